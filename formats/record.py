@@ -36,8 +36,8 @@ _REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class RecordTable:
-    """Records of one payload as int64 columns of one length."""
+class RecordSpans:
+    """Records of one payload as int64 columns of one length: where each begins, and its parts."""
 
     position: Column
     """Byte position of the record in the payload."""
@@ -71,7 +71,7 @@ class Record:
     headers: Sequence[Header] = ()
 
 
-def parse(payload: memoryview, count: int) -> tuple[RecordTable, FormatError | None]:
+def parse(payload: memoryview, count: int) -> tuple[RecordSpans, FormatError | None]:
     """Decode `count` records; returns those before the first damage, and the damage.
 
     Bytes that are left behind the last record are damage, as they are for Kafka.
@@ -81,7 +81,7 @@ def parse(payload: memoryview, count: int) -> tuple[RecordTable, FormatError | N
 
 def parse_slices(
     payload: memoryview, count: int, most: int = MOST_AT_ONCE
-) -> Iterator[tuple[RecordTable, FormatError | None]]:
+) -> Iterator[tuple[RecordSpans, FormatError | None]]:
     """Decode `count` records, at most `most` of them at a time, so that tables stay small.
 
     Positions count in the whole payload. There is at least one slice, and damage comes with the
@@ -97,7 +97,7 @@ def parse_slices(
         )
         done += added
         damage = _damage(done, count, position, reason, len(payload))
-        yield RecordTable(*rows[:added].T), damage
+        yield RecordSpans(*rows[:added].T), damage
         if damage or done >= count:
             return
 

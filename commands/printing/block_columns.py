@@ -3,11 +3,11 @@
 import numpy as np
 
 from logtool.commands.printing import text
-from logtool.dump.blocks import Records
 from logtool.dump.values import Values, show_headers
 from logtool.formats import record
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.formats.rendering import HEADERS, NUMBER, OPTIONAL, TEXT, TIME, VALUE
+from logtool.log.records import RecordTable
 
 MARK = "\0"
 """Stands in the place of what differs, or around its name. No path has it, so that its JSON stands
@@ -43,7 +43,7 @@ RECORD: Cells = {
     "value": (VALUE, 7),
     "headers": (HEADERS, 9),
 }
-"""What differs from record to record: the columns of `Records.columns`, and one of the batch."""
+"""What differs from record to record: columns of `RecordTable.columns`, and one of the batch."""
 KAFKA_BATCH: Cells = {name: (NUMBER, column) for name, (_, column) in BATCH.items()}
 """What differs in Kafka's lines of batches, which show -1 for what there is not."""
 KAFKA_RECORD: Cells = {
@@ -79,17 +79,17 @@ def batch_numbers(table: BatchTable) -> Column:
     ])  # fmt: skip
 
 
-def header_cells(records: Records, values: Values, delimiter: str) -> tuple[bytes, Column]:
+def header_cells(records: RecordTable, values: Values, delimiter: str) -> tuple[bytes, Column]:
     """Return the headers as cells of CSV or TSV, and where that of each record begins and ends."""
-    table = records.table
-    some = np.flatnonzero(table.header_count)
+    spans = records.spans
+    some = np.flatnonzero(spans.header_count)
     cells = [cell(text.cell([]), delimiter).encode()]
     for row in some.tolist():
-        at, count = int(table.header_position[row]), int(table.header_count[row])
+        at, count = int(spans.header_position[row]), int(spans.header_count[row])
         shown = show_headers(record.parse_headers(records.data, at, count), values)
         cells.append(cell(text.cell(shown), delimiter).encode())
     ends = np.cumsum([len(content) for content in cells])
-    which = np.zeros(len(table), np.int64)
+    which = np.zeros(len(spans), np.int64)
     which[some] = np.arange(1, len(cells))
     starts = ends - [len(content) for content in cells]
     return b"".join(cells), np.column_stack([starts[which], ends[which]])

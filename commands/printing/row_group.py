@@ -9,9 +9,10 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from logtool.dump.blocks import Block, Origin, Records
-from logtool.formats.record import RecordTable
+from logtool.dump.blocks import Block, Origin
+from logtool.formats.record import RecordSpans
 from logtool.formats.record_batch import BatchTable, Column
+from logtool.log.records import RecordTable
 from logtool.pipeline import arrays
 from logtool.pipeline.rows import RECORD_COLUMNS, constant, whole
 
@@ -55,26 +56,26 @@ class RowGroup:
         self._numbers: dict[str, list[Column]] = defaultdict(list)
         self._content: dict[str, list[Any]] = {name: [] for name in _CONTENT}
 
-    def add(self, block: Block, records: Records) -> None:
+    def add(self, block: Block, records: RecordTable) -> None:
         """Take a block that has these records; `size` grows by the bytes that they take."""
-        table = records.table
-        self.rows += len(table)
-        self.size += int(table.size.sum()) + _HEADER_SIZE * int(table.header_count.sum())
+        spans = records.spans
+        self.rows += len(spans)
+        self.size += int(spans.size.sum()) + _HEADER_SIZE * int(spans.header_count.sum())
         self._origins.append(block.origin)
         self._batches.append(block.batches)
         self._counts.append(records.counts)
         for name in ("offset", "timestamp", "sequence"):
             self._numbers[name].append(getattr(records, name))
         for name in _SIZES:
-            self._numbers[name].append(getattr(table, name).copy())
-        some = whole(block.batches, records)
+            self._numbers[name].append(getattr(spans, name).copy())
+        some = whole(records)
         for name, parts in self._content.items():
             parts.append(RECORD_COLUMNS[name](some))
 
     def take(self) -> Any:
         """Return a table of all that it took, and forget it."""
         batches, counts = _joined(self._batches), np.concatenate(self._counts)
-        some = whole(batches, self._records(counts))
+        some = whole(self._records(batches, counts))
         columns = {name: RECORD_COLUMNS[name](some) for name in self._plain}
         columns |= self._of_files()
         stamped = some.of_batch(batches.is_log_append_time.astype(np.int32))
@@ -87,12 +88,12 @@ class RowGroup:
         chosen = [columns[name] for name in self._schema.names]
         return pa.Table.from_arrays(chosen, schema=self._schema)
 
-    def _records(self, counts: Column) -> Records:
+    def _records(self, batches: BatchTable, counts: Column) -> RecordTable:
         """Return the numbers of all records; where they stand in bytes that are gone is no more."""
         gone = np.empty(0, np.int64)
         known = {name: np.concatenate(parts) for name, parts in self._numbers.items()}
-        sizes = {field.name: known.pop(field.name, gone) for field in fields(RecordTable)}
-        return Records(memoryview(b""), counts, RecordTable(**sizes), **known)
+        sizes = {field.name: known.pop(field.name, gone) for field in fields(RecordSpans)}
+        return RecordTable(memoryview(b""), batches, counts, RecordSpans(**sizes), **known)
 
     def _of_files(self) -> dict[str, Any]:
         counts = [int(counts.sum()) for counts in self._counts]

@@ -1,27 +1,21 @@
 """Rules for the records inside the batches: decompress, decode, compare with the header."""
 
-import threading
 from collections.abc import Iterator
 
 import numpy as np
 
-from logtool.errors import FormatError, LimitError
 from logtool.findings import Finding
-from logtool.formats import compression, kernels, legacy_batch, record, wording
-from logtool.formats.record import RecordTable
+from logtool.formats import compression, kernels, wording
+from logtool.formats.record import RecordSpans
 from logtool.formats.record_batch import (
     HEADER_SIZE,
-    LOG_OVERHEAD,
     MAGIC,
     NO_TIMESTAMP,
     TIMESTAMP_TYPE,
     Column,
 )
 from logtool.log.chunk import Chunk
-
-_UNPACKED_AT_ONCE = 512 * 1024
-"""Bytes: few enough for a cache. What one thread decompresses goes into one buffer of this size."""
-_OF_THREAD = threading.local()
+from logtool.log.records import Unread, batch_records, batch_spans, unpack
 
 
 def check_records(chunk: Chunk, limit: int) -> Iterator[Finding]:
@@ -62,63 +56,10 @@ def _judge_packed(
 
     As many as have room are decompressed one behind the other, and then judged together.
     """
-    room = _room_of_thread()
-    memory = room.obj
-    done: list[int] = []
-    bounds = [0]
-
-    def judge() -> None:
-        if done:
-            edges = np.array(bounds)
-            told = _suspicious(data, positions[done], room, edges[:-1], edges[1:])
-            wrong[rows[done]] = told
-        done.clear()
-        bounds[1:] = []
-
-    used = last = 0
     starts = positions + HEADER_SIZE
-    blocks = np.full(len(rows), -1)
-    snappy = codecs == compression.SNAPPY
-    blocks[snappy] = compression.lone_snappy_blocks(data, starts[snappy], ends[snappy])
-    spans = zip(*(column.tolist() for column in (codecs, starts, blocks, ends)), strict=True)
-    for number, (codec, start, block, end) in enumerate(spans):
-        if used + 2 * last > len(room):  # as far as one can tell, the next has none
-            judge()
-            used = 0
-        if block >= 0:
-            try:
-                last = compression.snappy_block_into(data[block:end], room[used:])
-            except compression.DecompressionError:
-                pass  # it has no room there, or is damaged, which is told below
-            else:
-                if last <= limit:
-                    used += last
-                    done.append(number)
-                    bounds.append(used)
-                continue
-        try:
-            payload = compression.decompress(codec, data[start:end], limit, room[used:])
-        except FormatError:
-            continue  # is told of batch by batch
-        last = len(payload)
-        if payload.obj is memory:
-            used += last
-            done.append(number)
-            bounds.append(used)
-        else:
-            only = positions[number : number + 1]
-            whole = np.array([0, last])
-            wrong[rows[number]] = _suspicious(data, only, payload, whole[:1], whole[1:])[0]
-    judge()
-
-
-def _room_of_thread() -> memoryview:
-    """Return a buffer of this thread, into which it decompresses again and again."""
-    try:
-        room: memoryview = _OF_THREAD.room
-    except AttributeError:
-        room = _OF_THREAD.room = memoryview(bytearray(_UNPACKED_AT_ONCE))
-    return room
+    for some, payloads, edges in unpack(data, codecs, starts, ends, limit=limit):
+        told = _suspicious(data, positions[some], payloads, edges[:-1], edges[1:])
+        wrong[rows[some]] = told
 
 
 def _suspicious(
@@ -138,27 +79,25 @@ def _check_batch(chunk: Chunk, row: int, limit: int) -> Iterator[Finding]:
         text = f"batch of {wording.size(table.size[row])} is too large to decode"
         yield _finding("batch/too-large", chunk, row, text)
         return
-    try:
-        if table.magic[row] < MAGIC:
-            _check_legacy(batch, limit)
-            return
-        codec, count = int(table.codec[row]), int(table.record_count[row])
-        if codec >= len(compression.NAMES) or not 0 <= count <= last - first + 1:
-            return  # the header's own rules say so
-        payload = compression.decompress(codec, batch[HEADER_SIZE:], limit)
-    except LimitError as error:
-        yield _finding("batch/too-large", chunk, row, error.reason)
-        return
-    except FormatError as error:
-        yield _finding("batch/records", chunk, row, error.reason)
-        return
+    codec, count = int(table.codec[row]), int(table.record_count[row])
+    is_legacy = bool(table.magic[row] < MAGIC)
+    if not is_legacy and (codec >= len(compression.NAMES) or not 0 <= count <= last - first + 1):
+        return  # the header's own rules say so
     seen = _Seen(last - first)
-    for records, damage in record.parse_slices(payload, count):
-        seen.add(records)
-        if damage:
+    for part in (batch_records if is_legacy else batch_spans)(chunk, row, limit=limit):
+        if isinstance(part, Unread):
             where = "" if codec == compression.NONE else " of the decompressed records"
-            text = f"{damage.reason} (byte {damage.position}{where})"
+            text = f"{part.reason} (byte {part.error.position}{where})"
+            code = "batch/too-large" if part.beyond_limit else "batch/records"
+            yield _finding(code, chunk, row, text if part.in_records else part.reason)
+            if not part.in_records:
+                return
+        elif isinstance(part, RecordSpans):
+            seen.add(part)
+        elif ((part.magic == 0) & (part.spans.attributes & TIMESTAMP_TYPE != 0)).any():
+            text = "a message of magic 0 claims a timestamp type"
             yield _finding("batch/records", chunk, row, text)
+            return
     if seen.wrong_offset:
         yield _finding("batch/record-offsets", chunk, row, seen.wrong_offset)
     if not table.is_log_append_time[row]:
@@ -177,7 +116,7 @@ class _Seen:
         self.latest: int | None = None
         """Largest timestamp delta, ms; None without records."""
 
-    def add(self, records: RecordTable) -> None:
+    def add(self, records: RecordSpans) -> None:
         """Take the next records."""
         deltas = records.offset_delta
         if not len(deltas):
@@ -205,13 +144,6 @@ def _check_timestamps(chunk: Chunk, row: int, latest: int | None) -> Iterator[Fi
     if highest != stored and not chunk.table.is_control[row]:
         text = f"the largest timestamp of its records is {highest}, the header says {stored}"
         yield _finding("batch/max-timestamp", chunk, row, text)
-
-
-def _check_legacy(batch: memoryview, limit: int) -> None:
-    """Raise FormatError where a message of magic 0 or 1, or one inside a wrapper, is unsound."""
-    for message in legacy_batch.parse_messages(batch, limit):
-        if message.magic == 0 and message.attributes & TIMESTAMP_TYPE:
-            raise FormatError("a message of magic 0 claims a timestamp type", LOG_OVERHEAD)
 
 
 def _finding(code: str, chunk: Chunk, row: int, text: str) -> Finding:

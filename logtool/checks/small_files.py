@@ -15,14 +15,13 @@ from logtool.formats import (
     offset_checkpoint,
     partition_metadata,
     quorum_state,
-    record,
 )
 from logtool.formats.kraft_snapshot import BodyBatch
 from logtool.formats.names import FileKind
-from logtool.formats.record_batch import HEADER_SIZE
 from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
 from logtool.log.file import File
+from logtool.log.records import RecordTable, batch_records
 from logtool.log.walk import scanner
 
 _FORMATS: dict[FileKind, Any] = {
@@ -137,14 +136,15 @@ def _body(chunk: Chunk, row: int) -> BodyBatch:
 
 
 def _control_types(chunk: Chunk, row: int) -> tuple[int, ...]:
-    payload = chunk.batch(row)[HEADER_SIZE:]
-    records, _ = record.parse(payload, max(int(chunk.table.record_count[row]), 0))
     types = []
-    for start, size in zip(records.key_position, records.key_length, strict=True):
-        try:
-            types.append(control_record.parse(payload[start : start + max(size, 0)], b"").type)
-        except FormatError:
-            types.append(-1)
+    for part in batch_records(chunk, row):
+        if not isinstance(part, RecordTable):
+            break
+        for number in range(len(part.offset)):
+            try:
+                types.append(control_record.parse(part.key(number) or b"", b"").type)
+            except FormatError:
+                types.append(-1)
     return tuple(types)
 
 

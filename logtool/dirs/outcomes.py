@@ -9,9 +9,9 @@ import numpy as np
 from logtool.diff.batches import Batches
 from logtool.diff.copy import WholeCopy
 from logtool.diff.sources import ListedCopy
-from logtool.dump.columns import Marker, markers
 from logtool.formats.record_batch import CONTROL, MAGIC, TRANSACTIONAL, Column
 from logtool.lazy_dataclass import dataclass
+from logtool.log.control import Marker, markers
 from logtool.metadata.settings import Settings
 from logtool.running.run import Run
 

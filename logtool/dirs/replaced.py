@@ -20,21 +20,16 @@ from logtool.diff.batches import Batches
 from logtool.diff.copy import Copy
 from logtool.diff.sources import ListedCopy
 from logtool.dirs.outcomes import Fate, Source, fates_of, left_open, markers_of
-from logtool.dump.columns import (
-    NONE,
-    Keys,
-    RecordColumns,
-    Unread,
-    lengthened,
-    read_records,
-)
-from logtool.formats import compression, wording
+from logtool.formats import wording
 from logtool.formats.columns import runs
 from logtool.formats.record_batch import (
     CONTROL,
     Column,
 )
 from logtool.lazy_dataclass import dataclass
+from logtool.log.keys import NONE, KeyTable, lengthened
+from logtool.log.records import RecordTable, Unread
+from logtool.log.records import records as read_records
 from logtool.log.redpanda import REDPANDA
 from logtool.metadata.settings import Settings
 from logtool.running.run import Run
@@ -99,7 +94,7 @@ class Answer:
     """Why a copy that was compacted proves nothing, by its path."""
 
 
-class _Slots(Keys):
+class _Slots(KeyTable):
     """The keys of both copies: columns with a row for each."""
 
     last: Column
@@ -142,9 +137,10 @@ class _Slots(Keys):
         self.later[:] = NONE
         self.seen[:] = self.held[:] = 0
 
-    def of(self, records: RecordColumns, rows: Column) -> Column:
+    def of(self, records: RecordTable, rows: Column) -> Column:
         """Return the slots of the keys of some records."""
-        return self.intern(records.data, records.key_position[rows], records.key_length[rows])
+        spans = records.spans
+        return self.intern(records.data, spans.key_position[rows], spans.key_length[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,18 +269,18 @@ class _Proof:
             else:
                 self._note(part, fates)
 
-    def _note(self, records: RecordColumns, fates: Column) -> None:
+    def _note(self, records: RecordTable, fates: Column) -> None:
         keys = self._keys
         row = _rows(self._table, records.offset)
         counts = fates[row] == Fate.COUNTS
-        nameless = counts & (records.key_length < 0) & self._missing[row]
+        nameless = counts & (records.spans.key_length < 0) & self._missing[row]
         self._why[row[nameless]] = Why.NO_KEY
-        rows = np.flatnonzero(counts & (records.key_length >= 0))
+        rows = np.flatnonzero(counts & (records.spans.key_length >= 0))
         slot = keys.of(records, rows)
         keys.last[slot] = records.offset[rows]  # of equal slots the last counts
         keys.row[slot] = row[rows]
         keys.wanted[slot] = self._missing[row[rows]]
-        keys.deletes[slot] = records.value_length[rows] < 0
+        keys.deletes[slot] = records.spans.value_length[rows] < 0
         last = (keys.last[slot] == records.offset[rows]) & (keys.wanted[slot] == 1)
         keys.digests[slot[last]] = _digests(records, rows[last])
 
@@ -297,7 +293,7 @@ class _Proof:
             if isinstance(part, Unread):
                 return f"cannot be read at offset {part.first_offset}: {part.reason}"
             batch = _rows(copy.batches, part.offset)
-            there = (part.key_length >= 0) & (part.offset >= copy.log_start)
+            there = (part.spans.key_length >= 0) & (part.offset >= copy.log_start)
             rows = np.flatnonzero(there & (fates[batch] != Fate.ABORTED))
             slot = keys.of(part, rows)
             keys.seen[slot] = 1
@@ -307,7 +303,7 @@ class _Proof:
             same = (keys.last[slot] == part.offset[rows]) & (keys.wanted[slot] == 1)
             rows, slot = rows[same], slot[same]
             alike = keys.digests[slot] == _digests(part, rows)
-            keys.held[slot] = alike & ((part.value_length[rows] < 0) == keys.deletes[slot])
+            keys.held[slot] = alike & ((part.spans.value_length[rows] < 0) == keys.deletes[slot])
         self._apply(copy.cleaner_offset or 0, limit)
         return None
 
@@ -385,12 +381,12 @@ class _Proof:
         )
 
 
-def _read(source: Source, run: Run) -> Iterator[RecordColumns | Unread]:
+def _read(source: Source, run: Run) -> Iterator[RecordTable | Unread]:
     for segment in source.listed.segments:
         for chunk in segment.batches():
             if chunk.damage is None:
                 run.budget.pace.spend(int(chunk.table.size.sum()))
-                yield from read_records(chunk, compression.DEFAULT_LIMIT)
+                yield from read_records(chunk, np.flatnonzero(~chunk.table.is_control))
 
 
 def _rows(table: Batches, offset: Column) -> Column:
@@ -399,7 +395,7 @@ def _rows(table: Batches, offset: Column) -> Column:
     return at
 
 
-def _digests(records: RecordColumns, rows: Column) -> Column:
+def _digests(records: RecordTable, rows: Column) -> Column:
     """Return a digest of the value of each of some records; of no value as of an empty one."""
     size = _DIGEST.itemsize
     made = (

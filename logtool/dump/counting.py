@@ -30,7 +30,7 @@ class Count:
                 origin = item.origin
                 assert item.records
                 counts[_place(origin.path, origin.topic, origin.partition)] += len(
-                    item.records.table
+                    item.records.offset
                 )
             elif item["type"] == "record":
                 counts[_place(Path(item["path"]), item["topic"], item["partition"])] += 1

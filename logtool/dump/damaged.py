@@ -11,17 +11,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from logtool.dump.blocks import Origin
 from logtool.dump.log import batch_objects
 from logtool.dump.records import Object, error_object, read_records
 from logtool.errors import FormatError
-from logtool.formats import legacy_batch, record_batch
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC
 from logtool.formats.redpanda import names as redpanda_names
 from logtool.formats.redpanda import record_batch as redpanda_batch
+from logtool.log.records import one_batch
 
 _MAGIC_AT = 16
 _LEAST_LEGACY = 26
@@ -81,15 +79,12 @@ def _of_redpanda(
 
 def _batch(origin: Origin, entry: memoryview, position: int, limit: int) -> Iterator[Object]:
     """Yield a batch that takes all of `entry`, and the records that decode."""
-    table = record_batch.parse(entry, [0], base=position)
-    table.size[0] = len(entry)
-    if entry[_MAGIC_AT] < MAGIC:
-        legacy_batch.fill(table, entry, np.zeros(1, np.int64))
-    (batch,) = batch_objects(origin, table)
+    chunk = one_batch(entry, position)
+    (batch,) = batch_objects(origin, chunk.table)
     yield batch | {"crc_valid": False}
     hides = origin.topic == CLUSTER_METADATA
     try:
-        for obj in read_records(batch, entry, limit):
+        for obj in read_records(batch, chunk, 0, limit):
             yield _starred(obj) if hides and obj["type"] == "record" else obj
     except (FormatError, ValueError, OverflowError) as error:
         text = f"the records decode no further: {error}"

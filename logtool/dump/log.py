@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from logtool.disk.files import LogFile
-from logtool.dump.blocks import Block, Origin, Records, cut
+from logtool.dump.blocks import Block, Origin, cut
 from logtool.dump.records import Object, error_object, read_records, record_object
 from logtool.dump.selecting import ANY_CONTENT, Content, select
 from logtool.dump.values import EVERYTHING, Range, or_null
@@ -28,6 +28,7 @@ from logtool.formats.record_batch import (
 from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage, DamageReason
+from logtool.log.records import RecordTable
 from logtool.times import rfc3339
 
 
@@ -71,7 +72,7 @@ def dump_chunk(
         yield from _objects(origin, file, chunk, rows, chosen)
         return
     limit = chosen.max_batch_memory
-    for some, block in cut(origin, chunk, rows, records=chosen.records, unpack_limit=limit):
+    for some, block in cut(origin, chunk, rows, records=chosen.records, limit=limit):
         if block is None:
             yield from _objects(origin, file, chunk, some, chosen)
             continue
@@ -87,7 +88,7 @@ def _rows(block: Block, chosen: Filter) -> Column:
     """Return the records of a block that are asked for."""
     records = block.records
     assert records
-    mask = np.ones(len(records.table), np.bool_)
+    mask = np.ones(len(records.offset), np.bool_)
     for numbers, wanted in (
         (records.offset, chosen.offsets),
         (records.timestamp, chosen.timestamps),
@@ -115,19 +116,16 @@ def _block_objects(block: Block) -> Iterator[Object]:
             yield _record_of(batch, records, row)
 
 
-def _record_of(batch: Object, records: Records, row: int) -> Object:
-    data, table = records.data, records.table
-
-    def content(at: int, length: int) -> bytes | None:
-        return None if length < 0 else bytes(data[at : at + length])
-
+def _record_of(batch: Object, records: RecordTable, row: int) -> Object:
+    spans = records.spans
+    at, count = int(spans.header_position[row]), int(spans.header_count[row])
     return record_object(
         batch,
-        int(table.offset_delta[row]),
+        int(spans.offset_delta[row]),
         int(records.timestamp[row]),
-        content(int(table.key_position[row]), int(table.key_length[row])),
-        content(int(table.value_position[row]), int(table.value_length[row])),
-        record.parse_headers(data, int(table.header_position[row]), int(table.header_count[row])),
+        records.key(row),
+        records.value(row),
+        record.parse_headers(records.data, at, count),
     )
 
 
@@ -138,7 +136,8 @@ def _objects(
         if not chosen.records:
             yield obj
         else:
-            yield from _with_records(obj, _bytes_of(file, chunk, row, chosen), chosen)
+            limit = chosen.max_batch_memory
+            yield from _with_records(obj, read_records(obj, chunk, row, limit, file), chosen)
 
 
 def _wanted(table: BatchTable, chosen: Filter) -> Column:
@@ -235,18 +234,8 @@ def _timestamp_type(magic: int, attributes: int) -> str | None:
     return "LogAppendTime" if attributes & TIMESTAMP_TYPE else "CreateTime"
 
 
-def _bytes_of(file: LogFile, chunk: Chunk, row: int, chosen: Filter) -> memoryview:
-    """Return the bytes of a batch; the scan does not hold those of a very large one."""
-    size, held = int(chunk.table.size[row]), chunk.batch(row)
-    if len(held) >= size or size > chosen.max_batch_memory:
-        return held
-    whole = memoryview(bytearray(size))
-    return whole[: file.read_into(whole, int(chunk.table.position[row]))]
-
-
-def _with_records(batch: Object, data: memoryview, chosen: Filter) -> Iterator[Object]:
+def _with_records(batch: Object, records: Iterator[Object], chosen: Filter) -> Iterator[Object]:
     """Yield the batch and its records; the batch only if it has a record that is asked for."""
-    records = read_records(batch, data, chosen.max_batch_memory)
     if chosen.every_record:
         yield batch
     pending: Object | None = None if chosen.every_record else batch

@@ -1,14 +1,19 @@
 """The records of one batch as plain dicts, one by one."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from logtool.dump import control as dump_control
+import numpy as np
+
 from logtool.dump.values import or_null
-from logtool.errors import FormatError, LimitError
-from logtool.formats import compression, legacy_batch, record, record_batch
-from logtool.formats.record_batch import CODEC_MASK, HEADER_SIZE, MAGIC, SEQUENCES
+from logtool.errors import FormatError
+from logtool.formats import record
+from logtool.formats.record_batch import MAGIC, SEQUENCES, Column
+from logtool.log import control as control_records
+from logtool.log.chunk import Chunk, Source
+from logtool.log.records import RecordTable, batch_records
 from logtool.times import rfc3339
 
 Object = dict[str, Any]
@@ -30,61 +35,49 @@ def error_object(
     }
 
 
-def read_records(batch: Object, data: memoryview, limit: int) -> Iterator[Object]:
-    """Yield the records of one batch, of which `data` are the bytes.
+def read_records(
+    batch: Object, chunk: Chunk, row: int, limit: int, source: Source | None = None
+) -> Iterator[Object]:
+    """Yield the records of a batch, which is row `row` of a chunk.
 
     `limit` is how many bytes it may decompress to. Of one that is larger there is an ``error``
-    whose reason is ``limit``.
+    whose reason is ``limit``. `source` is where one that the chunk does not hold is read from.
     """
-    if len(data) != batch["size"]:
-        text = f"batch of more than the limit of {limit:,} bytes: its records are not read"
-        yield _record_error(batch, text, LIMIT)
-        return
-    try:
-        if batch["magic"] < MAGIC:
-            yield from _legacy_records(batch, data, limit)
-            return
-        codec = batch["attributes"] & CODEC_MASK
-        payload = compression.decompress(codec, data[HEADER_SIZE:], limit)
-    except FormatError as error:
-        over = isinstance(error, LimitError)
-        yield _record_error(batch, error.reason, LIMIT if over else "records")
-        return
-    raw_base = int(record_batch.parse(data, [0]).base_timestamp[0])
-    for table, damage in record.parse_slices(payload, max(batch["record_count"], 0)):
-        yield from _objects(batch, raw_base, payload, table)
-        if damage:
-            yield _record_error(batch, damage.reason)
+    if batch["magic"] >= MAGIC and chunk.table.record_count[row] < 0:
+        # The line of the batch shows its count; a count below 0 is not said once more.
+        table = chunk.table[row : row + 1]
+        none = np.zeros(1, np.int64)
+        chunk, row = replace(chunk, table=replace(table, record_count=none)), 0
+    for part in batch_records(chunk, row, limit=limit, source=source):
+        if isinstance(part, RecordTable):
+            yield from _objects(batch, part)
+        elif part.held:
+            yield _record_error(batch, part.reason, LIMIT if part.beyond_limit else "records")
+        else:
+            text = f"batch of more than the limit of {limit:,} bytes: its records are not read"
+            yield _record_error(batch, text, LIMIT)
 
 
-def _objects(
-    batch: Object, raw_base: int, payload: memoryview, table: record.RecordTable
-) -> Iterator[Object]:
-    """Yield the records of a table; `raw_base` is the header's base timestamp, ms."""
-    rows = zip(
-        *(
-            getattr(table, name).tolist()
-            for name in (
-                "timestamp_delta",
-                "offset_delta",
-                "key_position",
-                "key_length",
-                "value_position",
-                "value_length",
-                "header_position",
-                "header_count",
-            )
-        ),
-        strict=True,
-    )
-    for time, delta, key, key_size, value, value_size, headers, header_count in rows:
+def _objects(batch: Object, records: RecordTable) -> Iterator[Object]:
+    """Yield the records of a table, which are all of one batch."""
+    if records.crc is not None:
+        yield from _legacy_objects(batch, records, records.crc)
+        return
+    data, spans = records.data, records.spans
+    columns = (
+        spans.offset_delta, records.timestamp, spans.key_position, spans.key_length,
+        spans.value_position, spans.value_length, spans.header_position, spans.header_count,
+    )  # fmt: skip
+    for delta, time, key, key_size, value, value_size, headers, header_count in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
         yield record_object(
             batch,
             delta,
-            raw_base + time,
-            None if key_size < 0 else bytes(payload[key : key + key_size]),
-            None if value_size < 0 else bytes(payload[value : value + value_size]),
-            record.parse_headers(payload, headers, header_count),
+            time,
+            None if key_size < 0 else bytes(data[key : key + key_size]),
+            None if value_size < 0 else bytes(data[value : value + value_size]),
+            record.parse_headers(data, headers, header_count),
         )
 
 
@@ -116,7 +109,7 @@ def record_object(
 
 def _control(key: bytes | None, value: bytes | None) -> tuple[Object | None, str | None]:
     try:
-        return dump_control.decode(key, value), None
+        return control_records.decode(key, value), None
     except FormatError as error:
         return None, error.reason
 
@@ -156,14 +149,16 @@ def _told(
     }
 
 
-def _legacy_records(batch: Object, data: memoryview, limit: int) -> Iterator[Object]:
-    for message in legacy_batch.parse_messages(data, limit):
+def _legacy_objects(batch: Object, records: RecordTable, crc: Column) -> Iterator[Object]:
+    """Yield messages of magic 0 and 1."""
+    columns = records.offset.tolist(), records.timestamp.tolist(), crc.tolist()
+    for row, (offset, time, stored_crc) in enumerate(zip(*columns, strict=True)):
         yield {
-            **_record_head(batch, message.offset, or_null(message.timestamp)),
+            **_record_head(batch, offset, or_null(time)),
             "sequence": None,
-            **_told(batch, message.crc),
-            "key": message.key,
-            "value": message.value,
+            **_told(batch, stored_crc),
+            "key": records.key(row),
+            "value": records.value(row),
             "headers": [],
         }
 

@@ -15,13 +15,11 @@ from logtool.dump.log import batch_objects
 from logtool.dump.records import Object, read_records
 from logtool.errors import UnreadableError
 from logtool.formats import compression
-from logtool.formats.record_batch import CONTROL, HEADER_SIZE
-from logtool.formats.redpanda import names, record_batch
+from logtool.formats.record_batch import CONTROL
+from logtool.formats.redpanda import names
 from logtool.formats.redpanda.record_batch import RAFT_DATA
-from logtool.log.chunk import Chunk
 from logtool.log.kafka_offsets import NONE, KafkaOffsets
 from logtool.log.redpanda import REDPANDA
-from logtool.log.redpanda_dir import term_of
 from logtool.log.walk.scanner import scan
 from logtool.salvage.parts import Extent, Part
 from logtool.salvage.patient import Patient
@@ -73,26 +71,15 @@ def _of_extent(
             )
             for row, batch in zip(rows.tolist(), made, strict=True):
                 delta = None if first[row] == NONE else batch["base_offset"] - int(first[row])
-                yield from _of_batch(batch, _bytes_of(source, chunk, row, extent.path), delta)
+                read = read_records(batch, chunk, row, compression.DEFAULT_LIMIT, source)
+                yield from _of_batch(read, delta)
 
 
-def _of_batch(batch: Object, data: memoryview, delta: int | None) -> Iterator[Object]:
-    for obj in read_records(batch, data, compression.DEFAULT_LIMIT):
+def _of_batch(objects: Iterator[Object], delta: int | None) -> Iterator[Object]:
+    for obj in objects:
         if obj["type"] == "record":
             offset = obj["offset"]
             yield obj | {
                 "offset": None if delta is None else offset - delta,
                 "raft_offset": offset,
             }
-
-
-def _bytes_of(source: Patient, chunk: Chunk, row: int, path: Path) -> memoryview:
-    """Return the bytes of a batch with Kafka's header; the scan holds no very large one."""
-    size, held = int(chunk.table.size[row]), chunk.batch(row)
-    if len(held) >= size:
-        return held
-    whole = memoryview(bytearray(size))
-    source.read_into(whole, int(chunk.table.position[row]))
-    term = term_of(path) or 0
-    whole[:HEADER_SIZE] = record_batch.to_kafka(record_batch.parse(whole), term=term)
-    return whole

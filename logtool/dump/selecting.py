@@ -13,14 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from logtool.dump import json_path
-from logtool.dump.blocks import Block, Records
+from logtool.dump.blocks import Block
 from logtool.dump.json_path import JsonPath
 from logtool.dump.records import Object
 from logtool.errors import UsageError
 from logtool.formats import record
-from logtool.formats.record import Header, RecordTable
+from logtool.formats.record import Header, RecordSpans
 from logtool.formats.record_batch import Column
 from logtool.lazy_dataclass import dataclass
+from logtool.log.records import RecordTable
 
 Mask = npt.NDArray[np.bool_]
 _FORMS = "text, hex:.., base64:.., utf8:.. or null:"
@@ -70,23 +71,23 @@ class Content:
             and all(value is not None and path.holds(value) for path in self.paths)
         )
 
-    def rows(self, records: Records, rows: Column) -> Column:
+    def rows(self, records: RecordTable, rows: Column) -> Column:
         """Return those of the `rows` of a block's records that are meant.
 
         What costs least is asked first.
         """
-        data, table = records.data, records.table
+        data, spans = records.data, records.spans
         if self.keys:
-            rows = _equal(data, table.key_position, table.key_length, rows, self.keys)
+            rows = _equal(data, spans.key_position, spans.key_length, rows, self.keys)
         if self.values:
-            rows = _equal(data, table.value_position, table.value_length, rows, self.values)
+            rows = _equal(data, spans.value_position, spans.value_length, rows, self.values)
         for header in self.headers:
-            rows = rows[table.header_count[rows] > 0]
+            rows = rows[spans.header_count[rows] > 0]
             rows = _with_header(header, records, rows)
         for pattern in self.patterns:
             rows = _matching(pattern, records, rows)
         for path in self.paths:
-            rows = rows[table.value_length[rows] > 0]
+            rows = rows[spans.value_length[rows] > 0]
             rows = _with_path(path, records, rows)
         return rows
 
@@ -100,7 +101,7 @@ def select(block: Block, rows: Column) -> Block | None:
     assert records
     if not len(rows):
         return None
-    if len(rows) == len(records.table) and records.counts.all():
+    if len(rows) == len(records.spans) and records.counts.all():
         return block
     counts = np.bincount(
         np.repeat(np.arange(len(records.counts)), records.counts)[rows],
@@ -109,17 +110,18 @@ def select(block: Block, rows: Column) -> Block | None:
     held = np.flatnonzero(counts)
     matrix = records.columns()[rows]
     *columns, offset, timestamp, sequence = matrix.T
+    batches = block.batches[held]
     chosen = replace(
         records,
+        batches=batches,
         counts=counts[held],
-        table=RecordTable(*columns),
+        spans=RecordSpans(*columns),
         offset=offset,
         timestamp=timestamp,
         sequence=sequence,
-        crc=None if records.crc is None else records.crc[rows],
-        rows=matrix,
+        matrix=matrix,
     )
-    return Block(block.origin, block.batches[held], chosen)
+    return Block(block.origin, batches, chosen)
 
 
 def parse_bytes(option: str, text: str) -> bytes | None:
@@ -202,12 +204,12 @@ def _equal(
     return rows[found]
 
 
-def _matching(pattern: re.Pattern[bytes], records: Records, rows: Column) -> Column:
+def _matching(pattern: re.Pattern[bytes], records: RecordTable, rows: Column) -> Column:
     if _is_literal(pattern) and not pattern.search(records.data):
         return rows[:0]
-    table = records.table
-    keys = (table.key_position, table.key_length)
-    values = (table.value_position, table.value_length)
+    spans = records.spans
+    keys = (spans.key_position, spans.key_length)
+    values = (spans.value_position, spans.value_length)
 
     def is_found(row: int) -> bool:
         return any(
@@ -219,11 +221,11 @@ def _matching(pattern: re.Pattern[bytes], records: Records, rows: Column) -> Col
     return _kept(rows, is_found)
 
 
-def _with_header(header: HeaderWanted, records: Records, rows: Column) -> Column:
+def _with_header(header: HeaderWanted, records: RecordTable, rows: Column) -> Column:
     return _kept(rows, lambda row: header.is_one_of(_headers(records, row)))
 
 
-def _with_path(path: JsonPath, records: Records, rows: Column) -> Column:
+def _with_path(path: JsonPath, records: RecordTable, rows: Column) -> Column:
     return _kept(rows, lambda row: path.holds(bytes(_value(records, row))))
 
 
@@ -237,13 +239,13 @@ def _kept(rows: Column, is_meant: Callable[[int], bool]) -> Column:
     return rows[kept]
 
 
-def _value(records: Records, row: int) -> memoryview:
-    at = int(records.table.value_position[row])
-    return records.data[at : at + int(records.table.value_length[row])]
+def _value(records: RecordTable, row: int) -> memoryview:
+    at = int(records.spans.value_position[row])
+    return records.data[at : at + int(records.spans.value_length[row])]
 
 
-def _headers(records: Records, row: int) -> list[Header]:
-    table = records.table
+def _headers(records: RecordTable, row: int) -> list[Header]:
+    spans = records.spans
     return record.parse_headers(
-        records.data, int(table.header_position[row]), int(table.header_count[row])
+        records.data, int(spans.header_position[row]), int(spans.header_count[row])
     )

@@ -89,7 +89,7 @@ class Dump:
             if isinstance(item, UnreadableError):
                 self.summary.add(item)
             elif isinstance(item, Block):
-                self.matched += len(item.records.table) if item.records else 0
+                self.matched += len(item.records.offset) if item.records else 0
             elif item["type"] == "error" and item["reason"] == LIMIT:
                 self.summary.unreadable += 1  # which says nothing about damage
             elif item["type"] == "error":

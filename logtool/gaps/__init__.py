@@ -1,7 +1,6 @@
 """Missing offsets: which, why, and what would fill them.
 
     coverage   one segment's batches as offsets that are there: a function of plain data
-    decoding   which offsets of a batch have a record
     evidence   what tells a reason from another
     ledger     the segments of a partition put together: every gap with its reason
     ghosts     the batches that would fill the gaps

@@ -26,13 +26,13 @@ from logtool.formats.record_batch import (
     empty_table,
 )
 from logtool.gaps import table as gap_table
-from logtool.gaps.decoding import Batches, counts_and_bases, record_offsets
 from logtool.gaps.table import GapTable, Kind
 from logtool.lazy_dataclass import dataclass
 from logtool.log import kafka_start, producer_state
 from logtool.log.chunk import Chunk
 from logtool.log.damage import DamageReason
 from logtool.log.dir import Segment
+from logtool.log.records import Batches, counts_and_bases, record_offsets
 from logtool.log.walk.scanner import LARGEST_BUFFERED_BATCH
 
 _BASE_OFFSET = [column.name for column in fields(BatchTable)].index("base_offset")
@@ -194,7 +194,9 @@ class _Pass:
         good = np.ones(len(chunk.table), np.bool_) if misplaced is None else ~misplaced
         coverage.damages += int((~good).sum())
         batches: Batches = _OnDisk(chunk.table, self._log) if self._log else chunk
-        counts, bases = counts_and_bases(batches, self.task.limit, coverage.too_large)
+        counts, bases = counts_and_bases(
+            batches, limit=self.task.limit, too_large=coverage.too_large
+        )
         rows = np.flatnonzero(good)
         skipped = np.diff(rows, prepend=-1) > 1
         if len(rows):
@@ -254,7 +256,7 @@ class _Pass:
         wanted = cut | ((counts < room) if self.task.exact else False)
         for row in np.flatnonzero(wanted & (counts > 0)).tolist():
             offsets_of = record_offsets(
-                batches, int(rows[row]), self.task.limit, coverage.too_large
+                batches, int(rows[row]), limit=self.task.limit, too_large=coverage.too_large
             )
             if offsets_of is not None:
                 offsets_of = offsets_of[
@@ -389,7 +391,9 @@ class _Pass:
         def bounds(row: int) -> tuple[int, int]:
             found = offsets.get(row)
             if found is None and counts[row] < room[row]:
-                found = record_offsets(batches, int(rows[row]), self.task.limit, coverage.too_large)
+                found = record_offsets(
+                    batches, int(rows[row]), limit=self.task.limit, too_large=coverage.too_large
+                )
             if found is None or not len(found):
                 return int(first[row]), int(last[row])
             return int(found.min()), int(found.max())

@@ -14,8 +14,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from logtool.dump.columns import NONE, Keys, lengthened
 from logtool.lazy_dataclass import dataclass
+from logtool.log.keys import NONE, KeyTable, lengthened
 
 Column = NDArray[Any]
 _DTYPES = {
@@ -77,7 +77,7 @@ def concat(parts: Sequence[CommitRows]) -> CommitRows:
     return CommitRows(**joined, metadata=[text for part in parts for text in part.metadata])
 
 
-class Slots(Keys):
+class Slots(KeyTable):
     """The keys of one partition's records, and what the last of them committed."""
 
     records: Column

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from logtool.dump.columns import NONE, RecordColumns
 from logtool.errors import FormatError
 from logtool.formats import java_text
 from logtool.formats.messages import internal_topics
@@ -24,6 +23,8 @@ from logtool.formats.offset_commits import (
 )
 from logtool.groups.columns import NUMBERS, Column, CommitRows, Slots, concat
 from logtool.lazy_dataclass import dataclass
+from logtool.log.keys import NONE
+from logtool.log.records import RecordTable
 
 COMMIT_TYPES = (0, 1)
 _KEY_HEAD = 2
@@ -56,25 +57,27 @@ class Taken:
     """Records of types or versions that are not known."""
 
 
-def take(records: RecordColumns, slots: Slots) -> Taken:
+def take(records: RecordTable, slots: Slots) -> Taken:
     """Take records apart, give each key its slot, and count it there.
 
     Of the commits that count at once only the last of each key is in the result.
     """
-    usable = np.flatnonzero(records.key_length >= _KEY_HEAD)
-    slot = np.full(len(records), NONE, np.int64)
-    position, length = records.key_position[usable], records.key_length[usable]
+    spans, count = records.spans, len(records.offset)
+    usable = np.flatnonzero(spans.key_length >= _KEY_HEAD)
+    slot = np.full(count, NONE, np.int64)
+    position, length = spans.key_position[usable], spans.key_length[usable]
     slot[usable] = slots.intern(records.data, position, length)
-    has_value = records.value_length[usable] >= 0
-    slots.count_records(slot[usable], records.size[usable], records.offset[usable], has_value)
-    fields = np.empty((len(records), COMMIT_COLUMNS), np.int64)
+    has_value = spans.value_length[usable] >= 0
+    slots.count_records(slot[usable], spans.size[usable], records.offset[usable], has_value)
+    fields = np.empty((count, COMMIT_COLUMNS), np.int64)
     decode_commits(
-        records.data, records.key_position, records.key_length, records.value_position,
-        records.value_length, fields,
+        records.data, spans.key_position, spans.key_length, spans.value_position,
+        spans.value_length, fields,
     )  # fmt: skip
     kind = fields[:, 0]
     is_plain = (kind == COMMIT_VALUE) | (kind == COMMIT_TOMBSTONE)
-    producer_id = np.where(kind == COMMIT_TOMBSTONE, NONE, records.producer_id)
+    producer_ids = records.of_batches(records.batches.producer_id)
+    producer_id = np.where(kind == COMMIT_TOMBSTONE, NONE, producer_ids)
     at_once = np.flatnonzero(is_plain & (producer_id == NONE))
     last = at_once[slots.last_of_each(slot[at_once])]
     waiting = np.flatnonzero(is_plain & (producer_id != NONE))
@@ -87,7 +90,7 @@ def take(records: RecordColumns, slots: Slots) -> Taken:
 
 
 def _plain_rows(
-    records: RecordColumns, rows: Column, slot: Column, fields: Column, slots: Slots
+    records: RecordTable, rows: Column, slot: Column, fields: Column, slots: Slots
 ) -> CommitRows:
     """Return commits that the kernel took apart; `fields` has its columns, and `slot` all slots."""
     kind, offset, epoch, committed, expires, text_at, text_size, id_at = fields.T
@@ -123,7 +126,7 @@ def _id_numbers(data: memoryview, positions: Column, slots: Slots) -> Column:
 
 
 def _take_others(
-    records: RecordColumns, rows: Column, slot: Column, slots: Slots, taken: Taken, plain: Column
+    records: RecordTable, rows: Column, slot: Column, slots: Slots, taken: Taken, plain: Column
 ) -> None:
     """Take the records apart that the kernel did not; `plain` are the rows of those it did."""
     made: list[tuple[int, ...]] = []
@@ -146,7 +149,8 @@ def _take_others(
         return
     row_of, *numbers_of = np.array(made, np.int64).T
     more = _rows([slot[row_of], records.offset[row_of], *numbers_of], texts)
-    more_ids = np.where(more.live == 1, records.producer_id[row_of], NONE)
+    producer_ids = records.of_batches(records.batches.producer_id)
+    more_ids = np.where(more.live == 1, producer_ids[row_of], NONE)
     order = np.argsort(np.concatenate([plain, row_of]), kind="stable")
     taken.commits = concat([taken.commits, more])[order]
     taken.producer_id = np.concatenate([taken.producer_id, more_ids])[order]

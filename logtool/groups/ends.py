@@ -12,7 +12,6 @@ from pathlib import Path
 from logtool.checks import root, small_files
 from logtool.checks.identity import listed_topic_id
 from logtool.disk import files
-from logtool.dump.columns import NONE
 from logtool.errors import UnreadableError
 from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE
@@ -22,6 +21,7 @@ from logtool.log import kafka_start, kvstore, opening, producer_state
 from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage
 from logtool.log.dir import LogDir, Partition
+from logtool.log.keys import NONE
 from logtool.log.kvstore import Kvstores
 from logtool.log.producer_state import ProducerState
 from logtool.log.redpanda import REDPANDA

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from logtool.checks.committed_offsets import missing_records, unreadable_record
-from logtool.dump.columns import NONE, RecordColumns, Unread
 from logtool.errors import FormatError
 from logtool.findings import Finding
 from logtool.formats import compression
@@ -17,6 +16,8 @@ from logtool.groups.loading import is_torn
 from logtool.groups.membership import Memberships
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Partition, Segment
+from logtool.log.keys import NONE
+from logtool.log.records import RecordTable, Unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,12 @@ def of_group(
                         unreadable_record(part.reason, part.first_offset, part.last_offset)
                     )
                     continue
-                for row in range(len(part)):
+                producer_ids = part.of_batches(part.batches.producer_id)
+                for row in range(len(part.offset)):
                     while ends and ends[0][0] < part.offset[row]:
                         yield from replay.end(*ends.pop(0))
                     try:
-                        yield from replay.record(part, row)
+                        yield from replay.record(part, row, int(producer_ids[row]))
                     except FormatError as error:
                         offset = int(part.offset[row])
                         yield placed(unreadable_record(error.reason, offset, offset))
@@ -102,7 +104,7 @@ class _Replay:
         self._memberships = Memberships()
         self._open: set[int] = set()
 
-    def record(self, records: RecordColumns, row: int) -> Iterator[Event]:
+    def record(self, records: RecordTable, row: int, producer_id: int) -> Iterator[Event]:
         """Yield the event of a record, if it is one of the group; FormatError as `decode`."""
         key = records.key(row)
         if key is None or key[2 : 2 + len(self._head)] != self._head:
@@ -113,7 +115,7 @@ class _Replay:
         offset = int(records.offset[row])
         time_ms = int(records.timestamp[row])
         if found.type in COMMIT_TYPES:
-            yield self._commit(records, row, found.key, found.value, time_ms)
+            yield self._commit(offset, producer_id, found.key, found.value, time_ms)
             return
         self._memberships.replay(found.type, found.key, found.value, offset)
         yield self._event(
@@ -126,13 +128,12 @@ class _Replay:
 
     def _commit(
         self,
-        records: RecordColumns,
-        row: int,
+        offset: int,
+        producer_id: int,
         key: Value,
         value: Value | None,
         time_ms: int,
     ) -> Event:
-        offset, producer_id = int(records.offset[row]), int(records.producer_id[row])
         in_transaction = producer_id != NONE and value is not None
         what = "transactional-commit" if in_transaction else "commit"
         if in_transaction:

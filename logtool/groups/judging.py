@@ -13,7 +13,6 @@ import numpy as np
 
 from logtool.checks import committed_offsets
 from logtool.disk import shell
-from logtool.dump.columns import NONE
 from logtool.findings import Finding
 from logtool.groups.columns import Column, CommitRows, Slots
 from logtool.groups.commits import COMMIT_TYPES
@@ -22,6 +21,7 @@ from logtool.groups.loading import Loaded
 from logtool.groups.membership import CLASSIC, CONSUMER_PROTOCOL, Member, Membership
 from logtool.groups.sharing import ShareOffset
 from logtool.lazy_dataclass import dataclass
+from logtool.log.keys import NONE
 
 RETENTION_MS = 7 * 86_400_000
 """Default of ``offsets.retention.minutes``."""

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import field
 from pathlib import Path
 
-from logtool.dump.columns import NONE, RecordColumns, Unread
 from logtool.formats import compression
 from logtool.groups import redpanda
 from logtool.groups.columns import Pending, Slots
@@ -18,6 +17,8 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage, DamageReason
 from logtool.log.dir import Partition
+from logtool.log.keys import NONE
+from logtool.log.records import RecordTable, Unread
 
 _MOST_TOLD = 20
 """Records that cannot be read which are told one by one."""
@@ -108,7 +109,7 @@ def _replay(loaded: Loaded, chunk: Chunk, path: Path, base: int, limit: int) -> 
             )  # fmt: skip
             _note(loaded, place)
             continue
-        loaded.records += len(part)
+        loaded.records += len(part.offset)
         taken = take(part, loaded.slots)
         _replay_taken(loaded, part, taken, path, base)
     ended = redpanda.ends(table)
@@ -117,7 +118,7 @@ def _replay(loaded: Loaded, chunk: Chunk, path: Path, base: int, limit: int) -> 
 
 
 def _replay_taken(
-    loaded: Loaded, records: RecordColumns, taken: Taken, path: Path, base: int
+    loaded: Loaded, records: RecordTable, taken: Taken, path: Path, base: int
 ) -> None:
     commits, producer_id = taken.commits, taken.producer_id
     if len(commits):

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Any
 
-from logtool.dump.columns import NONE
 from logtool.errors import FormatError
 from logtool.formats.messages import codec, schema
 from logtool.formats.messages.codec import Value
 from logtool.lazy_dataclass import dataclass
+from logtool.log.keys import NONE
 
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 CONSUMER_PROTOCOL = "consumer"

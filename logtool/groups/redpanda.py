@@ -7,18 +7,18 @@ of Kafka's form here, and the batches that end it markers, so that they are repl
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from logtool.dump.columns import Marker, RecordColumns, Unread, markers, read_records
 from logtool.errors import FormatError
-from logtool.formats import record
-from logtool.formats.record_batch import HEADER_SIZE, BatchTable, Column
+from logtool.formats.record import RecordSpans
+from logtool.formats.record_batch import NO_SEQUENCE, BatchTable, Column
 from logtool.formats.redpanda import group_transaction
 from logtool.formats.redpanda.group_transaction import TransactionOffset
 from logtool.formats.redpanda.record_batch import BatchType
 from logtool.log.chunk import Chunk
+from logtool.log.control import Marker, markers
+from logtool.log.records import RecordTable, Unread, batch_records, records, unread
 
 _LONGEST = 2**15 - 1
 """Bytes of a text in a record of Kafka."""
@@ -28,16 +28,17 @@ _VALUE, _TIME = struct.Struct(">hqi"), struct.Struct(">q")
 _VALUE_VERSION = 3
 
 
-def read(chunk: Chunk, limit: int) -> Iterator[RecordColumns | Unread]:
+def read(chunk: Chunk, limit: int) -> Iterator[RecordTable | Unread]:
     """Yield the records of a chunk in order, those of transactions in Kafka's form."""
-    table, first = chunk.table, 0
-    for row in np.flatnonzero(table.batch_type == BatchType.GROUP_PREPARE_TX).tolist():
-        if row > first:
-            yield from read_records(_part(chunk, first, row), limit)
-        yield _prepared(chunk, row)
-        first = row + 1
-    if first < len(table):
-        yield from read_records(_part(chunk, first, len(table)), limit)
+    table = chunk.table
+    data = np.flatnonzero(~table.is_control)
+    prepared = np.flatnonzero(table.batch_type == BatchType.GROUP_PREPARE_TX)
+    *before, behind = np.split(data, np.searchsorted(data, prepared))
+    for some, row in zip(before, prepared.tolist(), strict=True):
+        if len(some):
+            yield from records(chunk, some, limit=limit)
+        yield _prepared(chunk, row, limit)
+    yield from records(chunk, behind, limit=limit)
 
 
 def ends(table: BatchTable) -> list[Marker]:
@@ -49,38 +50,24 @@ def ends(table: BatchTable) -> list[Marker]:
     return sorted([*markers(table), *found])
 
 
-def _part(chunk: Chunk, first: int, stop: int) -> Chunk:
-    return replace(chunk, table=chunk.table[first:stop])
+def _prepared(chunk: Chunk, row: int, limit: int) -> RecordTable | Unread:
+    batch = chunk.table[row : row + 1]
+    pairs: list[tuple[bytes, bytes]] = []
+    for part in batch_records(chunk, row, limit=limit):
+        if isinstance(part, Unread):
+            return part
+        try:
+            pairs += _pairs(part, int(batch.max_timestamp[0]))
+        except FormatError as error:
+            return unread(chunk.table, row, error)
+    return _in_kafkas_form(pairs, batch)
 
 
-def _prepared(chunk: Chunk, row: int) -> RecordColumns | Unread:
-    table = chunk.table
-    fields = table.row(row)
-    try:
-        values = _values(chunk, row, fields["record_count"])
-        pairs = [
-            _pair(one.group, offset, fields["max_timestamp"])
-            for one in map(group_transaction.parse, values)
-            for offset in one.offsets
-        ]
-    except FormatError as error:
-        return Unread(
-            position=fields["position"],
-            size=fields["size"],
-            first_offset=fields["base_offset"],
-            last_offset=fields["last_offset"],
-            reason=error.reason,
-        )
-    return _columns(pairs, fields["base_offset"], fields["max_timestamp"], fields["producer_id"])
-
-
-def _values(chunk: Chunk, row: int, count: int) -> Iterator[bytes]:
-    body = chunk.batch(row)[HEADER_SIZE:]
-    for part, damage in record.parse_slices(body, count):
-        for at, size in zip(part.value_position.tolist(), part.value_length.tolist(), strict=True):
-            yield bytes(body[at : at + max(size, 0)])
-        if damage:
-            raise damage
+def _pairs(part: RecordTable, time_ms: int) -> Iterator[tuple[bytes, bytes]]:
+    for row in range(len(part.offset)):
+        one = group_transaction.parse(part.value(row) or b"")
+        for offset in one.offsets:
+            yield _pair(one.group, offset, time_ms)
 
 
 def _pair(group: bytes, one: TransactionOffset, time_ms: int) -> tuple[bytes, bytes]:
@@ -96,23 +83,32 @@ def _text(content: bytes) -> bytes:
     return _NUMBER.pack(len(content)) + content
 
 
-def _columns(
-    pairs: Sequence[tuple[bytes, bytes]], offset: int, time_ms: int, producer_id: int
-) -> RecordColumns:
+def _in_kafkas_form(pairs: Sequence[tuple[bytes, bytes]], batch: BatchTable) -> RecordTable:
+    """Return pairs of key and value as records at the offset and with the time of their batch."""
     sizes = np.array([len(part) for pair in pairs for part in pair], np.int64)
     at = np.cumsum(sizes) - sizes
 
     def each(value: int) -> Column:
         return np.full(len(pairs), value, np.int64)
 
-    return RecordColumns(
+    return RecordTable(
         data=memoryview(bytearray(b"".join(part for pair in pairs for part in pair))),
-        offset=each(offset),
-        timestamp=each(time_ms),
-        producer_id=each(producer_id),
-        size=sizes[::2] + sizes[1::2],
-        key_position=at[::2],
-        key_length=sizes[::2],
-        value_position=at[1::2],
-        value_length=sizes[1::2],
+        batches=batch,
+        counts=np.array([len(pairs)]),
+        spans=RecordSpans(
+            position=at[::2],
+            size=sizes[::2] + sizes[1::2],
+            attributes=each(0),
+            timestamp_delta=each(0),
+            offset_delta=each(0),
+            key_position=at[::2],
+            key_length=sizes[::2],
+            value_position=at[1::2],
+            value_length=sizes[1::2],
+            header_position=each(0),
+            header_count=each(0),
+        ),
+        offset=each(int(batch.base_offset[0])),
+        timestamp=each(int(batch.max_timestamp[0])),
+        sequence=each(NO_SEQUENCE),
     )

@@ -9,18 +9,20 @@ snapshots and updates), ``GroupCoordinatorService`` (lag of share groups; Kafka 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from logtool.checks import committed_offsets
 from logtool.disk import shell
-from logtool.dump.columns import NONE, Unread, read_records
 from logtool.errors import FormatError
 from logtool.findings import Finding
-from logtool.formats import compression
 from logtool.formats.messages import internal_topics
 from logtool.groups.ends import Ends, Extent
 from logtool.groups.loading import is_torn
 from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
 from logtool.log.dir import Partition
+from logtool.log.keys import NONE
+from logtool.log.records import Unread, records
 
 TOPIC = "__share_group_state"
 _SNAPSHOT, _UPDATE = 0, 1
@@ -111,13 +113,13 @@ class Shares:
                 on_bytes(0 if damage else int(chunk.table.size.sum()))
 
     def _take(self, chunk: Chunk) -> Iterator[Finding]:
-        for part in read_records(chunk, compression.DEFAULT_LIMIT):
+        for part in records(chunk, np.flatnonzero(~chunk.table.is_control)):
             if isinstance(part, Unread):
                 yield committed_offsets.unreadable_record(
                     part.reason, part.first_offset, part.last_offset
                 )
                 continue
-            for row in range(len(part)):
+            for row in range(len(part.offset)):
                 offset = int(part.offset[row])
                 try:
                     self._replay(part.key(row), part.value(row), offset, int(part.timestamp[row]))

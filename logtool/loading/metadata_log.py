@@ -11,10 +11,10 @@ from pathlib import Path
 
 from logtool.disk import files
 from logtool.errors import FormatError
-from logtool.formats import compression, quorum_state, record
+from logtool.formats import quorum_state
 from logtool.formats.messages import cluster_metadata
 from logtool.formats.names import CLUSTER_METADATA, FileKind
-from logtool.formats.record_batch import CODEC_MASK, CONTROL, HEADER_SIZE, MAGIC
+from logtool.formats.record_batch import MAGIC
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.loaded import Outcome, Start
 from logtool.loading.loader import load
@@ -22,12 +22,11 @@ from logtool.loading.reading import Header, StartFailsError, headers
 from logtool.loading.shadow import ShadowFile
 from logtool.log import opening
 from logtool.log.file import File
+from logtool.log.records import Unread, batch_records, one_batch
 
 DIRECTORY = f"{CLUSTER_METADATA}-0"
 _FEATURE_LEVEL = 12
 """Type of the record that a bootstrap file is there for."""
-_ATTRIBUTES = 21
-"""Position of the attributes in the header of a batch."""
 _TAKES_ANY_VERSION = (3, 3)
 """The newest release known to read a quorum-state of any version as one of version 0."""
 _KEEPS_BAD_STATE = (3, 9)
@@ -87,15 +86,15 @@ def _types(data: bytes, header: Header) -> Iterator[int]:
         raise StartFailsError(
             f"magic {header.magic} at byte {header.position}, {MAGIC} is expected"
         )
-    attributes = int.from_bytes(batch[_ATTRIBUTES : _ATTRIBUTES + 2], "big")
-    if attributes & CONTROL:
+    chunk = one_batch(batch, header.position)
+    if chunk.table.is_control[0]:
         return
-    payload = compression.decompress(attributes & CODEC_MASK, batch[HEADER_SIZE:])
-    count = int.from_bytes(batch[HEADER_SIZE - 4 : HEADER_SIZE], "big")
-    records, wrong = record.parse(payload, count)
-    if wrong:
-        raise wrong
-    columns = records.value_position.tolist(), records.value_length.tolist()
-    for start, size in zip(*columns, strict=True):
-        told = cluster_metadata.parse(payload[start : start + max(size, 0)])
-        yield getattr(told, "type", -1)
+    tables = []
+    for part in batch_records(chunk, 0):
+        if isinstance(part, Unread):
+            raise part.error
+        tables.append(part)
+    for table in tables:
+        for row in range(len(table.offset)):
+            told = cluster_metadata.parse(table.value(row) or b"")
+            yield getattr(told, "type", -1)

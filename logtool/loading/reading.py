@@ -15,6 +15,7 @@ from logtool.formats import legacy_batch, offset_index, record_batch
 from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.shadow import ShadowFile
+from logtool.log import records
 from logtool.log.chunk import Chunk
 from logtool.log.walk import scanner
 from logtool.log.walk.control_rows import fill_control
@@ -90,11 +91,10 @@ def first_offset(log: ShadowFile, header: Header) -> int:
         return header.base_offset
     entry = memoryview(log.read(header.position, header.size))
     try:
-        message = next(legacy_batch.parse_messages(entry, _MOST_BYTES_INSIDE))
-    except (FormatError, StopIteration) as error:
+        return records.first_offset(entry, limit=_MOST_BYTES_INSIDE)
+    except FormatError as error:
         text = f"the messages compressed at byte {header.position} cannot be read: {error}"
         raise StartFailsError(text) from error
-    return message.offset
 
 
 class IndexedLog:

@@ -10,6 +10,9 @@ redpanda_dir    directories of Redpanda
 chunk           sound batches, or a range of damage: the unit in which a log is read
 damage          a range that is not a sound batch, and how it is described
 order           the batches of a log whose offsets are not the segment's, or do not rise
+records         the records of batches as columns; the only module that decodes them
+control         control records, and the ends of transactions among batches
+keys            numbers for the keys of records
 walk            one pass over the bytes of a log; private to this package
 index_join      index entries compared with the batches of the log
 producer_state  producers and transactions replayed from the batches

@@ -1,18 +1,18 @@
 """The place of a record in a log: segment, batch, and number in the batch."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from logtool.errors import BatchTooLargeError, FormatError, LimitError
-from logtool.formats import compression, legacy_batch, record, wording
-from logtool.formats.record_batch import HEADER_SIZE, MAGIC, NO_TIMESTAMP, Column
+from logtool.errors import BatchTooLargeError
+from logtool.formats import compression, wording
+from logtool.formats.record_batch import NO_TIMESTAMP, Column
 from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
 from logtool.log.dir import Segment
+from logtool.log.records import Unread, batch_records
 
 Matcher = Callable[[Column, Column], Column]
 """From offsets and timestamps of records to where they are what is looked for."""
@@ -61,44 +61,24 @@ def find_in_batch(
         last_offset=batch["last_offset"],
         leader_epoch=batch["leader_epoch"],
     )
-    try:
-        before = 0
-        first = location
-        for offsets, stamps in _records(chunk, row, limit):
-            numbers = np.flatnonzero(wanted(offsets, stamps))
-            if first is location and len(numbers):
-                number = int(numbers[0])
-                stamp = int(stamps[number])
-                first = replace(
-                    location,
-                    record=before + number,
-                    offset=int(offsets[number]),
-                    timestamp_ms=None if stamp == NO_TIMESTAMP else stamp,
-                )
-            before += len(offsets)
-    except LimitError as error:
-        raise BatchTooLargeError(segment.log.path, batch["position"], limit) from error
-    except FormatError as error:
-        return replace(location, problem=f"its records cannot be read: {error.reason}")
+    before = 0
+    first = location
+    for part in batch_records(chunk, row, limit=limit):
+        if isinstance(part, Unread):
+            if part.beyond_limit:
+                raise BatchTooLargeError(segment.log.path, batch["position"], limit) from part.error
+            large = f"batch of {wording.size(part.size)} is too large to decode"
+            reason = part.reason if part.held else large
+            return replace(location, problem=f"its records cannot be read: {reason}")
+        numbers = np.flatnonzero(wanted(part.offset, part.timestamp))
+        if first is location and len(numbers):
+            number = int(numbers[0])
+            stamp = int(part.timestamp[number])
+            first = replace(
+                location,
+                record=before + number,
+                offset=int(part.offset[number]),
+                timestamp_ms=None if stamp == NO_TIMESTAMP else stamp,
+            )
+        before += len(part.offset)
     return first
-
-
-def _records(chunk: Chunk, row: int, limit: int) -> Iterator[tuple[Column, Column]]:
-    """Yield the offsets and timestamps of the records of a batch; FormatError on damage."""
-    table, data = chunk.table, chunk.batch(row)
-    if len(data) < int(table.size[row]):
-        raise FormatError(f"batch of {wording.size(table.size[row])} is too large to decode")
-    if table.magic[row] < MAGIC:
-        messages = legacy_batch.parse_messages(data, limit)
-        while some := list(islice(messages, record.MOST_AT_ONCE)):
-            yield np.array([m.offset for m in some]), np.array([m.timestamp for m in some])
-        return
-    payload = compression.decompress(int(table.codec[row]), data[HEADER_SIZE:], limit)
-    for records, damage in record.parse_slices(payload, int(table.record_count[row])):
-        if damage:
-            raise damage
-        offsets = records.offset_delta + table.base_offset[row]
-        if table.is_log_append_time[row]:
-            yield offsets, np.full(len(records), table.max_timestamp[row])
-        else:
-            yield offsets, records.timestamp_delta + table.base_timestamp[row]

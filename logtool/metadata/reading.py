@@ -4,17 +4,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from logtool.disk.files import LogFile
 from logtool.errors import FormatError
-from logtool.formats import compression, control_record, record
+from logtool.formats import control_record
 from logtool.formats.control_record import KRAFT_VERSION, KRAFT_VOTERS
 from logtool.formats.messages import cluster_metadata, codec, schema
 from logtool.formats.messages.cluster_metadata import Record
 from logtool.formats.messages.codec import Value
-from logtool.formats.record_batch import CODEC_MASK, HEADER_SIZE, MAGIC
+from logtool.formats.record_batch import MAGIC
 from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
 from logtool.log.damage import DamageReason
+from logtool.log.records import RecordTable, Unread, batch_records, pieces, read_together
 from logtool.log.walk.scanner import scan
 
 _CONTROL = {
@@ -23,6 +26,7 @@ _CONTROL = {
     KRAFT_VERSION: "KRaftVersionRecord",
     KRAFT_VOTERS: "VotersRecord",
 }
+_OTHER_KIND = "a batch of another kind than a metadata log has"
 UNREADABLE = -1
 """In place of the type of a control record that does not decode."""
 
@@ -71,45 +75,52 @@ def batches(path: Path, base_offset: int, *, active: bool = False) -> Iterator[B
                 return
             if damage:
                 raise FormatError(damage.message, damage.position, path)
-            table = chunk.table
-            for row in range(len(table)):
-                yield Batch(
-                    int(table.position[row]),
-                    int(table.base_offset[row]),
-                    int(table.last_offset[row]),
-                    _entries(chunk, row, path),
-                )
+            for some, ordinary in pieces(chunk, np.arange(len(chunk.table))):
+                together = read_together(chunk, some) if ordinary else None
+                end = 0
+                for number, row in enumerate(some.tolist()):
+                    start, end = end, end + (int(together.counts[number]) if together else 0)
+                    yield Batch(
+                        int(chunk.table.position[row]),
+                        int(chunk.table.base_offset[row]),
+                        int(chunk.table.last_offset[row]),
+                        _entries(chunk, row, path, together, slice(start, end)),
+                    )
 
 
-def _entries(chunk: Chunk, row: int, path: Path) -> Iterator[Entry]:
+def _entries(
+    chunk: Chunk, row: int, path: Path, together: RecordTable | None, which: slice
+) -> Iterator[Entry]:
+    """Yield the records of a batch, which are those of `together`, if it was read with others."""
     table = chunk.table
-    position, data = int(table.position[row]), chunk.batch(row)
-    if table.magic[row] != MAGIC or len(data) != table.size[row]:
-        raise FormatError("a batch of another kind than a metadata log has", position, path)
-    try:
-        codec_id = int(table.attributes[row]) & CODEC_MASK
-        payload = compression.decompress(codec_id, data[HEADER_SIZE:])
-        records, wrong = record.parse(payload, int(table.record_count[row]))
-        base, epoch = int(table.base_offset[row]), int(table.leader_epoch[row])
-        base_ms, is_control = int(table.base_timestamp[row]), bool(table.is_control[row])
+    position = int(table.position[row])
+    epoch, is_control = int(table.leader_epoch[row]), bool(table.is_control[row])
+    if table.magic[row] != MAGIC:
+        raise FormatError(_OTHER_KIND, position, path)
+    if together is None:
+        which = slice(None)
+    for part in batch_records(chunk, row) if together is None else [together]:
+        if isinstance(part, Unread):
+            reason = part.reason if part.held else _OTHER_KIND
+            raise FormatError(reason, position, path) from part.error
+        data, spans = part.data, part.spans
         columns = (
-            records.offset_delta, records.timestamp_delta, records.value_position,
-            records.value_length, records.key_position, records.key_length,
+            part.offset, part.timestamp, spans.value_position, spans.value_length,
+            spans.key_position, spans.key_length,
         )  # fmt: skip
-        for delta, later, start, size, key, key_size in zip(
-            *(c.tolist() for c in columns), strict=True
+        for offset, time_ms, start, size, key, key_size in zip(
+            *(column[which].tolist() for column in columns), strict=True
         ):
-            value = payload[start : start + max(size, 0)]
+            value = data[start : start + max(size, 0)]
             content: Record | Control
-            if is_control:
-                content = _control(bytes(payload[key : key + max(key_size, 0)]), bytes(value))
-            else:
-                content = cluster_metadata.parse(value)
-            yield Entry(path, position, base + delta, epoch, base_ms + later, content)
-        if wrong:
-            raise wrong
-    except FormatError as error:
-        raise FormatError(error.reason, position, path) from error
+            try:
+                if is_control:
+                    content = _control(bytes(data[key : key + max(key_size, 0)]), bytes(value))
+                else:
+                    content = cluster_metadata.parse(value)
+            except FormatError as error:
+                raise FormatError(error.reason, position, path) from error
+            yield Entry(path, position, offset, epoch, time_ms, content)
 
 
 def _control(key: bytes, value: bytes) -> Control:

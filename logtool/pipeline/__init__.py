@@ -2,8 +2,7 @@
 
     tables      the tables: their columns, types and units
     rows        what one pass over a segment gives for them, in columns
-    decoding    batches with their records decoded, for that
-    hiding      the same of a metadata log without its secrets
+    hiding      records of a metadata log without its secrets
     session     the Spark session, and how a failure to start it is told
     engine      the engine of `verify` on Spark: the same work, in executors
     scan        log dirs to tables: one pass over the bytes, then the questions across segments

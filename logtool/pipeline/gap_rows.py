@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from logtool.formats import compression
 from logtool.formats.record_batch import MAGIC, BatchTable, Column
-from logtool.gaps.decoding import counts_and_bases
 from logtool.log.chunk import Chunk
+from logtool.log.records import counts_and_bases
 from logtool.pipeline import tables
 from logtool.pipeline.rows import Place
 
@@ -148,7 +148,7 @@ class GapRows:
         return True
 
     def _counts_and_bases(self, chunk: Chunk) -> tuple[Column, Column]:
-        counts, bases = counts_and_bases(chunk, self._limit)
+        counts, bases = counts_and_bases(chunk, limit=self._limit)
         if not len(chunk.data):
             # Where a wrapper begins is not known without its bytes: no gap is made up before it.
             table = chunk.table

@@ -89,8 +89,8 @@ def _timestamp_type(some: Slice) -> Any:
 
 
 def _headers(some: Slice) -> Any:
-    table, kind = some.records.table, tables.schema(NAME).field("headers").type
-    counts, at = some.cut(table.header_count), some.cut(table.header_position)
+    spans, kind = some.records.spans, tables.schema(NAME).field("headers").type
+    counts, at = some.cut(spans.header_count), some.cut(spans.header_position)
     if not counts.any():
         return pa.nulls(len(counts), kind)
     return pa.array(

@@ -13,9 +13,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from logtool.dump import control
-from logtool.dump.blocks import Records
-from logtool.formats import compression, control_record, kernels
+from logtool.errors import LimitError
+from logtool.formats import compression, control_record, kernels, wording
 from logtool.formats.crc import crc32c
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.formats.record_batch import (
@@ -26,9 +25,11 @@ from logtool.formats.record_batch import (
 )
 from logtool.formats.redpanda.record_batch import RAFT_DATA, type_name
 from logtool.lazy_dataclass import dataclass
+from logtool.log import control
 from logtool.log.chunk import Chunk, Source
+from logtool.log.records import RecordTable, Unread
+from logtool.log.records import records as read_records
 from logtool.pipeline import arrays, tables
-from logtool.pipeline.decoding import decoded
 from logtool.pipeline.hiding import hidden
 from logtool.pipeline.tables import Payload
 from logtool.pipeline.wanted import WHOLE, Span
@@ -110,18 +111,30 @@ def record_rows(
         chunk = replace(chunk, table=chunk.table[~foreign])
     tells_values = not _VALUES.isdisjoint(schema.names)
     hides = tells_values and not show_secrets and place.topic == CLUSTER_METADATA
-    for batches, records in decoded(chunk, min(limit, _LARGEST_INT32), file, strict):
-        if hides:
-            records = hidden(batches, records)
-        for rows, some in _record_columns(common, batches, records, schema, recipe):
+    limit = min(limit, _LARGEST_INT32)
+    for part in read_records(chunk, limit=limit, source=file):
+        if isinstance(part, Unread):
+            if strict and (part.beyond_limit or (part.size > limit and not part.held)):
+                raise _too_large(part, limit)
+            continue
+        records = hidden(part) if hides else part
+        for rows, some in _record_columns(common, records, schema, recipe):
             mask = span.of_records(some.cut(records.offset), some.cut(records.timestamp))
             yield rows if mask is None else rows.filter(arrays.bits(mask))
 
 
+def _too_large(batch: Unread, limit: int) -> LimitError:
+    return LimitError(
+        f"the batch at byte {batch.position}, "
+        f"{wording.offsets(batch.first_offset, batch.last_offset)}, "
+        f"decompresses to more than {limit:,} bytes"
+    )
+
+
 def _record_columns(
-    common: Mapping[str, Any], batches: BatchTable, records: Records, schema: Any, recipe: "Recipe"
+    common: Mapping[str, Any], records: RecordTable, schema: Any, recipe: "Recipe"
 ) -> Iterator[tuple[Any, "Slice"]]:
-    for some in _slices(batches, records):
+    for some in _slices(records):
         columns = [
             constant(common[field.name], field.type, some.stop - some.start)
             if field.name in common
@@ -253,12 +266,16 @@ _OF_BATCHES: Final[Mapping[str, Callable[[BatchTable], Any]]] = {
 class Slice:
     """The records `start` to `stop` of some that were decoded."""
 
-    batches: BatchTable
-    records: Records
+    records: RecordTable
     row: Column
     """Of each record of the slice, the row of its batch."""
     start: int
     stop: int
+
+    @property
+    def batches(self) -> BatchTable:
+        """Return the batches of all records that were decoded."""
+        return self.records.batches
 
     def cut(self, column: Column) -> Column:
         """Return what a column of all records holds for these."""
@@ -269,14 +286,14 @@ class Slice:
         return column[self.row]
 
 
-def whole(batches: BatchTable, records: Records) -> Slice:
-    """Return all records of some batches as one slice."""
-    row = np.repeat(np.arange(len(batches)), records.counts)
-    return Slice(batches=batches, records=records, row=row, start=0, stop=len(row))
+def whole(records: RecordTable) -> Slice:
+    """Return all records of a table as one slice."""
+    row = records.of_batches(np.arange(len(records.batches)))
+    return Slice(records=records, row=row, start=0, stop=len(row))
 
 
-def _slices(batches: BatchTable, records: Records) -> Iterator[Slice]:
-    every = whole(batches, records)
+def _slices(records: RecordTable) -> Iterator[Slice]:
+    every = whole(records)
     for start in range(0, every.stop, MOST_ROWS):
         stop = min(start + MOST_ROWS, every.stop)
         yield replace(every, row=every.row[start:stop], start=start, stop=stop)
@@ -300,15 +317,15 @@ def _flag(some: Slice, column: Column) -> Any:
 
 def _size(name: str) -> Callable[[Slice], Any]:
     def column(some: Slice) -> Any:
-        return _nullable(some.cut(getattr(some.records.table, f"{name}_length")), np.int32)
+        return _nullable(some.cut(getattr(some.records.spans, f"{name}_length")), np.int32)
 
     return column
 
 
 def _spans(some: Slice, name: str) -> tuple[Column, Column]:
     """Return where the keys or values begin, and their lengths, -1 for null."""
-    table = some.records.table
-    positions, lengths = getattr(table, f"{name}_position"), getattr(table, f"{name}_length")
+    spans = some.records.spans
+    positions, lengths = getattr(spans, f"{name}_position"), getattr(spans, f"{name}_length")
     return some.cut(positions), some.cut(lengths)
 
 
@@ -333,11 +350,11 @@ def _bytes(name: str) -> Callable[[Slice], Any]:
 
 
 def _record_headers(some: Slice) -> Any:
-    counts = some.cut(some.records.table.header_count)
+    counts = some.cut(some.records.spans.header_count)
     kind = _whole_schema("records").field("headers").type
     if not counts.any():
         return constant((), kind, len(counts))
-    data, at = some.records.data, some.cut(some.records.table.header_position)
+    data, at = some.records.data, some.cut(some.records.spans.header_position)
     found = np.empty((int(counts.sum()), kernels.HEADER_COLUMNS), np.int64)
     kernels.decode_headers(data, at, counts, found)
     key, key_size, value, value_size = found.T
@@ -385,7 +402,7 @@ RECORD_COLUMNS: Final[Mapping[str, Callable[[Slice], Any]]] = {
     "control_type": _record_control_types,
     "crc": _record_crc,
     "header_count": lambda some: arrays.numbers(
-        some.cut(some.records.table.header_count), np.int32
+        some.cut(some.records.spans.header_count), np.int32
     ),
     "key_size": _size("key"),
     "value_size": _size("value"),

@@ -20,12 +20,13 @@ from logtool.formats import control_record, names
 from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.formats.quorum_state import QuorumState
-from logtool.formats.record_batch import CONTROL, HEADER_SIZE
+from logtool.formats.record_batch import CONTROL
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.dir import Partition
 from logtool.log.file import File
 from logtool.log.inputs import NodeDir, PathKind
+from logtool.log.records import one_batch
 from logtool.log.selection import Selection
 from logtool.log.walk.scanner import scan
 from logtool.metadata.image import DIRECTORY
@@ -317,9 +318,7 @@ def _snapshot(file: File) -> Snapshot:
                     raise FormatError(chunk.damage.message, chunk.damage.position, file.path)
                 types += chunk.table.control_type.tolist()
                 for row in np.flatnonzero(chunk.table.is_control).tolist():
-                    payload = chunk.batch(row)[HEADER_SIZE:]
-                    count = int(chunk.table.record_count[row])
-                    for kind, message in voters.parse_payload(payload, count):
+                    for kind, message in voters.parse_batch(chunk, row):
                         if kind == control_record.KRAFT_VOTERS:
                             known = voters.of_record(message)
                         else:
@@ -350,9 +349,9 @@ def _changes(
         batch = table.row(row)
         file = logs[batch["segment"]]
         with file.open() as log:
-            data = memoryview(log.read(batch["position"], batch["size"]))[HEADER_SIZE:]
+            data = memoryview(log.read(batch["position"], batch["size"]))
         try:
-            for kind, message in voters.parse_payload(data, batch["record_count"]):
+            for kind, message in voters.parse_batch(one_batch(data), 0):
                 yield batch["base_offset"], kind, message
         except FormatError as error:
             problems.append(

@@ -9,10 +9,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from logtool.errors import FormatError, UsageError
-from logtool.formats import control_record, record
+from logtool.formats import control_record
 from logtool.formats.java_text import ZERO_UUID, parse_uuid
 from logtool.formats.messages import codec, schema
 from logtool.lazy_dataclass import dataclass
+from logtool.log.chunk import Chunk
+from logtool.log.records import Unread, batch_records
 
 _TABLE = "control_records"
 _MESSAGES = {
@@ -89,23 +91,20 @@ def parse_named(text: str, option: str = "--voters") -> tuple[Voter, ...]:
     return tuple(voters)
 
 
-def parse_payload(payload: memoryview, count: int) -> Iterator[tuple[int, Any]]:
+def parse_batch(chunk: Chunk, row: int) -> Iterator[tuple[int, Any]]:
     """Yield type and message of the records of a control batch that say who votes.
 
-    FormatError where a controller could not read them. `payload` is what stands behind the header,
-    which Kafka never compresses in a control batch.
+    FormatError where a controller could not read them.
     """
-    rows, wrong = record.parse(payload, count)
-    columns = (rows.key_position, rows.key_length, rows.value_position, rows.value_length)
-    for key_at, key_size, at, size in zip(*(one.tolist() for one in columns), strict=True):
-        kind = control_record.parse(
-            payload[key_at : key_at + max(key_size, 0)], payload[at : at + max(size, 0)]
-        ).type
-        if kind in _MESSAGES:
-            message = schema.table(_TABLE).named(_MESSAGES[kind])
-            yield kind, codec.decode(message, 0, bytes(payload[at : at + max(size, 0)]))
-    if wrong:
-        raise wrong
+    for part in batch_records(chunk, row):
+        if isinstance(part, Unread):
+            raise part.error
+        for number in range(len(part.offset)):
+            value = part.value(number) or b""
+            kind = control_record.parse(part.key(number) or b"", value).type
+            if kind in _MESSAGES:
+                message = schema.table(_TABLE).named(_MESSAGES[kind])
+                yield kind, codec.decode(message, 0, value)
 
 
 def of_record(message: codec.Value) -> tuple[Voter, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from logtool.checks.batches import BatchRules
 from logtool.checks.timestamps import TimestampRules
-from logtool.errors import FormatError, LimitError, UnreadableError
+from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression
 from logtool.formats.record_batch import HEADER_SIZE, MAGIC, NO_PRODUCER_ID, BatchTable, Column
@@ -20,6 +20,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk, PlainTotals
 from logtool.log.damage import DamageReason
 from logtool.log.dir import Segment
+from logtool.log.records import Unread, payload
 from logtool.log.redpanda import REDPANDA
 
 MOST_BUCKETS = 64
@@ -340,18 +341,12 @@ def _unpacked(chunk: Chunk, limit: int) -> Statistics:
     stored_bytes = unpacked_bytes = plain
     too_large: list[int] = []
     for row in np.flatnonzero((table.codec != compression.NONE) & (stored > 0)).tolist():
-        batch = chunk.batch(row)
-        if len(batch) < table.size[row]:
-            continue  # too large to be held in memory
-        try:
-            payload = compression.decompress(int(table.codec[row]), batch[HEADER_SIZE:], limit)
-        except LimitError:
-            too_large.append(int(table.position[row]))
-            continue
-        except FormatError:
-            continue
-        stored_bytes += int(stored[row])
-        unpacked_bytes += len(payload)
+        body = payload(chunk, row, limit=limit)
+        if not isinstance(body, Unread):
+            stored_bytes += int(stored[row])
+            unpacked_bytes += len(body)
+        elif body.beyond_limit:
+            too_large.append(body.position)
     return Statistics(
         stored_bytes=stored_bytes, unpacked_bytes=unpacked_bytes, too_large=tuple(too_large)
     )

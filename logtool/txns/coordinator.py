@@ -15,7 +15,7 @@ from typing import Final
 
 from logtool.checks import transaction_state
 from logtool.disk.files import LogFile
-from logtool.dump.blocks import Block, Origin, Records
+from logtool.dump.blocks import Block, Origin
 from logtool.dump.log import Filter, dump_chunk
 from logtool.dump.records import Object
 from logtool.errors import FormatError, UnreadableError
@@ -28,6 +28,7 @@ from logtool.log.damage import DamageReason
 from logtool.log.dir import Partition, Segment
 from logtool.log.flavour import Flavour
 from logtool.log.producer_state import NONE
+from logtool.log.records import RecordTable
 
 TOPIC: Final = "__transaction_state"
 STATES = (
@@ -287,14 +288,14 @@ def _read_segment(log: CoordinatorLog, segment: Segment, file: LogFile, origin: 
                 log.damage(item, segment)
 
 
-def _take_block(log: CoordinatorLog, records: Records) -> None:
-    data, table = records.data, records.table
+def _take_block(log: CoordinatorLog, records: RecordTable) -> None:
+    data, spans = records.data, records.spans
     for offset, key, key_size, value, value_size in zip(
         records.offset.tolist(),
-        table.key_position.tolist(),
-        table.key_length.tolist(),
-        table.value_position.tolist(),
-        table.value_length.tolist(),
+        spans.key_position.tolist(),
+        spans.key_length.tolist(),
+        spans.value_position.tolist(),
+        spans.value_length.tolist(),
         strict=True,
     ):
         log.take(

@@ -6,10 +6,10 @@ import pytest
 from conftest import SCENARIOS, new_logs
 
 from logtool.commands.printing import block_lines
-from logtool.dump import blocks as dump_blocks
 from logtool.dump.stream import Dump
 from logtool.formats import rendering
 from logtool.formats.record import Record
+from logtool.log import records as log_records
 from logtool.log.walk import scanner
 
 ELAPSED = re.compile(r'"elapsed_s": [0-9.e-]+')
@@ -172,7 +172,7 @@ def test_records_of_all_sizes_print_the_same(both, log, make_batch, codec):
 def test_blocks_print_the_same_wherever_a_buffer_ends(both, log, make_batch, monkeypatch, format):
     # Of what is read, of what is a block, and of what is printed at once.
     monkeypatch.setattr(scanner, "BUFFER_SIZE", 3000)
-    monkeypatch.setattr(dump_blocks, "BLOCK_SIZE", 2000)
+    monkeypatch.setattr(log_records, "BLOCK_SIZE", 2000)
     monkeypatch.setattr(block_lines, "_AT_ONCE", 1500)
     monkeypatch.setattr(block_lines, "_MOST", 4000)
     records = list(hard_records())

@@ -12,8 +12,8 @@ from conftest import SCENARIOS, new_logs
 from pyarrow import parquet
 
 from logtool.commands.printing import dump_parquet
-from logtool.dump import blocks
 from logtool.formats.record import Record
+from logtool.log import records as log_records
 
 
 @pytest.fixture
@@ -146,7 +146,9 @@ def test_filters_and_limits_choose_rows(table, log):
 @pytest.mark.parametrize("bound", ["ROW_GROUP_ROWS", "ROW_GROUP_SIZE"])
 def test_row_groups_are_bounded(table, log, tmp_path, monkeypatch, bound):
     monkeypatch.setattr(dump_parquet, bound, 3)
-    monkeypatch.setattr(blocks, "BLOCK_SIZE", 1)  # so that each batch, of three records, is a block
+    monkeypatch.setattr(
+        log_records, "BLOCK_SIZE", 1
+    )  # so that each batch, of three records, is a block
     assert len(table("--records", "--offset", "0..8", log)) == 9
     groups = parquet.ParquetFile(tmp_path / "out.parquet").metadata
     assert [groups.row_group(i).num_rows for i in range(groups.num_row_groups)] == [3, 3, 3]

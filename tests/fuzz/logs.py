@@ -3,12 +3,13 @@
 import struct
 import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 from crc32c import crc32c
 
 from logtool.checks.records import check_records
-from logtool.dump.blocks import NOWHERE
+from logtool.dump.blocks import Origin
 from logtool.dump.log import batch_objects
 from logtool.dump.records import read_records
 from logtool.errors import FormatError
@@ -83,8 +84,8 @@ def _read_everything(chunk: Chunk, log: bytes) -> None:
         assert found.message.isprintable()
         assert found.position is not None
         assert 0 <= found.position < len(log)
-    for row, batch in enumerate(batch_objects(NOWHERE, chunk.table)):
-        for obj in read_records(batch, chunk.batch(row), LIMIT):
+    for row, batch in enumerate(batch_objects(Origin(Path()), chunk.table)):
+        for obj in read_records(batch, chunk, row, LIMIT):
             assert obj["type"] in ("record", "error")
 
 

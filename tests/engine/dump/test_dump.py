@@ -1,7 +1,9 @@
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import DATA
 from damage import flip
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from logtool.dump.stream import Dump
 from logtool.errors import UnreadableError
 from logtool.formats import record, record_batch
 from logtool.formats.record import Record
+from logtool.log.walk import scanner
 from logtool.running.summary import Summary
 
 NAME = f"{0:020d}.log"
@@ -151,3 +154,14 @@ def test_a_limit_ends_the_dump_and_what_was_read_is_counted(tmp_path):
     items: list[Any] = list(job)
     assert [o["type"] for o in items] == ["file", "batch"]
     assert (job.summary.batches, job.summary.complete) == (3, True)
+
+
+def test_a_batch_of_redpanda_that_is_too_large_to_hold_is_the_same(tmp_path, monkeypatch):
+    log = tmp_path / "kafka" / "t" / "0_1" / "0-1-v1.log"
+    log.parent.mkdir(parents=True)
+    shutil.copy(DATA / "redpanda" / "test_segment.bin", log)
+    held, _ = dumped(log)
+    for name in ("BUFFER_SIZE", "LARGEST_BUFFERED_BATCH"):
+        monkeypatch.setattr(scanner, name, 70)
+    assert dumped(log)[0] == held
+    assert sum(obj["type"] == "record" for obj in held) == 4

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logtool.dump import json_path
-from logtool.dump.blocks import Records
 from logtool.dump.selecting import Content, HeaderWanted
 from logtool.formats import record
 from logtool.formats.record import Record
+from logtool.formats.record_batch import empty_table
+from logtool.log.records import RecordTable
 
 FEW = st.sampled_from([None, b"", b"a", b"b", b"ab", b"a" * 40, b"a" * 39 + b"b", b'{"a":1}'])
 HEADERS = st.lists(st.tuples(st.sampled_from([b"h", b"i"]), FEW), max_size=2)
@@ -34,10 +35,11 @@ def test_a_block_is_looked_through_as_single_records_are(records, content):
     payload = memoryview(
         record.encode([Record(i, 0, key, value, h) for i, (key, value, h) in enumerate(records)])
     )
-    table, damage = record.parse(payload, len(records))
+    spans, damage = record.parse(payload, len(records))
     assert damage is None
     numbers = np.arange(len(records))
-    columns = Records(payload, np.array([len(records)]), table, numbers, numbers, numbers)
+    counts = np.array([len(records)])
+    columns = RecordTable(payload, empty_table(), counts, spans, numbers, numbers, numbers)
     expected = [
         i for i, (key, value, headers) in enumerate(records)
         if content.holds({"key": key, "value": value, "headers": headers, "control": False})
@@ -122,9 +124,10 @@ def test_text_that_is_escaped_in_json_is_found_too():
 @pytest.mark.parametrize("pattern", [b"customer-17", b"a word, or two: #1"])
 def test_plain_text_that_is_nowhere_is_not_looked_for_record_by_record(pattern):
     payload = memoryview(record.encode([Record(i, 0, b"k", b"v" * 50) for i in range(2000)]))
-    table, _ = record.parse(payload, 2000)
+    spans, _ = record.parse(payload, 2000)
     numbers = np.arange(2000)
-    columns = Records(payload, np.array([2000]), table, numbers, numbers, numbers)
+    counts = np.array([2000])
+    columns = RecordTable(payload, empty_table(), counts, spans, numbers, numbers, numbers)
     content = Content(patterns=(re.compile(pattern),))
     assert content.rows(columns, numbers).tolist() == []
     assert calls_of(lambda: content.rows(columns, numbers)) < 200

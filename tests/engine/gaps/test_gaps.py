@@ -20,11 +20,11 @@ from logtool.formats import record, record_batch
 from logtool.gaps import fill, follower, ghosts
 from logtool.gaps import table as gap_table
 from logtool.gaps.coverage import Look, look
-from logtool.gaps.decoding import record_offsets
 from logtool.gaps.evidence import Facts
 from logtool.gaps.ledger import build
 from logtool.gaps.run import GapOptions, Gaps
 from logtool.gaps.table import Kind, Reason
+from logtool.log.records import record_offsets
 from logtool.log.walk.scanner import scan
 from logtool.metadata.policies import PastPolicies
 
@@ -357,7 +357,7 @@ def offsets_on_disk(folder, start):
         with files.LogFile(path) as log:
             for chunk in scan(log, base_offset=int(path.name[:20])):
                 for row in range(len(chunk.table)):
-                    found = record_offsets(chunk, row, 2**28)
+                    found = record_offsets(chunk, row)
                     assert found is not None
                     into = control if chunk.table.is_control[row] else data
                     into.update(offset for offset in found.tolist() if offset >= start)

@@ -8,6 +8,7 @@ from metadata_logs import NO_OP, control, data, directory_id, log_dir, voter, vo
 from logtool.errors import FormatError, NothingMatchedError, UnreadableError, UsageError
 from logtool.formats import control_record
 from logtool.log.inputs import NodeDir
+from logtool.log.records import one_batch
 from logtool.quorum import voters
 from logtool.quorum.copy import MetadataCopy, read
 from logtool.quorum.verdict import Quorum, judge
@@ -173,7 +174,7 @@ def test_a_log_dir_without_a_metadata_log_is_named(tmp_path: Path) -> None:
 def test_voters_are_read_as_they_are_written() -> None:
     value = voters.to_record([voter(1), voter(2)])
     batch = control(0, control_record.KRAFT_VOTERS, value)
-    ((kind, message),) = voters.parse_payload(memoryview(batch)[61:], 1)
+    ((kind, message),) = voters.parse_batch(one_batch(memoryview(batch)), 0)
     assert kind == control_record.KRAFT_VOTERS
     assert voters.of_record(message) == (voter(1), voter(2))
     with pytest.raises(FormatError, match="directory id"):

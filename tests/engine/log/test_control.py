@@ -1,8 +1,8 @@
 import pytest
 
-from logtool.dump import control as dump_control
 from logtool.errors import FormatError
 from logtool.formats import control_record
+from logtool.log import control
 
 
 def key(kind):
@@ -49,14 +49,14 @@ VALUES = {
 @pytest.mark.parametrize("name", VALUES)
 def test_the_messages_of_kraft_are_spelled_out(name):
     kind, value, data = VALUES[name]
-    found = dump_control.decode(key(kind), bytes.fromhex(value))
+    found = control.decode(key(kind), bytes.fromhex(value))
     assert found == {"version": 0, "type": kind, "name": name, "data": data}
 
 
 def test_a_later_leader_change_names_directories():
     voter = "00000001 " + UUID.hex() + " 00"
     value = bytes.fromhex(f"0001 00000001 02 {voter} 02 {voter} 00")
-    (found,) = dump_control.decode(key(2), value)["data"]["voters"]
+    (found,) = control.decode(key(2), value)["data"]["voters"]
     assert found == {"voterId": 1, "voterDirectoryId": "AAECAwQFBgcICQoLDA0ODw"}
 
 
@@ -66,22 +66,22 @@ def test_every_cut_is_an_error_or_loses_only_tags(name):
     whole = bytes.fromhex(value)
     for size in range(len(whole)):
         try:
-            found = dump_control.decode(key(kind), whole[:size])
+            found = control.decode(key(kind), whole[:size])
         except FormatError:
             continue
         assert (size, found["data"]) >= (len(whole) - 1, data) or found["data"] == data
 
 
 def test_an_unknown_type_is_a_value_without_data():
-    found = dump_control.decode(key(99), b"anything")
+    found = control.decode(key(99), b"anything")
     assert (found["name"], found["data"]) == ("UNKNOWN(99)", None)
 
 
 def test_a_huge_array_ends_where_the_bytes_end():
     with pytest.raises(FormatError):
-        dump_control.decode(key(2), bytes.fromhex("0000 00000001 ffffffff0f"))
+        control.decode(key(2), bytes.fromhex("0000 00000001 ffffffff0f"))
 
 
 def test_a_varint_without_end_is_an_error():
     with pytest.raises(FormatError, match="does not end"):
-        dump_control.decode(key(2), bytes.fromhex("0000 00000001") + b"\xff" * 9)
+        control.decode(key(2), bytes.fromhex("0000 00000001") + b"\xff" * 9)

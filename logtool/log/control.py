@@ -1,4 +1,4 @@
-"""Control records spelled out: transaction markers and KRaft's own messages.
+"""Control records: transaction markers, and KRaft's own messages spelled out.
 
 The value is an int16 version and a message of the table ``control_records``. Source:
 ``ControlRecordUtils``, ``EndTransactionMarker`` (Kafka 4.3).
@@ -6,12 +6,17 @@ The value is an int16 version and a message of the table ``control_records``. So
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from logtool.errors import FormatError
 from logtool.formats import control_record
+from logtool.formats.record_batch import BatchTable
 
 if TYPE_CHECKING:
     from logtool.formats.messages.codec import Value
 
+Marker = tuple[int, int, bool]
+"""Record offset, producer id, and whether the transaction is committed."""
 _MESSAGES = {
     control_record.LEADER_CHANGE: "LeaderChangeMessage",
     control_record.SNAPSHOT_HEADER: "SnapshotHeaderRecord",
@@ -55,3 +60,15 @@ def name_of(key: bytes | None, value: bytes | None) -> str | None:
     except FormatError:
         return None
     return name
+
+
+def markers(table: BatchTable) -> list[Marker]:
+    """Return the markers of transactions among batches, in order."""
+    ends = (control_record.ABORT, control_record.COMMIT)
+    rows = np.flatnonzero(table.is_control & np.isin(table.control_type, ends))
+    columns = (table.last_offset[rows], table.producer_id[rows], table.control_type[rows])
+    commit = control_record.COMMIT
+    return [
+        (offset, producer_id, kind == commit)
+        for offset, producer_id, kind in zip(*(one.tolist() for one in columns), strict=True)
+    ]
