@@ -25,7 +25,7 @@ from verification import set_offsets, small_log_dir
 from logtool.errors import LogtoolError
 from logtool.formats import names
 from logtool.formats.names import DirectoryKind, PartitionDirectory
-from logtool.log.walk import scanner
+from logtool.log.batches import read_batches
 from logtool.salvage import Salvage
 from logtool.salvage.writing import Output
 
@@ -119,7 +119,7 @@ def batches(log: Path) -> list[tuple[int, bytes]]:
     from logtool.disk.files import LogFile
 
     with LogFile(log) as file:
-        for chunk in scanner.scan(file, base_offset=base, payload=False):
+        for chunk in read_batches(file, base_offset=base, payload=False):
             rows = zip(chunk.table.position.tolist(), chunk.table.size.tolist(), strict=True)
             found += [(at, data[at : at + size]) for at, size in rows]
     return found

@@ -12,8 +12,8 @@ from logtool.checks.report import Task
 from logtool.disk.files import LogFile
 from logtool.formats.names import DirectoryKind
 from logtool.log import opening
+from logtool.log.batches import read_batches
 from logtool.log.dir import Segment
-from logtool.log.walk.scanner import scan
 from logtool.pipeline import tables
 from logtool.pipeline.answers import Asked
 from logtool.pipeline.manifest import Part
@@ -65,6 +65,6 @@ def _in_pieces(job: ScanWork, segment: Segment) -> list[Part]:
 
 def _middle(segment: Segment) -> int:
     with LogFile(segment.log.path) as log:
-        chunks = scan(log, base_offset=segment.base_offset)
+        chunks = read_batches(log, base_offset=segment.base_offset)
         positions = [position for chunk in chunks for position in chunk.table.position.tolist()]
     return positions[len(positions) // 2] if len(positions) > 1 else 0

@@ -21,9 +21,9 @@ from logtool.formats.names import FileKind, parse_partition_file, parse_root_fil
 from logtool.formats.record_batch import BatchTable
 from logtool.gaps.coverage import Coverage
 from logtool.log import opening
+from logtool.log.batches import read_batches
 from logtool.log.dir import Segment
 from logtool.log.producer_state import ProducerState
-from logtool.log.walk.scanner import scan
 from logtool.running.summary import Summary
 from logtool.verify import Level, Verification
 
@@ -166,7 +166,7 @@ def set_offsets(path: Path, offsets: Mapping[tuple[str, int], int]) -> None:
 def batches(log: Path) -> BatchTable:
     """Return the table of the sound batches of a ``.log``."""
     with files.LogFile(log) as source:
-        tables = [chunk.table for chunk in scan(source, base_offset=int(log.name[:20]))]
+        tables = [chunk.table for chunk in read_batches(source, base_offset=int(log.name[:20]))]
     return record_batch.concat(tables)
 
 

@@ -19,10 +19,10 @@ from logtool.formats import (
 from logtool.formats.kraft_snapshot import BodyBatch
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
 from logtool.log.file import File
 from logtool.log.records import RecordTable, batch_records
-from logtool.log.walk import scanner
 
 _FORMATS: dict[FileKind, Any] = {
     FileKind.LEADER_EPOCH_CHECKPOINT: leader_epoch_checkpoint,
@@ -103,7 +103,7 @@ def check_kraft_snapshot(file: File) -> Iterator[Finding | UnreadableError]:
     command = f"logtool dump {shell.path(file.path)}"
     try:
         with file.open() as log:
-            for chunk in scanner.scan(log, base_offset=0):
+            for chunk in read_batches(log, base_offset=0):
                 if chunk.damage:
                     damaged, damage = True, chunk.damage
                     yield Finding(

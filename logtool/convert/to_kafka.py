@@ -21,11 +21,11 @@ from logtool.formats.redpanda.names import SEGMENTS
 from logtool.formats.redpanda.offset_translation import FILTERED
 from logtool.formats.redpanda.record_batch import RAFT_DATA
 from logtool.log import kafka_offsets, redpanda_dir
+from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
 from logtool.log.flavour import FlavourName
 from logtool.log.kafka_offsets import NONE, KafkaOffsets
 from logtool.log.redpanda import REDPANDA
-from logtool.log.walk.scanner import scan
 
 _BASE_OFFSET = struct.Struct(">q")
 
@@ -73,7 +73,7 @@ def _blocks(
     aside: list[dict[str, Any]] = []
     end = 0
     with LogFile(path) as log:
-        for chunk in scan(log, base_offset=base, form=REDPANDA.form(path)):
+        for chunk in read_batches(log, base_offset=base, form=REDPANDA.form(path)):
             end = chunk.end_position
             if chunk.damage:
                 at, length = chunk.damage.position, chunk.damage.length

@@ -18,8 +18,8 @@ from logtool.formats.redpanda import record_batch
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE
 from logtool.lazy_dataclass import dataclass
 from logtool.log.base_index import Builder, table_of
+from logtool.log.batches import read_batches
 from logtool.log.flavour import FlavourName
-from logtool.log.walk.scanner import scan
 
 _TOGETHER = 1000
 """Batches of which an index is told at once."""
@@ -76,7 +76,7 @@ def _stretches(path: Path, base: int) -> Iterator[_Stretch]:
     """Yield the stretches of a sound log of magic 2."""
     current: _Stretch | None = None
     with LogFile(path) as log:
-        for chunk in scan(log, base_offset=base, payload=False):
+        for chunk in read_batches(log, base_offset=base, payload=False):
             if chunk.damage:
                 text = f"{chunk.damage.message} at byte {chunk.damage.position}"
                 raise RefusedError(f"{path}: {text}; save what is sound with logtool salvage")
@@ -172,7 +172,7 @@ class _Writer:
         """Yield the bytes of the segment."""
         part = self._part
         with LogFile(self._source) as log:
-            chunks = scan(log, base_offset=self._log_base, start=part.start, stop=part.stop)
+            chunks = read_batches(log, base_offset=self._log_base, start=part.start, stop=part.stop)
             for chunk in chunks if part.stop > part.start else ():
                 if chunk.damage:
                     raise UnreadableError(self._source, "has changed while it was read")

@@ -19,9 +19,9 @@ from logtool.findings import Severity
 from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log.batches import read_batches
 from logtool.log.flavour import Flavour
 from logtool.log.selection import Selection
-from logtool.log.walk.scanner import scan
 from logtool.running.progress import Progress
 from logtool.running.summary import Summary
 
@@ -100,7 +100,7 @@ class IndexDump:
         base_offset = group[0].name.offset or 0
         with LogFile(log) as file:
             form = group[0].flavour.form(log)
-            for chunk in scan(file, base_offset=base_offset, form=form):
+            for chunk in read_batches(file, base_offset=base_offset, form=form):
                 for join in joins.values():
                     join.feed(chunk)
                 self.summary.batches += len(chunk.table)

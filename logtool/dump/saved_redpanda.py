@@ -18,9 +18,9 @@ from logtool.formats import compression
 from logtool.formats.record_batch import CONTROL
 from logtool.formats.redpanda import names
 from logtool.formats.redpanda.record_batch import RAFT_DATA
+from logtool.log.batches import read_batches
 from logtool.log.kafka_offsets import NONE, KafkaOffsets
 from logtool.log.redpanda import REDPANDA
-from logtool.log.walk.scanner import scan
 from logtool.salvage.parts import Extent, Part
 from logtool.salvage.patient import Patient
 
@@ -55,7 +55,7 @@ def _of_extent(
     segment = names.parse_partition_file(extent.path.name).base_offset
     with LogFile(images.get(extent.path, extent.path)) as log:
         source, form = Patient(log), REDPANDA.form(extent.path)
-        for chunk in scan(
+        for chunk in read_batches(
             source, base_offset=base, form=form, start=extent.position, stop=extent.end
         ):
             if chunk.damage:

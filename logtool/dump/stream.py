@@ -25,11 +25,11 @@ from logtool.findings import Severity
 from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage, DamageReason
 from logtool.log.flavour import Flavour
 from logtool.log.selection import Selection
-from logtool.log.walk.scanner import scan
 from logtool.running.progress import Progress
 from logtool.running.summary import Summary
 
@@ -170,7 +170,7 @@ class Dump:
         with LogFile(item.path, item.size) as file:
             yield file_object(item, file.size, None)
             form = item.flavour.form(item.path)
-            for chunk in scan(file, base_offset=base, form=form, payload=False):
+            for chunk in read_batches(file, base_offset=base, form=form, payload=False):
                 self._count(item.path, chunk)
                 for obj in redpanda.read_chunk(item.path, chunk, term, self._kafka_offsets):
                     if obj["type"] == "error" or redpanda.is_wanted(obj, self.chosen):
@@ -196,7 +196,7 @@ class Dump:
             hides = self._hides_secrets(item)
             in_blocks = self.in_blocks and self.limit is None and topic is None and not hides
             form = item.flavour.form(item.path)
-            for chunk in scan(
+            for chunk in read_batches(
                 file, base_offset=base, form=form, stop=self.stop, unpack_limit=limit
             ):
                 if chunk.damage and self.stop is not None and _is_cut(chunk.damage):

@@ -29,11 +29,10 @@ from logtool.gaps import table as gap_table
 from logtool.gaps.table import GapTable, Kind
 from logtool.lazy_dataclass import dataclass
 from logtool.log import kafka_start, producer_state
-from logtool.log.chunk import Chunk
+from logtool.log.chunk import LARGEST_BUFFERED_BATCH, Chunk
 from logtool.log.damage import DamageReason
 from logtool.log.dir import Segment
 from logtool.log.records import Batches, counts_and_bases, record_offsets
-from logtool.log.walk.scanner import LARGEST_BUFFERED_BATCH
 
 _BASE_OFFSET = [column.name for column in fields(BatchTable)].index("base_offset")
 

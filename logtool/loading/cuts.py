@@ -9,7 +9,7 @@ from logtool.loading.recovery import Lost, Recovered, Recovery, encode_aborted
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow
 from logtool.loading.unsound import Tally
-from logtool.log.walk import scanner
+from logtool.log.batches import read_batches
 
 
 def write(shadow: Shadow, segment: LoadedSegment, result: Recovered) -> None:
@@ -50,7 +50,7 @@ def count(shadow: Shadow, segment: LoadedSegment, start: int = 0) -> Lost:
     file = shadow.files[segment.name(FileKind.LOG)]
     tally = Tally(file, segment.base_offset)
     with file.open() as log:
-        chunks = scanner.scan(log, base_offset=segment.base_offset, start=start, payload=False)
+        chunks = read_batches(log, base_offset=segment.base_offset, start=start, payload=False)
         for chunk in chunks:
             relative = chunk.table.last_offset - segment.base_offset
             is_near = (relative >= 0) & (relative <= MAX_RELATIVE_OFFSET)
@@ -71,7 +71,7 @@ def first_behind(shadow: Shadow, segment: LoadedSegment, offset: int) -> int:
     """
     end = segment.base_offset
     with shadow.files[segment.name(FileKind.LOG)].open() as log:
-        for chunk in scanner.scan(log, base_offset=segment.base_offset, payload=False):
+        for chunk in read_batches(log, base_offset=segment.base_offset, payload=False):
             if chunk.damage:
                 if end >= offset:
                     return chunk.damage.position
@@ -87,7 +87,7 @@ def first_unordered(shadow: Shadow, segment: LoadedSegment) -> int:
     """Return the byte where the first batch begins that does not follow those before it."""
     end = segment.base_offset
     with shadow.files[segment.name(FileKind.LOG)].open() as log:
-        for chunk in scanner.scan(log, base_offset=segment.base_offset, payload=False):
+        for chunk in read_batches(log, base_offset=segment.base_offset, payload=False):
             if chunk.damage:
                 return chunk.damage.position
             ends = np.maximum.accumulate(np.concatenate(([end], chunk.table.last_offset + 1)))

@@ -11,9 +11,8 @@ import numpy as np
 from logtool.formats import kernels
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import HEADER_SIZE, UNUSED_ATTRIBUTES, BatchTable, Column
-from logtool.log.chunk import Source
-from logtool.log.walk.control_rows import fill_control
-from logtool.log.walk.scanner import MOST_ROWS
+from logtool.log.chunk import MOST_ROWS, Source
+from logtool.log.control_rows import fill_control
 
 _WINDOW = 256 * 1024
 _PAGE = 4096

@@ -16,8 +16,8 @@ from logtool.loading.recovery import Lost
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import ShadowFile
 from logtool.loading.unsound import Tally, Unsound
+from logtool.log.batches import read_batches
 from logtool.log.damage import Damage, DamageReason
-from logtool.log.walk import scanner
 
 _EPOCHS = FileKind.LEADER_EPOCH_CHECKPOINT.value
 
@@ -123,7 +123,7 @@ class Played:
         chunks = []
         with self._log.open() as file:
             base = self._segment.base_offset
-            for chunk in scanner.scan(file, base_offset=base, start=position, payload=False):
+            for chunk in read_batches(file, base_offset=base, start=position, payload=False):
                 tally.add(chunk, counts=True)
                 chunks.append(chunk.damage)
         if (

@@ -16,9 +16,9 @@ from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.shadow import ShadowFile
 from logtool.log import records
+from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
-from logtool.log.walk import scanner
-from logtool.log.walk.control_rows import fill_control
+from logtool.log.control_rows import fill_control
 
 _HEAD = struct.Struct(">qiiBIhi")
 _UP_TO_MAGIC = 17
@@ -183,7 +183,7 @@ class IndexedLog:
         with self._log.open() as file:
             file.size = min(file.size, end)
             position = start
-            for chunk in scanner.scan(file, base_offset=self._base, start=start):
+            for chunk in read_batches(file, base_offset=self._base, start=start):
                 if chunk.damage is None:
                     yield chunk
                     position = chunk.end_position

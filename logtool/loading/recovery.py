@@ -24,11 +24,11 @@ from logtool.loading.reading import StartFailsError
 from logtool.loading.shadow import ShadowFile
 from logtool.loading.unsound import Tally, Unsound
 from logtool.log import producer_state
+from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk, PlainTotals
+from logtool.log.control_rows import fill_control
 from logtool.log.damage import Damage, DamageReason
 from logtool.log.producer_state import AbortedTransaction
-from logtool.log.walk import scanner
-from logtool.log.walk.control_rows import fill_control
 
 
 class OffsetOverflowError(Exception):
@@ -146,7 +146,7 @@ class Recovery:
         tally = Tally(log, self._base)
         at = 0
         with log.open() as file:
-            for chunk in scanner.scan(file, base_offset=self._base, payload=False):
+            for chunk in read_batches(file, base_offset=self._base, payload=False):
                 on_bytes(chunk.end_position - at)
                 at = chunk.end_position
                 if self.result.stop is not None:

@@ -11,7 +11,7 @@ from logtool.loading.loaded import Start
 from logtool.loading.reading import StartFailsError, first_offset, headers
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow, ShadowFile
-from logtool.log.walk import scanner
+from logtool.log.batches import read_batches
 
 MOST_BYTES = 256 * 1024 * 1024
 """A larger segment is not split: its parts are held in memory."""
@@ -65,7 +65,7 @@ def _write(shadow: Shadow, part: LoadedSegment, data: bytes, interval: int) -> N
     log = ShadowFile(None, len(data), data)
     indexes = Indexes(part.base_offset, interval)
     with log.open() as file:
-        for chunk in scanner.scan(file, base_offset=part.base_offset, payload=False):
+        for chunk in read_batches(file, base_offset=part.base_offset, payload=False):
             if len(chunk.table):
                 indexes.add(chunk.table)
     offsets, times = indexes.finish(len(data))

@@ -26,7 +26,7 @@ from logtool.loading import cuts
 from logtool.loading.loaded import Loaded, Overlap, Zombie
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow
-from logtool.log.walk import scanner
+from logtool.log.batches import read_batches
 
 _HEAD = struct.Struct(">qiiB")
 Rows = Sequence[tuple[int, int]]
@@ -158,7 +158,7 @@ def _epochs(shadow: Shadow, segment: LoadedSegment) -> _Epochs:
     """Return what the sound batches of a segment say."""
     least, most, end = 2**31, -1, segment.base_offset
     with shadow.files[segment.name(FileKind.LOG)].open() as log:
-        for chunk in scanner.scan(log, base_offset=segment.base_offset, payload=False):
+        for chunk in read_batches(log, base_offset=segment.base_offset, payload=False):
             if not len(chunk.table):
                 continue
             known = chunk.table.leader_epoch[chunk.table.leader_epoch >= 0]

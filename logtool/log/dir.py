@@ -17,11 +17,11 @@ from logtool.formats.names import (
     Reception,
 )
 from logtool.lazy_dataclass import dataclass
+from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk, Inspect, PlainWalk, Source
 from logtool.log.file import File, describe, is_file
 from logtool.log.flavour import Flavour
-from logtool.log.walk.forms import KAFKA
-from logtool.log.walk.scanner import scan
+from logtool.log.walk.forms import KAFKA_FORM
 
 OFFSET_CHECKPOINTS = (
     FileKind.RECOVERY_POINT_CHECKPOINT,
@@ -69,7 +69,7 @@ class Segment:
         """
         form = self.flavour.form(self.log.path)
         with nullcontext(source) if source else self.log.open() as log:
-            yield from scan(
+            yield from read_batches(
                 log,
                 base_offset=self.base_offset,
                 form=form,
@@ -78,7 +78,7 @@ class Segment:
                 payload=payload,
                 unpack_limit=limit,
                 inspect=inspect,
-                plain_walk=plain_walk if form is KAFKA else None,
+                plain_walk=plain_walk if form is KAFKA_FORM else None,
             )
 
 

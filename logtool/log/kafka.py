@@ -77,7 +77,7 @@ class _Kafka:
         return names.parse_partition_file(name)
 
     def form(self, log: Path) -> Form:
-        return forms.KAFKA
+        return forms.KAFKA_FORM
 
 
 KAFKA = _Kafka()

@@ -68,7 +68,7 @@ class _Redpanda:
         from logtool.log.walk import forms
 
         term = redpanda_dir.term_of(log)
-        return forms.KAFKA if term is None else forms.redpanda(term)
+        return forms.KAFKA_FORM if term is None else forms.redpanda_form(term)
 
 
 REDPANDA = _Redpanda()

@@ -15,10 +15,10 @@ from logtool.formats.messages.cluster_metadata import Record
 from logtool.formats.messages.codec import Value
 from logtool.formats.record_batch import MAGIC
 from logtool.lazy_dataclass import dataclass
+from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
 from logtool.log.damage import DamageReason
 from logtool.log.records import RecordTable, Unread, batch_records, pieces, read_together
-from logtool.log.walk.scanner import scan
 
 _CONTROL = {
     control_record.LEADER_CHANGE: "LeaderChangeMessage",
@@ -69,7 +69,7 @@ def batches(path: Path, base_offset: int, *, active: bool = False) -> Iterator[B
     A torn tail, which a broker cuts off and fetches again, ends an `active` segment.
     """
     with LogFile(path) as log:
-        for chunk in scan(log, base_offset=base_offset):
+        for chunk in read_batches(log, base_offset=base_offset):
             damage = chunk.damage
             if damage and active and damage.reason in (DamageReason.INCOMPLETE, DamageReason.ZEROS):
                 return

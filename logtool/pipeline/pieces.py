@@ -7,10 +7,10 @@ from logtool.disk.files import LogFile
 from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
+from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
-from logtool.log.walk.scanner import scan
 from logtool.pipeline.rows import Place
 from logtool.pipeline.wanted import WHOLE, Span
 
@@ -49,7 +49,7 @@ class Piece:
     def batches(self, log: LogFile, *, start: int = 0, payload: bool) -> Iterator[Chunk]:
         """Yield sound batches and damage of the log from byte `start` on."""
         form = self.flavour.form(self.path())
-        return scan(log, base_offset=self.segment, form=form, start=start, payload=payload)
+        return read_batches(log, base_offset=self.segment, form=form, start=start, payload=payload)
 
     def open(self, kind: FileKind = FileKind.LOG) -> LogFile:
         """Open a file of the segment that was listed."""

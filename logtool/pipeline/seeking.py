@@ -16,7 +16,8 @@ from logtool.formats import offset_index, time_index
 from logtool.formats.names import FileKind
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import LOG_OVERHEAD, BatchTable, Column
-from logtool.log.walk.scanner import LARGEST_BUFFERED_BATCH, scan
+from logtool.log.batches import read_batches
+from logtool.log.chunk import LARGEST_BUFFERED_BATCH
 from logtool.pipeline.pieces import Piece
 
 _FIRST_BYTES = 4 * 1024 * 1024
@@ -57,7 +58,9 @@ def batch_at(log: LogFile, segment: int, position: int) -> BatchTable | None:
     size = int.from_bytes(head[8:], "big", signed=True) + LOG_OVERHEAD
     if len(head) < LOG_OVERHEAD or not LOG_OVERHEAD < size <= LARGEST_BUFFERED_BATCH:
         return None
-    batches = scan(log, base_offset=segment, start=position, stop=position + size, payload=False)
+    batches = read_batches(
+        log, base_offset=segment, start=position, stop=position + size, payload=False
+    )
     table = next((chunk.table for chunk in batches if not chunk.damage), None)
     if table is None or int(table.position[0]) != position:
         return None
@@ -75,7 +78,7 @@ def _start_by_time(
     time = int(index.timestamps[entry])
     offset = int(index.offsets(piece.segment)[entry])
     first = _floor(offsets, positions, offset)
-    near = scan(
+    near = read_batches(
         log, base_offset=piece.segment, start=first, stop=first + _FIRST_BYTES, payload=False
     )
     chunk = next(near, None)

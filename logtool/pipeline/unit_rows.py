@@ -16,9 +16,8 @@ from logtool.checks.report import SegmentReport, Task
 from logtool.checks.segment import check_segment
 from logtool.formats.record_batch import BatchTable, concat
 from logtool.lazy_dataclass import dataclass
-from logtool.log.chunk import Chunk
+from logtool.log.chunk import LARGEST_BUFFERED_BATCH, Chunk
 from logtool.log.damage import DamageReason
-from logtool.log.walk.scanner import LARGEST_BUFFERED_BATCH
 from logtool.pipeline.earlier import Tail
 from logtool.pipeline.homes import place_of_dir
 from logtool.pipeline.manifest import Part

@@ -23,12 +23,12 @@ from logtool.formats.quorum_state import QuorumState
 from logtool.formats.record_batch import CONTROL
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
+from logtool.log.batches import read_batches
 from logtool.log.dir import Partition
 from logtool.log.file import File
 from logtool.log.inputs import NodeDir, PathKind
 from logtool.log.records import one_batch
 from logtool.log.selection import Selection
-from logtool.log.walk.scanner import scan
 from logtool.metadata.image import DIRECTORY
 from logtool.quorum import voters
 from logtool.quorum.voters import Voter
@@ -313,7 +313,7 @@ def _snapshot(file: File) -> Snapshot:
     types: list[int] = []
     try:
         with LogFile(file.path) as log:
-            for chunk in scan(log, base_offset=0):
+            for chunk in read_batches(log, base_offset=0):
                 if chunk.damage:
                     raise FormatError(chunk.damage.message, chunk.damage.position, file.path)
                 types += chunk.table.control_type.tolist()

@@ -15,8 +15,8 @@ from logtool.disk.files import LogFile
 from logtool.formats import record_batch
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.lazy_dataclass import dataclass
+from logtool.log.batches import read_batches
 from logtool.log.dir import Partition
-from logtool.log.walk import scanner
 from logtool.salvage import parts as made
 from logtool.salvage.filling import Rows
 from logtool.salvage.parts import Extent, Kind, Part, Reject
@@ -71,7 +71,7 @@ class _Asked:
     def parts(self, copies: Sequence[Partition]) -> Iterator[Part]:
         """Yield the extent, cut at what a copy holds otherwise."""
         with LogFile(self.extent.path) as log:
-            chunks = scanner.scan(
+            chunks = read_batches(
                 Patient(log),
                 base_offset=self.start,
                 start=self.extent.position,

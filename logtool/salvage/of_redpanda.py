@@ -25,12 +25,12 @@ from logtool.formats.redpanda.names import KAFKA_NAMESPACE, FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.log import given_up, inputs, opening, redpanda_dir
 from logtool.log.base_index import Builder
+from logtool.log.batches import read_batches
 from logtool.log.dir import Partition
 from logtool.log.file import File
 from logtool.log.inputs import PathKind
 from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
-from logtool.log.walk.scanner import scan
 from logtool.salvage.parts import Extent, Kind, Part, Reject
 from logtool.salvage.reading import Piece
 
@@ -196,7 +196,7 @@ def write_index(home: HeldDir, target: Path, segment: NewSegment) -> None:
     builder = Builder(segment.base_offset, all_data=all_data)
     with LogFile(target) as log:
         form = REDPANDA.form(target)
-        for chunk in scan(log, base_offset=segment.base_offset, form=form, payload=False):
+        for chunk in read_batches(log, base_offset=segment.base_offset, form=form, payload=False):
             builder.add(chunk.table)
     disk.write_new(home, target.with_suffix(FileKind.BASE_INDEX), [builder.finish()])
 

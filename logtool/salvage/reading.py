@@ -12,12 +12,12 @@ from logtool.formats import record_batch, wording
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import BatchTable
 from logtool.lazy_dataclass import dataclass
+from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage
 from logtool.log.file import File
 from logtool.log.flavour import Flavour
 from logtool.log.redpanda import REDPANDA
-from logtool.log.walk import scanner
 from logtool.salvage import ordering, parts
 from logtool.salvage.imaging import Image, Refined
 from logtool.salvage.parts import Extent, Kind, Part, Reject
@@ -75,7 +75,7 @@ def opened(piece: Piece) -> Iterator[Patient]:
 
 def _chunks(piece: Piece, source: Patient) -> Iterator[Chunk]:
     form = piece.flavour.form(piece.log.path)
-    return scanner.scan(source, base_offset=piece.base_offset, form=form, payload=False)
+    return read_batches(source, base_offset=piece.base_offset, form=form, payload=False)
 
 
 class _DisorderError(Exception):

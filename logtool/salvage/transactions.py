@@ -9,10 +9,10 @@ import numpy as np
 
 from logtool.formats.record_batch import BatchTable
 from logtool.lazy_dataclass import dataclass
+from logtool.log.batches import read_batches
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
 from logtool.log.producer_state import NONE, ProducerState, significant
-from logtool.log.walk import scanner
 from logtool.salvage.parts import Extent, Part, Reject
 from logtool.salvage.patient import Patient
 from logtool.salvage.reading import take
@@ -114,7 +114,7 @@ class _Replay:
 
         with LogFile(self.images.get(extent.path, extent.path)) as log:
             source, base = Patient(log), extent.first.base_offset
-            for chunk in scanner.scan(
+            for chunk in read_batches(
                 source,
                 base_offset=base,
                 form=self.flavour.form(extent.path),

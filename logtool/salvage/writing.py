@@ -35,10 +35,10 @@ from logtool.formats.record_batch import MAGIC
 from logtool.loading import loader, trusting
 from logtool.loading.loaded import Loaded, Start
 from logtool.log import opening
+from logtool.log.batches import read_batches
 from logtool.log.dir import Partition
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
-from logtool.log.walk import scanner
 from logtool.salvage import imaging, of_redpanda
 from logtool.salvage.parts import Extent, Part, Reject
 from logtool.salvage.patient import Patient
@@ -144,7 +144,7 @@ class Output:
         batches = end = 0
         with LogFile(target) as log:
             form = flavour.form(target)
-            for chunk in scanner.scan(log, base_offset=base, form=form, payload=False):
+            for chunk in read_batches(log, base_offset=base, form=form, payload=False):
                 if chunk.damage:
                     break
                 batches, end = batches + len(chunk.table), chunk.end_position

@@ -34,8 +34,8 @@ from logtool.disk.files import LogFile
 from logtool.formats import _kernels, compression
 from logtool.formats.record_batch import HEADER_SIZE
 from logtool.log import opening
+from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
-from logtool.log.walk.scanner import scan
 from logtool.verify import Level, Verification
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -432,13 +432,13 @@ def four_segments(bench: Bench) -> Spec:
 
 def _scan(log: Path) -> None:
     with LogFile(log) as file:
-        for _ in scan(file, base_offset=0):
+        for _ in read_batches(file, base_offset=0):
             pass
 
 
 def _first(log: Path, size: int) -> Iterator[Chunk]:
     with LogFile(log) as file:
-        for chunk in scan(file, base_offset=0):
+        for chunk in read_batches(file, base_offset=0):
             yield chunk
             if chunk.end_position >= size:
                 return

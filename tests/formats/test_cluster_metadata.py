@@ -18,7 +18,7 @@ from logtool.formats.messages.cluster_metadata import (
     Transaction,
 )
 from logtool.formats.record_batch import CODEC_MASK, HEADER_SIZE
-from logtool.log.walk.scanner import scan
+from logtool.log.batches import read_batches
 
 ID = "J8aAPcfLQt2bqs1JT_rMgQ"
 HOME = "AAECAwQFBgcICQoLDA0ODw"
@@ -36,7 +36,7 @@ SAMPLES = {
 def records(path):
     """Yield offset and value of every data record of a log or snapshot."""
     with files.LogFile(path) as log:
-        for chunk in scan(log, base_offset=0):
+        for chunk in read_batches(log, base_offset=0):
             for row in range(len(chunk.table)):
                 if chunk.table.is_control[row]:
                     continue

@@ -21,8 +21,8 @@ from logtool.formats import (
     record_batch,
 )
 from logtool.formats.messages import cluster_metadata
+from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
-from logtool.log.walk import scanner
 
 Target = Callable[[bytes], None]
 LIMIT = 64 * 1024
@@ -64,7 +64,7 @@ def scan(data: bytes) -> None:
         return
     log = data[1:] if data[0] & 1 else with_sound_crcs(data[1:])
     at = 0
-    for chunk in scanner.scan(Bytes(log), base_offset=0, unpack_limit=LIMIT):
+    for chunk in read_batches(Bytes(log), base_offset=0, unpack_limit=LIMIT):
         if chunk.damage:
             assert chunk.damage.position == at
             assert chunk.damage.length > 0

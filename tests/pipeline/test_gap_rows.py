@@ -18,7 +18,7 @@ from logtool.formats import compression, record, record_batch
 from logtool.gaps.coverage import Look, look
 from logtool.gaps.table import Kind
 from logtool.log import opening
-from logtool.log.walk.scanner import scan
+from logtool.log.batches import read_batches
 from logtool.pipeline.gap_rows import EDGES, INNER, GapRows
 from logtool.pipeline.rows import Place
 from logtool.pipeline.storage import Staging
@@ -33,7 +33,9 @@ def rows_of(path, *, payload=True, edges=(0, None)):
     with LogFile(path) as log:
         for start, stop in pairwise(edges):
             rows = GapRows(place, base, None, start)
-            for chunk in scan(log, base_offset=base, start=start, stop=stop, payload=payload):
+            for chunk in read_batches(
+                log, base_offset=base, start=start, stop=stop, payload=payload
+            ):
                 rows.feed(chunk)
             rows.finish()
             found.append((rows.edge, rows.inner))

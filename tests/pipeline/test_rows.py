@@ -19,9 +19,9 @@ from logtool.dump.log import Filter
 from logtool.errors import LimitError
 from logtool.formats import record, record_batch
 from logtool.log import opening
+from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
 from logtool.log.dir import Segment
-from logtool.log.walk.scanner import scan
 from logtool.pipeline import rows, tables
 from logtool.pipeline.rows import Place
 from logtool.pipeline.tables import Payload
@@ -97,7 +97,7 @@ def test_rows_are_what_a_dump_says(scenario: Callable[[str], Path], name: str) -
         if path not in logs:
             continue
         with LogFile(path) as file:
-            for chunk in scan(file, base_offset=base):
+            for chunk in read_batches(file, base_offset=base):
                 found = rows.batch_rows(place, base, chunk.table)
                 assert found.schema.equals(tables.schema("batches"), check_metadata=True)
                 objects = dump_log.batch_objects(Origin(path), chunk.table)
@@ -149,7 +149,7 @@ def test_rows_of_odd_batches_are_what_a_dump_says(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(odd_log())
     with LogFile(path) as file:
-        (chunk,) = scan(file, base_offset=SEGMENT)
+        (chunk,) = read_batches(file, base_offset=SEGMENT)
         found = pylist(rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL))
         assert found == told(PLACE, SEGMENT, path, file, chunk)
         objects = dump_log.batch_objects(Origin(path), chunk.table)
@@ -163,7 +163,9 @@ def test_a_stream_that_does_not_unpack_or_to_too_much_gives_no_rows() -> None:
     broken = bytearray(batch(1000, *[b"a" * 99] * 9, attributes=4))
     broken[70:80] = bytes(10)
     broken[17:21] = crc32c(broken[21:]).to_bytes(4, "big")
-    (chunk,) = scan(Bytes(bytes(broken) + batch(1009, b"x" * 999, attributes=4)), base_offset=1000)
+    (chunk,) = read_batches(
+        Bytes(bytes(broken) + batch(1009, b"x" * 999, attributes=4)), base_offset=1000
+    )
     offsets = [row["offset"] for row in pylist(
         rows.record_rows(PLACE, SEGMENT, chunk, Payload.NONE))]  # fmt: skip
     assert offsets == [1009]
@@ -182,7 +184,7 @@ def odd(chunk: Chunk) -> Chunk:
 
 @pytest.mark.parametrize("payload", Payload)
 def test_payload_tells_as_much_as_is_asked(payload: Payload) -> None:
-    (chunk,) = scan(Bytes(batch(1000, b"one", None, b"three")), base_offset=SEGMENT)
+    (chunk,) = read_batches(Bytes(batch(1000, b"one", None, b"three")), base_offset=SEGMENT)
     (found,) = rows.record_rows(PLACE, SEGMENT, chunk, payload)
     (full,) = rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL)
     levels = [("key_size", "value_size"), ("key_hash", "value_hash"), ("key", "value", "headers")]
@@ -197,7 +199,7 @@ def test_payload_tells_as_much_as_is_asked(payload: Payload) -> None:
 
 
 def test_only_the_columns_that_are_asked_for_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    (chunk,) = scan(Bytes(odd_log()), base_offset=SEGMENT)
+    (chunk,) = read_batches(Bytes(odd_log()), base_offset=SEGMENT)
     whole = rows.batch_rows(PLACE, SEGMENT, chunk.table)
     monkeypatch.setattr(rows, "_OF_BATCHES", {"crc": rows._OF_BATCHES["crc"]})
     some = rows.batch_rows(PLACE, SEGMENT, chunk.table, ["crc", "topic"])
@@ -211,7 +213,7 @@ def test_only_the_columns_that_are_asked_for_are_made(monkeypatch: pytest.Monkey
 
 def test_many_records_come_in_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     values = [b"%d" % i if i % 7 else None for i in range(1000)]
-    (chunk,) = scan(Bytes(batch(1000, *values)), base_offset=SEGMENT)
+    (chunk,) = read_batches(Bytes(batch(1000, *values)), base_offset=SEGMENT)
     whole = pylist(rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL))
     monkeypatch.setattr(rows, "MOST_ROWS", 64)
     cut = list(rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL))
@@ -228,7 +230,7 @@ def test_a_batch_too_large_to_hold_is_read_from_its_file(monkeypatch: pytest.Mon
     def offsets(**more) -> list[int]:
         return [
             row["offset"]
-            for chunk in scan(source, base_offset=SEGMENT)
+            for chunk in read_batches(source, base_offset=SEGMENT)
             for row in pylist(rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL, **more))
         ]
 

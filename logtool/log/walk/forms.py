@@ -72,7 +72,7 @@ class Form:
     """Whether `kernels.plain_facts` may be asked about batches of these types."""
 
 
-def redpanda(term: int) -> Form:
+def redpanda_form(term: int) -> Form:
     """Return the form of Redpanda's segments of a term, which their names tell."""
     from logtool.formats.redpanda import record_batch as record_batch_of_redpanda
     from logtool.formats.redpanda.record_batch import HEADER_SIZE
@@ -132,7 +132,7 @@ def _is_data(types: Column) -> bool:
     return bool((types == RAFT_DATA).all())
 
 
-KAFKA = Form(
+KAFKA_FORM = Form(
     walk=kernels.walk_batches,
     walk_records=kernels.walk_records,
     unwritten=kernels.TYPE_COLUMNS,

@@ -13,7 +13,6 @@ import numpy as np
 
 from logtool.errors import FormatError
 from logtool.formats import (
-    compression,
     kernels,
     legacy_batch,
     record_batch,
@@ -27,28 +26,29 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
-from logtool.log.chunk import Chunk, Inspect, PlainTotals, PlainWalk, Source
+from logtool.log.chunk import (
+    LARGEST_BUFFERED_BATCH,
+    MOST_ROWS,
+    Chunk,
+    Inspect,
+    PlainTotals,
+    PlainWalk,
+    Source,
+)
+from logtool.log.control_rows import fill_control
 from logtool.log.damage import Damage, DamageReason, reason_of
 from logtool.log.order import BatchOrder
 from logtool.log.walk.candidates import Offsets
-from logtool.log.walk.control_rows import fill_control
-from logtool.log.walk.forms import KAFKA, Form
+from logtool.log.walk.forms import Form
 from logtool.log.walk.resync import WIDEST_WINDOW
 from logtool.log.walk.window import Window
 
 BUFFER_SIZE = 2 * 1024 * 1024
 """Bytes that are read at once: few enough for a processor's own cache."""
-MOST_ROWS = 24_616
-"""Batches in a chunk: 3.3 MB of columns. What Python does for a chunk, and handing the
-interpreter's lock from thread to thread, costs more than columns that leave the processor's own
-cache: with batches of 200 bytes two threads take an eighth less time than with chunks of 8,200.
-It is no power of two, so that the columns do not all want the same place in the cache."""
 _FEW = 8
 """Batches that fill less than this part of a chunk are copied out of it."""
 _LONGEST_AT_EDGES = 16 * 1024 * 1024
 """Bytes of a chunk with rows of batches at edges alone: few enough to tell of it on the way."""
-LARGEST_BUFFERED_BATCH = 64 * 1024 * 1024
-"""Bytes; a larger batch is checked without holding it in memory."""
 SEARCH_BUDGET = 256 * 1024 * 1024
 """Bytes that may be hashed in vain in one scan, so that look-alikes cost bounded time. Once it is
 spent, damage that does not end where its size field says reaches to the end of the file."""
@@ -62,48 +62,9 @@ _NEAR_EDGE = 64
 """Batches at the end of a chunk among which it ends at one that is in order."""
 
 
-def scan(
-    source: Source,
-    *,
-    base_offset: int,
-    form: Form = KAFKA,
-    start: int = 0,
-    stop: int | None = None,
-    payload: bool = True,
-    unpack_limit: int = compression.DEFAULT_LIMIT,
-    inspect: Inspect | None = None,
-    plain_walk: PlainWalk | None = None,
-) -> Iterator[Chunk]:
-    """Yield the chunks of the file from byte `start` on, where a batch is expected.
+class Scanner:
+    """One walk over the bytes of a log; `logtool.log.batches.read_batches` says what it takes."""
 
-    `base_offset` is the segment's; it only serves to recognise batches behind damage. With `stop`
-    the file is taken to end there. Without `payload` the chunks are longer and hold no bytes.
-    A wrapper of magic 0 or 1 that decompresses to more than `unpack_limit` bytes is not counted.
-
-    `form` says how the headers of the batches are read. Batches of Redpanda come with Kafka's
-    headers and Raft's offsets, and with the term as leader epoch.
-
-    `inspect` is called for each stretch of batches with their bytes, also without `payload`. What
-    it returns comes with the chunk; if the bytes were not those of the file, it is called again.
-
-    With `plain_walk` chunks of plain batches without a gap have rows of those at edges alone, and
-    whoever takes the chunks is done with one before the next is asked for. It needs Kafka's form,
-    no payload and no `inspect`.
-    """
-    end = source.size if stop is None else min(stop, source.size)
-    return _Scanner(
-        source=source,
-        base_offset=base_offset,
-        form=form,
-        payload=payload,
-        end=end,
-        unpack_limit=unpack_limit,
-        inspect=inspect,
-        plain_walk=plain_walk,
-    ).run(start)
-
-
-class _Scanner:
     def __init__(
         self,
         source: Source,
@@ -144,6 +105,7 @@ class _Scanner:
         """Whether the next chunk may be of that kind: the last one was, or could have been."""
 
     def run(self, position: int) -> Iterator[Chunk]:
+        """Yield the chunks from byte `position` on, where a batch is expected."""
         try:
             yield from self._chunks(position)
         finally:

@@ -23,10 +23,10 @@ from logtool.disk.files import LogFile
 from logtool.formats import kernels, offset_index, record_batch, time_index
 from logtool.gaps import coverage
 from logtool.log import opening
+from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
 from logtool.log.index_join import OffsetIndexJoin, TimeIndexJoin
 from logtool.log.walk import scanner
-from logtool.log.walk.scanner import scan
 
 BASE = 20
 NOW = 1_700_000_000_000
@@ -209,7 +209,7 @@ def chunks_of(task: Task) -> list[Chunk]:
     passed = plain_pass(task, rules, None, None)
     chunks = []
     with task.segment.log.open() as log:
-        for chunk in scan(log, base_offset=BASE, payload=False, plain_walk=passed):
+        for chunk in read_batches(log, base_offset=BASE, payload=False, plain_walk=passed):
             assert not list(rules.judge(chunk))
             chunks.append(chunk)
     return chunks
@@ -261,7 +261,7 @@ def test_of_most_batches_of_a_sound_log_no_row_is_kept(tmp_path):
     with task.segment.log.open() as log:
         passed = plain_pass(task, rules, offsets, times)
         rows = 0
-        for chunk in scan(log, base_offset=0, payload=False, plain_walk=passed):
+        for chunk in read_batches(log, base_offset=0, payload=False, plain_walk=passed):
             assert not list(rules.judge(chunk))
             offsets.feed(chunk)
             times.feed(chunk)
@@ -300,7 +300,7 @@ def test_what_a_file_has_lost_meanwhile_is_taken_back(tmp_path, monkeypatch):
     seen = []
     with task.segment.log.open() as file:
         passed = plain_pass(task, rules, offsets, None)
-        for chunk in scan(file, base_offset=BASE, payload=False, plain_walk=passed):
+        for chunk in read_batches(file, base_offset=BASE, payload=False, plain_walk=passed):
             seen += list(rules.judge(chunk))
             offsets.feed(chunk)
     if not maps:

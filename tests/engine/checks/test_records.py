@@ -13,8 +13,8 @@ from logtool.checks import records
 from logtool.disk.files import LogFile
 from logtool.formats import compression, record, record_batch
 from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, TIMESTAMP_TYPE
+from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
-from logtool.log.walk import scanner
 
 LIMIT = 3_000_000
 SIZES = (10, 16_000, 70_000, 16_000, 300_000, 16_000, 16_000, 600_000)
@@ -68,12 +68,12 @@ def test_every_batch_is_judged_whatever_stands_beside_it(tmp_path: Path, payload
 
     told, alone = [], []
     with LogFile(log) as source:
-        for chunk in scanner.scan(
+        for chunk in read_batches(
             source, base_offset=0, payload=payload,
             inspect=lambda chunk: list(records.check_records(chunk, LIMIT)),
         ):  # fmt: skip
             told += chunk.inspected
-        for chunk in scanner.scan(source, base_offset=0):
+        for chunk in read_batches(source, base_offset=0):
             for row in range(len(chunk.table)):
                 alone += records._check_batch(chunk, row, LIMIT)
 

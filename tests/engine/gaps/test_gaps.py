@@ -24,8 +24,8 @@ from logtool.gaps.evidence import Facts
 from logtool.gaps.ledger import build
 from logtool.gaps.run import GapOptions, Gaps
 from logtool.gaps.table import Kind, Reason
+from logtool.log.batches import read_batches
 from logtool.log.records import record_offsets
-from logtool.log.walk.scanner import scan
 from logtool.metadata.policies import PastPolicies
 
 LARGEST = 2**31 - 1
@@ -355,7 +355,7 @@ def offsets_on_disk(folder, start):
     data, control = set(), set()
     for path in logs(folder):
         with files.LogFile(path) as log:
-            for chunk in scan(log, base_offset=int(path.name[:20])):
+            for chunk in read_batches(log, base_offset=int(path.name[:20])):
                 for row in range(len(chunk.table)):
                     found = record_offsets(chunk, row)
                     assert found is not None

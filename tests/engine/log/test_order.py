@@ -12,9 +12,9 @@ from logtool.disk.files import LogFile
 from logtool.formats import record, record_batch
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import BatchTable
+from logtool.log.batches import read_batches
 from logtool.log.order import BatchOrder
 from logtool.log.walk import scanner
-from logtool.log.walk.scanner import scan
 
 BASE = 1000
 FAR = BASE + MAX_RELATIVE_OFFSET
@@ -88,7 +88,7 @@ def test_every_chunk_of_a_scan_says_which_of_its_batches_are_misplaced(
     )
     found, damages = {}, 0
     with LogFile(path) as log:
-        for chunk in scan(log, base_offset=BASE, payload=payload):
+        for chunk in read_batches(log, base_offset=BASE, payload=payload):
             damages += chunk.damage is not None
             mask = [False] * len(chunk.table) if chunk.misplaced is None else chunk.misplaced
             found |= dict(zip(chunk.table.base_offset.tolist(), map(bool, mask), strict=True))

@@ -17,6 +17,7 @@ from logtool.formats.crc import crc32c
 from logtool.formats.record import Record
 from logtool.formats.record_batch import HEADER_SIZE, MAGIC, SEQUENCES
 from logtool.log import records as log_records
+from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
 from logtool.log.records import (
     RecordTable,
@@ -27,7 +28,6 @@ from logtool.log.records import (
     records,
     unpack,
 )
-from logtool.log.walk.scanner import scan
 
 Row = tuple[int, int, int, bytes | None, bytes | None, list[record.Header], int | None]
 """Offset, timestamp, sequence, key, value, headers and CRC of a record."""
@@ -138,7 +138,7 @@ def check(chunk: Chunk, limit: int = LIMIT, **more: Any) -> list[Unread]:
 
 
 def chunks_of(data: bytes) -> Iterator[Chunk]:
-    return (chunk for chunk in scan(Bytes(data), base_offset=0) if not chunk.damage)
+    return (chunk for chunk in read_batches(Bytes(data), base_offset=0) if not chunk.damage)
 
 
 def with_sound_crc(batch: bytearray) -> bytes:
@@ -170,7 +170,7 @@ def some_records(count: int = 5) -> list[Record]:
 def test_every_batch_that_brokers_wrote(scenario: Any, name: str) -> None:
     for log in new_logs(name, scenario(name)):
         with LogFile(log) as source:
-            for chunk in scan(source, base_offset=0):
+            for chunk in read_batches(source, base_offset=0):
                 assert check(chunk, compression.DEFAULT_LIMIT) == []
                 for row in range(min(len(chunk.table), 20)):
                     alone = list(batch_records(chunk, row))

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from logtool.errors import UnreadableError
 from logtool.formats import compression, control_record, record, record_batch
+from logtool.log.batches import read_batches
 from logtool.log.damage import DamageReason
 from logtool.log.walk import resync, scanner
-from logtool.log.walk.scanner import scan
 
 BASE = 1000
 MASKS = (1, 2, 4, 8, 16, 32, 64, 128, 255)
@@ -134,7 +134,7 @@ def scanned(data: bytes | Bytes, *, start: int = 0, base_offset: int = BASE):
     """Return (table, damages, control errors by position); assert what holds for any bytes."""
     source = Bytes(data) if isinstance(data, bytes) else data
     tables, damages, errors, at = [], [], [], start
-    for chunk in scan(source, base_offset=base_offset, start=start):
+    for chunk in read_batches(source, base_offset=base_offset, start=start):
         if chunk.damage:
             assert len(chunk.table) == 0
             assert chunk.damage.position == at
@@ -198,7 +198,9 @@ def test_the_columns_of_a_sound_segment_hold_what_was_written():
 def test_bytes_that_are_held_stay_as_they_are_while_the_scan_goes_on(monkeypatch):
     monkeypatch.setattr(scanner, "BUFFER_SIZE", 1000)
     data = b"".join(batch(BASE + n, b"%d" % n * (n % 40 + 1)) for n in range(200))
-    held = [(chunk.data, chunk.data_position) for chunk in scan(Bytes(data), base_offset=BASE)]
+    held = [
+        (chunk.data, chunk.data_position) for chunk in read_batches(Bytes(data), base_offset=BASE)
+    ]
     assert len(held) > 9
     for piece, position in held:
         assert piece == data[position : position + len(piece)]
@@ -208,7 +210,7 @@ def test_two_buffers_suffice_who_holds_no_more_than_a_chunk_and_the_one_before(m
     monkeypatch.setattr(scanner, "BUFFER_SIZE", 1000)
     data = b"".join(batch(BASE + n, b"%d" % n) for n in range(200))
     before, buffers = None, {}
-    for chunk in scan(Bytes(data), base_offset=BASE):
+    for chunk in read_batches(Bytes(data), base_offset=BASE):
         buffers[id(chunk.data.obj)] = chunk.data.obj
         if before:
             piece, position = before
@@ -220,9 +222,9 @@ def test_two_buffers_suffice_who_holds_no_more_than_a_chunk_and_the_one_before(m
 
 
 def test_nothing_is_in_an_empty_file_or_behind_the_end():
-    assert list(scan(Bytes(b""), base_offset=0)) == []
-    assert list(scan(Bytes(b"x" * 50), base_offset=0, start=50)) == []
-    assert list(scan(Bytes(b"x" * 50), base_offset=0, start=99)) == []
+    assert list(read_batches(Bytes(b""), base_offset=0)) == []
+    assert list(read_batches(Bytes(b"x" * 50), base_offset=0, start=50)) == []
+    assert list(read_batches(Bytes(b"x" * 50), base_offset=0, start=99)) == []
 
 
 @every_segment
@@ -893,7 +895,7 @@ def test_memory_stays_flat_on_hostile_bytes(byte):
     data = Bytes(bytes([byte]) * (16 << 20))
     tracemalloc.start()
     try:
-        list(scan(data, base_offset=0))
+        list(read_batches(data, base_offset=0))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -905,7 +907,7 @@ def test_memory_stays_flat_where_every_other_byte_could_be_a_magic():
     data = Bytes(bytes([2, 0]) * (8 << 20))
     tracemalloc.start()
     try:
-        list(scan(data, base_offset=0))
+        list(read_batches(data, base_offset=0))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -919,7 +921,7 @@ def test_what_a_scan_held_goes_with_it_and_waits_for_no_garbage_collector(most):
     gc.collect()
     gc.disable()
     try:
-        taken = list(itertools.islice(scan(Bytes(data), base_offset=BASE), most))
+        taken = list(itertools.islice(read_batches(Bytes(data), base_offset=BASE), most))
         found = gc.collect()
     finally:
         gc.enable()
@@ -1022,7 +1024,7 @@ def test_an_error_of_the_disk_ends_the_scan_and_no_other_error_takes_its_place(
 
 def test_chunks_keep_their_tables_when_the_buffer_is_used_again(monkeypatch):
     monkeypatch.setattr(scanner, "BUFFER_SIZE", 200)
-    tables = [chunk.table for chunk in scan(Bytes(WHOLE), base_offset=BASE)]
+    tables = [chunk.table for chunk in read_batches(Bytes(WHOLE), base_offset=BASE)]
 
     assert rows(record_batch.concat(tables)) == rows(scanned(WHOLE)[0])
     assert len(tables) > 1
@@ -1055,7 +1057,9 @@ def test_the_table_has_a_column_for_everything_that_is_asked():
 def test_tables_that_are_kept_hold_no_more_than_their_batches():
     between = b"\xff" * 100
     data = between.join(PARTS) + bytes(scanner.MOST_ROWS * 26)
-    tables = [chunk.table for chunk in scan(Bytes(data), base_offset=BASE) if len(chunk.table)]
+    tables = [
+        chunk.table for chunk in read_batches(Bytes(data), base_offset=BASE) if len(chunk.table)
+    ]
 
     assert len(tables) == len(PARTS)
     for table in tables:
@@ -1069,7 +1073,7 @@ def test_a_scan_that_is_over_waits_for_no_garbage_collection():
     gc.disable()
     try:
         for _ in range(20):
-            list(scan(Bytes(data), base_offset=BASE))
+            list(read_batches(Bytes(data), base_offset=BASE))
         held, most = tracemalloc.get_traced_memory()
     finally:
         gc.enable()

@@ -19,10 +19,10 @@ from logtool.disk.files import LogFile
 from logtool.disk.mapped import MappedRange
 from logtool.formats import kernels, record, record_batch
 from logtool.formats.record_batch import BatchTable
+from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage
 from logtool.log.walk import forms
-from logtool.log.walk.scanner import scan
 
 PAGE = 4096
 BASE = 1000
@@ -46,7 +46,7 @@ class Copied:
     def __init__(self, path: Path, term: int | None = None) -> None:
         self.file = LogFile(path)
         self.size = self.file.size
-        self.form = forms.KAFKA if term is None else forms.redpanda(term)
+        self.form = forms.KAFKA_FORM if term is None else forms.redpanda_form(term)
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         return self.file.read_into(buffer, position)
@@ -115,7 +115,9 @@ def said(file: Copied, seen: Seen | None = None) -> Said:
     tables, damages, errors = [], [], []
     inspect = None if seen is None else bytes_of
     with file.file:
-        for chunk in scan(file, base_offset=BASE, form=file.form, payload=False, inspect=inspect):
+        for chunk in read_batches(
+            file, base_offset=BASE, form=file.form, payload=False, inspect=inspect
+        ):
             assert not len(chunk.data) or len(chunk.table) == 1
             tables.append(chunk.table)
             if seen is not None:
@@ -296,7 +298,7 @@ def test_what_was_mapped_is_given_up(tmp_path: Path) -> None:
     path.write_bytes(DATA * 3)
     for stop_early in (True, False):
         with LogFile(path) as file:
-            for _ in scan(file, base_offset=BASE, payload=False):
+            for _ in read_batches(file, base_offset=BASE, payload=False):
                 if stop_early:
                     break
         assert str(path) not in Path("/proc/self/maps").read_text()
@@ -333,7 +335,7 @@ def test_an_interrupt_in_what_looks_at_batches_stays_one(
     interrupted = False
     with LogFile(path) as file:
         try:
-            list(scan(file, base_offset=BASE, payload=False, inspect=inspect))
+            list(read_batches(file, base_offset=BASE, payload=False, inspect=inspect))
         except KeyboardInterrupt:
             interrupted = True
     assert interrupted

@@ -10,17 +10,17 @@ from crc32c import crc32c
 
 from logtool.formats import kernels
 from logtool.formats.redpanda import record_batch
+from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
 from logtool.log.damage import DamageReason
 from logtool.log.walk import forms
-from logtool.log.walk.scanner import scan
 
 DATA = Path(__file__).parents[2] / "data" / "redpanda"
 SEGMENT = (DATA / "test_segment.bin").read_bytes()
 TIERED = (DATA / "3676-7429-77-1-v1.log.1").read_bytes()
 
 
-FORM = forms.redpanda(3)
+FORM = forms.redpanda_form(3)
 
 
 class Segment:
@@ -34,7 +34,10 @@ class Segment:
 
 
 def chunks(data: bytes, base: int = 0, **options) -> list[Chunk]:
-    return [_kept(chunk) for chunk in scan(Segment(data), base_offset=base, form=FORM, **options)]
+    return [
+        _kept(chunk)
+        for chunk in read_batches(Segment(data), base_offset=base, form=FORM, **options)
+    ]
 
 
 def _kept(chunk: Chunk) -> Chunk:
@@ -203,9 +206,9 @@ def test_a_batch_that_is_not_held_in_memory_is_checked_all_the_same(monkeypatch)
 
 def test_only_data_in_one_piece_is_plain():
     data = rp.batch(0, b"a") + rp.batch(1, b"b")
-    assert next(scan(Segment(data), base_offset=0, form=FORM)).plain is not None
+    assert next(read_batches(Segment(data), base_offset=0, form=FORM)).plain is not None
     data += rp.batch(2, b"c", kind=rp.TX_FENCE)
-    assert next(scan(Segment(data), base_offset=0, form=FORM)).plain is None
+    assert next(read_batches(Segment(data), base_offset=0, form=FORM)).plain is None
 
 
 def test_the_walk_leaves_what_is_no_sound_batch_as_it_was():

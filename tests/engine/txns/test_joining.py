@@ -7,8 +7,8 @@ import pytest
 from transaction_state import FIRST, Keyed, entry, key, log, write
 
 from logtool.disk.files import LogFile
+from logtool.log.batches import read_batches
 from logtool.log.kafka import KAFKA
-from logtool.log.walk.scanner import scan
 from logtool.txns.coordinator import CoordinatorLog, Relation, read_each
 from logtool.txns.joining import JoinedEntry, Joining, Part, advice, advice_on
 from logtool.txns.open_transactions import PartitionTransactions, State
@@ -109,7 +109,7 @@ def test_a_marker_of_transaction_version_2_is_known_by_its_epoch(copy_of):
     home = copy_of("4.3.1/java-clients")
     path = home / "__transaction_state-1" / FIRST
     with LogFile(path) as file:
-        last = max(int(chunk.table.position[-1]) for chunk in scan(file, base_offset=0))
+        last = max(int(chunk.table.position[-1]) for chunk in read_batches(file, base_offset=0))
     path.write_bytes(path.read_bytes()[:last])
     (home / "replication-offset-checkpoint").unlink()  # which knows of the record behind it
     job = run(home)

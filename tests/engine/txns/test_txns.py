@@ -12,8 +12,8 @@ from logtool.errors import UnreadableError
 from logtool.formats import producer_snapshot, transaction_index
 from logtool.formats.names import DirectoryKind
 from logtool.log import opening
+from logtool.log.batches import read_batches
 from logtool.log.selection import Selection
-from logtool.log.walk.scanner import scan
 from logtool.txns.open_transactions import MAX_AGE_MS, State, abort_command, terminate_command
 from logtool.txns.run import Audit
 
@@ -177,7 +177,7 @@ def test_damage_may_hide_a_marker_and_that_is_said(copy_of):
     with LogFile(log) as file:
         table = np.concatenate([
             np.stack([c.table.position, c.table.base_offset, c.table.size])
-            for c in scan(file, base_offset=0)
+            for c in read_batches(file, base_offset=0)
         ], axis=1)  # fmt: skip
     position, _, size = table[:, table[1] == marker][:, 0].tolist()
     data = bytearray(log.read_bytes())
