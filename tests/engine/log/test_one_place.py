@@ -1,0 +1,74 @@
+"""What has one place in the tree: the decoding of records, and questions for the flavour."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import logtool
+from logtool.log import records
+
+ROOT = Path(logtool.__file__).parent
+DECODERS = {
+    "compression": {"decompress", "snappy_block_into"},
+    "record": {"parse", "parse_slices"},
+    "legacy_batch": {"parse_messages"},
+}
+"""By module of formats, what only `logtool.log.records` may use."""
+FLAVOURS = {"KAFKA", "REDPANDA"}
+MOST_COMPARISONS = 40
+"""Comparisons of a flavour above `logtool.log`: what differs is better asked of the flavour."""
+
+
+def modules(*but: Path) -> Iterator[tuple[Path, ast.Module]]:
+    """Yield the modules of the product with their trees, without those below some folders."""
+    folders = (ROOT.parent / "commands", ROOT)
+    files = {file.resolve() for folder in folders for file in folder.rglob("*.py")}
+    for path in sorted(files):
+        if not any(path.is_relative_to(folder) for folder in but):
+            yield path, ast.parse(path.read_text())
+
+
+def test_no_other_module_decodes_records() -> None:
+    found = set()
+    for path, tree in modules(ROOT.parent / "formats", Path(records.__file__).resolve()):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute):
+                module = node.value.id if isinstance(node.value, ast.Name) else ""
+                used = {node.attr}
+            elif isinstance(node, ast.ImportFrom):
+                module = (node.module or "").rpartition(".")[2]
+                used = {name.name for name in node.names}
+            else:
+                continue
+            if used & DECODERS.get(module, set()):
+                found.add(f"{path.name}:{node.lineno}")
+    assert found == set()
+
+
+def is_flavour(node: ast.expr) -> bool:
+    """Return whether an expression is one of the flavours, or the name of one."""
+    if isinstance(node, ast.Attribute):
+        owner = node.value.id if isinstance(node.value, ast.Name) else ""
+        return node.attr in FLAVOURS and owner in ("FlavourName", "kafka", "redpanda")
+    return isinstance(node, ast.Name) and node.id in FLAVOURS
+
+
+def test_few_modules_ask_for_the_flavour() -> None:
+    found = [
+        f"{path.relative_to(ROOT.parent)}:{node.lineno}"
+        for path, tree in modules(ROOT.parent / "formats", ROOT / "log")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare) and any(map(is_flavour, (node.left, *node.comparators)))
+    ]
+    assert 0 < len(found) <= MOST_COMPARISONS, found
+
+
+def test_nothing_is_named_by_the_question_whether_it_is_of_redpanda() -> None:
+    names = {
+        f"{path.name}:{node.lineno}"
+        for path, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name | ast.Attribute | ast.arg | ast.keyword | ast.FunctionDef)
+        and "is_redpanda" in ast.unparse(node)
+    }
+    assert names == set()
