@@ -32,9 +32,9 @@ def read_batches(
     `inspect` is called for each stretch of batches with their bytes, also without `payload`. What
     it returns comes with the chunk; if the bytes were not those of the file, it is called again.
 
-    With `plain_walk` chunks of plain batches without a gap have rows of those at edges alone, and
-    whoever takes the chunks is done with one before the next is asked for. It needs Kafka's form,
-    no payload and no `inspect`.
+    With `plain_walk` chunks of plain batches without a gap have rows of those at edges alone. The
+    caller is done with a chunk before it asks for the next one. A plain walk needs the form of
+    Kafka, no payload and no `inspect`.
     """
     end = source.size if stop is None else min(stop, source.size)
     return Scanner(

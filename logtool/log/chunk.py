@@ -1,4 +1,7 @@
-"""What a scan of a ``.log`` reads from, and what it yields: chunks of sound batches, or damage."""
+"""Chunks, the unit in which a log is read: sound batches or one range of damage.
+
+Next to them stand the protocols of what a walk reads from, and of what takes its chunks.
+"""
 
 from collections.abc import Callable
 from dataclasses import field
@@ -19,7 +22,7 @@ LARGEST_BUFFERED_BATCH = 64 * 1024 * 1024
 
 
 class Source(Protocol):
-    """What a scan reads from; `logtool.disk.files.LogFile` is one.
+    """The bytes of a log; `logtool.disk.files.LogFile` is one.
 
     One that has `map_range` can be read without being copied; see
     `logtool.disk.mapped.MappedRange`.
@@ -32,7 +35,7 @@ class Source(Protocol):
 
 
 class PlainTotals(NamedTuple):
-    """What plain batches come to; see `kernels.plain_facts`."""
+    """The sums of plain batches; see `kernels.plain_facts`."""
 
     records: int
     largest_batch: int
@@ -67,7 +70,7 @@ class PlainWalk(Protocol):
         """Take back the last walk: the bytes were not those of the file."""
 
     def facts(self) -> PlainTotals:
-        """Return what the batches come to, since a walk with no row before."""
+        """Return the sums of the batches since the last walk that began without a row."""
 
 
 @dataclass(frozen=True, slots=True)

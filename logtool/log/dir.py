@@ -84,7 +84,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """What a partition directory holds."""
+    """One partition dir: its segments in order, and the files next to them."""
 
     path: Path
     flavour: Flavour
@@ -105,16 +105,16 @@ class Partition:
     odd_entries: tuple[Path, ...]
     """Directories, pipes, devices, links of other names: nothing that a broker reads."""
     others: tuple[File, ...] = ()
-    """Of Redpanda: snapshots, compaction indexes and segments that a start has given up."""
+    """Snapshots, compaction indexes and segments that a start of Redpanda has given up."""
 
     @property
     def topic(self) -> str | None:
-        """Return the topic, if the directory's name tells it."""
+        """Return the topic; None where the directory has no name of a partition."""
         return getattr(self.directory, "topic", None)
 
     @property
     def number(self) -> int | None:
-        """Return the partition number, if the directory's name tells it."""
+        """Return the partition number; None where the directory has no name of a partition."""
         return getattr(self.directory, "partition", None)
 
     @property
@@ -136,15 +136,15 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class LogDir:
-    """What a log dir holds."""
+    """One entry of ``log.dirs``, or a data directory of Redpanda: names, and nothing read."""
 
     path: Path
-    """Of Redpanda: a data directory, or a namespace, a topic or a partition in one."""
+    """With Redpanda it may also be a namespace, a topic or a partition in a data directory."""
     flavour: Flavour
     partitions: tuple[tuple[Path, PartitionDirectory], ...]
     """By topic and partition."""
     latest: tuple[tuple[Path, PartitionDirectory], ...]
-    """The same without what Redpanda keeps of a topic of the same name that was deleted."""
+    """`partitions` without those of a deleted topic of the same name, which Redpanda keeps."""
     bad_directories: tuple[tuple[Path, BadDirectory], ...]
     """Directories that stop a broker."""
     files: dict[FileKind, File]

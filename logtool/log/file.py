@@ -25,7 +25,7 @@ class File:
     mtime_ns: int
     """Behind a URL: when it was stored there; 0 where that is not known."""
     identity: int | str | None = None
-    """The number of its inode; behind a URL its ETag, where the store tells one."""
+    """The number of its inode; behind a URL its ETag, where the store has one."""
     allocated: int | None = field(default=None, compare=False)
     """Bytes of the blocks that it takes up; None where that is not known, as behind a URL."""
 
@@ -42,7 +42,7 @@ class File:
         file = self.open()
         if not files.is_remote(self.path):
             now = os.fstat(file.fileno())
-            # Some file systems number a file anew at each look: alone it tells nothing.
+            # Some file systems number a file anew at each look: the number alone proves nothing.
             known = self.identity in (None, now.st_ino)
             if not known and now.st_mtime_ns != self.mtime_ns:
                 file.close()
@@ -66,7 +66,7 @@ def is_exact(file: File) -> bool:
 def is_file(entry: files.Entry, name: FileName) -> bool:
     """Return whether it is a file, or a link in the place of one.
 
-    A broker follows links. Here they are not followed: whoever opens one says that it is unread.
+    A broker follows links. Here they are not followed: a link is reported when it is opened.
     """
     known = name.kind is not FileKind.UNKNOWN and name.reception is Reception.EXACT
     return entry.is_file(follow_symlinks=False) or (entry.is_symlink() and known)

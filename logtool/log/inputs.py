@@ -26,7 +26,7 @@ _WITH_NODE = re.compile(r"([0-9]{1,10})=(.+)", re.DOTALL)
 
 
 class PathKind(StrEnum):
-    """What a path on the command line is."""
+    """The kinds of paths on a command line."""
 
     LOG_DIR = "log dir"
     PARTITION_DIR = "partition dir"
@@ -49,12 +49,12 @@ class NamedBy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GivenPaths:
-    """What a command line asks a command to look at."""
+    """The paths of a command line, and the partitions of them that are selected."""
 
     paths: Sequence[Path]
     selection: Selection = Selection()
     files_select: bool = False
-    """Whether the selection holds inside the files given too, as it does for digests."""
+    """True where the selection holds inside the files given too, as it does for digests."""
     config: NamedBy | None = None
     """The broker's own file, where one was given."""
     flavour: Flavour | None = None

@@ -1,4 +1,4 @@
-"""Which batches of a log are misplaced: their offsets are not the segment's, or they do not rise.
+"""The misplaced batches of a log: their offsets are not the segment's, or they do not rise.
 
 Where a batch is ahead of those around it, it alone is misplaced, and not all that follow it.
 """

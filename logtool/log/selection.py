@@ -1,4 +1,4 @@
-"""Which partitions of a log dir a command is to look at."""
+"""The partitions of a log dir that a command is to look at."""
 
 from fnmatch import fnmatchcase
 
@@ -9,7 +9,7 @@ from logtool.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which partitions of a log dir are meant; empty means all."""
+    """The partitions of a log dir that are meant; an empty selection means all."""
 
     topics: tuple[str, ...] = ()
     """Globs of topics to take."""
@@ -22,8 +22,8 @@ class Selection:
     def takes(self, directory: PartitionDirectory) -> bool:
         """Return whether the partition is among those meant.
 
-        What lies in a folder that could not be listed is not known, so that it always is: whoever
-        reads it says why not.
+        A folder that could not be listed always is: what lies in it is not known, and the error is
+        reported when it is read.
         """
         if directory.unlisted:
             return True
