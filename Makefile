@@ -124,6 +124,11 @@ MUTATE_ARGS ?= --runs 2000
 mutate: $(VENV)/test.stamp  ## run commands on mutated log dirs, hold them against the contract
 	PYTHONPATH=tests $(BIN)/python -m fuzz.directories $(MUTATE_ARGS)
 
+OUTPUTS_ARGS ?= --base HEAD
+.PHONY: outputs
+outputs: $(VENV)/test.stamp  ## compare what every command prints and writes with a base commit
+	PYTHONPATH=.:tests $(BIN)/python -m outputs $(OUTPUTS_ARGS)
+
 lint: $(VENV)/dev.stamp  ## style, types, direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
