@@ -47,7 +47,7 @@ def read_records(
         # The line of the batch shows its count; a count below 0 is not said once more.
         table = chunk.table[row : row + 1]
         none = np.zeros(1, np.int64)
-        chunk, row = replace(chunk, table=replace(table, record_count=none)), 0
+        chunk, row = chunk.with_table(replace(table, record_count=none)), 0
     for part in batch_records(chunk, row, limit=limit, source=source):
         if isinstance(part, RecordTable):
             yield from _objects(batch, part)

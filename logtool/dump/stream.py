@@ -8,7 +8,7 @@ text. Where the caller can take them, blocks of columns stand for batches and th
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -229,7 +229,7 @@ class Dump:
             return
         data = chunk.table[chunk.table.batch_type == RAFT_DATA]
         if len(data):
-            chunk = replace(chunk, table=data)
+            chunk = chunk.with_table(data)
             yield from dump_chunk(origin, file, chunk, self.chosen, in_blocks=in_blocks)
 
     def _hides_secrets(self, item: Input) -> bool:

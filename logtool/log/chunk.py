@@ -123,6 +123,13 @@ class Chunk:
         start = int(self.table.position[row]) - self.data_position
         return self.data[start : start + int(self.table.size[row])]
 
+    def with_table(self, table: BatchTable) -> "Chunk":
+        """Return a chunk of the batches in `table`, which are some of these, with the same bytes.
+
+        The facts about all batches together are left out, as they do not hold for some of them.
+        """
+        return Chunk(table, self.data, self.data_position, None, [])
+
 
 class ChunkConsumer(Protocol):
     """Takes the chunks of one pass over a log. Its results are attributes, complete after `finish`.

@@ -309,7 +309,7 @@ def _log_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
             if len(table) and records:
                 wanted = piece.span.of_their_batches(table)
                 of_kafka = asked.table == kafka_view.NAME
-                some = replace(chunk, table=kafka_view.visible(wanted) if of_kafka else wanted)
+                some = chunk.with_table(kafka_view.visible(wanted) if of_kafka else wanted)
                 yield from record_rows(
                     piece.place,
                     piece.segment,

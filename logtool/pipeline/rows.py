@@ -108,7 +108,7 @@ def record_rows(
     common = _common(place, segment)
     foreign = chunk.table.batch_type > RAFT_DATA
     if foreign.any():
-        chunk = replace(chunk, table=chunk.table[~foreign])
+        chunk = chunk.with_table(chunk.table[~foreign])
     tells_values = not _VALUES.isdisjoint(schema.names)
     hides = tells_values and not show_secrets and place.topic == CLUSTER_METADATA
     limit = min(limit, _LARGEST_INT32)
