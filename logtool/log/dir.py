@@ -64,7 +64,7 @@ class Segment:
         """Yield sound batches and damage of the log in file order; UnreadableError.
 
         `source` has the bytes of the log where the caller has opened it already. The other
-        arguments are those of `logtool.log.walk.scanner.scan`; `limit` is its `unpack_limit`. A
+        arguments are those of `logtool.log.batches.read_batches`; `limit` is its `unpack_limit`. A
         `plain_walk` is used for the form of Kafka alone.
         """
         form = self.flavour.form(self.log.path)

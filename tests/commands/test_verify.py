@@ -38,7 +38,7 @@ class Fake:
     too_large: tuple[Any, ...] = ()
     last: "Fake"
 
-    def __init__(self, paths, *, level, selection, budget, limit, on_progress, static):
+    def __init__(self, paths, *, level, selection, budget, limit, on_progress, static, flavour):
         self.arguments = paths, level, selection
         self.budget, self.limit, self.static = budget, limit, static
         Fake.last = self
