@@ -12,7 +12,7 @@ from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from logtool.commands.output import Report
-    from logtool.diff.run import Comparison
+    from logtool.diff import Comparison
     from logtool.running.summary import ActionSummary
 
 
@@ -98,7 +98,7 @@ def diff(
     """
     from logtool.commands.output import Report
     from logtool.commands.views import diff
-    from logtool.diff.run import Comparison
+    from logtool.diff import Comparison
     from logtool.log.inputs import GivenPaths
     from logtool.running.summary import ActionSummary
 

@@ -10,7 +10,7 @@ from logtool.commands.program.spread import spread
 
 if TYPE_CHECKING:
     from logtool.commands.output import Report
-    from logtool.diff.sources import ListedCopy
+    from logtool.copies.sources import ListedCopy
     from logtool.running.run import Run
     from logtool.running.summary import ActionSummary
 
@@ -118,7 +118,7 @@ def _prove(
 
 def _target(path: Path) -> "ListedCopy":
     """Return the partition dir; UnreadableError for what is none."""
-    from logtool.diff.sources import ListedCopy, find
+    from logtool.copies.sources import ListedCopy, find
     from logtool.errors import NothingMatchedError
     from logtool.log import inputs
     from logtool.log.inputs import PathKind

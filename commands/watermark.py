@@ -14,9 +14,9 @@ from logtool.lazy_dataclass import dataclass
 if TYPE_CHECKING:
     from logtool.commands.output import OutputSettings, Report
     from logtool.exits import Exit
-    from logtool.replication.scenario import Scenario
-    from logtool.replication.state_machine import TruncationRule
     from logtool.watermark.run import Watermarks
+    from logtool.watermark.simulation.scenario import Scenario
+    from logtool.watermark.simulation.state_machine import TruncationRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ Leader = Annotated[
 
 
 class RuleChoice(StrEnum):
-    """By what followers cut their logs; see `logtool.replication.state_machine.TruncationRule`."""
+    """The rule by which followers cut their logs; see `TruncationRule` of the simulation."""
 
     SCENARIO = "scenario"
     HIGH_WATERMARK = "high-watermark"
@@ -239,8 +239,8 @@ def simulate(
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
 
     """
-    from logtool.replication.scenario import read
-    from logtool.replication.state_machine import TruncationRule
+    from logtool.watermark.simulation.scenario import read
+    from logtool.watermark.simulation.state_machine import TruncationRule
 
     settings = printing.settings()
     rule = None if truncation is RuleChoice.SCENARIO else TruncationRule(truncation)
@@ -257,8 +257,8 @@ def _play(
     """Print the steps of a scenario and what it comes to; returns the exit status."""
     from logtool.commands.output import Report
     from logtool.commands.views import watermark
-    from logtool.replication.scenario import play, verdict
     from logtool.running.summary import ActionSummary
+    from logtool.watermark.simulation.scenario import play, verdict
 
     # Played before anything is printed: a scenario that makes no sense is wrong usage.
     states = []

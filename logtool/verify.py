@@ -159,9 +159,9 @@ class Verification:
         if item.code == "checkpoint/high-watermark-beyond-end":
             home = home / f"{item.topic}-{item.partition}"
         if home not in self._repairs:
-            from logtool.salvage import proposing
+            from logtool.repair import propose
 
-            self._repairs[home] = proposing.repair(home, self._paths)
+            self._repairs[home] = propose.repair(home, self._paths)
         command = self._repairs[home]
         return replace(item, next=command) if command else item
 

@@ -26,8 +26,8 @@ from logtool.errors import LogtoolError
 from logtool.formats import names
 from logtool.formats.names import DirectoryKind, PartitionDirectory
 from logtool.log.batches import read_batches
-from logtool.salvage import Salvage
-from logtool.salvage.writing import Output
+from logtool.repair.output import Output
+from logtool.repair.salvage import Salvage
 
 DATA = Path(__file__).parent / "data"
 REPORT = Path(__file__).parent / "engine" / "salvage" / "REPORT.md"

@@ -8,8 +8,8 @@ import pytest
 
 from logtool import cli
 from logtool.errors import UsageError
-from logtool.replication import scenario as scenarios
 from logtool.running import resume
+from logtool.watermark.simulation import scenario
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted(
@@ -110,4 +110,4 @@ def test_a_scenario_that_is_none_is_one_line(tmp_path, text):
     path = tmp_path / "mine.toml"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(UsageError, match=r"mine\.toml: "):
-        scenarios.read(str(path))
+        scenario.read(str(path))

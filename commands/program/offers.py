@@ -43,8 +43,8 @@ def of_option(param: Param) -> Offer:
 
 def of_argument(command: Command) -> Offer:
     """Return what may stand behind a command that is no option."""
-    from logtool.replication import scenario
     from logtool.schemas import entries, tables
+    from logtool.watermark.simulation import scenario
 
     if command.name == "watermark simulate":
         return Offer(words=tuple(scenario.shipped()), files=True)

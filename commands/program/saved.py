@@ -42,9 +42,9 @@ class Saved:
         """Save what can be saved and print it; returns the exit status."""
         from logtool.commands.output import Report
         from logtool.commands.views import salvage
+        from logtool.repair.output import Output
+        from logtool.repair.salvage import Salvage
         from logtool.running.summary import ActionSummary
-        from logtool.salvage import Salvage
-        from logtool.salvage.writing import Output
 
         settings, summary = self.printing.settings(), ActionSummary()
         given = self.inputs.resolved()

@@ -17,11 +17,11 @@ from logtool.errors import LogtoolError, RefusedError
 from logtool.formats import compression
 from logtool.lazy_dataclass import dataclass
 from logtool.log.redpanda_dir import term_of
-from logtool.salvage.parts import Kind
+from logtool.repair.ranges import Kind
 
 if TYPE_CHECKING:
     from logtool.commands.printing.dump_parquet import ParquetFile
-    from logtool.salvage.writing import Output
+    from logtool.repair.output import Output
 
 Object = dict[str, Any]
 Found = Callable[[], Iterator[Object]]

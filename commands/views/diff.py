@@ -7,8 +7,8 @@ from logtool.commands import output
 from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns, keep
-from logtool.diff.pair import Status
-from logtool.diff.verdict import Verdict
+from logtool.copies.pair import Status
+from logtool.copies.verdict import Verdict
 from logtool.errors import UnreadableError
 from logtool.running.summary import ActionSummary
 

@@ -10,8 +10,8 @@ from logtool.commands.printing.writers import Object, columns
 from logtool.errors import LogtoolError, UnreadableError
 from logtool.exits import Exit
 from logtool.formats import wording
+from logtool.repair.salvage import Salvage
 from logtool.running.summary import ActionSummary
-from logtool.salvage import Salvage
 
 if TYPE_CHECKING:
     from logtool.commands.program.saved_records import Extras

@@ -17,8 +17,8 @@ from logtool.loading.loaded import Start
 from logtool.log import inputs, opening
 from logtool.log.flavour import FlavourName
 from logtool.log.inputs import PathKind
+from logtool.repair.output import Output
 from logtool.running.summary import ActionSummary
-from logtool.salvage.writing import Output
 
 
 class Conversion:

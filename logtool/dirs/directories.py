@@ -11,12 +11,12 @@ from typing import Any
 
 from logtool.checks.ensemble import NO_LOG_DIRS, Ensemble
 from logtool.checks.identity import Member, member, topic_id_of
-from logtool.diff.comparing import Pairs
-from logtool.diff.copy import Copy, Reading
-from logtool.diff.lockstep import stretches
-from logtool.diff.pair import Pair
-from logtool.diff.sources import ListedCopy, find
-from logtool.diff.together import Blocks, side_by_side
+from logtool.copies.compare import Pairs
+from logtool.copies.copy import Copy, Reading
+from logtool.copies.copy_readers import Blocks, side_by_side
+from logtool.copies.merge import stretches
+from logtool.copies.pair import Pair
+from logtool.copies.sources import ListedCopy, find
 from logtool.dirs.proof import Other, Proof, kind_of, prove
 from logtool.disk import files
 from logtool.errors import NothingMatchedError, UnreadableError

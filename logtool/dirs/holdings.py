@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from logtool.diff.batches import Batches
+from logtool.copies.batches import Batches
 from logtool.formats.record_batch import Column
 from logtool.lazy_dataclass import dataclass
 

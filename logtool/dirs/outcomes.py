@@ -6,9 +6,9 @@ from enum import IntEnum
 
 import numpy as np
 
-from logtool.diff.batches import Batches
-from logtool.diff.copy import WholeCopy
-from logtool.diff.sources import ListedCopy
+from logtool.copies.batches import Batches
+from logtool.copies.copy import WholeCopy
+from logtool.copies.sources import ListedCopy
 from logtool.formats.record_batch import CONTROL, MAGIC, TRANSACTIONAL, Column
 from logtool.lazy_dataclass import dataclass
 from logtool.log.control import Marker, markers

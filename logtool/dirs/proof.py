@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from logtool.diff.batches import Batches
-from logtool.diff.comparing import Pairs
-from logtool.diff.copy import Copy, Reading, WholeCopy
-from logtool.diff.lockstep import stretches
-from logtool.diff.pair import Pair
-from logtool.diff.sources import ListedCopy
-from logtool.diff.together import Blocks, read_groups, side_by_side
-from logtool.diff.verdict import Fillings
+from logtool.copies.batches import Batches
+from logtool.copies.compare import Pairs
+from logtool.copies.copy import Copy, Reading, WholeCopy
+from logtool.copies.copy_readers import Blocks, read_groups, side_by_side
+from logtool.copies.merge import stretches
+from logtool.copies.pair import Pair
+from logtool.copies.sources import ListedCopy
+from logtool.copies.verdict import Fillings
 from logtool.dirs import replaced
 from logtool.dirs.holdings import IDENTITY, Holdings, Span
 from logtool.dirs.outcomes import Source

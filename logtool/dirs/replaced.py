@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from logtool.checks.compaction import Cleaning, Judgement, Traces
-from logtool.diff.batches import Batches
-from logtool.diff.copy import Copy
-from logtool.diff.sources import ListedCopy
+from logtool.copies.batches import Batches
+from logtool.copies.copy import Copy
+from logtool.copies.sources import ListedCopy
 from logtool.dirs.outcomes import Fate, Source, fates_of, left_open, markers_of
 from logtool.formats import wording
 from logtool.formats.columns import runs

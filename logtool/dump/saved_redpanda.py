@@ -21,8 +21,8 @@ from logtool.formats.redpanda.record_batch import RAFT_DATA
 from logtool.log.batches import read_batches
 from logtool.log.kafka_offsets import NONE, KafkaOffsets
 from logtool.log.redpanda import REDPANDA
-from logtool.salvage.parts import Extent, Part
-from logtool.salvage.patient import Patient
+from logtool.repair.bad_sectors import Patient
+from logtool.repair.ranges import Extent, Part
 
 INTERNAL = ("redpanda", "kafka_internal")
 """Namespaces whose records no client wrote."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from logtool.checks import small_files
-from logtool.diff.batches import Batches
-from logtool.diff.copy import WholeCopy
-from logtool.diff.sources import ListedCopy, find
-from logtool.diff.together import read_groups
+from logtool.copies.batches import Batches
+from logtool.copies.copy import WholeCopy
+from logtool.copies.copy_readers import read_groups
+from logtool.copies.sources import ListedCopy, find
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import FormatError, NothingMatchedError, UnreadableError

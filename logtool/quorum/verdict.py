@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from logtool.diff.comparing import compare
-from logtool.diff.pair import Pair
+from logtool.copies.compare import compare
+from logtool.copies.pair import Pair
 from logtool.formats import wording
 from logtool.lazy_dataclass import dataclass
 from logtool.quorum.copy import MetadataCopy

@@ -123,10 +123,10 @@ class Forecast:
         """Return a forecast of a log that is damaged with the command that repairs it."""
         if len(self._paths) < 2 or not forecast.is_damaged:
             return forecast
-        from logtool.salvage import proposing
+        from logtool.repair import propose
 
         places = [path for path in self._paths if isinstance(path, Path)]
-        return replace(forecast, fix=proposing.repair(forecast.request.path, places))
+        return replace(forecast, fix=propose.repair(forecast.request.path, places))
 
     def _afterwards(self) -> Iterator[Action]:
         """Yield what becomes of the log dirs as wholes, and of copies that are on their way."""

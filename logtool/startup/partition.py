@@ -24,8 +24,8 @@ from logtool.startup.rates import Stopwatch
 from logtool.startup.request import LoadRequest
 
 if TYPE_CHECKING:
-    from logtool.salvage.parts import Reject
-    from logtool.salvage.replacing import Replaced
+    from logtool.repair.in_place import Replaced
+    from logtool.repair.ranges import Reject
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,16 +251,16 @@ def _replaced(
     listed: Partition, request: LoadRequest, on_bytes: Callable[[int], None]
 ) -> "Replaced":
     """Return what becomes of a log whose damage is filled from other copies."""
-    from logtool.salvage import replacing
+    from logtool.repair import in_place
 
     start, snapshots = request.start, [one.name.offset or 0 for one in listed.snapshots]
-    wanted = replacing.Wanted(
+    wanted = in_place.Wanted(
         listed=listed,
         fill_from=request.assumed.fill_from,
         end=max(request.high_watermark or 0, request.flushed or 0, *snapshots, 0),
         recovered_from=None if start.clean else start.recovery_point,
     )
-    return replacing.replaced(wanted, on_bytes)
+    return in_place.replaced(wanted, on_bytes)
 
 
 def _told(one: "Reject") -> Action:

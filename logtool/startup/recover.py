@@ -347,7 +347,7 @@ def _in_safe_order(actions: Sequence[Action]) -> list[Action]:
 def _not_there(fill_from: Sequence[Path]) -> Iterator[UnreadableError]:
     """Yield which other copies cannot be looked at: nothing is filled from them."""
     if fill_from:
-        from logtool.salvage.run import not_there
+        from logtool.repair.salvage import not_there
 
         yield from not_there(fill_from)
 

@@ -26,8 +26,8 @@ from logtool.log import opening, producer_state
 from logtool.log.dir import Partition
 from logtool.log.file import File
 from logtool.log.producer_state import ProducerState
-from logtool.replication.truncation import LogState
 from logtool.startup.request import LoadRequest
+from logtool.watermark.simulation.truncation import LogState
 
 SOUND = "sound"
 STRAY = "stray"

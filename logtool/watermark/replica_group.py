@@ -7,8 +7,8 @@ from typing import Any
 
 from logtool.formats.messages.cluster_metadata import NO_LEADER, PartitionRecord
 from logtool.lazy_dataclass import dataclass
-from logtool.replication.truncation import LogState, by_high_watermark, by_leader_epoch
 from logtool.watermark.replica import Replica
+from logtool.watermark.simulation.truncation import LogState, by_high_watermark, by_leader_epoch
 
 
 @dataclass(frozen=True, slots=True)

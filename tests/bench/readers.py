@@ -13,7 +13,7 @@ from bench.rows import IMPORTS, SIZES, Bar, Bench, Row, logtool_path, seconds
 from pyarrow import parquet
 
 from logtool.commands.printing.row_group import packed
-from logtool.diff.run import Comparison
+from logtool.diff import Comparison
 from logtool.errors import LogtoolError
 from logtool.formats import compression
 from logtool.gaps.run import GapOptions, Gaps

@@ -17,8 +17,8 @@ from bench.measure import Timing, spread, timed
 from bench.rows import SIZES, Bar, Bench, Row, seconds
 
 from logtool.errors import LogtoolError
-from logtool.salvage import Salvage
-from logtool.salvage.writing import Output
+from logtool.repair.output import Output
+from logtool.repair.salvage import Salvage
 from logtool.verify import Verification
 
 _PLACES = 8

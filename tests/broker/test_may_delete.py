@@ -22,7 +22,7 @@ from broker.test_metadata_agrees import alter
 from broker.topics import Topic
 from broker.workloads import Message, Writer
 
-from logtool.diff.sources import ListedCopy, find
+from logtool.copies.sources import ListedCopy, find
 from logtool.dirs.directories import Audit, FutureCopy, candidates
 from logtool.dirs.proof import Other, Proof, prove
 from logtool.errors import UnreadableError

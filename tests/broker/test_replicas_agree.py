@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from broker.install import major
 
-from logtool.diff.pair import Pair, Status
-from logtool.diff.run import Comparison
-from logtool.diff.verdict import Verdict
+from logtool.copies.pair import Pair, Status
+from logtool.copies.verdict import Verdict
+from logtool.diff import Comparison
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.log.inputs import NodeDir

@@ -16,7 +16,7 @@ from verification import small_log_dir, verify
 
 from logtool.dump import damaged
 from logtool.errors import UnreadableError
-from logtool.salvage import imaging
+from logtool.repair import disk_image
 
 LOG = f"{0:020d}.log"
 PREADV = os.preadv
@@ -365,7 +365,7 @@ def test_a_second_run_asks_a_failing_disk_for_the_rest_alone(run, home, monkeypa
     zeros = sound[:8192] + bytes(4096) + sound[12288:]
     assert Path(image["target"]).read_bytes() == zeros
     assert (image["length"], image["unread"]) == (size, 4096)
-    assert imaging.parse(log, Path(image["map"]).read_bytes(), size) == ((8192, 4096),)
+    assert disk_image.parse(log, Path(image["map"]).read_bytes(), size) == ((8192, 4096),)
 
     # One of the eight sectors of 512 bytes stays bad.
     preadv, asked = disk_of(log, {9000})
@@ -375,7 +375,7 @@ def test_a_second_run_asks_a_failing_disk_for_the_rest_alone(run, home, monkeypa
     assert image["unread"] == 512
     assert {one.start for one in asked} == {*range(8192, 12288, 512)}
     assert {len(one) for one in asked} == {512}
-    assert imaging.parse(log, Path(image["map"]).read_bytes(), size) == ((8704, 512),)
+    assert disk_image.parse(log, Path(image["map"]).read_bytes(), size) == ((8704, 512),)
     assert result.status == 1
     assert "-" in Path(image["map"]).read_text().splitlines()[-2]
 
@@ -414,12 +414,12 @@ def test_an_image_of_another_log_is_not_taken(run, home, tmp_path):
 )  # fmt: skip
 def test_a_map_that_does_not_fit_is_refused(text):
     with pytest.raises(UnreadableError):
-        imaging.parse(Path("map"), text.encode(), 100)
+        disk_image.parse(Path("map"), text.encode(), 100)
 
 
 def test_maps_are_those_of_ddrescue():
     """The form is that of the manual; ddrescuelog 1.27 takes these bytes and says the same."""
-    assert imaging.encode({512: 512, 1024: 100}, 4096, coarse=False) == (
+    assert disk_image.encode({512: 512, 1024: 100}, 4096, coarse=False) == (
         b"# Mapfile. Created by logtool salvage\n"
         b"# current_pos  current_status  current_pass\n"
         b"0x00000000     +               1\n"
@@ -432,7 +432,7 @@ def test_maps_are_those_of_ddrescue():
         b"# Mapfile. Created by GNU ddrescue version 1.27\n0x00120000     *               1\n"
         b"#      pos        size  status\n0x0  0x10  +\n0x10 0x20 ?\n0x30 48 *\n0x60  0x4  /\n"
     )
-    assert imaging.parse(Path("map"), theirs, 100) == ((16, 32), (48, 48), (96, 4))
+    assert disk_image.parse(Path("map"), theirs, 100) == ((16, 32), (48, 48), (96, 4))
 
 
 def write(home, name, segments, epochs):

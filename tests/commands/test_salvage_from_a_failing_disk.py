@@ -15,7 +15,7 @@ from failing_disk import failing_disk, may_mount
 from log_dir_damage import new_batch
 from salvage_campaign import batches
 
-from logtool.salvage import imaging
+from logtool.repair import disk_image
 
 LOG = f"{0:020d}.log"
 SECTOR, PAGE = 512, 4096
@@ -47,7 +47,9 @@ def salvage(path, output, *more):
     status, told, said = command("salvage", "-f", "ndjson", "--output", output, *more, path)
     assert status in (0, 1), said
     found = [one for one in told if one["type"] == "image"]
-    missing = [imaging.parse(Path(), Path(one["map"]).read_bytes(), one["length"]) for one in found]
+    missing = [
+        disk_image.parse(Path(), Path(one["map"]).read_bytes(), one["length"]) for one in found
+    ]
     return told, *missing
 
 

@@ -9,9 +9,9 @@ import pytest
 from pipeline.test_s3 import outside  # noqa: F401  (a fixture)
 from verification import log_dirs
 
-from logtool.diff.pair import Status
-from logtool.diff.run import Comparison
-from logtool.diff.verdict import Verdict
+from logtool.copies.pair import Status
+from logtool.copies.verdict import Verdict
+from logtool.diff import Comparison
 from logtool.log.inputs import NodeDir
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]

@@ -11,11 +11,11 @@ from damage import cut, damage_file, drop, flip, overwrite
 from staged_tables import answers
 from verification import batches, log_dirs, logs
 
-from logtool.diff.pair import Status
-from logtool.diff.run import Comparison
-from logtool.diff.sources import ListedCopy, find
-from logtool.diff.together import read_groups
-from logtool.diff.verdict import Verdict
+from logtool.copies.copy_readers import read_groups
+from logtool.copies.pair import Status
+from logtool.copies.sources import ListedCopy, find
+from logtool.copies.verdict import Verdict
+from logtool.diff import Comparison
 from logtool.formats import record, record_batch
 from logtool.log.inputs import NodeDir
 from logtool.log.selection import Selection

@@ -6,7 +6,7 @@ their batches, and none is looked at. Of the other ranges all copies of what beg
 come down to one row: which copies have it, as bits, and whether they have the same.
 
 Two copies of a batch are the same if its bytes are. They are what compaction leaves of one batch if
-all that it keeps is the same (`logtool.diff.comparing`), and the number of records differs or one
+all that it keeps is the same (`logtool.copies.compare`), and the number of records differs or one
 has a delete horizon. Anything else is divergence, and so are batches that overlap without beginning
 together.
 
@@ -40,7 +40,7 @@ class Batches(NamedTuple):
     magic: Column
     record_count: Column
     kept: Column
-    """Digest of what compaction leaves as it is; see `logtool.diff.comparing`."""
+    """Digest of what compaction leaves as it is; see `logtool.copies.compare`."""
     content: Column
     """Digest of CRC and size."""
     cleaned: Column

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logtool.diff.batches import COLUMNS, Batches
+from logtool.copies.batches import COLUMNS, Batches
 from logtool.dirs.holdings import Holdings, Span
 
 Row = tuple[int, int, int]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from group_records import OffsetsLog
 
-from logtool.diff.sources import ListedCopy, find
+from logtool.copies.sources import ListedCopy, find
 from logtool.dirs.directories import candidates
 from logtool.dirs.proof import Proof, prove
 from logtool.formats import record, record_batch

@@ -1,0 +1,393 @@
+"""Two copies of a partition against each other: the same, behind, compacted, or diverged.
+
+What compaction leaves of a batch of magic 2 keeps its offsets, leader epoch, producer and sequence
+and has fewer records, or a delete horizon (``MemoryRecords.filterTo``); a batch may also be gone as
+a whole. Anything else that differs at the same offset was written by two leaders, or is rot that
+its CRC does not show: that is divergence.
+"""
+
+from collections.abc import Sequence
+from dataclasses import field, replace
+from itertools import combinations
+from typing import Protocol
+
+import numpy as np
+
+from logtool.copies.batches import NOTHING, Batches, DamagedRange
+from logtool.copies.copy import Copy, Epochs, Reading, WholeCopy
+from logtool.copies.pair import Lacks, Pair, Status
+from logtool.formats.record_batch import (
+    CONTROL,
+    DELETE_HORIZON,
+    MAGIC,
+    TIMESTAMP_TYPE,
+    TRANSACTIONAL,
+    Column,
+)
+from logtool.lazy_dataclass import dataclass
+
+_KEPT = ("last_offset", "leader_epoch", "magic", "producer_id", "producer_epoch", "base_sequence")
+_KEPT_ATTRIBUTES = TIMESTAMP_TYPE | TRANSACTIONAL | CONTROL
+
+
+def compare(left: WholeCopy, right: WholeCopy) -> Pair:
+    """Compare two copies of a partition."""
+    comparing = Comparing(left, right)
+    comparing.add(left.batches, right.batches, (left.log_end, right.log_end))
+    return comparing.finish(left, right)
+
+
+class Side(Protocol):
+    """A copy, or one that is being read: what is known of it so far."""
+
+    @property
+    def topic_id(self) -> str | None:
+        """Return the id of its topic."""
+
+    @property
+    def log_start(self) -> int:
+        """Return its log start offset."""
+
+    @property
+    def damages(self) -> Sequence[DamagedRange]:
+        """Return its damage."""
+
+    @property
+    def compaction_hints(self) -> Sequence[str]:
+        """Return what shows that it was compacted."""
+
+
+@dataclass(slots=True)
+class _Lacking:
+    """What one copy lacks below a divergence: counts of batches."""
+
+    fewer: int = 0
+    """Those of which it has fewer records."""
+    lost: int = 0
+    """Those that it has not, and for which no damage accounts."""
+    damaged: int = 0
+    spans: list[tuple[int, int]] = field(default_factory=list)
+    """The offset ranges of the lost ones; given up once a copy is known to be compacted."""
+
+    def add_span(self, first: int, last: int) -> None:
+        if self.spans and self.spans[-1][1] + 1 == first:
+            first = self.spans.pop()[0]
+        self.spans.append((first, last))
+
+
+@dataclass(slots=True)
+class _Found:
+    """What two copies are to each other below a divergence."""
+
+    equal: int = 0
+    rewritten: int = 0
+    lacking: tuple[_Lacking, _Lacking] = field(default_factory=lambda: (_Lacking(), _Lacking()))
+
+    def copy(self) -> "_Found":
+        left, right = (replace(one, spans=list(one.spans)) for one in self.lacking)
+        return replace(self, lacking=(left, right))
+
+
+class _Divergence:
+    """Where two copies part, and the batches that they have there or first behind it."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.batches: list[dict[str, int] | None] = [None, None]
+
+    def look(self, *sides: Batches) -> None:
+        """Take what is missing of the batches from the next ones of both copies."""
+        for number, table in enumerate(sides):
+            row = int(np.searchsorted(table.last_offset, self.at))
+            if self.batches[number] is None and row < len(table):
+                self.batches[number] = table.row(row)
+
+
+class Comparing:
+    """Two copies that are compared stretch by stretch, as their offsets rise.
+
+    Batches of before magic 2 of different sizes are a divergence unless a copy is known to be
+    compacted, which may show later: both are kept in mind until then.
+    """
+
+    def __init__(self, left: Side, right: Side) -> None:
+        self._sides = left, right
+        self._start = max(left.log_start, right.log_start)
+        self._before = [0, 0]
+        self._behind = [0, 0]
+        """Of the other copy's batches, by the copy that lacks them."""
+        self._found = _Found()
+        self._parted: _Divergence | None = None
+        self._found_unless_compacted: _Found | None = None
+        self._parted_unless_compacted: _Divergence | None = None
+
+    @property
+    def is_possible(self) -> bool:
+        """Return whether they are copies of one topic."""
+        ids = {side.topic_id for side in self._sides if side.topic_id}
+        return len(ids) < 2
+
+    def add(self, a: Batches, b: Batches, ends: tuple[int | None, int | None]) -> None:
+        """Take the next batches of both: all up to an offset at which neither has one begun.
+
+        `ends` are the log ends of the copies as far as they are known: one whose end is not known
+        goes on behind these batches.
+        """
+        if not self.is_possible:
+            return
+        self._count_outside((b, a), ends)
+        a, b = (_within(table, self._start, ends) for table in (a, b))
+        for parted in (self._parted, self._parted_unless_compacted):
+            if parted:
+                parted.look(a, b)
+        if self._parted is None:
+            self._hold(a, b)
+
+    def finish(self, left: Copy, right: Copy) -> Pair:
+        """Return what they are to each other; they are the copies that were read."""
+        if not self.is_possible:
+            return Pair(left=left, right=right, status=Status.OTHER_TOPIC)
+        hinted = bool(left.compaction_hints or right.compaction_hints)
+        found, parted = self._found, self._parted
+        if not hinted and self._found_unless_compacted:
+            found, parted = self._found_unless_compacted, self._parted_unless_compacted
+        left_lacks, right_lacks = (
+            Lacks(
+                compacted=one.fewer + (one.lost if hinted else 0),
+                damaged=one.damaged,
+                missing=() if hinted else tuple(one.spans),
+                before=before,
+                behind=behind if parted is None else 0,
+            )
+            for one, before, behind in zip(found.lacking, self._before, self._behind, strict=True)
+        )
+        start, end = self._start, min(left.log_end, right.log_end)
+        left_batch, right_batch = parted.batches if parted else (None, None)
+        common_epoch, epochs_diverge_at = _epochs_agree(left, right, start)
+        return Pair(
+            left=left,
+            right=right,
+            status=_status(
+                parted is not None, start < end, left_lacks, right_lacks, found.rewritten > 0
+            ),
+            common=(start, end) if start < end else None,
+            equal=found.equal,
+            rewritten=found.rewritten,
+            diverges_at=parted.at if parted else None,
+            left_batch=left_batch,
+            right_batch=right_batch,
+            left_lacks=left_lacks,
+            right_lacks=right_lacks,
+            common_epoch=common_epoch,
+            epochs_diverge_at=epochs_diverge_at,
+        )
+
+    def _count_outside(
+        self, others: tuple[Batches, Batches], ends: tuple[int | None, int | None]
+    ) -> None:
+        """Count what stands in the other copy below the start and behind the end of each."""
+        starts = [side.log_start for side in self._sides]
+        for number, (table, end) in enumerate(zip(others, ends, strict=True)):
+            own, its = starts[number], starts[1 - number]
+            if own > its and len(table) and table.base_offset[0] < own:
+                below = (table.base_offset < own) & (table.last_offset >= its)
+                self._before[number] += int(below.sum())
+            if end is not None:
+                self._behind[number] += int((table.base_offset >= end).sum())
+
+    def _hold(self, a: Batches, b: Batches) -> None:
+        """Hold the batches of both against each other, up to a divergence."""
+        in_a, in_b = _in_both(a.base_offset, b.base_offset)
+        both = (a, b) if isinstance(in_a, slice) else (a[in_a], b[in_b])
+        same, rewritten, doubtful = _match(*both)
+        offsets = both[0].base_offset
+        alone = _rest(a, in_a), _rest(b, in_b)
+        different = [_overlapping(alone[0], b), _overlapping(alone[1], a)]
+        if not same.all():
+            different.append(offsets[~(same | rewritten | doubtful)])
+        at = min((int(some.min()) for some in different if len(some)), default=None)
+        if doubtful.any() and self._found_unless_compacted is None:
+            first = int(offsets[doubtful][0])
+            if at is None or first < at:
+                self._found_unless_compacted = self._found.copy()
+                self._add(self._found_unless_compacted, both, same, rewritten, alone, first)
+                self._parted_unless_compacted = _Divergence(first)
+                self._parted_unless_compacted.look(a, b)
+        # What stands behind a divergence is another history, and says nothing.
+        self._add(self._found, both, same, rewritten | doubtful, alone, at)
+        if at is not None:
+            self._parted = _Divergence(at)
+            self._parted.look(a, b)
+
+    def _add(
+        self,
+        found: _Found,
+        both: tuple[Batches, Batches],
+        same: Column,
+        rewritten: Column,
+        alone: tuple[Batches, Batches],
+        end: int | None,
+    ) -> None:
+        """Add batches below `end` of what both have and of what each has alone."""
+        if end is not None:
+            counts = both[0].base_offset < end
+            same, rewritten = same & counts, rewritten & counts
+        found.equal += int(same.sum())
+        if rewritten.any():
+            more = both[0].record_count - both[1].record_count
+            found.rewritten += int(rewritten.sum())
+            found.lacking[0].fewer += int((rewritten & (more < 0)).sum())
+            found.lacking[1].fewer += int((rewritten & (more > 0)).sum())
+        for side, lacking, gone in zip(self._sides, found.lacking, alone[::-1], strict=True):
+            if end is not None:
+                gone = gone[gone.base_offset < end]
+            if len(gone):
+                self._add_gone(lacking, gone, side.damages)
+
+    def _add_gone(self, lacking: _Lacking, gone: Batches, damages: Sequence[DamagedRange]) -> None:
+        damaged = np.zeros(len(gone), np.bool_)
+        first, last = int(gone.base_offset[0]), int(gone.last_offset[-1])
+        for damage in list(damages):
+            if damage.first_offset <= last and (
+                damage.last_offset is None or first <= damage.last_offset
+            ):
+                damaged |= damage.overlaps(gone.base_offset, gone.last_offset)
+        lost = gone[~damaged]
+        lacking.damaged += int(damaged.sum())
+        lacking.lost += len(lost)
+        if any(side.compaction_hints for side in self._sides):
+            lacking.spans.clear()
+            return
+        for span in _spans(lost):
+            lacking.add_span(*span)
+
+
+def _within(batches: Batches, start: int, ends: Sequence[int | None]) -> Batches:
+    """Return the batches from an offset on that begin before all ends that are known."""
+    end = min((end for end in ends if end is not None), default=None)
+    base = batches.base_offset
+    first = int(np.searchsorted(base, start))
+    stop = len(base) if end is None else int(np.searchsorted(base, max(start, end)))
+    return batches if (first, stop) == (0, len(base)) else batches[first:stop]
+
+
+def _in_both(a: Column, b: Column) -> tuple[Column | slice, Column | slice]:
+    """Return where the offsets are that both have, in each of them."""
+    if np.array_equal(a, b):
+        return slice(None), slice(None)
+    _, in_a, in_b = np.intersect1d(a, b, assume_unique=True, return_indices=True)
+    return in_a, in_b
+
+
+def _rest(table: Batches, matched: Column | slice) -> Batches:
+    if isinstance(matched, slice):
+        return NOTHING
+    rest = np.ones(len(table), np.bool_)
+    rest[matched] = False
+    return table[rest]
+
+
+def _match(a: Batches, b: Batches) -> tuple[Column, Column, Column]:
+    """Return which batches at the same offsets are the same, and which compaction rewrote.
+
+    The third says where it did so if one of the copies is compacted, and else they differ: a
+    wrapper of magic 0 or 1 does not count its messages.
+    """
+    alike = (*_KEPT, "attributes", "crc", "size")
+    nothing = np.zeros(len(a), np.bool_)
+    if all(np.array_equal(getattr(a, name), getattr(b, name)) for name in alike):
+        return ~nothing, nothing, nothing
+    kept = (a.attributes ^ b.attributes) & _KEPT_ATTRIBUTES == 0
+    for name in _KEPT:
+        kept &= getattr(a, name) == getattr(b, name)
+    same = kept & (a.crc == b.crc) & (a.size == b.size)
+    horizon = (a.attributes | b.attributes) & DELETE_HORIZON != 0
+    modern = ((a.record_count != b.record_count) | horizon) & (a.magic >= MAGIC)
+    legacy = (a.size != b.size) & (a.magic < MAGIC)
+    return same, kept & ~same & modern, kept & ~same & legacy
+
+
+def _overlapping(a: Batches, b: Batches) -> Column:
+    """Return the base offsets of the batches of `a` that have offsets of a batch of `b`."""
+    if not len(a) or not len(b):
+        return a.base_offset[:0]
+    behind = np.searchsorted(b.last_offset, a.base_offset)
+    there = behind < len(b)
+    overlapping: Column = there & (b.base_offset[np.minimum(behind, len(b) - 1)] <= a.last_offset)
+    return a.base_offset[overlapping]
+
+
+def _spans(batches: Batches) -> list[tuple[int, int]]:
+    """Return the offset ranges of batches, those that adjoin as one."""
+    if not len(batches):
+        return []
+    adjoins = np.concatenate(([False], batches.base_offset[1:] == batches.last_offset[:-1] + 1))
+    starts = np.flatnonzero(~adjoins)
+    ends = np.concatenate((starts[1:] - 1, [len(batches) - 1]))
+    return list(
+        zip(batches.base_offset[starts].tolist(), batches.last_offset[ends].tolist(), strict=True)
+    )
+
+
+def _status(diverged: bool, common: bool, left: Lacks, right: Lacks, rewritten: bool) -> Status:
+    if diverged:
+        return Status.DIVERGED
+    if left.damaged or right.damaged:
+        return Status.DAMAGED
+    if left.missing or right.missing:
+        return Status.MISSING
+    if rewritten or left.compacted or right.compacted:
+        return Status.COMPACTED
+    if left or right:
+        return Status.BEHIND if common else Status.DISJOINT
+    return Status.SAME
+
+
+def _epochs_agree(left: Copy, right: Copy, start: int) -> tuple[tuple[int, int] | None, int | None]:
+    """Return the last entry that the epoch chains share, and where they begin to differ."""
+    files = bool(left.epochs and right.epochs)
+    a, b = (_from(copy.epochs if files else copy.batch_epochs, start) for copy in (left, right))
+    shared = None
+    for one, other in zip(a, b, strict=False):
+        if one != other:
+            return shared, min(one[1], other[1])
+        shared = one
+    longer = (a if len(a) > len(b) else b)[min(len(a), len(b)) :]
+    shorter_end = right.log_end if len(a) > len(b) else left.log_end
+    # An epoch that begins where the other log ends is one that it has not come to yet.
+    differs = longer and longer[0][1] < shorter_end
+    return shared, longer[0][1] if differs else None
+
+
+def _from(epochs: Sequence[tuple[int, int]], start: int) -> Epochs:
+    """Return a chain from an offset on: the entry that is in force there counts from there."""
+    later = [entry for entry in epochs if entry[1] > start]
+    current = [entry for entry in epochs if entry[1] <= start][-1:]
+    return tuple([(epoch, start) for epoch, _ in current] + later)
+
+
+class Pairs:
+    """All copies of a partition that are being read, each two of them compared."""
+
+    def __init__(self, readings: Sequence[Reading]) -> None:
+        self._readings = readings
+        self._comparing = {
+            (left, right): Comparing(readings[left], readings[right])
+            for left, right in combinations(range(len(readings)), 2)
+        }
+
+    def add(self, tables: Sequence[Batches], over: Sequence[bool]) -> None:
+        """Take the next batches of all copies, and which of these are over."""
+        ends = [
+            reading.log_end if done else None
+            for reading, done in zip(self._readings, over, strict=True)
+        ]
+        for (left, right), one in self._comparing.items():
+            one.add(tables[left], tables[right], (ends[left], ends[right]))
+
+    def finish(self, copies: Sequence[Copy]) -> dict[tuple[int, int], Pair]:
+        """Return what they are to each other, by their numbers, the lower one first."""
+        return {
+            (left, right): one.finish(copies[left], copies[right])
+            for (left, right), one in self._comparing.items()
+        }

@@ -1,0 +1,211 @@
+"""The copies of a partition read: side by side, some blocks of each, or each as a whole."""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import islice
+from typing import TypeVar
+
+from logtool.beside import Beside
+from logtool.copies.batches import Batches, Part
+from logtool.copies.copy import LateDamageError, Reading, WholeCopy, reading_of
+from logtool.copies.segments import parts_of, try_segment, unreadable_segment
+from logtool.copies.sources import ListedCopy, place_of
+from logtool.errors import UnreadableError
+from logtool.formats.names import FileKind
+from logtool.running.budget import WORTH_A_POOL
+from logtool.running.run import Run
+from logtool.running.workers import OutOfTimeError, Pace
+
+Result = TypeVar("Result")
+Blocks = Sequence[Iterable[Batches]]
+
+
+def side_by_side(
+    group: Sequence[ListedCopy],
+    run: Run,
+    work: Callable[[Sequence[ListedCopy], Sequence[Reading], Blocks], Result],
+) -> Generator[UnreadableError, None, Result | None]:
+    """Return what `work` makes of the copies and of their blocks, which it reads to their ends.
+
+    What cannot be read is yielded, and a copy of which nothing can be told is left out: if that
+    shows amid it, `work` is called again without. None where none is left. OutOfTimeError once the
+    time of the run is over. Large copies are each read in a thread, as many as the run has.
+    """
+    warned: set[int] = set()
+    while True:
+        opened = []
+        for listed in group:
+            try:
+                opened.append(_Opened(listed, run.budget.pace, warned=id(listed) in warned))
+            except UnreadableError as error:
+                yield error
+        group = [one.listed for one in opened]
+        if not opened:
+            return None
+        try:
+            result = _worked(opened, run, work)
+        except _BrokenCopyError as broken:
+            yield broken.error
+            group = [listed for listed in group if listed is not broken.listed]
+        except _LateCopyError as late:
+            warned.add(id(late.listed))
+        else:
+            for one in opened:
+                yield from one.errors
+            return result
+        run.advance(-sum(one.told for one in opened))  # all is read again
+
+
+def _worked(
+    opened: Sequence["_Opened"],
+    run: Run,
+    work: Callable[[Sequence[ListedCopy], Sequence[Reading], Blocks], Result],
+) -> Result:
+    threads = run.budget.jobs if sum(one.size for one in opened) >= WORTH_A_POOL else 1
+    with ExitStack() as stack:
+        blocks = []
+        for number, one in enumerate(opened):
+            beside = number < threads and threads > 1
+            own = stack.enter_context(_ahead(one)) if beside else iter(one)
+            blocks.append(_told(one, own, run))
+        try:
+            return work([one.listed for one in opened], [one.reading for one in opened], blocks)
+        except (_BrokenCopyError, _LateCopyError):
+            raise
+        except BaseException:
+            run.budget.pace.end()  # nobody waits for a thread that keeps to a rate
+            raise
+
+
+class _BrokenCopyError(Exception):
+    """A copy that cannot be read to its end, and of which nothing is to be told."""
+
+    def __init__(self, listed: ListedCopy, error: UnreadableError) -> None:
+        super().__init__(listed, error)
+        self.listed, self.error = listed, error
+
+
+class _LateCopyError(Exception):
+    """A copy of which all damage has to be known before it is compared."""
+
+    def __init__(self, listed: ListedCopy) -> None:
+        super().__init__(listed)
+        self.listed = listed
+
+
+class _Opened:
+    """A copy to be read, in whatever thread; iterate for its blocks."""
+
+    def __init__(self, listed: ListedCopy, pace: Pace, *, warned: bool) -> None:
+        """With `warned` it is read once here already, for its damage."""
+        self.listed = listed
+        self.errors: list[UnreadableError] = []
+        """Of segments that cannot be read to their ends."""
+        self.size = sum(segment.log.size for segment in listed.segments)
+        self.done = 0
+        """Bytes that were read."""
+        self.told = 0
+        """Those that the run was told of."""
+        self._pace = pace
+        if listed.saved:
+            saved, number = listed.saved
+            self.reading = saved.reading(number, listed.key, listed.node)
+        else:
+            place, start = place_of(listed), listed.rows.get(FileKind.LOG_START_CHECKPOINT, 0)
+            damages = [one for part in self._parts() for one in part.damages] if warned else None
+            self.errors, self.done = [], 0
+            self.reading = reading_of(place, listed.segments, start, self._parts(), damages)
+
+    def __iter__(self) -> Iterator[Batches]:
+        try:
+            yield from self.reading
+        except UnreadableError as error:
+            raise _BrokenCopyError(self.listed, error) from error
+        except LateDamageError as error:
+            raise _LateCopyError(self.listed) from error
+
+    def _parts(self) -> Iterator[Part]:
+        for segment in self.listed.segments:
+            self._pace.spend(0)
+            try:
+                yield from parts_of(segment, self._on_bytes)
+            except UnreadableError as error:
+                self.errors.append(error)
+
+    def _on_bytes(self, count: int) -> None:
+        self.done += count
+        self._pace.spend(count)
+
+
+def _told(one: _Opened, blocks: Iterable[Batches], run: Run) -> Iterator[Batches]:
+    """Yield blocks, and tell the run how far it is."""
+
+    def tell() -> None:
+        now = one.done
+        run.path = one.listed.path
+        run.advance(now - one.told)
+        one.told = now
+
+    for block in blocks:
+        tell()
+        yield block
+    tell()
+
+
+@contextmanager
+def _ahead(one: _Opened) -> Iterator[Iterator[Batches]]:
+    """Give the blocks of a copy, of which a thread reads the next one meanwhile."""
+    beside: Beside[Batches | None] = Beside()
+    blocks = iter(one)
+
+    def taken() -> Iterator[Batches]:
+        while (block := beside.end()) is not None:
+            beside.begin(partial(next, blocks, None))
+            yield block
+
+    beside.begin(partial(next, blocks, None))  # at once, for the other copies are read meanwhile
+    try:
+        yield taken()
+    finally:
+        beside.close()
+
+
+def read_groups(
+    groups: Sequence[Sequence[ListedCopy]], run: Run
+) -> Iterator[list[WholeCopy] | UnreadableError]:
+    """Read the copies of each group; what cannot be read comes before its group, which is shorter.
+
+    OutOfTimeError once the time of the run is over.
+    """
+    with run.workers(try_segment) as workers:
+        for group in groups:
+            copies = []
+            segments = [segment for one in group for segment in one.segments]
+            results = workers.run(segments, lambda _: 0)
+            for one in group:
+                run.path = one.path
+                try:
+                    copies.append((yield from _copy(one, islice(results, len(one.segments)))))
+                except UnreadableError as error:
+                    yield error
+            yield copies
+
+
+def _copy(
+    listed: ListedCopy, results: Iterator[Part | UnreadableError | OutOfTimeError]
+) -> Generator[UnreadableError, None, WholeCopy]:
+    if listed.saved:
+        saved, number = listed.saved
+        return saved.reading(number, listed.key, listed.node).whole()
+    parts = []
+    for segment, result in zip(listed.segments, results, strict=True):
+        if isinstance(result, OutOfTimeError):
+            raise result
+        if isinstance(result, UnreadableError):
+            yield result
+            result = unreadable_segment(segment, result.reason)
+        parts.append(result)
+    start = listed.rows.get(FileKind.LOG_START_CHECKPOINT, 0)
+    damages = [one for part in parts for one in part.damages]
+    return reading_of(place_of(listed), listed.segments, start, parts, damages).whole()

@@ -1,0 +1,75 @@
+"""Copies of a partition read side by side, so that no more than some blocks of each are held."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from logtool.copies.batches import NOTHING, Batches, joined
+
+
+def stretches(
+    copies: Sequence[Iterable[Batches]],
+) -> Iterator[tuple[list[Batches], list[bool]]]:
+    """Yield the batches of all copies stretch by stretch, and which copies are over.
+
+    `copies` give blocks of batches, and offsets rise. A stretch has the batches of each copy up to
+    an offset at which none of them has one begun that goes on behind it; where a copy is over,
+    nothing comes of it behind these.
+    """
+    blocks = [iter(copy) for copy in copies]
+    held = [NOTHING for _ in blocks]
+    over = [False for _ in blocks]
+
+    def read_on(number: int) -> None:
+        """Read at least as much as is held, so that no row is often copied."""
+        parts = [held[number]] if len(held[number]) else []
+        wanted, count = len(held[number]), 0
+        while not over[number] and (not count or count < wanted):
+            block = next(blocks[number], None)
+            if block is None:
+                over[number] = True
+            else:
+                parts.append(block)
+                count += len(block)
+        held[number] = joined(parts)
+
+    while True:
+        for number, table in enumerate(held):
+            if not len(table) and not over[number]:
+                read_on(number)
+        ends = [
+            int(table.last_offset[-1]) + 1
+            for table, done in zip(held, over, strict=True)
+            if not done
+        ]
+        if not ends:
+            yield held, over
+            return
+        end = _whole_up_to(held, min(ends))
+        counts = [int(np.searchsorted(table.base_offset, end)) for table in held]
+        if not any(counts):
+            # A batch of one reaches over what is held of another.
+            for number, table in enumerate(held):
+                if not over[number] and int(table.last_offset[-1]) + 1 == min(ends):
+                    read_on(number)
+            continue
+        parts = [_parted(table, count) for table, count in zip(held, counts, strict=True)]
+        held = [rest for _, rest in parts]
+        yield [part for part, _ in parts], list(over)
+
+
+def _parted(table: Batches, count: int) -> tuple[Batches, Batches]:
+    """Return the first batches and the rest, with no copy of either."""
+    return (table, NOTHING) if count == len(table) else (table[:count], table[count:])
+
+
+def _whole_up_to(tables: Sequence[Batches], end: int) -> int:
+    """Return the last offset up to `end` that lies inside no batch of any table."""
+    moved = True
+    while moved:
+        moved = False
+        for table in tables:
+            row = int(np.searchsorted(table.base_offset, end)) - 1
+            if row >= 0 and int(table.last_offset[row]) >= end:
+                end, moved = int(table.base_offset[row]), True
+    return end

@@ -1,0 +1,142 @@
+"""The copies of partitions that log dirs, partition dirs and digests hold, not read yet."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import field, replace
+from pathlib import Path
+from typing import Any
+
+from logtool.checks import root, small_files
+from logtool.checks.identity import listed_topic_id
+from logtool.copies import digest
+from logtool.copies.digest import Digest
+from logtool.disk import files
+from logtool.errors import UnreadableError
+from logtool.formats import leader_epoch_checkpoint
+from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
+from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs, opening
+from logtool.log.dir import OF_TODAY, OFFSET_CHECKPOINTS, LogDir, Partition, Segment
+from logtool.log.flavour import Flavour
+from logtool.log.inputs import PathKind
+from logtool.log.selection import Selection
+
+
+@dataclass(frozen=True, slots=True)
+class ListedCopy:
+    """A copy that is not read yet: a directory, or a partition of a digest."""
+
+    key: TopicPartition
+    node: int | None
+    path: Path
+    listed: Partition | None = None
+    rows: dict[FileKind, int] = field(default_factory=dict)
+    """Its offsets in the checkpoints of its log dir."""
+    saved: tuple[Digest, int] | None = None
+    given: bool = False
+    """Whether its directory was named itself, and not its log dir."""
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Return the segments that are to be read."""
+        return self.listed.segments if self.listed else ()
+
+
+def find(
+    path: Path,
+    node: int | None,
+    selection: Selection,
+    *,
+    kinds: Sequence[DirectoryKind] = OF_TODAY,
+    flavour: Flavour | None = None,
+) -> Iterator[ListedCopy | UnreadableError]:
+    """Yield the copies that a source holds; UnreadableError where it is none.
+
+    Of a log dir directories of these `kinds` are taken.
+    """
+    kind = inputs.kind_of(path, flavour, redpanda=True)
+    if kind is PathKind.FILE:
+        saved = digest.read(path)
+        for number, place in enumerate(saved.partitions):
+            key = place["topic"], place["partition"]
+            directory = PartitionDirectory("", DirectoryKind.LIVE, *key, None, exact=True)
+            if selection.takes(directory):
+                yield ListedCopy(key=key, node=node, path=path, saved=(saved, number))
+    elif kind is PathKind.LOG_DIR:
+        home = _LogDir(opening.open_log_dir(path, flavour), node)
+        yield from home.unread
+        for folder, directory in home.root.partitions:
+            if directory.kind in kinds and selection.takes(directory):
+                try:
+                    yield home.copy(folder, (directory.topic, directory.partition))
+                except UnreadableError as error:
+                    if not files.has_vanished(error):
+                        yield error
+    else:
+        listed = opening.open_partition(path, flavour)
+        try:
+            home = _LogDir(opening.open_log_dir(path.resolve().parent, flavour), node)
+        except UnreadableError:
+            home = _LogDir(
+                LogDir(
+                    path=path,
+                    flavour=listed.flavour,
+                    partitions=(),
+                    latest=(),
+                    bad_directories=(),
+                    files={},
+                    leftovers=(),
+                    strangers=(),
+                    odd_entries=(),
+                ),
+                node,
+            )  # it stands alone
+        yield from home.unread
+        key = listed.topic or path.resolve().name, listed.number or 0
+        yield replace(home.copy(path, key), given=True)
+
+
+class _LogDir:
+    """A log dir: whose it is, and its checkpoints, as far as they can be read."""
+
+    def __init__(self, found: LogDir, node: int | None) -> None:
+        self.root = found
+        self.unread: list[UnreadableError] = []
+        """Its files that could not be read; what they say is taken for not being there."""
+        meta = self._read(FileKind.META_PROPERTIES)
+        self._node = meta.node_id if node is None and meta else node
+        self._rows = {
+            kind: root.by_key(value) if (value := self._read(kind)) else {}
+            for kind in OFFSET_CHECKPOINTS
+        }
+
+    def copy(self, folder: Path, key: TopicPartition) -> ListedCopy:
+        """Return one of its partitions."""
+        rows = {kind: rows[key].offset for kind, rows in self._rows.items() if key in rows}
+        listed = opening.open_partition(folder, self.root.flavour)
+        return ListedCopy(key=key, node=self._node, path=folder, listed=listed, rows=rows)
+
+    def _read(self, kind: FileKind) -> Any:
+        file = self.root.files.get(kind)
+        try:
+            return small_files.check_file(file)[0] if file else None
+        except UnreadableError as error:
+            self.unread.append(error)
+            return None
+
+
+def place_of(copy: ListedCopy) -> dict[str, Any]:
+    """Return what is known of a copy besides its segments."""
+    fixed = copy.listed.fixed if copy.listed else {}
+    epochs: tuple[tuple[int, int], ...] = ()
+    if file := fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT):
+        epochs = tuple(leader_epoch_checkpoint.parse(files.read_small(file.path)).epochs)
+    return {
+        "topic": copy.key[0],
+        "partition": copy.key[1],
+        "path": str(copy.path),
+        "node": copy.node,
+        "topic_id": listed_topic_id(copy.listed) if copy.listed else None,
+        "high_watermark": copy.rows.get(FileKind.REPLICATION_CHECKPOINT),
+        "cleaner_offset": copy.rows.get(FileKind.CLEANER_CHECKPOINT),
+        "epochs": epochs,
+    }

@@ -1,0 +1,289 @@
+"""All copies of a partition: which is a superset, which are behind, who can fill the damage."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from logtool.copies.batches import Batches, DamagedRange
+from logtool.copies.compare import Pairs
+from logtool.copies.copy import Copy, Reading
+from logtool.copies.merge import stretches
+from logtool.copies.pair import Lacks, Pair, Status
+from logtool.lazy_dataclass import dataclass
+
+_ORDER = list(Status)
+
+
+@dataclass(frozen=True, slots=True)
+class Wound:
+    """Damage of one copy, and which others hold the same offsets sound."""
+
+    copy: Copy
+    damage: DamagedRange
+    filled_by: tuple[str, ...]
+    partly_by: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract."""
+        damage = self.damage
+        return {
+            "type": "damage",
+            "topic": self.copy.topic,
+            "partition": self.copy.partition,
+            "copy": self.copy.label,
+            "path": self.copy.path,
+            "segment": damage.segment,
+            "position": damage.position,
+            "length": damage.length,
+            "reason": damage.reason,
+            "message": damage.message,
+            "torn_tail": damage.tail,
+            "first_offset": damage.first_offset if damage.loses else None,
+            "last_offset": damage.last_offset if damage.loses else None,
+            "filled_by": list(self.filled_by),
+            "partly_filled_by": list(self.partly_by),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Which brokers may lead a partition without loss, by the newest metadata log: node ids."""
+
+    in_sync: tuple[int, ...]
+    eligible: tuple[int, ...]
+    """Eligible leader replicas (KIP-966): they left the ISR with all that is committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the copies of a partition are to each other."""
+
+    copies: tuple[Copy, ...]
+    pairs: tuple[Pair, ...]
+    wounds: tuple[Wound, ...]
+    status: Status
+    superset: tuple[str, ...]
+    """Copies that have everything that any has; more than one where they are the same."""
+    behind: tuple[str, ...]
+    """Copies that end before another does which has the same up to there."""
+    standing: Standing | None = None
+    """None where no metadata log at hand knows the partition."""
+    fixes: tuple[str, ...] = ()
+    """The commands that repair damaged copies from others, where these are directories at hand."""
+
+    @property
+    def diverges_at(self) -> int | None:
+        """Return the first offset at which any two copies diverge."""
+        offsets = [pair.diverges_at for pair in self.pairs if pair.diverges_at is not None]
+        return min(offsets, default=None)
+
+    @property
+    def unfilled(self) -> int:
+        """Return how many damaged ranges no copy can fill; an unfinished append is none."""
+        return sum(
+            wound.damage.loses and not wound.filled_by and not wound.damage.tail
+            for wound in self.wounds
+        )
+
+    @property
+    def identical(self) -> bool:
+        """Return whether each copy has every batch of each other one, and nothing else.
+
+        So any but one of them may go. Leader epochs and log start are compared too; indexes and
+        producer snapshots are not, since a broker makes them from the log.
+        """
+        states = {(copy.log_start, copy.log_end, copy.epochs) for copy in self.copies}
+        whole = not any(copy.damages for copy in self.copies)
+        return self.status is Status.SAME and len(states) == 1 and whole
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract."""
+        first = self.copies[0]
+        return {
+            "type": "partition",
+            "topic": first.topic,
+            "partition": first.partition,
+            "copies": [copy.label for copy in self.copies],
+            "status": str(self.status),
+            "identical": self.identical,
+            "diverges_at": self.diverges_at,
+            "superset": list(self.superset),
+            "behind": list(self.behind),
+            "damaged": [copy.label for copy in self.copies if copy.real_damages],
+            "unfilled": self.unfilled,
+            "in_sync": list(self.standing.in_sync) if self.standing else None,
+            "eligible": list(self.standing.eligible) if self.standing else None,
+            "fixes": list(self.fixes),
+        }
+
+
+def judge(
+    readings: Sequence[Reading], blocks: Sequence[Iterable[Batches]] | None = None
+) -> Verdict:
+    """Compare all copies of one partition with each other; reads them to their ends.
+
+    `blocks` are those of the readings, where somebody stands between.
+    """
+    comparing = Pairs(readings)
+    fillings = [Fillings(reading, len(readings)) for reading in readings]
+    for tables, over in stretches(blocks or readings):
+        comparing.add(tables, over)
+        for filling in fillings:
+            filling.add(tables)
+    copies = _labelled([reading.copy for reading in readings])
+    pairs = comparing.finish(copies)
+    wounds = tuple(
+        wound
+        for number, filling in enumerate(fillings)
+        for wound in filling.wounds(number, copies, pairs)
+    )
+    return _verdict(copies, tuple(pairs.values()), wounds)
+
+
+def _verdict(
+    copies: tuple[Copy, ...], pairs: tuple[Pair, ...], wounds: tuple[Wound, ...]
+) -> Verdict:
+    statuses = [pair.status for pair in pairs]
+    if any(copy.real_damages for copy in copies):
+        statuses.append(Status.DAMAGED)
+    return Verdict(
+        copies=copies,
+        pairs=pairs,
+        wounds=wounds,
+        status=min(statuses, key=_ORDER.index, default=Status.ALONE),
+        superset=tuple(copy.label for copy in copies if _has_everything(copy, pairs)),
+        behind=tuple(
+            copy.label for copy in copies if any(one.behind for one in _lacking(copy, pairs))
+        ),
+    )
+
+
+def _labelled(copies: Sequence[Copy]) -> tuple[Copy, ...]:
+    """Name each copy by its node, and by its path where that is none or not the only one."""
+    nodes = [copy.node for copy in copies]
+    return tuple(
+        replace(
+            copy,
+            label=copy.path if copy.node is None or nodes.count(copy.node) > 1 else str(copy.node),
+        )
+        for copy in copies
+    )
+
+
+def _lacking(copy: Copy, pairs: Sequence[Pair]) -> list[Lacks]:
+    """Return what the copy lacks of each other one."""
+    return [
+        pair.left_lacks if copy is pair.left else pair.right_lacks
+        for pair in pairs
+        if copy is pair.left or copy is pair.right
+    ]
+
+
+def _has_everything(copy: Copy, pairs: Sequence[Pair]) -> bool:
+    own = [pair for pair in pairs if copy is pair.left or copy is pair.right]
+    return all(pair.comparable for pair in own) and not any(_lacking(copy, pairs))
+
+
+@dataclass(slots=True)
+class HeldRange:
+    """The batches of one copy that have offsets of a damaged range of another one."""
+
+    first: int
+    """First offset of the first of them."""
+    last: int
+    """Last offset of the last one."""
+    gapless: bool = True
+
+    def add(self, rows: Batches) -> None:
+        """Add the batches that come next."""
+        follow = np.concatenate(([self.last], rows.last_offset[:-1])) + 1
+        self.gapless &= bool((rows.base_offset == follow).all())
+        self.last = int(rows.last_offset[-1])
+
+    def covers(self, first: int, last: int) -> bool:
+        """Return whether there is one for each offset from the first to the last."""
+        return self.first <= first and self.last >= last and self.gapless
+
+
+class Fillings:
+    """The damage of a copy, and what the others hold of the same offsets.
+
+    Damage is known by the time at which the others come to its offsets: see `LateDamageError`.
+    """
+
+    def __init__(self, reading: Reading, copies: int) -> None:
+        self._reading = reading
+        self._numbers = range(copies)
+        self._held: dict[tuple[int, int], HeldRange] = {}
+        """By the damage and by the copy, as numbers."""
+        self._passed: set[int] = set()
+
+    def add(self, tables: Sequence[Batches]) -> None:
+        """Take the next batches of all copies."""
+        found = list(enumerate(self._reading.damages))
+        if len(found) == len(self._passed):
+            return
+        begin = min((int(table.base_offset[0]) for table in tables if len(table)), default=None)
+        for at, damage in found:
+            if at in self._passed or begin is None:
+                continue
+            if damage.last_offset is not None and damage.last_offset < begin:
+                self._passed.add(at)
+                continue
+            for number in self._numbers:
+                self._add(at, number, damage, tables[number])
+
+    def _add(self, at: int, number: int, damage: DamagedRange, table: Batches) -> None:
+        first = int(np.searchsorted(table.last_offset, damage.first_offset))
+        stop = len(table)
+        if damage.last_offset is not None:
+            stop = int(np.searchsorted(table.base_offset, damage.last_offset, side="right"))
+        rows = table[first:stop]
+        if not len(rows):
+            return
+        begin = int(rows.base_offset[0])
+        held = self._held.setdefault((at, number), HeldRange(begin, begin - 1))
+        held.add(rows)
+
+    def held(self, damage: int, copy: int) -> HeldRange | None:
+        """Return what a copy has of damage that was met so far, both by their numbers."""
+        return self._held.get((damage, copy))
+
+    def wounds(
+        self, own: int, copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair]
+    ) -> Iterator[Wound]:
+        """Yield the damage of the copy of that number, once all was read."""
+        copy = copies[own]
+        for at, damage in enumerate(copy.damages):
+            full: list[str] = []
+            partly: list[str] = []
+            wound = Wound(copy=copy, damage=damage, filled_by=(), partly_by=())
+            for number in self._numbers if wound.damage.loses else ():
+                pair = pairs.get((min(own, number), max(own, number)))
+                held = self.held(at, number)
+                if pair and held:
+                    filled = _fills(copies[number], damage, pair, held)
+                    if filled is not None:
+                        (full if filled else partly).append(copies[number].label)
+            yield replace(wound, filled_by=tuple(full), partly_by=tuple(partly))
+
+
+def _fills(other: Copy, damage: DamagedRange, pair: Pair, held: HeldRange) -> bool | None:
+    """Return whether the other copy has all the damaged offsets sound; None where it has none.
+
+    Where its history is another one from there on, it has none.
+    """
+    if pair.status is Status.OTHER_TOPIC:
+        return None
+    first = damage.first_offset
+    last = other.log_end - 1 if damage.last_offset is None else damage.last_offset
+    if pair.diverges_at is not None and pair.diverges_at <= last:
+        return None
+    hurt = any(bool(one.overlaps(np.array([first]), np.array([last]))[0]) for one in other.damages)
+    # In a compacted log what is not there was meant to go.
+    sound = held.covers(first, last) or (
+        bool(other.compaction_hints) and other.log_start <= first and other.log_end > last
+    )
+    return sound and not hurt

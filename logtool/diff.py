@@ -1,0 +1,168 @@
+"""The same partitions on several brokers, from log dirs, partition dirs and digests.
+
+One partition at a time is read, all its copies side by side, and some blocks of each are in memory.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from logtool.copies import digest
+from logtool.copies.copy import Copy, Reading
+from logtool.copies.copy_readers import Blocks, side_by_side
+from logtool.copies.sources import ListedCopy, find
+from logtool.copies.verdict import Standing, Verdict, judge
+from logtool.disk import files
+from logtool.errors import UnreadableError, UsageError
+from logtool.formats.names import TopicPartition
+from logtool.log.flavour import Flavour
+from logtool.log.inputs import NodeDir
+from logtool.log.selection import Selection
+from logtool.metadata import image
+from logtool.metadata.state import MetadataImage
+from logtool.running.run import Run
+from logtool.running.workers import OutOfTimeError
+
+
+class Comparison:
+    """One run: iterate for a verdict on each partition, and for what cannot be read.
+
+    With `save` there is one source, and what is scanned of it is saved there.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[NodeDir],
+        *,
+        selection: Selection | None = None,
+        run: Run | None = None,
+        save: Path | None = None,
+        flavour: Flavour | None = None,
+    ) -> None:
+        if save and len(sources) != 1:
+            raise UsageError("--digest saves the scan of one DIR; give one")
+        if not save and len(sources) == 1 and not _is_file(sources[0].path):
+            raise UsageError("give at least two DIRs to compare, or one with --digest")
+        self._sources, self._flavour = sources, flavour
+        self._selection = selection or Selection()
+        self._run = run or Run()
+        self._save = save
+        if save:
+            digest.check_place(save)
+        self.out_of_time = False
+        self._images: list[MetadataImage] = []
+
+    @property
+    def saves(self) -> bool:
+        """Return whether what is scanned is saved, and nothing compared."""
+        return self._save is not None
+
+    def __iter__(self) -> Iterator[Verdict | UnreadableError]:
+        copies: list[ListedCopy] = []
+        for source in self._sources:
+            try:
+                for one in find(source.path, source.node, self._selection, flavour=self._flavour):
+                    if isinstance(one, UnreadableError):
+                        yield one
+                    else:
+                        copies.append(one)
+            except UnreadableError as error:
+                yield error
+            else:
+                self._images += [] if self._save else _images(source.path)
+        self._images.sort(key=lambda one: one.offset, reverse=True)
+        self._run.bytes_total = sum(segment.log.size for one in copies for segment in one.segments)
+        groups = _grouped(copies)
+        if not self._save:
+            yield from self._all(groups, None)
+            return
+        try:
+            with digest.Writer(self._save, self._sources[0].path) as writer:
+                yield from self._all(groups, writer)
+                if self.out_of_time:
+                    raise OutOfTimeError  # what is not whole must not be taken for it
+        except OutOfTimeError:
+            return
+
+    def _all(
+        self, groups: Sequence[Sequence[ListedCopy]], writer: digest.Writer | None
+    ) -> Iterator[Verdict | UnreadableError]:
+        def judged(_: Sequence[ListedCopy], readings: Sequence[Reading], blocks: Blocks) -> Verdict:
+            if not writer:
+                return judge(readings, blocks)
+            saved = [writer.copy() for _ in blocks]
+            kept = [one.keeping(some) for one, some in zip(saved, blocks, strict=True)]
+            verdict = judge(readings, kept)
+            for copy, one in zip(verdict.copies, saved, strict=True):
+                writer.add(copy, one)
+            return verdict
+
+        try:
+            for group in groups:
+                verdict = yield from side_by_side(group, self._run, judged)
+                if verdict:
+                    standing = _standing(verdict.copies[0], self._images)
+                    verdict = replace(verdict, standing=standing)
+                    yield replace(verdict, fixes=tuple(_fixes(verdict)))
+        except OutOfTimeError:
+            self.out_of_time = True
+
+
+def _fixes(verdict: Verdict) -> Iterator[str]:
+    """Yield the commands that repair copies that are damaged, or lack offsets in their middle."""
+    paths = {copy.label: Path(copy.path) for copy in verdict.copies}
+    hurt: dict[str, dict[Path, None]] = {}
+    for wound in verdict.wounds:
+        for label in (*wound.filled_by, *wound.partly_by):
+            hurt.setdefault(wound.copy.label, {}).setdefault(paths[label])
+    for pair in verdict.pairs:
+        sides = (pair.left, pair.right, pair.left_lacks), (pair.right, pair.left, pair.right_lacks)
+        for copy, other, lacks in sides if pair.diverges_at is None and pair.comparable else ():
+            if lacks.missing:
+                hurt.setdefault(copy.label, {}).setdefault(paths[other.label])
+    for label, others in hurt.items():
+        from logtool.repair import propose
+
+        command = propose.repair(paths[label], list(others))
+        if command:
+            yield command
+
+
+def _images(path: Path) -> list[MetadataImage]:
+    """Return what a log dir knows of its cluster; nothing where it does not, or is far away.
+
+    What of its metadata log cannot be read is told where its copies are compared.
+    """
+    with suppress(UnreadableError):
+        if not files.is_remote(path) and files.has_dir(path / image.DIRECTORY):
+            return [image.read(path)]
+    return []
+
+
+def _is_file(path: Path) -> bool:
+    """Return whether a source is a digest, which may be looked at alone."""
+    return not files.is_remote(path) and path.is_file()
+
+
+def _standing(copy: Copy, newest_first: Sequence[MetadataImage]) -> Standing | None:
+    """Return who may lead, by the newest image that has the partition."""
+    for known in newest_first:
+        topic_id = known.topics.get(copy.topic, "")
+        state = known.partitions.get(topic_id, {}).get(copy.partition)
+        if state and copy.topic_id in (None, topic_id):
+            return Standing(tuple(state.isr), tuple(state.elr))
+    return None
+
+
+def _grouped(copies: Sequence[ListedCopy]) -> list[list[ListedCopy]]:
+    """Return the copies of each partition.
+
+    Where nothing but partition dirs was given they are copies of one, whatever they are called.
+    """
+    if copies and all(copy.given for copy in copies):
+        return [[replace(copy, key=copies[0].key) for copy in copies]]
+    groups: dict[TopicPartition, list[ListedCopy]] = {}
+    for copy in copies:
+        groups.setdefault(copy.key, []).append(copy)
+    return [groups[key] for key in sorted(groups)]

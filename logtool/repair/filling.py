@@ -1,0 +1,424 @@
+"""What one copy of a log lacks, taken from another: only where it is proved to be the same log.
+
+The proof is that of replication: a leader writes an offset of its epoch once, and a follower takes
+it over with all that stands before it. So where two logs hold the same batch (offsets, leader
+epoch, CRC and size), they are the same up to there.
+
+* A hole before a batch that both hold is filled with what the other copy has up to that batch, if
+  the batch before the hole is the same, too.
+* Behind the last batch nothing of ours proves anything but the epochs: the other copy's batches are
+  taken as far as each is of the epoch that our ``leader-epoch-checkpoint`` has for its offset, or,
+  without such a file, of the epoch of our last batch.
+* Without any batch of ours that file decides, if ``partition.metadata`` has one topic id in both.
+* Where a log has no leader epochs the high watermark of the other copy decides in their place; see
+  `logtool.repair.acknowledged`.
+* Else, if the other copy's batches are as long as what is damaged and more than half of the bytes
+  are the same, those are what was there; or as many as end with one whose header is left.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from logtool.checks.identity import topic_id_of
+from logtool.errors import UnreadableError
+from logtool.formats.record_batch import BatchTable
+from logtool.lazy_dataclass import dataclass
+from logtool.log import opening
+from logtool.log.dir import Partition, Segment
+from logtool.log.redpanda import REDPANDA
+from logtool.repair import acknowledged, ranges
+from logtool.repair.bad_sectors import Patient
+from logtool.repair.ranges import FILLABLE, Edge, Extent, Part, Reject
+from logtool.repair.reading import take
+
+_MOST_COMPARED = 64 * 1024 * 1024
+"""Bytes of damage that are compared with another copy."""
+_LEAST_COMPARED = 26
+"""Bytes of the smallest message: fewer prove nothing."""
+_HEADER = 21
+"""Bytes that hold offset, size and CRC of an entry, whatever its magic."""
+NO_COPY = "no other copy holds offsets that are missing here"
+Rows = Sequence[tuple[int, int]]
+"""(leader epoch, start offset) in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A place where something is missing."""
+
+    before: Edge | None
+    """The batch in front of it; None at the start of the log."""
+    behind: Edge | None
+    """The batch behind it; None at its end."""
+    rejects: tuple[Reject, ...]
+    start: int = 0
+    """The offset at which the log begins: what another copy holds below it was deleted here."""
+
+    @property
+    def low(self) -> int:
+        """Return the last offset in front of it."""
+        return self.start - 1 if self.before is None else self.before.last_offset
+
+    @property
+    def has_room(self) -> bool:
+        """Return whether offsets are missing."""
+        return self.behind is None or self.behind.start > self.low + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Batches of one file of another copy, and whether damage stands before them."""
+
+    path: Path
+    table: BatchTable
+    torn: bool
+
+
+class Held(Protocol):
+    """What must hold besides, where a log is filled in its own place."""
+
+    def end(self, copy: Partition) -> int:
+        """Return up to which offset the log is known to have gone, by what a copy says, too.
+
+        Behind its last batch nothing else is taken but what its own bytes show.
+        """
+
+    def refusal(self, hole: Hole, copy: Partition, chosen: Sequence[Stretch]) -> str | None:
+        """Return why batches that are proved to be of the log do not fill a hole after all."""
+
+
+def fill(
+    ours: Partition,
+    found: Sequence[Part],
+    replicas: Sequence[Path],
+    epochs: Rows,
+    bases: Sequence[int],
+    held: Held | None = None,
+) -> Iterator[Part | UnreadableError]:
+    """Yield the parts of a log with its holes filled, in order.
+
+    `replicas` are partition dirs of other copies, the first that helps is taken; `bases` are those
+    of the segments that will be written, at which extents are divided, and the first of them is
+    where the log begins. What is taken has to be `held` good, too.
+    """
+    pending: list[Part] = []
+    before: Edge | None = None
+    for part in [*found, None]:
+        if isinstance(part, Reject):
+            pending.append(part)
+            continue
+        rejects = tuple(one for one in pending if isinstance(one, Reject))
+        behind = part.first if part else None
+        hole = Hole(before, behind, rejects, min(bases, default=0))
+        wanted = any(one.kind in FILLABLE for one in rejects) or part is None
+        if wanted and hole.has_room:
+            yield from _filled(hole, replicas, epochs, bases, ours, held)
+        else:
+            yield from rejects
+        pending = []
+        if part:
+            yield part
+            before = part.last
+
+
+def _filled(
+    hole: Hole,
+    replicas: Sequence[Path],
+    epochs: Rows,
+    bases: Sequence[int],
+    ours: Partition,
+    held: Held | None,
+) -> Iterator[Part | UnreadableError]:
+    why, own_id = NO_COPY, topic_id_of(ours.path)
+    for path in replicas:
+        try:
+            copy = opening.open_partition(path, ours.flavour)
+            stretches = list(_stretches(copy, hole))
+        except UnreadableError as error:
+            yield error
+            continue
+        known = epochs if hole.before or topic_id_of(copy.path) == own_id is not None else ()
+        end = held.end(copy) if held else None
+        chosen, reason = _proved(hole, stretches, known, end, _acked(hole, ours, copy, stretches))
+        refusal = held.refusal(hole, copy, chosen) if held and chosen else None
+        if refusal:
+            chosen, reason = [], refusal
+        if chosen:
+            whole = sum(int(one.table.size.sum()) for one in chosen) >= sum(
+                one.length for one in hole.rejects if one.kind in FILLABLE
+            )
+            for one in hole.rejects:
+                if one.kind in FILLABLE and (whole or hole.behind):
+                    one = _with_offsets(one, chosen)
+                    yield replace(one, filled_from=path, proof=reason)
+                else:
+                    yield replace(one, filled_from=None, proof=reason)
+            if not (hole.rejects or held or ours.flavour is REDPANDA):
+                text = "the log ends here, and another copy goes on"
+                one = _with_offsets(ranges.missing(ours.path, hole.low + 1, text), chosen)
+                yield replace(one, filled_from=path, proof=reason)
+            for stretch in chosen:
+                yield from _divided(stretch, bases)
+            return
+        why = reason or _begins_behind(copy, hole) or why
+    for one in hole.rejects:
+        yield replace(one, proof=f"nothing was taken from another copy: {why}")
+
+
+def _acked(hole: Hole, ours: Partition, copy: Partition, stretches: Sequence[Stretch]) -> int:
+    """Return below which offset a copy proves the end of a log without leader epochs."""
+    if hole.behind is not None or ours.flavour is REDPANDA:
+        return 0
+    if hole.before is None:
+        tables = [stretch.table for stretch in stretches]
+        same = acknowledged.is_same_partition(ours, copy)
+        if not same or acknowledged.index_denies(ours, copy, tables):
+            return 0
+    return acknowledged.watermark(copy)
+
+
+def _with_offsets(one: Reject, chosen: Sequence[Stretch]) -> Reject:
+    """Return a reject with the offsets of what takes its place, where it has none of its own."""
+    first, last = ranges.starts(chosen[0].table)[0], chosen[-1].table.last_offset[-1]
+    return replace(
+        one,
+        first_offset=int(first) if one.first_offset is None else one.first_offset,
+        last_offset=int(last) if one.last_offset is None else one.last_offset,
+    )
+
+
+def _begins_behind(copy: Partition, hole: Hole) -> str | None:
+    """Return where a copy begins, if offsets before that are missing."""
+    base = copy.segments[0].base_offset if copy.segments else 0
+    first = hole.low + 1
+    return f"that copy begins at offset {base}" if first < base else None
+
+
+def _stretches(copy: Partition, hole: Hole) -> Iterator[Stretch]:
+    """Yield what another copy has from the batch before a hole up to the one behind it."""
+    low = hole.before.base_offset if hole.before else hole.low
+    high = hole.behind.last_offset if hole.behind else 2**63 - 1
+    for segment in copy.segments:
+        beyond = segment.next_base_offset is not None and segment.next_base_offset <= low
+        if beyond or segment.base_offset > high:
+            continue
+        yield from _of_segment(segment, low, high)
+
+
+def _of_segment(segment: Segment, low: int, high: int) -> Iterator[Stretch]:
+    torn = False
+    with segment.log.open() as log:
+        for chunk in segment.batches(Patient(log), payload=False):
+            if chunk.damage:
+                torn = True
+                continue
+            table = chunk.table
+            rows = np.flatnonzero((table.last_offset >= low) & (table.base_offset <= high))
+            if len(rows):
+                yield Stretch(segment.log.path, take(table, rows), torn)
+                torn = False
+
+
+def _proved(
+    hole: Hole, stretches: Sequence[Stretch], epochs: Rows, end: int | None, acked: int
+) -> tuple[list[Stretch], str | None]:
+    """Return what of another copy fills a hole, and why; or nothing, and why not.
+
+    Behind our last batch the epochs vouch for offsets below `end` alone, if it is given, and what
+    is left of the bytes for the batches that it is left of. Without epochs, offsets below `acked`
+    are those of every copy.
+    """
+    edges = [_edges(stretch, hole) for stretch in stretches]
+    inner = [_between(stretch, hole) for stretch in stretches]
+    inner = [stretch for stretch in inner if len(stretch.table)]
+    if not inner:
+        return [], None
+    before = hole.before is None or any(edge[0] for edge in edges)
+    behind = any(edge[1] for edge in edges)
+    if hole.behind is not None and behind and before:
+        return inner, "the batches before and behind it are the same in both copies"
+    if hole.behind is not None or not before:
+        return [], "the batches around it are not the same in that copy"
+    agreed = _agreeing(hole, inner)
+    vouched = hole.before is not None or epochs
+    taken = list(_of_our_epochs(hole.before, inner, epochs)) if vouched else []
+    proof = "the leader epochs agree, and what stands before it is the same in both copies"
+    lacks = "no leader epoch here says that the batches of that copy are of the same log"
+    if not epochs and all(epoch < 0 for epoch in _first_epochs(hole, inner)):
+        taken = list(_without_epochs(inner, acked))
+        proof = "it has no leader epochs, and was acknowledged: that copy's high watermark says so"
+        lacks = "it has no leader epochs, and that copy's high watermark does not say that it was "
+        lacks += "acknowledged" if hole.before else "acknowledged, or not that it is the same log"
+    if end is not None and hole.behind is None:
+        agreed, taken = _left_of(hole, agreed, epochs), _below(taken, end)
+    if _count(agreed) > _count(taken):
+        return agreed, "what is left of the bytes agrees with that copy"
+    if not taken:
+        return [], lacks
+    return taken, proof
+
+
+def _first_epochs(hole: Hole, inner: Sequence[Stretch]) -> Iterator[int]:
+    """Yield the leader epochs where another copy goes on behind our last batch; -1 for none."""
+    if hole.before:
+        yield hole.before.leader_epoch
+    yield int(inner[0].table.leader_epoch[0])
+
+
+def _below(stretches: Sequence[Stretch], end: int) -> list[Stretch]:
+    counts = (int((one.table.base_offset < end).sum()) for one in stretches)
+    return list(_first(stretches, sum(counts)))
+
+
+def _left_of(hole: Hole, agreed: Sequence[Stretch], epochs: Rows) -> list[Stretch]:
+    """Return the first batches of which bytes are left, and whose leader epoch those do not deny.
+
+    No CRC covers the epoch: a batch that was sent to two leaders may differ in nothing else.
+    """
+    if not agreed:
+        return []
+    ours = _left(hole)
+    known = [(start, epoch) for epoch, start in epochs]
+    count = position = 0
+    for stretch in agreed:
+        table = stretch.table
+        for row in range(len(table)):
+            epoch = int(table.leader_epoch[row])
+            at = bisect_right(known, (int(table.base_offset[row]), 2**31))
+            head = ours[position : position + _HEADER]
+            if position >= len(ours) or (at and known[at - 1][1] != epoch >= 0):
+                return list(_first(agreed, count))
+            same = head[:8] == int(table.base_offset[row]).to_bytes(8, "big")
+            same &= head[17:] == int(table.crc[row]).to_bytes(4, "big")
+            if same and epoch >= 0 and head[12:16] != epoch.to_bytes(4, "big"):
+                return list(_first(agreed, count))
+            position, count = position + int(table.size[row]), count + 1
+    return list(agreed)
+
+
+def _count(stretches: Sequence[Stretch]) -> int:
+    return sum(len(stretch.table) for stretch in stretches)
+
+
+def _edges(stretch: Stretch, hole: Hole) -> tuple[bool, bool]:
+    """Return whether the batches before and behind a hole are in a stretch."""
+
+    def holds(edge: Edge | None) -> bool:
+        if edge is None:
+            return False
+        rows = np.flatnonzero(stretch.table.last_offset == edge.last_offset).tolist()
+        return any(ranges.edge(stretch.table, row) == edge for row in rows)
+
+    return holds(hole.before), holds(hole.behind)
+
+
+def _between(stretch: Stretch, hole: Hole) -> Stretch:
+    table = stretch.table
+    high = hole.behind.base_offset if hole.behind else 2**63 - 1
+    rows = np.flatnonzero((table.base_offset > hole.low) & (table.last_offset < high))
+    return replace(stretch, table=take(table, rows))
+
+
+def _of_our_epochs(last: Edge | None, inner: Sequence[Stretch], epochs: Rows) -> Iterator[Stretch]:
+    """Yield the batches behind our last one that are of the epochs that our log had there."""
+    known = [(start, epoch) for epoch, start in epochs]
+    end, own = (last.last_offset + 1, last.leader_epoch) if last else (0, -1)
+    for stretch in inner:
+        table, good = stretch.table, 0
+        for row in range(len(table)):
+            at = bisect_right(known, (int(table.base_offset[row]), 2**31))
+            epoch = known[at - 1][1] if at else own
+            if int(table.leader_epoch[row]) != epoch or epoch < 0:
+                break
+            if int(table.base_offset[row]) < end:
+                break
+            end, good = int(table.last_offset[row]) + 1, row + 1
+        if good:
+            yield replace(stretch, table=take(table, np.arange(good)))
+        if good < len(table):
+            return
+
+
+def _without_epochs(inner: Sequence[Stretch], acked: int) -> Iterator[Stretch]:
+    """Yield the first batches without a leader epoch whose offsets are all below `acked`."""
+    for stretch in inner:
+        table = stretch.table
+        wrong = np.flatnonzero((table.leader_epoch >= 0) | (table.last_offset >= acked))
+        good = int(wrong[0]) if len(wrong) else len(table)
+        if good:
+            yield replace(stretch, table=take(table, np.arange(good)))
+        if good < len(table):
+            return
+
+
+def _agreeing(hole: Hole, inner: Sequence[Stretch]) -> list[Stretch]:
+    """Return the batches of another copy that the damaged bytes are, as far as they are left.
+
+    That is all where they are as long and more than half of the bytes are the same. Else it is
+    those up to the last one whose header still stands in its place, offset, size and CRC.
+    """
+    size = sum(one.length for one in hole.rejects)
+    if not _LEAST_COMPARED <= size <= _MOST_COMPARED:
+        return []
+    ours = _left(hole)
+    theirs = b"".join(
+        _bytes(stretch.path, extent.position, extent.size)
+        for stretch in inner
+        for extent in _divided(stretch, ())
+    )
+    torn = hole.behind is None and len(theirs) > size
+    least = min(size, len(theirs))
+    one, other = (np.frombuffer(data[:least], np.uint8) for data in (ours, theirs))
+    if (len(theirs) == size or torn) and int((one == other).sum()) * 2 > size:
+        return list(inner)
+    sizes = np.concatenate([stretch.table.size for stretch in inner])
+    starts = (np.cumsum(sizes) - sizes).tolist()
+    same = [at for at in starts if _same_header(ours, theirs, at)]
+    return list(_first(inner, starts.index(same[-1]) + 1)) if same else []
+
+
+def _same_header(ours: bytes, theirs: bytes, at: int) -> bool:
+    return len(ours) >= at + _HEADER and ours[at : at + _HEADER] == theirs[at : at + _HEADER]
+
+
+def _first(inner: Sequence[Stretch], count: int) -> Iterator[Stretch]:
+    """Yield the first `count` batches of stretches."""
+    for stretch in inner:
+        if count <= 0:
+            return
+        yield replace(stretch, table=take(stretch.table, np.arange(min(count, len(stretch.table)))))
+        count -= len(stretch.table)
+
+
+def _left(hole: Hole) -> bytes:
+    """Return the bytes that stand where something is missing; zeros for a log not to be read."""
+    return b"".join(
+        _bytes(one.path, one.position, one.length) if one.is_given else bytes(one.length)
+        for one in hole.rejects
+    )
+
+
+def _bytes(path: Path, position: int, size: int) -> bytes:
+    from logtool.disk.files import LogFile
+
+    if not size:
+        return b""
+    with LogFile(path) as log:
+        data = bytearray(size)
+        count = Patient(log).read_into(memoryview(data), position)
+        return bytes(data[:count]) + bytes(size - count)
+
+
+def _divided(stretch: Stretch, bases: Sequence[int]) -> Iterator[Extent]:
+    """Yield the extents of a stretch: none reaches over the base of a segment."""
+    table = stretch.table
+    apart = table.position[1:] != (table.position + table.size)[:-1]
+    for base in bases:
+        apart = apart | ((table.base_offset[1:] >= base) & (table.base_offset[:-1] < base))
+    for rows in np.split(np.arange(len(table)), np.flatnonzero(apart) + 1):
+        yield ranges.extent(stretch.path, take(table, rows), filled=True)

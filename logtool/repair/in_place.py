@@ -1,0 +1,346 @@
+"""A log that is repaired in its own place: batches of another copy where damage stands.
+
+The proofs are those of `logtool.repair.filling`. What takes the place of damage stays there, so
+more must hold than where sound batches are merely saved:
+
+* The other copy is of the same topic id and the same cluster, as far as both say so.
+* Behind the last batch a leader may have cut what another copy still holds. So nothing is taken but
+  what this log is known to have held: offsets below a high watermark of either copy, its own
+  recovery point, its newest producer snapshot or the last entry of its last offset index, and
+  batches of which bytes are left.
+* A copy that was cleaned at another time holds other batches. So what is taken is as long as what
+  is damaged; or both copies hold the same batches in the rest of the segment; or neither lacks any
+  offset.
+
+A segment below the recovery point is replaced if nothing of its damage is left, or not at all: a
+broker does not read it again, and where it is read, it would be cut.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import field, replace
+from pathlib import Path
+
+from logtool.disk import joined as made
+from logtool.disk.joined import Joined, Piece
+from logtool.errors import UnreadableError
+from logtool.formats import names, offset_index
+from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
+from logtool.loading.shadow import ShadowFile
+from logtool.log.chunk import Chunk
+from logtool.log.dir import Partition
+from logtool.repair import acknowledged, filling, header_tampering, reading
+from logtool.repair.filling import Hole, Stretch
+from logtool.repair.ranges import Extent, Kind, Part, Reject, is_dense, missing, starts, with_gaps
+from logtool.repair.salvage import bounded
+from logtool.repair.sources import Source, usable
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One log that is to be repaired."""
+
+    listed: Partition
+    fill_from: Sequence[Path]
+    """Log dirs or partition dirs of other copies; the first that helps is taken."""
+    end: int
+    """The offset up to which the log is known to have gone."""
+    recovered_from: int | None
+    """The recovery point; None where a start recovers no segment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """What a log becomes."""
+
+    joined: dict[int, Joined] = field(default_factory=dict)
+    """The logs that change or are new, by base offset."""
+    whole: frozenset[int] = frozenset()
+    """Those of them in which no damage is left."""
+    told: tuple[Reject, ...] = ()
+    """The damaged ranges in order, with the copy that fills them and the proof."""
+
+
+def replaced(wanted: Wanted, on_bytes: Callable[[int], None]) -> Replaced:
+    """Return what becomes of a log; UnreadableError where it cannot be read itself."""
+    source = Source(wanted.listed, 0)
+    asked = list(usable(wanted.listed, source.name, wanted.fill_from))
+    copies = [one for one in asked if isinstance(one, Partition)]
+    refused = [str(one) for one in asked if not isinstance(one, Partition)]
+    found = list(_found(source, wanted, copies, on_bytes))
+    if not any(isinstance(part, Reject) for part in found):
+        return Replaced()
+    if source.zombies():
+        copies, refused = [], ["segments that a truncation had removed came back"]
+    own = [part for part in found if isinstance(part, Extent)]
+    parts: list[Part] = []
+    if copies:
+        held = _Held(max(wanted.end, _indexed_end(source.listed)), own)
+        rows, paths = source.epochs(), [copy.path for copy in copies]
+        for item in filling.fill(wanted.listed, found, paths, rows, source.bases, held):
+            if isinstance(item, UnreadableError):
+                refused.append(str(item))
+            else:
+                parts.append(item)
+    else:
+        parts = found
+    result = _Assembly(source, parts, wanted).result()
+    return replace(result, told=tuple(_told(result.told, refused, source.lost_logs)))
+
+
+def _told(
+    rejects: Sequence[Reject], refused: Sequence[str], lost_logs: Sequence[int]
+) -> Iterator[Reject]:
+    """Yield what is told, with the copies that were not asked.
+
+    Offsets that no copy has, and that no file of ours shows either, are nothing to be told of here.
+    """
+    for one in rejects:
+        proof = one.proof or ""
+        is_seen = one.kind is not Kind.MISSING or _base(one.path) in lost_logs
+        if one.filled_from or not (refused or is_seen or proof.endswith(filling.NO_COPY)):
+            yield one
+        elif is_seen or refused:
+            yield one.refused(refused)
+
+
+def _base(path: Path) -> int:
+    return int(path.name.partition(".")[0])
+
+
+def _found(
+    source: Source, wanted: Wanted, copies: Sequence[Partition], on_bytes: Callable[[int], None]
+) -> Iterator[Part]:
+    """Yield the parts of a log, and what is missing between its segments and behind its end."""
+    ends = [*(base for base, _ in source.logs[1:]), None]
+    by_base: dict[int, list[Part]] = {}
+    for (base, file), end in zip(source.logs, ends[: len(source.logs)], strict=True):
+        read = reading.read(reading.Piece(file, base, end, source.listed.flavour), on_bytes)
+        if isinstance(read, UnreadableError):
+            raise read
+        by_base[base] = list(read.found)
+    for base in source.lost_logs:
+        by_base.setdefault(base, []).append(
+            missing(source.listed.path, base, "the log of an index is gone")
+        )
+    found = [part for base in sorted(by_base) for part in by_base[base]]
+    found = list(header_tampering.without_altered(found, source.epochs(), copies))
+    last = next((part.last for part in reversed(found) if isinstance(part, Extent)), None)
+    end = last.last_offset + 1 if last else 0
+    if end < wanted.end and not (found and isinstance(found[-1], Reject)):
+        text = f"the log ends at {end}, and went on to {wanted.end}"
+        found.append(replace(missing(source.listed.path, end, text), path=_last_log(source, end)))
+    yield from bounded(list(with_gaps(found, source.listed.path)), min(source.bases, default=0))
+
+
+def _indexed_end(listed: Partition) -> int:
+    """Return the offset behind that of the last entry of the last offset index; 0 without one."""
+    indexes = {one.base_offset: one.indexes.get(FileKind.OFFSET_INDEX) for one in listed.segments}
+    indexes |= {
+        file.name.offset or 0: file
+        for file in listed.orphans
+        if file.name.kind is FileKind.OFFSET_INDEX
+    }
+    base = max(indexes, default=0)
+    file = indexes.get(base)
+    if file is None:
+        return 0
+    try:
+        entries = offset_index.parse(ShadowFile(file, file.size).read())
+    except UnreadableError:
+        return 0
+    return base + int(entries.relative_offsets.max(initial=-1)) + 1
+
+
+def _last_log(source: Source, end: int) -> Path:
+    name = names.format_partition_file(end, FileKind.LOG)
+    return source.logs[-1][1].path if source.logs else source.listed.path / name
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What must hold besides the proof, see above."""
+
+    known: int
+    own: Sequence[Extent]
+
+    def end(self, copy: Partition) -> int:
+        """Return up to which offset the log is known to have gone, by what a copy says, too."""
+        return max(self.known, acknowledged.watermark(copy))
+
+    def refusal(self, hole: Hole, copy: Partition, chosen: Sequence[Stretch]) -> str | None:
+        """Return why batches that are proved to be of the log do not fill a hole after all."""
+        size = sum(int(one.table.size.sum()) for one in chosen)
+        damaged = sum(one.length for one in hole.rejects)
+        if size == damaged:
+            return None
+        if any(one.torn for one in chosen) or _is_damaged(copy, hole):
+            return "that copy is damaged there, too"
+        if all(map(is_dense, self.own)):
+            return None if _joins(hole, chosen) else "that copy lacks offsets there, too"
+        if size >= damaged and self._same_around(hole, copy):
+            return None
+        return (
+            "that copy lacks offsets there, or was cleaned at another time: its batches are "
+            "not as long as what is damaged"
+        )
+
+    def _same_around(self, hole: Hole, copy: Partition) -> bool:
+        """Return whether a copy holds the same batches as ours in the rest of the segments."""
+        edges = {edge for edge in (hole.before, hole.behind) if edge}
+        paths = {one.path for one in self.own if edges & {one.first, one.last}}
+        around = [one for one in self.own if one.path in paths]
+        return bool(around) and all(_holds(copy, one) for one in around)
+
+
+def _joins(hole: Hole, chosen: Sequence[Stretch]) -> bool:
+    """Return whether no offset is missing between the batches of a hole and those around it."""
+    at = hole.before.last_offset + 1 if hole.before else None
+    for stretch in chosen:
+        table, begins = stretch.table, starts(stretch.table)
+        if at not in (None, int(begins[0])):
+            return False
+        if not (begins[1:] == table.last_offset[:-1] + 1).all():
+            return False
+        at = int(table.last_offset[-1]) + 1
+    return hole.behind is None or at == hole.behind.start
+
+
+def _is_damaged(copy: Partition, hole: Hole) -> bool:
+    """Return whether a copy is damaged between the batches around a hole."""
+    low = hole.low
+    high = hole.behind.base_offset if hole.behind else 2**63 - 1
+    end, torn = -1, False
+    for chunk in _chunks(copy, low, high):
+        if chunk.damage:
+            torn = True
+            continue
+        if torn and end < high and int(starts(chunk.table)[0]) > low + 1:
+            return True
+        end, torn = int(chunk.table.last_offset[-1]), False
+    return torn and hole.behind is not None and end < high
+
+
+def _holds(copy: Partition, extent: Extent) -> bool:
+    """Return whether a copy has as many batches, and bytes, of the offsets of an extent."""
+    low, high = extent.first.base_offset, extent.last.last_offset
+    batches = size = 0
+    for chunk in _chunks(copy, low, high):
+        table = chunk.table
+        rows = (table.last_offset >= low) & (table.base_offset <= high)
+        batches, size = batches + int(rows.sum()), size + int(table.size[rows].sum())
+    return (batches, size) == (extent.batches, extent.size)
+
+
+def _chunks(copy: Partition, low: int, high: int) -> Iterator[Chunk]:
+    """Yield what is in the segments of a copy that may hold offsets of a range."""
+    for segment in copy.segments:
+        beyond = segment.next_base_offset is not None and segment.next_base_offset <= low
+        if beyond or segment.base_offset > high:
+            continue
+        yield from segment.batches(payload=False)
+
+
+class _Assembly:
+    """The parts of a log, put together again by segment."""
+
+    def __init__(self, source: Source, parts: Sequence[Part], wanted: Wanted) -> None:
+        self._source, self._parts, self._wanted = source, parts, wanted
+        self._base_of = {file.path: base for base, file in source.logs}
+        self._bases = source.bases
+        self._pieces: dict[int, list[Piece]] = {}
+        self._changed: set[int] = set()
+        self._broken: set[int] = set()
+        self._told: list[tuple[Reject, int | None]] = []
+        """Each with the base offset of its segment."""
+
+    def result(self) -> Replaced:
+        """Return what the segments become."""
+        last_own = self._last_own()
+        end, hole = -1, 0
+        waiting: list[Reject] = []
+        inodes: dict[Path, int] = {}
+
+        def piece(path: Path, position: int, size: int) -> Piece:
+            if path not in inodes:
+                inodes[path] = made.inode(path)
+            return Piece(path, position, size, inodes[path])
+
+        for number, part in enumerate(self._parts):
+            if isinstance(part, Reject):
+                waiting.append(part)
+                continue
+            if part.filled:
+                base = self._place(part, number, end, last_own)
+                self._changed.add(base)
+                hole += part.size
+            else:
+                self._settle(waiting, hole, piece)
+                waiting, hole = [], 0
+                base = self._base_of[part.path]
+            self._pieces.setdefault(base, []).append(piece(part.path, part.position, part.size))
+            end = part.last.last_offset
+        self._settle(waiting, hole, piece)
+        return self._chosen()
+
+    def _last_own(self) -> dict[int, int]:
+        """Return which is the last part that stays in each segment."""
+        last: dict[int, int] = {}
+        for number, part in enumerate(self._parts):
+            stays = not part.filled if isinstance(part, Extent) else part.filled_from is None
+            if stays and part.path in self._base_of:
+                last[self._base_of[part.path]] = number
+        return last
+
+    def _place(self, part: Extent, number: int, end: int, last_own: dict[int, int]) -> int:
+        """Return the base offset of the segment that a batch of another copy goes to.
+
+        It is the one that the offset leads to; one of its own, as in the other copy, where the
+        batches that stay end before it.
+        """
+        first = part.first.base_offset
+        theirs = _base(part.path)
+        at = bisect_right(self._bases, first)
+        own = self._bases[at - 1] if at else theirs
+        is_new = own < theirs <= first and theirs > end
+        return theirs if is_new and last_own.get(own, -1) < number else own
+
+    def _settle(
+        self, rejects: Sequence[Reject], filled: int, piece: Callable[[Path, int, int], Piece]
+    ) -> None:
+        """Take the rejects of a hole: bytes that are not filled stay, behind what is taken."""
+        for one in rejects:
+            base = self._base_of.get(one.path)
+            if base is not None and one.length:
+                if one.filled_from:
+                    self._changed.add(base)
+                else:
+                    gone = min(filled, one.length)
+                    filled -= gone
+                    rest = piece(one.path, one.position + gone, one.length - gone)
+                    self._pieces.setdefault(base, []).append(rest)
+                    self._broken.add(base)
+            self._told.append((one, base))
+
+    def _chosen(self) -> Replaced:
+        """Return the segments that are replaced: where damage stays, those that a start reads."""
+        left = {base for base in self._changed & self._broken if not self._is_recovered(base)}
+        changed = self._changed - left
+        text = "other damage in the segment cannot be filled, and no start reads it: it stays"
+        told = [
+            replace(one, filled_from=None, proof=text) if one.filled_from and base in left else one
+            for one, base in self._told
+        ]
+        return Replaced(
+            joined={base: Joined(self._pieces.get(base, ())) for base in sorted(changed)},
+            whole=frozenset(changed - self._broken),
+            told=tuple(told),
+        )
+
+    def _is_recovered(self, base: int) -> bool:
+        point = self._wanted.recovered_from
+        if point is None:
+            return False
+        below = [one for one in {*self._bases, *self._pieces} if one <= point]
+        return base >= max(below, default=point)

@@ -1,0 +1,279 @@
+"""The directory that salvage makes: new partition dirs, rejects and a manifest.
+
+    DIR/partitions/TOPIC-N/    logs, indexes, snapshots and epochs as a broker's recovery makes them
+    DIR/rejects/TOPIC-N/       the bytes of each range that was not taken over; where it was asked
+                               for, what decodes of them, as .ndjson
+                               of a log that its disk does not give whole, all that it gives, as
+                               .image, and what that is, as .map
+    DIR/records/               where it was asked for, the records of each partition
+    DIR/manifest.ndjson        a line for each of them, and for each partition
+
+``partitions`` has the form of a log dir, and nothing in it but partition dirs and a checkpoint. A
+partition that comes a second time lies in ``partitions.2``; the metadata log, which only belongs
+beside its own ``meta.properties``, in ``metadata``.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from logtool.apply import disk, outside
+from logtool.apply.disk import Run
+from logtool.apply.held import HeldDir
+from logtool.apply.steps import Look
+from logtool.disk.files import LogFile
+from logtool.errors import RefusedError, UnreadableError, UnwritableError
+from logtool.formats import names, offset_checkpoint, wording
+from logtool.formats.crc import crc32c
+from logtool.formats.names import FileKind, TopicPartition
+from logtool.formats.record_batch import MAGIC
+from logtool.loading import loader, trusting
+from logtool.loading.loaded import Loaded, Start
+from logtool.log import opening
+from logtool.log.batches import read_batches
+from logtool.log.dir import Partition
+from logtool.log.flavour import Flavour
+from logtool.log.kafka import KAFKA
+from logtool.repair import disk_image, redpanda
+from logtool.repair.bad_sectors import Patient
+from logtool.repair.ranges import Extent, Part, Reject
+
+_BLOCK = 1024 * 1024
+_METADATA = f"{names.CLUSTER_METADATA}-0"
+_SPARE = 64 * 1024 * 1024
+"""Bytes left free on the disk that is written to."""
+
+
+class Output:
+    """A new directory with what was saved."""
+
+    def __init__(self, path: Path) -> None:
+        self.given = path
+        self.path = path.resolve()
+        self._turns: Counter[str] = Counter()
+        self._held: HeldDir | None = None
+        self._lines: list[bytes] = []
+        self.images: dict[Path, Path] = {}
+        """Where the bytes of a log are that its disk does not give whole."""
+        self.of_redpanda: tuple[Path, tuple[Part, ...]] | None = None
+        """What was written last of Redpanda, and what it is made of."""
+
+    def check(self, log_dirs: Iterable[Path], size: int) -> None:
+        """RefusedError where it is in use, lies in a log dir, or has no room for `size` bytes."""
+        for log_dir in log_dirs:
+            outside.check(self.path, log_dir)
+        if not self.path.parent.is_dir():
+            raise UnwritableError(self.path.parent, "is no directory; make it first")
+        parent = next(path for path in (self.path, *self.path.parents) if path.exists())
+        free = shutil.disk_usage(parent).free
+        if free < size + _SPARE:
+            need, there = wording.size(size + _SPARE), wording.size(free)
+            raise RefusedError(f"{self.path}: needs up to {need}, and there is room for {there}")
+
+    def _home(self, path: Path) -> HeldDir:
+        if self._held is None:
+            parent = HeldDir(self.path.parent)
+            exists = self.path.exists()
+            self._held = HeldDir(self.path, parent) if exists else disk.make_dir(parent, self.path)
+        home = self._held
+        for folder in (*reversed(path.relative_to(self.path).parents[:-1]), path):
+            target = self.path / folder
+            home = HeldDir(target, home) if target.exists() else disk.make_dir(home, target)
+        return home
+
+    def note(self, obj: dict[str, Any]) -> None:
+        """Add a line to the manifest."""
+        self._lines.append(json.dumps(obj).encode() + b"\n")
+
+    def place(self, name: str) -> tuple[Path, Path]:
+        """Return the directories for what is saved and what is rejected of the next partition."""
+        self._turns[name] += 1
+        turn = f".{self._turns[name]}" if self._turns[name] > 1 else ""
+        kind = "metadata" if name == _METADATA else "partitions"
+        return self.path / f"{kind}{turn}" / name, self.path / f"rejects{turn}" / name
+
+    def coming_rejects(self, name: str) -> Path:
+        """Return the directory, below this one, for what is rejected of the next partition."""
+        turn = f".{self._turns[name] + 1}" if self._turns[name] else ""
+        return Path(f"rejects{turn}", name)
+
+    def reject(self, folder: Path, one: Reject) -> dict[str, Any]:
+        """Write the bytes of a reject; returns its JSON object."""
+        obj = {**one.as_json(), "crc32c": None, "sha256": None, "target": None}
+        if one.length and one.is_given:
+            target = folder / f"{one.path.name}@{one.position}-{one.length}"
+            digest = _Digest()
+            disk.write_new(self._home(folder), target, digest.of(_bytes(one, self.images)))
+            obj |= {"crc32c": digest.crc, "sha256": digest.sha.hexdigest(), "target": str(target)}
+        self.note(obj)
+        return obj
+
+    def partition(
+        self,
+        folder: Path,
+        logs: Sequence[tuple[int, Sequence[Extent]]],
+        beside: dict[str, bytes],
+        start: Start,
+    ) -> Loaded:
+        """Write the logs of a partition, and all that a broker's recovery makes of them."""
+        home = self._home(folder)
+        for base, extents in logs:
+            target = folder / names.format_partition_file(base, FileKind.LOG)
+            self._copy(home, target, extents, base, KAFKA)
+        for file, content in beside.items():
+            disk.write_new(home, folder / file, [content])
+        sound = all(one.first.magic >= MAGIC for _, extents in logs for one in extents)
+        return self.recovered(folder, start, trusted=sound)
+
+    def _copy(
+        self,
+        home: HeldDir,
+        target: Path,
+        extents: Sequence[Extent],
+        base: int,
+        flavour: Flavour,
+    ) -> None:
+        """Write a log, and check each batch as it stands there: nothing reads them again."""
+        look = _look(extents) if flavour is KAFKA else None
+        disk.copy_new(home, target, _runs(extents, self.images), look)
+        batches = end = 0
+        with LogFile(target) as log:
+            form = flavour.form(target)
+            for chunk in read_batches(log, base_offset=base, form=form, payload=False):
+                if chunk.damage:
+                    break
+                batches, end = batches + len(chunk.table), chunk.end_position
+        if (batches, end) != (sum(e.batches for e in extents), sum(e.size for e in extents)):
+            disk.remove(home, target)
+            raise _changed(extents, end)
+
+    def image(self, name: str, log: Path, given: Patient) -> dict[str, Any]:
+        """Keep all that a disk gives of a log, and a map of it; returns its JSON object.
+
+        What is saved of the log is then read from there.
+        """
+        folder = self.path / self.coming_rejects(name)
+        home = self._home(folder)
+        target, ranges = (folder / f"{log.name}{end}" for end in (disk_image.IMAGE, disk_image.MAP))
+        disk.write_new(home, target, disk_image.blocks(given))
+        content = disk_image.encode(given.bad, given.size, coarse=given.coarse)
+        disk.write_new(home, ranges, [content])
+        self.images[log] = target
+        obj = {"type": "image", "path": str(log), "target": str(target), "map": str(ranges),
+               "length": given.size, "unread": sum(given.bad.values())}  # fmt: skip
+        self.note(obj)
+        return obj
+
+    def folder(self, path: Path) -> None:
+        """Make a folder below the directory, if it is not there."""
+        self._home(path)
+
+    def redpanda(self, folder: Path, listed: Partition, parts: Sequence[Part]) -> None:
+        """Write the segments of a partition of Redpanda, each with its base index."""
+        home = self._home(folder)
+        for segment in redpanda.segments(listed, parts):
+            target = segment.path(folder)
+            self._copy(home, target, segment.extents, segment.base_offset, listed.flavour)
+            redpanda.write_index(home, target, segment)
+        disk.sync_dir(home, folder)
+        self.of_redpanda = (folder, tuple(parts))
+
+    def write(self, path: Path, blocks: Iterable[bytes]) -> None:
+        """Write a new file; `path` is below the directory."""
+        home = self._home(self.path / path.parent)
+        disk.write_new(home, self.path / path, blocks)
+        disk.sync_dir(home, self.path / path.parent)
+
+    def recovered(self, folder: Path, start: Start, *, trusted: bool = False) -> Loaded:
+        """Write beside the logs of a folder what a broker's recovery makes of them.
+
+        Of logs that are `trusted` the headers alone are read once more: each batch was checked as
+        it was written. What is strange in them is left to the rules of a broker.
+        """
+        home = self._home(folder)
+        listed = opening.open_partition(folder, KAFKA)
+        loaded = trusting.trust(listed, start) if trusted else loader.load(listed, start)
+        if loaded.distrust:
+            loaded = loader.load(listed, start)
+        if loaded.outcome == "loads":
+            for change in loaded.shadow.changes():
+                if change.content is None:
+                    text = f"is to be changed by a broker: {change.kind} {change.path.name}"
+                    raise UnwritableError(folder, text)
+                if change.path.exists():
+                    disk.remove(home, change.path)
+                disk.write_new(home, change.path, [change.content])
+        disk.sync_dir(home, folder)
+        return loaded
+
+    def finish(self, log_starts: dict[TopicPartition, int]) -> None:
+        """Write the manifest, and the log starts that no segment tells."""
+        home = self._home(self.path / "partitions")
+        if log_starts:
+            content = offset_checkpoint.encode(offset_checkpoint.build(log_starts))
+            target = home.path / FileKind.LOG_START_CHECKPOINT.value
+            disk.write_new(home, target, [content])
+        assert self._held
+        disk.write_new(self._held, self.path / "manifest.ndjson", self._lines)
+        disk.sync_dir(self._held, self.path)
+
+
+class _Digest:
+    def __init__(self) -> None:
+        self.sha = hashlib.sha256()
+        self.crc = 0
+
+    def of(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
+        for block in blocks:
+            self.sha.update(block)
+            self.crc = crc32c(block, self.crc)
+            yield block
+
+
+def _bytes(one: Reject, images: Mapping[Path, Path]) -> Iterator[bytes]:
+    """Yield the bytes of a reject; zeros for those that the disk does not give."""
+    with LogFile(images.get(one.path, one.path)) as log:
+        source, done = Patient(log), 0
+        while done < one.length:
+            data = bytearray(min(_BLOCK, one.length - done))
+            count = source.read_into(memoryview(data), one.position + done)
+            if not count:
+                return
+            yield bytes(data[:count])
+            done += count
+
+
+def _runs(extents: Sequence[Extent], images: Mapping[Path, Path]) -> Iterator[Run]:
+    """Yield the stretches of the files that extents are in."""
+    for extent in extents:
+        with LogFile(images.get(extent.path, extent.path)) as log:
+            yield Run(log, extent.position, extent.size)
+
+
+def _changed(extents: Sequence[Extent], end: int) -> UnreadableError:
+    """Return which log is not any more what was read of it, by the end of what still is."""
+    for extent in extents:
+        if end < extent.size:
+            text = f"changed at byte {extent.position + end} while it was read"
+            return UnreadableError(extent.path, text)
+        end -= extent.size
+    return UnreadableError(extents[-1].path, "changed while it was read")
+
+
+def _look(extents: Sequence[Extent]) -> Look | None:
+    """Return the look of the file that most of a log comes from: retention goes by its time."""
+    if not extents:
+        return None
+    status = extents[0].path.stat()
+    return Look(
+        size=0,
+        mtime_ns=status.st_mtime_ns,
+        mode=status.st_mode & 0o777,
+        user=os.geteuid(),
+        group=os.getegid(),
+    )

@@ -1,0 +1,206 @@
+"""One segment read for what can be saved of it: extents and rejects, in the order of the file."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import fields, replace
+
+import numpy as np
+
+from logtool.disk.files import LogFile
+from logtool.errors import UnreadableError
+from logtool.formats import record_batch, wording
+from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
+from logtool.formats.record_batch import BatchTable
+from logtool.lazy_dataclass import dataclass
+from logtool.log.batches import read_batches
+from logtool.log.chunk import Chunk
+from logtool.log.damage import Damage
+from logtool.log.file import File
+from logtool.log.flavour import Flavour
+from logtool.log.redpanda import REDPANDA
+from logtool.repair import ordering, ranges
+from logtool.repair.bad_sectors import Patient
+from logtool.repair.disk_image import Image, Refined
+from logtool.repair.ranges import Extent, Kind, Part, Reject
+
+_LARGEST_OFFSET = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One segment to be read."""
+
+    log: File
+    base_offset: int
+    end_offset: int | None
+    """Base offset of the segment behind it, None of the last one."""
+    flavour: Flavour
+    earlier: Image | None = None
+    """What an earlier run has of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is in one segment."""
+
+    piece: Piece
+    found: tuple[Part, ...]
+    bad: dict[int, int]
+    """Bytes that the disk does not give, by position."""
+
+
+def read(piece: Piece, on_bytes: Callable[[int], None]) -> Reading | UnreadableError:
+    """Read one segment; work for a thread of its own."""
+    try:
+        with opened(piece) as source:
+            try:
+                found = list(_plainly(piece, source, on_bytes))
+            except _DisorderError:
+                found = _decided(piece, source)
+            return Reading(piece, tuple(_explained(found, source)), source.bad)
+    except UnreadableError as error:
+        return error
+
+
+@contextmanager
+def opened(piece: Piece) -> Iterator[Patient]:
+    """Return what reads a segment, from the disk or from what an earlier run has of it."""
+    with piece.log.open() as log, ExitStack() as stack:
+        if piece.earlier is None:
+            yield Patient(log)
+            return
+        image = stack.enter_context(LogFile(piece.earlier.path))
+        yield Refined(log, image, piece.earlier.missing)
+
+
+def _chunks(piece: Piece, source: Patient) -> Iterator[Chunk]:
+    form = piece.flavour.form(piece.log.path)
+    return read_batches(source, base_offset=piece.base_offset, form=form, payload=False)
+
+
+class _DisorderError(Exception):
+    """Offsets or epochs do not rise: all batches are needed to decide which stay."""
+
+
+def _plainly(piece: Piece, source: Patient, on_bytes: Callable[[int], None]) -> Iterator[Part]:
+    """Yield the parts of a segment whose batches rise, with memory for one at a time."""
+    last, epoch, known = piece.base_offset - 1, -1, 0
+    open_extent: Extent | None = None
+    for chunk in _chunks(piece, source):
+        on_bytes(chunk.end_position - known)
+        known = chunk.end_position
+        if chunk.damage:
+            if open_extent:
+                yield open_extent
+                open_extent = None
+            yield _damaged(piece, chunk.damage)
+            continue
+        table = chunk.table
+        epochs = table.leader_epoch[table.leader_epoch >= 0]
+        starts = ranges.starts(table)
+        if (
+            int(starts[0]) <= last
+            or not ordering.rises(starts, table.last_offset, table.leader_epoch)
+            or int(table.last_offset[-1]) > _highest(piece)
+            or (len(epochs) and int(epochs[0]) < epoch)
+        ):
+            raise _DisorderError
+        last = int(table.last_offset[-1])
+        epoch = int(epochs[-1]) if len(epochs) else epoch
+        made = ranges.extent(piece.log.path, table)
+        if open_extent and open_extent.end == made.position:
+            made = _joined(open_extent, made)
+        elif open_extent:
+            yield open_extent
+        open_extent = made
+    if open_extent:
+        yield open_extent
+
+
+def _decided(piece: Piece, source: Patient) -> list[Part]:
+    """Return the parts of a segment where some sound batches contradict others."""
+    tables: list[BatchTable] = []
+    found: list[Part] = []
+    for chunk in _chunks(piece, source):
+        if chunk.damage:
+            found.append(_damaged(piece, chunk.damage))
+        else:
+            tables.append(chunk.table)
+    table = record_batch.concat(tables)
+    beyond = table.last_offset > _highest(piece)
+    within = (table.base_offset >= piece.base_offset) & ~beyond
+    rows = np.flatnonzero(within)
+    kept = np.zeros(len(table), np.bool_)
+    kept[rows] = ordering.longest(
+        ranges.starts(table)[rows], table.last_offset[rows], table.leader_epoch[rows]
+    )
+    ends = table.position + table.size
+    same = (kept[1:] == kept[:-1]) & (beyond[1:] == beyond[:-1])
+    breaks = np.flatnonzero(~(same & (table.position[1:] == ends[:-1]))) + 1
+    for rows in np.split(np.arange(len(table)), breaks):
+        some = take(table, rows)
+        made = ranges.extent(piece.log.path, some)
+        if kept[rows[0]]:
+            found.append(made)
+        else:
+            found.append(_contradicting(piece, made, beyond=bool(beyond[rows[0]])))
+    return sorted(found, key=lambda part: part.position)
+
+
+def take(table: BatchTable, rows: record_batch.Column) -> BatchTable:
+    """Return some rows of a table."""
+    return BatchTable(*(getattr(table, field.name)[rows] for field in fields(BatchTable)))
+
+
+def _highest(piece: Piece) -> int:
+    unlimited = piece.flavour is REDPANDA
+    most = _LARGEST_OFFSET if unlimited else piece.base_offset + MAX_RELATIVE_OFFSET
+    return most if piece.end_offset is None else min(most, piece.end_offset - 1)
+
+
+def _joined(one: Extent, other: Extent) -> Extent:
+    return replace(
+        one,
+        size=other.end - one.position,
+        last=other.last,
+        batches=one.batches + other.batches,
+        records=one.records + other.records,
+    )
+
+
+def _damaged(piece: Piece, damage: Damage) -> Reject:
+    return Reject(
+        path=piece.log.path,
+        position=damage.position,
+        length=damage.length,
+        kind=Kind.DAMAGE,
+        reason=damage.message,
+    )
+
+
+def _contradicting(piece: Piece, made: Extent, *, beyond: bool) -> Reject:
+    first, last = made.first.base_offset, made.last.last_offset
+    span = f"{wording.count(made.batches, 'sound batch', 'sound batches')} that say"
+    span += f"{'s' if made.batches == 1 else ''} {wording.offsets(first, last)}"
+    overlaps = beyond and piece.end_offset is not None
+    if overlaps:
+        text = f"{span}: the next segment begins at {piece.end_offset}"
+    else:
+        text = f"{span} of leader epoch {made.first.leader_epoch}, which contradicts those around"
+    return Reject(
+        path=piece.log.path,
+        position=made.position,
+        length=made.size,
+        kind=Kind.OVERLAP if overlaps else Kind.ORDER,
+        reason=text,
+    )
+
+
+def _explained(found: list[Part], source: Patient) -> Iterator[Part]:
+    """Yield the parts; damage over bytes that the disk does not give is told as that."""
+    for part in found:
+        if isinstance(part, Reject) and source.holds_bad(part.position, part.length):
+            text = "the disk does not give all of it"
+            yield replace(part, kind=Kind.UNREADABLE, reason=f"{text}: {part.reason}")
+        else:
+            yield part

@@ -1,0 +1,412 @@
+"""One run of `salvage` or `undelete`: log by log, into one output."""
+
+import time
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import field, replace
+from pathlib import Path
+from typing import Any
+
+from logtool.disk import files
+from logtool.errors import (
+    LogtoolError,
+    RefusedError,
+    UnreadableError,
+    UnwritableError,
+)
+from logtool.formats import leader_epoch_checkpoint
+from logtool.formats.names import FileKind, TopicPartition
+from logtool.lazy_dataclass import dataclass
+from logtool.loading.loaded import Loaded, Outcome, Start
+from logtool.log import opening
+from logtool.log.dir import Partition
+from logtool.log.file import File
+from logtool.log.flavour import Flavour
+from logtool.log.inputs import PathKind, kind_of
+from logtool.log.kafka import KAFKA
+from logtool.log.redpanda import REDPANDA
+from logtool.log.selection import Selection
+from logtool.repair import (
+    disk_image,
+    filling,
+    header_tampering,
+    reading,
+    redpanda,
+    transactions,
+)
+from logtool.repair.disk_image import Image
+from logtool.repair.output import Output
+from logtool.repair.ranges import FILLABLE, Extent, Kind, Part, Reject, missing, with_gaps
+from logtool.repair.reading import Piece, Reading
+from logtool.repair.sources import Source, sources, usable
+from logtool.running.run import Run
+from logtool.running.summary import ActionSummary
+from logtool.running.workers import OutOfTimeError
+
+Object = dict[str, Any]
+Segments = list[tuple[int, Sequence[Extent]]]
+_UNKNOWN_OFFSETS = frozenset({Kind.DAMAGE, Kind.UNREADABLE, Kind.MISSING})
+
+
+@dataclass(slots=True)
+class Salvage:
+    """One run: iterate for what was saved and what was not; errors come among the objects."""
+
+    paths: Sequence[Path]
+    output: Output
+    fill_from: Sequence[Path] = ()
+    """Log dirs or partition dirs of other copies; the first that helps is taken."""
+    retry: Path | None = None
+    """The output of an earlier run: what that has of a log is not asked for again."""
+    deleted: bool = False
+    """Whether what waits for its deletion is wanted, and nothing else."""
+    selection: Selection = field(default_factory=Selection)
+    flavour: Flavour | None = None
+    """The value of ``--flavour``; None: each directory by its names."""
+    run: Run = field(default_factory=Run)
+    summary: ActionSummary = field(default_factory=ActionSummary)
+
+    def __iter__(self) -> Iterator[Object | LogtoolError]:
+        try:
+            yield from self._saved()
+        except UnwritableError as error:
+            if not self.output.path.exists():
+                raise
+            text = f"{self.output.given} is incomplete: remove it, and run this again"
+            raise UnwritableError(error.path, error.reason, text) from error
+
+    def _saved(self) -> Iterator[Object | LogtoolError]:
+        found: list[Source] = []
+        whole = []
+        if not self.deleted:
+            written_by = {path: opening.try_flavour(path, self.flavour) for path in self.paths}
+            whole = [path for path in self.paths if written_by[path] is REDPANDA]
+        paths = [path for path in self.paths if path not in whole]
+        for one in sources(paths, self.selection, deleted=self.deleted, flavour=self.flavour):
+            if isinstance(one, Source):
+                found.append(one)
+            else:
+                yield one
+        listings: list[Partition] = []
+        for path in whole:
+            for listed in redpanda.partitions(path, self.selection):
+                if isinstance(listed, Partition):
+                    listings.append(listed)
+                else:
+                    yield listed
+        yield from not_there(self.fill_from)
+        if self.retry and not files.has_dir(self.retry / "rejects"):
+            yield UnreadableError(self.retry, "is no output of salvage with rejects")
+        size = sum(one.size for one in found)
+        size += sum(piece.log.size for one in listings for piece in redpanda.pieces(one))
+        homes = {one.listed.path.resolve().parent for one in found}
+        homes |= {path.resolve() for path in whole}
+        self.output.check([*homes, *(path.resolve() for path in self.fill_from)], size)
+        self.run.bytes_total += size
+        log_starts: dict[TopicPartition, int] = {}
+        for source in found:
+            try:
+                yield from self._partition(source, log_starts)
+            except (UnreadableError, RefusedError) as error:
+                yield error
+            except OutOfTimeError:
+                self.summary.out_of_budget = True
+                break
+        for listed in () if self.summary.out_of_budget else listings:
+            try:
+                yield from self._redpanda(listed)
+            except (UnreadableError, RefusedError) as error:
+                yield error
+            except OutOfTimeError:
+                self.summary.out_of_budget = True
+                break
+        if found or listings:
+            self.output.finish(log_starts)
+
+    def _redpanda(self, listed: Partition) -> Iterator[Object | LogtoolError]:
+        """Save a partition of Redpanda in its own form."""
+        self.run.path = listed.path
+        name = redpanda.place_of(listed)
+        found: list[Part] = []
+        for item in self._found_of_redpanda(listed, name):
+            if isinstance(item, LogtoolError | dict):
+                yield item
+            else:
+                found.append(item)
+        parts = found
+        replicas = redpanda.copies(listed, self.fill_from)
+        if replicas:
+            parts = []
+            rows = redpanda.terms(listed)
+            bases = [piece.base_offset for piece in redpanda.pieces(listed)]
+            sure = list(bounded(list(with_gaps(found, listed.path))))
+            for filled in filling.fill(listed, sure, replicas, rows, bases):
+                if isinstance(filled, LogtoolError):
+                    yield filled
+                else:
+                    parts.append(filled)
+        saved, rejected = self.output.place(name)
+        self.output.redpanda(saved, listed, parts)
+        made = redpanda.about(listed, parts, saved)
+        self.output.note(made)
+        yield made
+        about = {"topic": listed.topic, "partition": listed.number}
+        for torn in transactions.torn(parts, self.output.images, listed.flavour):
+            obj = {**torn.as_json(), **about}
+            self.output.note(obj)
+            yield obj
+        rejects = [part for part in parts if isinstance(part, Reject)]
+        for one in rejects:
+            yield {**self.output.reject(rejected, one), **about}
+        self._add(made, to_do=any(one.filled_from is None for one in rejects))
+
+    def _found_of_redpanda(
+        self, listed: Partition, name: str
+    ) -> Iterator[Part | Object | LogtoolError]:
+        """Yield the parts of all segments of a partition of Redpanda, in order."""
+        pieces = []
+        for piece in redpanda.pieces(listed):
+            try:
+                pieces.append(replace(piece, earlier=self._earlier(name, piece.log)))
+            except UnreadableError as error:
+                yield error
+                pieces.append(piece)
+        found: list[Part] = []
+        with self.run.workers(reading.read, sum(piece.log.size for piece in pieces)) as workers:
+            for read in workers.run(pieces, lambda piece: -piece.log.size):
+                if isinstance(read, OutOfTimeError):
+                    raise read
+                if isinstance(read, UnreadableError):
+                    yield read
+                    found += (_unread(one, read) for one in pieces if one.log.path == read.path)
+                    continue
+                if read.bad or read.piece.earlier:
+                    yield self._image(name, read.piece)
+                found += read.found
+        found += redpanda.missing(listed)
+        found.sort(key=redpanda.base_of)
+        yield from bounded(list(redpanda.ordered(found)))
+
+    def _partition(
+        self, source: Source, log_starts: dict[TopicPartition, int]
+    ) -> Iterator[Object | LogtoolError]:
+        self.run.path = source.listed.path
+        found: list[Part] = []
+        for item in self._found(source):
+            if isinstance(item, LogtoolError | dict):
+                yield item
+            else:
+                found.append(item)
+        parts: list[Part] = []
+        for item in self._filled(source, found):
+            if isinstance(item, LogtoolError):
+                yield item
+            else:
+                parts.append(item)
+        logs = _segments(parts, source)
+        extents = [part for part in parts if isinstance(part, Extent)]
+        end = extents[-1].last.last_offset + 1 if extents else 0
+        start = source.log_start if source.log_start <= end else 0
+        saved, rejected = self.output.place(source.name)
+        loaded = self.output.partition(
+            saved,
+            logs,
+            _beside(source, end),
+            Start(clean=False, log_start=start, now_ms=time.time_ns() // 1_000_000),
+        )
+        if logs and start > logs[0][0]:
+            log_starts[source.key] = start
+        rejects = [part for part in parts if isinstance(part, Reject)]
+        about = {"topic": source.key[0], "partition": source.key[1]}
+        made = _about(source, parts, loaded, saved)
+        torn = transactions.torn(parts, self.output.images)
+        for obj in (made, *({**one.as_json(), **about} for one in torn)):
+            self.output.note(obj)
+            yield obj
+        for one in rejects:
+            yield {**self.output.reject(rejected, one), **about}
+        self._count(made, rejects, loaded)
+
+    def _found(self, source: Source) -> Iterator[Part | Object | LogtoolError]:
+        """Yield the parts of all segments, in order."""
+        zombies = source.zombies()
+        logs = [(base, file) for base, file in source.logs if base not in zombies]
+        ends = [*(base for base, _ in logs[1:]), None]
+        pieces = []
+        for (base, file), end in zip(logs, ends, strict=bool(logs)):
+            earlier = None
+            try:
+                earlier = self._earlier(source.name, file)
+            except UnreadableError as error:
+                yield error
+            pieces.append(Piece(file, base, end, KAFKA, earlier))
+        by_base: dict[int, list[Part]] = {}
+        total = sum(piece.log.size for piece in pieces)
+        with self.run.workers(reading.read, total) as workers:
+            for read in workers.run(pieces, lambda piece: -piece.log.size):
+                if isinstance(read, OutOfTimeError):
+                    raise read
+                if isinstance(read, Reading):
+                    by_base[read.piece.base_offset] = list(read.found)
+                    if read.bad or read.piece.earlier:
+                        yield self._image(source.name, read.piece)
+                else:
+                    yield read
+                    for piece in (one for one in pieces if one.log.path == read.path):
+                        by_base[piece.base_offset] = [_unread(piece, read)]
+        for base, file in source.logs:
+            if base in zombies:
+                zombie = zombies[base]
+                one = Reject(file.path, 0, file.size, Kind.ZOMBIE, zombie.reason, base)
+                by_base[base] = [replace(one, last_offset=zombie.last_offset)]
+        for base in source.lost_logs:
+            text = "the log is gone, and an index of it is left"
+            by_base.setdefault(base, []).append(missing(source.listed.path, base, text))
+        if not by_base:
+            by_base[0] = [missing(source.listed.path, 0, "no log is left in the directory")]
+        found = [part for base in sorted(by_base) for part in by_base[base]]
+        if not source.deleted:  # of a log that goes on only some segments wait for their deletion
+            found = list(with_gaps(found, source.listed.path))
+        yield from bounded(found, min(by_base))
+
+    def _earlier(self, name: str, log: File) -> Image | None:
+        """Return what an earlier run has of a log."""
+        if self.retry is None:
+            return None
+        return disk_image.find(self.retry / self.output.coming_rejects(name), log.path, log.size)
+
+    def _image(self, name: str, piece: Piece) -> Object:
+        """Keep what the disk gives of a log that it does not give whole."""
+        with reading.opened(piece) as given:
+            return self.output.image(name, piece.log.path, given)
+
+    def _filled(self, source: Source, found: list[Part]) -> Iterator[Part | LogtoolError]:
+        if not self.fill_from:
+            yield from found
+            return
+        epochs, home = source.epochs(), source.listed.path
+        listed: list[Partition] = []
+        refused: list[str] = []
+        for one in usable(source.listed, source.name, self.fill_from):
+            if isinstance(one, Partition):
+                listed.append(one)
+            elif isinstance(one, str):
+                refused.append(one)
+            else:
+                yield one
+        sure = list(header_tampering.without_altered(found, epochs, listed))
+        sure = list(bounded(list(with_gaps(sure, home)), min(source.bases, default=0)))
+        there = [one.path for one in listed]
+        filled = filling.fill(source.listed, sure, there, epochs, source.bases) if there else sure
+        for part in filled:
+            if refused and isinstance(part, Reject) and not part.filled_from:
+                yield part.refused(refused) if part.kind in FILLABLE else part
+            else:
+                yield part
+
+    def _count(self, made: Object, rejects: Sequence[Reject], loaded: Loaded) -> None:
+        lost = any(one.filled_from is None for one in rejects)
+        self._add(made, to_do=lost or loaded.outcome is not Outcome.LOADS)
+
+    def _add(self, made: Object, *, to_do: bool) -> None:
+        summary = self.summary
+        summary.partitions += 1
+        summary.segments += made["segments"]
+        summary.batches += made["batches"]
+        summary.records += made["records"]
+        summary.bytes += made["bytes"]
+        summary.to_do |= to_do
+
+
+def _unread(piece: Piece, why: UnreadableError) -> Reject:
+    """Return what says that a log could not be read at all."""
+    one = Reject(piece.log.path, 0, piece.log.size, Kind.UNREADABLE, why.reason)
+    return replace(one, is_given=False)
+
+
+def bounded(found: list[Part], start: int | None = None) -> Iterator[Part]:
+    """Yield the parts; those without offsets of their own get those that are missing there.
+
+    `start` is where the log begins, if that is known.
+    """
+    before = None if start is None else start - 1
+    for number, part in enumerate(found):
+        if isinstance(part, Extent):
+            before = part.last.last_offset
+        elif part.kind in _UNKNOWN_OFFSETS:
+            behind = next((p for p in found[number:] if isinstance(p, Extent)), None)
+            first = None if before is None else before + 1
+            last = None if behind is None else behind.first.start - 1
+            if first is not None and last is not None and last < first:
+                first = last = None
+            part = replace(part, first_offset=first, last_offset=last)
+        yield part
+
+
+def not_there(fill_from: Sequence[Path]) -> Iterator[UnreadableError]:
+    """Yield which of the other copies cannot be looked at: nothing is filled from them."""
+    for path in fill_from:
+        try:
+            if kind_of(path, redpanda=True) is PathKind.FILE:
+                yield UnreadableError(path, "is no log dir and no partition dir")
+        except UnreadableError as error:
+            yield error
+
+
+def _segments(parts: Sequence[Part], source: Source) -> Segments:
+    """Return the segments to be written: those of the log, and of another copy behind its end."""
+    grouped: dict[int, list[Extent]] = {base: [] for base in source.bases}
+    own = [part for part in parts if isinstance(part, Extent) and not part.filled]
+    end = own[-1].last.last_offset if own else -1
+    for part in parts:
+        if not isinstance(part, Extent):
+            continue
+        first = part.first.base_offset
+        theirs = int(part.path.name.partition(".")[0])
+        at = bisect_right(sorted(grouped), first) - 1
+        base = sorted(grouped)[at] if at >= 0 else theirs
+        if part.filled and first > end and theirs > max(base, end):
+            base = theirs
+        grouped.setdefault(base, []).append(part)
+    last = max(grouped, default=0)
+    empty = {base for base, file in source.logs if not file.size}
+    kept = (base for base in sorted(grouped) if grouped[base] or base in empty or base == last)
+    return [(base, grouped[base]) for base in kept]
+
+
+def _beside(source: Source, end: int) -> dict[str, bytes]:
+    """Return the small files that are taken over."""
+    rows = [(epoch, start) for epoch, start in source.epochs() if start < end]
+    content = leader_epoch_checkpoint.encode(leader_epoch_checkpoint.build(rows))
+    found = {FileKind.LEADER_EPOCH_CHECKPOINT.value: content}
+    file = source.listed.fixed.get(FileKind.PARTITION_METADATA)
+    with suppress(UnreadableError):
+        if file and file.size:
+            found[FileKind.PARTITION_METADATA.value] = files.read_small(file.path)
+    return found
+
+
+def _about(source: Source, parts: Sequence[Part], loaded: Loaded, target: Path) -> Object:
+    extents = [part for part in parts if isinstance(part, Extent)]
+    left = [part for part in parts if isinstance(part, Reject) and part.filled_from is None]
+    loads = loaded.outcome is Outcome.LOADS
+    return {
+        "type": "partition",
+        "path": str(source.listed.path),
+        "target": str(target),
+        "topic": source.key[0],
+        "partition": source.key[1],
+        "log_start_offset": loaded.log_start,
+        "log_end_offset": loaded.log_end,
+        "segments": len({extent.path for extent in extents}),
+        "batches": sum(extent.batches for extent in extents),
+        "records": sum(extent.records for extent in extents),
+        "bytes": sum(extent.size for extent in extents),
+        "filled_batches": sum(extent.batches for extent in extents if extent.filled),
+        "filled_bytes": sum(extent.size for extent in extents if extent.filled),
+        "rejects": len(left),
+        "rejected_bytes": sum(one.length for one in left),
+        "outcome": str(loaded.outcome),
+        "reason": None if loads else loaded.reason,
+    }

@@ -1,0 +1,151 @@
+"""Transactions of a log that has lost a part of what it held."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from logtool.formats.record_batch import BatchTable
+from logtool.lazy_dataclass import dataclass
+from logtool.log.batches import read_batches
+from logtool.log.flavour import Flavour
+from logtool.log.kafka import KAFKA
+from logtool.log.producer_state import NONE, ProducerState, significant
+from logtool.repair.bad_sectors import Patient
+from logtool.repair.ranges import Extent, Part, Reject
+from logtool.repair.reading import take
+
+_NO_IMAGES: Mapping[Path, Path] = {}
+_SEQUENCES = 2**31
+"""Sequence numbers of a producer: behind the last comes 0 again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Torn:
+    """A transaction that may have lost records, or its marker."""
+
+    producer_id: int
+    producer_epoch: int
+    first_offset: int
+    """Of what is left of it."""
+    lost_from: int
+    """The first offset that is missing."""
+    text: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the contract, without where it is."""
+        return {
+            "type": "transaction",
+            "producer_id": self.producer_id,
+            "producer_epoch": self.producer_epoch,
+            "first_offset": self.first_offset,
+            "lost_from": self.lost_from,
+            "reason": self.text.format(
+                of=f"producer {self.producer_id}",
+                first=self.first_offset,
+                lost=f"the log lacks something from offset {self.lost_from} on",
+            ),
+        }
+
+
+_OPEN = (
+    "the transaction of {of} that began at offset {first} was open where {lost}: records of it, or "
+    "its marker, may be among what is lost"
+)
+_HEADLESS = (
+    "of a transaction of {of} offset {first} is the first that is left, behind where {lost}: "
+    "records of it may be among what is lost"
+)
+_MARKER = (
+    "of a transaction of {of} the marker at offset {first} alone is left, behind where {lost}: "
+    "records of it may be among what is lost"
+)
+
+
+def torn(
+    parts: Sequence[Part], images: Mapping[Path, Path] = _NO_IMAGES, flavour: Flavour = KAFKA
+) -> Iterator[Torn]:
+    """Yield the transactions that were open where something is missing, or may have begun there.
+
+    `images` are where the bytes of a log are that its disk does not give whole. Nothing is read
+    where all is there. A transaction that is lost with its marker leaves nothing that tells of it.
+    """
+    if any(isinstance(one, Reject) and one.filled_from is None for one in parts):
+        yield from _Replay(images, flavour).of(parts)
+
+
+@dataclass(slots=True)
+class _Replay:
+    images: Mapping[Path, Path]
+    flavour: Flavour
+    state: ProducerState = field(default_factory=ProducerState)
+    told: set[tuple[int, int]] = field(default_factory=set)
+    lost_from: int | None = None
+    """The first offset of the last place where something is missing."""
+    seen: set[int] = field(default_factory=set)
+    """The producers that wrote behind it, or were told of there."""
+
+    def of(self, parts: Sequence[Part]) -> Iterator[Torn]:
+        end = 0
+        for part in parts:
+            if isinstance(part, Extent):
+                yield from self._extent(part)
+                end = part.last.last_offset + 1
+            elif part.filled_from is None:
+                self.lost_from = end
+                self.seen.clear()
+                yield from self._open()
+
+    def _open(self) -> Iterator[Torn]:
+        assert self.lost_from is not None
+        for producer_id, producer in self.state.producers.items():
+            first = producer.transaction_first_offset
+            if first == NONE:
+                continue
+            self.seen.add(producer_id)
+            if (producer_id, first) not in self.told:
+                self.told.add((producer_id, first))
+                yield Torn(producer_id, producer.epoch, first, self.lost_from, _OPEN)
+
+    def _extent(self, extent: Extent) -> Iterator[Torn]:
+        from logtool.disk.files import LogFile
+
+        with LogFile(self.images.get(extent.path, extent.path)) as log:
+            source, base = Patient(log), extent.first.base_offset
+            for chunk in read_batches(
+                source,
+                base_offset=base,
+                form=self.flavour.form(extent.path),
+                start=extent.position,
+                stop=extent.end,
+                payload=False,
+            ):
+                rows = np.flatnonzero(chunk.table.producer_id >= 0)
+                if len(rows):
+                    found = significant(take(chunk.table, rows))
+                    yield from self._begun_before(found)
+                    self.state.apply(found)
+
+    def _begun_before(self, rows: BatchTable) -> Iterator[Torn]:
+        """Yield whose first batch behind what is missing goes on with what may be lost."""
+        if self.lost_from is None:
+            return
+        producers, places = np.unique(rows.producer_id, return_index=True)
+        for producer_id, row in zip(producers.tolist(), places.tolist(), strict=True):
+            if producer_id in self.seen or not rows.is_transactional[row]:
+                continue
+            self.seen.add(producer_id)
+            epoch, offset = int(rows.producer_epoch[row]), int(rows.base_offset[row])
+            if rows.is_control[row]:
+                yield Torn(producer_id, epoch, offset, self.lost_from, _MARKER)
+            elif int(rows.base_sequence[row]) != self._next_sequence(producer_id, epoch):
+                yield Torn(producer_id, epoch, offset, self.lost_from, _HEADLESS)
+
+    def _next_sequence(self, producer_id: int, epoch: int) -> int:
+        """Return with which sequence number a producer goes on that lost nothing."""
+        before = self.state.producers.get(producer_id)
+        if before is None or before.epoch != epoch or before.last_sequence == NONE:
+            return 0
+        return (before.last_sequence + 1) % _SEQUENCES

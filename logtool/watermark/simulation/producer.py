@@ -1,0 +1,57 @@
+"""When a producer gets its answer: acks 0, 1 and all.
+
+With acks=0 it waits for none. With acks=1 the leader answers once its own log has the records. With
+acks=all it answers once its high watermark has passed them, so that every replica in sync has them;
+where fewer are in sync than ``min.insync.replicas``, nothing is written and the answer is an error.
+Where they become too few afterwards, the high watermark does not rise and the answer waits (before
+3.7 it rose, and the answer was NOT_ENOUGH_REPLICAS_AFTER_APPEND, which is not modelled); the
+timeout that ends such a wait in a broker (``request.timeout.ms`` of the producer) is not modelled.
+Source: ``Partition.appendRecordsToLeader``, ``Partition.checkEnoughReplicasReachOffset``,
+``ReplicaManager.delayedProduceRequestRequired`` (Kafka 3.9 and 4.x).
+"""
+
+from enum import StrEnum
+
+from logtool.lazy_dataclass import dataclass
+from logtool.watermark.simulation.node import Record
+
+
+class Acks(StrEnum):
+    """Whose write a producer waits for."""
+
+    NONE = "0"
+    LEADER = "1"
+    ALL = "all"
+
+
+class Answer(StrEnum):
+    """What a producer is told; the errors have the names of Kafka's protocol."""
+
+    ACKNOWLEDGED = "acknowledged"
+    NOT_AWAITED = "not awaited"
+    NOT_ENOUGH_REPLICAS = "NOT_ENOUGH_REPLICAS"
+    """Nothing was written."""
+    NOT_LEADER = "NOT_LEADER_OR_FOLLOWER"
+    """It was written, and another leads before it was committed."""
+    LEADER_GONE = "the leader is gone"
+    """The connection ended before there was an answer."""
+
+
+@dataclass(slots=True)
+class Request:
+    """One produce request."""
+
+    acks: Acks
+    records: tuple[Record, ...]
+    offset: int
+    """Of its first record; the log end where nothing was written."""
+    answer: Answer | None = None
+    """None while the producer waits."""
+
+    def __str__(self) -> str:
+        return f"{' '.join(record.name for record in self.records)}: {self.answer or 'waits'}"
+
+    @property
+    def end(self) -> int:
+        """Return the offset behind its last record: what the high watermark has to reach."""
+        return self.offset + len(self.records)
