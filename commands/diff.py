@@ -108,19 +108,14 @@ def diff(
     summary = ActionSummary()
     sources = inputs.node_dirs()
     given = GivenPaths(
-        [source.path for source in sources],
-        inputs.selection,
-        files_select=True,
+        [source.path for source in sources], inputs.selection, files_select=True,
         flavour=inputs.given_flavour,
-    )
+    )  # fmt: skip
     report = Report(settings=settings, view=diff.make(settings), summary=summary, inputs=given)
     job = Comparison(
-        sources,
-        selection=given.selection,
-        run=running.run(report.show),
-        save=digest,
+        sources, selection=given.selection, run=running.run(report.show), save=digest,
         flavour=given.flavour,
-    )
+    )  # fmt: skip
     _print(report, job, summary, identical=identical)
     if digest and not job.out_of_time and not summary.interrupted:
         report.note(f"saved in {digest}", "good")

@@ -129,6 +129,7 @@ def _examine(
         given.paths,
         Assumed(parsing.kafka_version(kafka_version), static=inputs.broker.take(*keys, *hints)),
         selection=given.selection,
+        flavour=given.flavour,
         budget=Budget(running.threads, running.pace()),
         on_progress=lambda progress: report.show(progress),
     )

@@ -132,11 +132,10 @@ def groups(
     settings, summary, given = printing.settings(), Summary(), inputs.of_one_cluster()
     now_ms, told = (parsing.now_ms(), None) if now is None else parsing.parse_moment("--now", now)
     report = Report(settings, views.make(settings, for_shell=restore_plan), summary, given)
-    retention_ms = round(1000 * parsing.parse_duration("--offsets-retention", offsets_retention))
     job = Groups(
         paths=given.paths, groups=tuple(group or ()), selection=given.selection, summary=summary,
-        history_of=history, retention_ms=retention_ms, run=running.run(report.show),
-        flavour=given.flavour,
+        history_of=history, flavour=given.flavour, run=running.run(report.show),
+        retention_ms=round(1000 * parsing.parse_duration("--offsets-retention", offsets_retention)),
     )  # fmt: skip
     if told:
         report.note(told, "dim")

@@ -145,13 +145,10 @@ def plan(
     timing.check(given, strategy)
     report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
     forecast = Forecast(
-        given.paths,
-        strategy.chosen(broker.assumed(inputs.broker)),
-        selection=given.selection,
-        run=running.run(report.show),
+        given.paths, strategy.chosen(broker.assumed(inputs.broker)), selection=given.selection,
+        run=running.run(report.show), flavour=given.flavour,
         sample_disks=timing.rate is None and running.max_rate is None,
-        flavour=given.flavour,
-    )
+    )  # fmt: skip
     _print(report, forecast, summary, timing, inputs.broker.number(broker_config.THREADS, 1))
     raise typer.Exit(report.exit_status())
 

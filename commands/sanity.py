@@ -209,11 +209,7 @@ def sanity(
     threads = threads or inputs.broker.number(broker_config.THREADS, 1)
     wanted = replace(wanted, threads=threads, repeat=repeat, cold=cold, verify=verify)
     job = Sanity(
-        given.paths,
-        wanted,
-        selection=given.selection,
-        pace=running.pace(),
-        flavour=given.flavour,
+        given.paths, wanted, selection=given.selection, pace=running.pace(), flavour=given.flavour
     )
     is_projected = bool(elsewhere.project)
     raise typer.Exit(_print(job, printing.settings(), given, models=is_projected))

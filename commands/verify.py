@@ -131,9 +131,8 @@ def verify(
         limit=parsing.parse_batch_memory(max_batch_memory),
         budget=budget,
         static={} if level is LevelChoice.QUICK else inputs.broker.take(*broker_config.JUDGED),
-        on_progress=lambda progress: report.show(progress),
-        flavour=inputs.given_flavour,
-    )
+        on_progress=lambda progress: report.show(progress), flavour=inputs.given_flavour,
+    )  # fmt: skip
     given = inputs.resolved(paths)
     report = Report(settings, findings.make(settings), job.summary, given)
     printer = findings.Printer(report, max_findings)

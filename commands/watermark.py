@@ -130,10 +130,9 @@ def watermark(
     job = Watermarks(
         dirs,
         Assumed(version, static=inputs.broker.take(broker_config.LEAST_IN_SYNC)),
-        selection=given.selection,
-        leader=leader,
+        selection=given.selection, leader=leader, flavour=given.flavour,
         run=running.run(lambda progress: report.show(progress)),
-    )
+    )  # fmt: skip
     report = Report(
         settings=settings, view=watermark.of_replicas(), summary=job.summary, inputs=given
     )

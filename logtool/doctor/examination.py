@@ -16,6 +16,7 @@ from logtool.disk import files, in_use
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.lazy_dataclass import dataclass
+from logtool.log.flavour import Flavour
 from logtool.log.selection import Selection
 from logtool.running.budget import Budget
 from logtool.running.progress import Progress
@@ -51,6 +52,8 @@ class Examination:
     paths: Sequence[Path]
     assumed: Assumed
     selection: Selection = field(default_factory=Selection)
+    flavour: Flavour | None = None
+    """The value of ``--flavour``; None: each directory by its names."""
     budget: Budget = field(default_factory=Budget)
     on_progress: Callable[[Progress], None] | None = None
     summary: ActionSummary = field(default_factory=ActionSummary)
@@ -73,6 +76,7 @@ class Examination:
         self.paths = list(files.each_once(self.paths))
         self.forecast = Forecast(
             self.paths, self.assumed, selection=self.selection, run=self._run(),
+            flavour=self.flavour,
             sample_disks=self.budget.pace.bytes_per_second is None,
         )  # fmt: skip
 
@@ -121,7 +125,7 @@ class Examination:
         self._verify(Level.QUICK, self.quick)
         for path in self.paths:
             with suppress(UnreadableError):  # which verify has told
-                self.homes.append(listing.read(path, self.selection, Pace()))
+                self.homes.append(listing.read(path, self.selection, Pace(), self.flavour))
         for item in self.forecast:
             self._foretold(item)
         self.forecast_ended = True
@@ -132,7 +136,7 @@ class Examination:
     def _verify(self, level: Level, checked: Checked) -> None:
         run = Verification(
             self.paths, level=level, selection=self.selection, budget=self.budget,
-            on_progress=self.on_progress, static=self.assumed.static,
+            on_progress=self.on_progress, static=self.assumed.static, flavour=self.flavour,
         )  # fmt: skip
         checked.summary = run.summary
         for item in run:

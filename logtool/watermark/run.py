@@ -23,6 +23,7 @@ from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind, Top
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening, redpanda_dir
 from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir
+from logtool.log.flavour import Flavour
 from logtool.log.inputs import NodeDir, PathKind
 from logtool.log.kafka import KAFKA
 from logtool.log.redpanda import REDPANDA
@@ -87,7 +88,9 @@ class Watermarks:
         selection: Selection | None = None,
         leader: int | None = None,
         run: Run | None = None,
+        flavour: Flavour | None = None,
     ) -> None:
+        self._flavour = flavour
         self._places = _each_once(places)
         self._settings = settings
         self._selection = selection or Selection()
@@ -134,9 +137,9 @@ class Watermarks:
                 yield from self._partition(members)
 
     def _open(self, place: NodeDir) -> tuple[_Broker, list[LoadRequest], list[Action]]:
-        if opening.flavour_at(place.path) is REDPANDA:
+        if opening.flavour_at(place.path, self._flavour) is REDPANDA:
             return self._open_redpanda(place)
-        kind = inputs.kind_of(place.path)
+        kind = inputs.kind_of(place.path, self._flavour)
         if kind is PathKind.FILE:
             raise UnreadableError(place.path, "expected a log dir or a partition dir")
         whole = kind is PathKind.LOG_DIR
