@@ -14,6 +14,7 @@ from logtool.apply.held import HeldDir
 from logtool.disk import in_use
 from logtool.errors import RefusedError, UnreadableError, UnwritableError
 from logtool.log import opening
+from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
 
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -26,18 +27,18 @@ _AT_ONCE = 100_000_000
 
 
 @contextmanager
-def locked(log_dir: Path) -> Iterator[None]:
+def locked(log_dir: Path, flavour: Flavour | None = None) -> Iterator[None]:
     """Hold the ``.lock`` of `log_dir`; RefusedError names the process that has it.
 
-    In a data directory of Redpanda it is the ``pid.lock``. A lock that was not there is removed
-    again, and the directory keeps its mtime. It is a POSIX record lock, as ``FileLock`` of Kafka:
-    it would be lost as soon as this process closed any other descriptor of that file, which is why
-    `in_use.holder` is told of it. May be nested.
+    In a data directory of Redpanda it is the ``pid.lock``; `flavour` overrules the names. A lock
+    that was not there is removed again, and the directory keeps its mtime. It is a POSIX record
+    lock, as ``FileLock`` of Kafka: this process would lose it as soon as it closed any other
+    descriptor of that file, so `in_use.holder` knows of it. May be nested.
     """
     if in_use.is_held_here(log_dir):
         yield
         return
-    path = log_dir / _name_in(log_dir)
+    path = log_dir / _name_in(log_dir, flavour)
     home = _held(log_dir, path)
     fd = _open(home, path)
     try:
@@ -63,9 +64,9 @@ def locked(log_dir: Path) -> Iterator[None]:
         os.close(fd)
 
 
-def _name_in(log_dir: Path) -> str:
+def _name_in(log_dir: Path, flavour: Flavour | None) -> str:
     with suppress(UnreadableError):
-        return opening.flavour_at(log_dir).lock
+        return opening.flavour_at(log_dir, flavour).lock
     return KAFKA.lock
 
 

@@ -78,13 +78,15 @@ class Rebuild:
             output.check([*given, *of_redpanda])
         for data_dir, paths in of_redpanda.items():
             try:
-                with apply.locked(data_dir) if self.consent.apply else nullcontext():
+                lock = apply.locked(data_dir, REDPANDA) if self.consent.apply else None
+                with lock or nullcontext():
                     yield from self._log_dir(data_dir, self._redpanda(paths), output)
             except (UnreadableError, RefusedError) as error:
                 yield error
         for log_dir, chosen in given.values():
             try:
-                with apply.locked(log_dir) if self.consent.apply else nullcontext():
+                lock = apply.locked(log_dir, KAFKA) if self.consent.apply else None
+                with lock or nullcontext():
                     yield from self._log_dir(log_dir, self._partitions(log_dir, chosen), output)
             except (UnreadableError, RefusedError) as error:
                 yield error

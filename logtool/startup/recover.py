@@ -105,7 +105,8 @@ class Recover:
                 yield given
                 continue
             try:
-                with apply.locked(given.log_dir) if self.consent.apply else nullcontext():
+                lock = apply.locked(given.log_dir, self.flavour) if self.consent.apply else None
+                with lock or nullcontext():
                     yield from self._log_dir(given)
             except (UnreadableError, UnwritableError, RefusedError) as error:
                 yield error
