@@ -102,14 +102,14 @@ class Written:
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the tables; UsageError for one that there is not."""
-        from logtool.pipeline import tables as known
+        from logtool.schemas import arrow
 
         if self.tables is None:
-            return known.DEFAULT
+            return arrow.DEFAULT
         names = tuple(dict.fromkeys(self.tables.split(",")))
         for name in names:
-            if name not in known.NAMES:
-                raise UsageError(f"--tables {name}: expected some of {', '.join(known.NAMES)}")
+            if name not in arrow.NAMES:
+                raise UsageError(f"--tables {name}: expected some of {', '.join(arrow.NAMES)}")
         return names
 
 
@@ -186,7 +186,7 @@ def scan(
 
     A run is there as a whole or not at all: its manifest in DIR/_runs, written last, names its
     files. Read these: 'scan --list --tables NAME' prints them, and so does the Python function
-    logtool.pipeline.manifest.files. What a killed run leaves shows with --list and goes with
+    logtool.spark.scan.manifest.files. What a killed run leaves shows with --list and goes with
     --clean, or with the next run of its ID. A run on another machine counts as killed after 15
     minutes without a sign of life. 'logtool schema TABLE' says what each column means, and in which
     unit; so does the schema of the files.
@@ -267,13 +267,13 @@ def _write(
     conf: dict[str, str],
 ) -> None:
     """Write the tables; the report is open."""
-    from logtool.pipeline.session import needed, session
+    from logtool.spark.session import needed, session
 
     needed()
     from logtool.commands.views import scan
-    from logtool.pipeline.runs import check
-    from logtool.pipeline.scan import Scan, check_output, check_since
-    from logtool.pipeline.tables import Payload
+    from logtool.schemas.arrow import Payload
+    from logtool.spark.scan.runs import check
+    from logtool.spark.scan.scan import Scan, check_output, check_since
     from logtool.verify import Level
 
     names, payload, summary = written.names(), Payload(written.payload), report.summary
@@ -323,8 +323,8 @@ def _runs(settings: "OutputSettings", output: str, written: Written, runs: Runs)
     """Say what is asked of the runs, or remove some; returns the exit status."""
     from logtool.commands.output import Report
     from logtool.commands.views import scan
-    from logtool.pipeline.session import needed_for_runs
     from logtool.running.summary import Summary
+    from logtool.spark.session import needed_for_runs
 
     if runs.compare:
         return _compare(settings, output, runs.compare)
@@ -346,7 +346,7 @@ def _runs(settings: "OutputSettings", output: str, written: Written, runs: Runs)
 
 def _list_runs(report: "Report", output: str) -> None:
     from logtool.commands.views import scan
-    from logtool.pipeline import manifest, runs
+    from logtool.spark.scan import manifest, runs
 
     for run in manifest.complete(output):
         report.item(scan.run_object(run))
@@ -359,7 +359,7 @@ def _list_runs(report: "Report", output: str) -> None:
 
 def _list_files(report: "Report", output: str, wanted: tuple[str, ...], run_id: str | None) -> None:
     from logtool.commands.views import scan
-    from logtool.pipeline import manifest
+    from logtool.spark.scan import manifest
 
     runs = manifest.complete(output) if run_id is None else [manifest.find(output, run_id)]
     for run in runs:
@@ -370,7 +370,7 @@ def _list_files(report: "Report", output: str, wanted: tuple[str, ...], run_id: 
 def _remove(report: "Report", output: str, run_id: str | None) -> None:
     """Remove a complete run, or what killed processes left, and list that."""
     from logtool.commands.views import scan
-    from logtool.pipeline import manifest, runs
+    from logtool.spark.scan import manifest, runs
 
     if run_id is not None:
         known = manifest.find(output, run_id)
@@ -388,16 +388,16 @@ def _compare(chosen: "OutputSettings", output: str, runs: tuple[str, str]) -> "E
     from logtool.commands.output import Report
     from logtool.commands.views import scan_runs
     from logtool.exits import Exit
-    from logtool.pipeline.session import needed_for_runs
     from logtool.running.summary import Summary
+    from logtool.spark.session import needed_for_runs
 
     with Report(
         settings=chosen, view=scan_runs.comparison(verbose=chosen.verbose), summary=Summary()
     ) as report:
         needed_for_runs()
-        from logtool.pipeline import comparing
+        from logtool.spark.scan import compare_runs
 
-        comparison = comparing.compare(output, *runs)
+        comparison = compare_runs.compare(output, *runs)
         for obj in scan_runs.objects(comparison):
             report.item(obj)
         for table in comparison.skipped:
@@ -412,12 +412,12 @@ def _compare(chosen: "OutputSettings", output: str, runs: tuple[str, str]) -> "E
 def _history(chosen: "OutputSettings", output: str) -> "Exit":
     from logtool.commands.output import Report
     from logtool.commands.views import scan_runs
-    from logtool.pipeline.session import needed_for_runs
     from logtool.running.summary import Summary
+    from logtool.spark.session import needed_for_runs
 
     with Report(settings=chosen, view=scan_runs.history(), summary=Summary()) as report:
         needed_for_runs()
-        from logtool.pipeline import history
+        from logtool.spark.scan import history
 
         for row in history.history(output):
             report.item(scan_runs.history_object(row))

@@ -185,8 +185,8 @@ def _run(
         status_on_signal(lambda: report.note(findings.status(job))),
     ):
         if spark:
-            from logtool.pipeline.engine import SparkEngine
-            from logtool.pipeline.session import session
+            from logtool.spark.engine import SparkEngine
+            from logtool.spark.session import session
 
             job.use(SparkEngine(stack.enter_context(session(spark.master, conf))))
         for item in job:

@@ -14,12 +14,12 @@ from logtool.formats.names import DirectoryKind
 from logtool.log import opening
 from logtool.log.batches import read_batches
 from logtool.log.dir import Segment
-from logtool.pipeline import tables
-from logtool.pipeline.answers import Asked
-from logtool.pipeline.manifest import Part
-from logtool.pipeline.questions.answering import LISTS_OF
-from logtool.pipeline.runs import begin
-from logtool.pipeline.unit_rows import STAGED, ScanWork
+from logtool.schemas import arrow
+from logtool.spark.scan.answers import Asked
+from logtool.spark.scan.manifest import Part
+from logtool.spark.scan.questions.answering import LISTS_OF
+from logtool.spark.scan.runs import begin
+from logtool.spark.scan.unit_rows import STAGED, ScanWork
 
 
 def answers(
@@ -43,7 +43,7 @@ def answers(
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for part in parts:
         found = parquet.read_table(f"{run.staging.output}/{part.path}", partitioning=None)
-        assert found.schema == tables.schema(part.table)
+        assert found.schema == arrow.schema(part.table)
         rows[part.table] += found.to_pylist()
     run.abandon()
     return rows

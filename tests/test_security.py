@@ -26,7 +26,7 @@ ALLOWED = {
     # To find out which Java there is.
     ("logtool/running/java.py", "subprocess"),
     # For the name of this machine.
-    ("logtool/pipeline/ownership.py", "socket"),
+    ("logtool/spark/scan/ownership.py", "socket"),
 }
 CALLS = {"eval", "exec", "compile", "__import__", "breakpoint"}
 METHODS = {("os", "system"), ("os", "popen"), ("os", "execv"), ("os", "spawnv"), ("os", "fork")}

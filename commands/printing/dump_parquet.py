@@ -21,8 +21,9 @@ from logtool.commands.printing.row_group import RowGroup, packed
 from logtool.commands.printing.writers import Object
 from logtool.dump.blocks import Block
 from logtool.formats.names import PartitionDirectory, parse_directory
-from logtool.pipeline import arrays, encoding, tables
-from logtool.pipeline.rows import batch_columns
+from logtool.log import arrow_columns
+from logtool.log.arrow_rows import batch_columns
+from logtool.schemas import arrow, parquet_options
 from logtool.schemas.columns import Way
 
 ROW_GROUP_ROWS = 64 * 1024
@@ -30,8 +31,8 @@ ROW_GROUP_SIZE = 8 * 1024 * 1024
 """Bytes of records, or of rows in memory, after which a row group is written, whatever its rows:
 what is held is some times that, beside 90 MB that Python and Arrow take."""
 
-BATCHES = tables.schema("batches", way=Way.PARQUET)
-RECORDS = tables.schema("records", way=Way.PARQUET)
+BATCHES = arrow.schema("batches", way=Way.PARQUET)
+RECORDS = arrow.schema("records", way=Way.PARQUET)
 
 
 def refusal(target: Path, paths: Sequence[Path]) -> str | None:
@@ -102,7 +103,7 @@ class ParquetFile:
         os.close(folder)
 
     def _format(self, file: BinaryIO) -> Any:
-        options = encoding.options(self._schema.names)
+        options = parquet_options.options(self._schema.names)
         return parquet.ParquetWriter(file, self._schema, store_schema=False, **options)
 
     def item(self, obj: Object) -> None:
@@ -142,7 +143,7 @@ class ParquetFile:
             rows, self._rows, self._rows_bytes = self._rows, [], 0
             self._take_group()
             columns = [
-                arrays.objects([row.get(field.name) for row in rows], field.type)
+                arrow_columns.objects([row.get(field.name) for row in rows], field.type)
                 for field in self._schema
             ]
             made = pa.Table.from_arrays(columns, schema=self._schema)
@@ -194,7 +195,7 @@ def _told(schema: Any) -> dict[str, str]:
 
 
 def _row(obj: Object) -> dict[str, Any]:
-    row = tables.with_timestamps(obj)
+    row = arrow.with_timestamps(obj)
     if obj["type"] == "record":
         control = obj["control_record"]
         row["control_record"] = None if control is None else json.dumps(control)

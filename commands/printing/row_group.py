@@ -12,9 +12,9 @@ import pyarrow as pa
 from logtool.dump.blocks import Block, Origin
 from logtool.formats.record import RecordSpans
 from logtool.formats.record_batch import BatchTable, Column
+from logtool.log import arrow_columns
+from logtool.log.arrow_rows import RECORD_COLUMNS, constant, whole
 from logtool.log.records import RecordTable
-from logtool.pipeline import arrays
-from logtool.pipeline.rows import RECORD_COLUMNS, constant, whole
 
 _OF_FILES: Final = ("path", "topic", "partition", "segment")
 _NOTHING: Final = ("control_type", "control_record", "control_error", "crc")
@@ -79,7 +79,7 @@ class RowGroup:
         columns = {name: RECORD_COLUMNS[name](some) for name in self._plain}
         columns |= self._of_files()
         stamped = some.of_batch(batches.is_log_append_time.astype(np.int32))
-        columns["timestamp_type"] = arrays.numbered(stamped, _TIMES)
+        columns["timestamp_type"] = arrow_columns.numbered(stamped, _TIMES)
         for name in _NOTHING:
             columns[name] = constant(None, self._schema.field(name).type, self.rows)
         for name, parts in self._content.items():
@@ -110,12 +110,14 @@ class RowGroup:
 def _repeated(values: Sequence[Any], counts: Sequence[int], kind: Any) -> Any:
     """Return each of the values so many times as `counts` says."""
     if pa.types.is_dictionary(kind):
-        codes, texts = arrays.codes(values)
-        return arrays.numbered(np.repeat(codes, counts), texts)
+        codes, texts = arrow_columns.codes(values)
+        return arrow_columns.numbered(np.repeat(codes, counts), texts)
     if len(set(values)) == 1:
         return constant(values[0], kind, sum(counts))
     missing = np.repeat([value is None for value in values], counts)
-    return arrays.numbers(np.repeat([value or 0 for value in values], counts), str(kind), missing)
+    return arrow_columns.numbers(
+        np.repeat([value or 0 for value in values], counts), str(kind), missing
+    )
 
 
 def _joined(parts: Sequence[BatchTable]) -> BatchTable:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from logtool.disk import files
 from logtool.dump import damaged, saved_redpanda
 from logtool.dump.blocks import Origin
-from logtool.dump.decoding import has_decoder
 from logtool.dump.log import Filter
 from logtool.dump.stream import Dump
 from logtool.dump.values import Values, show_record
 from logtool.errors import LogtoolError, RefusedError
 from logtool.formats import compression
 from logtool.lazy_dataclass import dataclass
+from logtool.log.decoded import has_decoder
 from logtool.log.redpanda_dir import term_of
 from logtool.repair.ranges import Kind
 

@@ -11,10 +11,10 @@ from logtool.commands.printing.writers import Column, Object, columns
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from logtool.pipeline.manifest import Manifest
-    from logtool.pipeline.runs import Staged
-    from logtool.pipeline.scan import Scan
     from logtool.running.summary import Summary
+    from logtool.spark.scan.manifest import Manifest
+    from logtool.spark.scan.runs import Staged
+    from logtool.spark.scan.scan import Scan
 
 SCHEMA = "logtool.scan/1"
 _TABLE = (

@@ -10,7 +10,7 @@ from logtool.commands.printing.writers import Column, Object, columns
 from logtool.times import rfc3339
 
 if TYPE_CHECKING:
-    from logtool.pipeline.comparing import Comparison
+    from logtool.spark.scan.compare_runs import Comparison
 
 SCHEMA = "logtool.scan/1"
 _FINDING_KEYS = ("code", "severity", "broker", "path", "topic", "partition", "segment", "position",

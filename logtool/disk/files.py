@@ -51,6 +51,11 @@ def path_of(text: str) -> Path:
     return remote.parse(text)
 
 
+def text_of(path: Path | str) -> str:
+    """Return a path as text that a table can hold: bytes that are no UTF-8 are escaped."""
+    return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def is_remote(path: Path) -> bool:
     """Return whether a path leads away from what the system itself can open."""
     # What stands for a URL is no Path, whatever the types say.

@@ -242,7 +242,7 @@ class Dump:
     def _without_secrets(obj: Object) -> Object:
         if obj["type"] != "record" or obj["control"] or obj["value"] is None:
             return obj
-        from logtool.dump.decoding import without_secrets
+        from logtool.log.decoded import without_secrets
 
         return {**obj, "value": without_secrets(obj["value"])}
 
@@ -251,7 +251,7 @@ class Dump:
         if obj["type"] != "record" or obj["control"]:
             yield obj
             return
-        from logtool.dump.decoding import decode
+        from logtool.log.decoded import decode
 
         decoded = decode(topic, obj["key"], obj["value"], secrets=self.chosen.secrets)
         yield {**obj, "decoded": decoded}
@@ -284,7 +284,7 @@ def _topic(item: Input) -> str | None:
     """Return the topic by which the records of a log or snapshot are decoded, None for no such."""
     if item.name.kind not in (FileKind.LOG, FileKind.REDPANDA_SEGMENT):
         return names.CLUSTER_METADATA
-    from logtool.dump.decoding import has_decoder
+    from logtool.log.decoded import has_decoder
 
     return item.topic if has_decoder(item.topic) else None
 

@@ -13,6 +13,8 @@ order           the batches of a log whose offsets are not the segment's, or do 
 records         the records of batches as columns; the only module that decodes them
 control         control records, and the ends of transactions among batches
 keys            numbers for the keys of records
+decoded         records of brokers' own topics as values for JSON, without secrets
+arrow_rows      batches and records as rows of Arrow; arrow_columns makes its columns
 walk            one pass over the bytes of a log; private to this package
 index_join      index entries compared with the batches of the log
 producer_state  producers and transactions replayed from the batches

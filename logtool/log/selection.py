@@ -1,9 +1,14 @@
-"""The partitions of a log dir that a command is to look at."""
+"""The partitions of a log dir that a command is to look at, and the offsets and times of one."""
 
 from fnmatch import fnmatchcase
+from math import inf
+from typing import Final
+
+import numpy as np
 
 from logtool.disk import shell
 from logtool.formats.names import PartitionDirectory
+from logtool.formats.record_batch import MAGIC, BatchTable, Column
 from logtool.lazy_dataclass import dataclass
 
 
@@ -44,3 +49,59 @@ class Selection:
             *(f"{topic}-{number}" for topic, number in sorted(self.keys)),
         ]
         return " ".join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The offsets and times of one partition that are wanted. All four limits are included."""
+
+    first: float = -inf
+    """Least offset."""
+    last: float = inf
+    """Largest offset."""
+    since: float = -inf
+    """Least timestamp, ms."""
+    until: float = inf
+    """Largest timestamp, ms."""
+
+    @property
+    def timed(self) -> bool:
+        """Return whether a row without a timestamp is none of those wanted."""
+        return self.since > -inf or self.until < inf
+
+    @property
+    def limited(self) -> bool:
+        """Return whether anything is left out."""
+        return self.timed or self.first > -inf or self.last < inf
+
+    def of_batches(self, table: BatchTable) -> BatchTable:
+        """Return the batches that hold an offset and have a largest timestamp of the span."""
+        mask = self._near(table) & (table.base_offset <= self.last)
+        return _where(table, mask & (table.max_timestamp <= self.until))
+
+    def of_their_batches(self, table: BatchTable) -> BatchTable:
+        """Return the batches that may hold a record of the span."""
+        # The first offset in a wrapper of magic 0 or 1 is only known when it is opened.
+        return _where(
+            table, self._near(table) & ((table.base_offset <= self.last) | (table.magic < MAGIC))
+        )
+
+    def of_records(self, offsets: Column, timestamps: Column) -> Column | None:
+        """Return a mask of the records in the span, None where that is every one."""
+        if not self.limited:
+            return None
+        mask = (offsets >= self.first) & (offsets <= self.last)
+        if self.timed:
+            mask &= (timestamps >= max(0, self.since)) & (timestamps <= self.until)
+        return mask
+
+    def _near(self, table: BatchTable) -> Column:
+        mask = table.last_offset >= self.first
+        return mask & (table.max_timestamp >= max(0, self.since)) if self.timed else mask
+
+
+WHOLE: Final = Span()
+
+
+def _where(table: BatchTable, mask: Column) -> BatchTable:
+    return table if bool(np.all(mask)) else table[mask]

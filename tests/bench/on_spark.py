@@ -20,14 +20,14 @@ from bench.generate import KIB, Spec, generate
 from bench.measure import timed
 from pyarrow import parquet
 
-from logtool.pipeline import answers
-from logtool.pipeline.engine import SparkEngine
-from logtool.pipeline.runs import begin
-from logtool.pipeline.scan import Scan
-from logtool.pipeline.session import session
-from logtool.pipeline.stretch_rows import Inner, Stretch, as_rows
-from logtool.pipeline.tables import DEFAULT, Payload
 from logtool.running.budget import Budget
+from logtool.schemas.arrow import DEFAULT, Payload
+from logtool.spark.engine import SparkEngine
+from logtool.spark.scan import answers
+from logtool.spark.scan.range_summary import Inner, Stretch, as_rows
+from logtool.spark.scan.runs import begin
+from logtool.spark.scan.scan import Scan
+from logtool.spark.session import session
 from logtool.verify import Verification
 
 SIZES = {"1 KiB": KIB, "16 KiB": 16 * KIB}

@@ -23,7 +23,7 @@ _TITLES = {
 }  # fmt: skip
 _SMALL = Bar(at_least=0.6)
 _DEMO = (
-    "import sys; from logtool.pipeline.session import session\nwith session('local[2,4]', {}): pass"
+    "import sys; from logtool.spark.session import session\nwith session('local[2,4]', {}): pass"
 )
 """An empty session."""
 

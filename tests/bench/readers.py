@@ -18,7 +18,7 @@ from logtool.errors import LogtoolError
 from logtool.formats import compression
 from logtool.gaps.run import GapOptions, Gaps
 from logtool.log.inputs import NodeDir
-from logtool.pipeline import encoding
+from logtool.schemas import parquet_options
 from logtool.stat.run import Survey
 from logtool.txns.run import Audit
 from logtool.verify import Verification
@@ -106,7 +106,7 @@ def _written_again(path: Path) -> tuple[int, float]:
     source, took = parquet.ParquetFile(path), 0.0
     schema = packed(source.schema_arrow)
     with Path(os.devnull).open("wb") as sink:
-        writer = parquet.ParquetWriter(sink, schema, **encoding.options(schema.names))
+        writer = parquet.ParquetWriter(sink, schema, **parquet_options.options(schema.names))
         for group in range(source.num_row_groups):
             rows = source.read_row_group(group).cast(schema).unify_dictionaries()
             before = time.process_time()

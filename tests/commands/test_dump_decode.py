@@ -13,9 +13,9 @@ from metadata_secrets import spelled
 from terminal import shown_on
 from transaction_state import entry, write
 
-from logtool.dump import decoding
 from logtool.formats.messages import codec, internal_topics, schema
 from logtool.formats.record import Record
+from logtool.log import decoded
 
 NEW = [name for name in SCENARIOS if name.startswith("4.")]
 
@@ -88,12 +88,12 @@ SCRAM = framed(
 
 def test_secrets_are_not_printed_unless_they_are_asked_for():
     topic = "__cluster_metadata"
-    hidden = decoding.decode(topic, None, SCRAM).value["data"]
+    hidden = decoded.decode(topic, None, SCRAM).value["data"]
     assert hidden == {
         "name": "alice", "mechanism": 1, "salt": "(redacted)", "storedKey": "(redacted)",
         "serverKey": "(redacted)", "iterations": 4096,
     }  # fmt: skip
-    assert decoding.decode(topic, None, SCRAM, secrets=True).value["data"]["salt"] == "YWE="
+    assert decoded.decode(topic, None, SCRAM, secrets=True).value["data"]["salt"] == "YWE="
 
 
 SECRETS = (b"the-salt", b"stored-key", b"server-key", b"open sesame", b"of-a-newer-release")
@@ -136,7 +136,7 @@ def test_bytes_without_secrets_have_the_same_size_and_decode(run, tmp_path):
     assert [one["value"]["size"] for one in shown[0]] == [one["value"]["size"] for one in shown[1]]
     assert spelled(json.dumps(shown[1]).encode(), SECRETS) == list(SECRETS)
     scram = bytes.fromhex(shown[0][0]["value"]["hex"])
-    fields = decoding.decode("__cluster_metadata", None, scram, secrets=True).value["data"]
+    fields = decoded.decode("__cluster_metadata", None, scram, secrets=True).value["data"]
     assert (fields["name"], base64.b64decode(fields["salt"])) == ("alice", b"********")
     newer = bytes.fromhex(shown[0][3]["value"]["hex"])
     assert newer == bytes((1, 11, 9)) + b"*" * (len(SECRETS[4]) + 1)
@@ -146,9 +146,9 @@ def test_bytes_that_kafka_would_write_otherwise_have_the_same_size_without_secre
     name = b"\x86\0alice"  # its length, 6, takes a byte more than it needs
     pieces = [varint(len(one) + 1) + one for one in SECRETS[:3]]
     odd = framed(11, 0, name, b"\1", *pieces, (4096).to_bytes(4, "big"), tags={})
-    fields = decoding.decode("__cluster_metadata", None, odd, secrets=True).value["data"]
+    fields = decoded.decode("__cluster_metadata", None, odd, secrets=True).value["data"]
     assert fields["name"] == "alice"
-    shown = decoding.without_secrets(odd)
+    shown = decoded.without_secrets(odd)
     assert shown == odd[:3] + b"*" * (len(odd) - 3)
 
 
@@ -168,7 +168,7 @@ def test_settings_that_hold_secrets_are_hidden(name, hidden):
     fields = {"resourceType": 4, "resourceName": "1", "name": name, "value": "x"}
     message = schema.table("cluster_metadata").named("ConfigRecord")
     value = varint(1) + varint(4) + varint(0) + codec.encode(message, 0, fields)
-    shown = decoding.decode("__cluster_metadata", None, value).value["data"]["value"]
+    shown = decoded.decode("__cluster_metadata", None, value).value["data"]["value"]
     assert shown == ("(redacted)" if hidden else "x")
 
 
@@ -189,7 +189,7 @@ GROUP = b"\0\2" + b"\0\1g"
     ],
 )
 def test_what_cannot_be_decoded_is_told_for_what_it_is(key, value, problem, unknown):
-    found = decoding.decode("__consumer_offsets", key, value)
+    found = decoded.decode("__consumer_offsets", key, value)
     assert (found.problem, found.unknown_type) == (problem, unknown)
     assert found.value is None
 
@@ -197,7 +197,7 @@ def test_what_cannot_be_decoded_is_told_for_what_it_is(key, value, problem, unkn
 def test_bytes_that_an_early_access_release_added_are_unknown_and_not_damage():
     message = schema.table("consumer_offsets").named("ShareGroupMetadataValue")
     value = b"\0\0" + codec.encode(message, 0, {"epoch": 1}) + b"\0\0"
-    found = decoding.decode("__consumer_offsets", b"\0\x0b\0\1g", value)
+    found = decoded.decode("__consumer_offsets", b"\0\x0b\0\1g", value)
     assert found.unknown_type == 11
     assert found.problem is None
 
@@ -205,7 +205,7 @@ def test_bytes_that_an_early_access_release_added_are_unknown_and_not_damage():
 def test_tagged_fields_of_a_newer_release_are_kept_as_bytes_and_counted(run, tmp_path):
     known, value = entry("a", "Empty", 7)
     newer = value[:-1] + varint(int(value[-1]) + 1) + varint(99) + varint(2) + b"\xff\0"
-    found = decoding.decode("__transaction_state", known, newer)
+    found = decoded.decode("__transaction_state", known, newer)
     assert found.value["data"]["unknownTaggedFields"] == {"99": "/wA="}
     assert (found.unknown_tags, found.unknown_type, found.problem) == (1, None, None)
     path = write(tmp_path, (known, newer), (known, value), (known, newer))
@@ -221,17 +221,17 @@ def test_a_group_of_another_protocol_keeps_its_bytes():
     fields = {"protocolType": "connect", "members": [member]}
     message = schema.table("consumer_offsets").named("GroupMetadataValue")
     value = b"\0\3" + codec.encode(message, 3, fields)
-    shown = decoding.decode("__consumer_offsets", GROUP, value).value["data"]["members"][0]
+    shown = decoded.decode("__consumer_offsets", GROUP, value).value["data"]["members"][0]
     assert shown["subscription"] == "AAEC"
     assert shown["assignment"] == ""
 
 
 def test_every_topic_with_a_decoder_has_a_table():
     for topic, table in internal_topics.TABLES.items():
-        assert decoding.has_decoder(topic)
+        assert decoded.has_decoder(topic)
         assert schema.table(table).messages
-    assert not decoding.has_decoder("orders")
-    assert not decoding.has_decoder(None)
+    assert not decoded.has_decoder("orders")
+    assert not decoded.has_decoder(None)
 
 
 REMOTE = (Path(__file__).parent / "remote_log_metadata.txt").read_text().splitlines()

@@ -102,7 +102,9 @@ def load(tree: Path) -> Callable[[list[str]], int]:
     import logtool
 
     for module in pkgutil.walk_packages(logtool.__path__, "logtool."):
-        if "pipeline" not in module.name and not module.name.endswith("__main__"):
+        if not {"pipeline", "spark"} & set(module.name.split(".")) and not module.name.endswith(
+            "__main__"
+        ):
             importlib.import_module(module.name)
     from logtool import cli
 

@@ -9,8 +9,8 @@ JSON: the columns of both, and for each query the rows of both::
 import json
 import sys
 
-from logtool.pipeline import source
-from logtool.pipeline.session import session
+from logtool.spark.session import session
+from logtool.spark.source import source
 
 QUERIES = (
     "select * from log",

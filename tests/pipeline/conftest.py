@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from logtool.pipeline.session import session
+from logtool.spark.session import session
 
 # `make test` installs no Spark and runs none of these; `make test-spark` fails where it finds none.
 # `make lint` alone brings pyspark without what the tests read its tables with.

@@ -10,8 +10,8 @@ import pytest
 
 from logtool.formats import compression, record, record_batch
 from logtool.formats.record import Record
-from logtool.pipeline import manifest
-from logtool.pipeline.scan import Scan
+from logtool.spark.scan import manifest
+from logtool.spark.scan.scan import Scan
 from logtool.verify import Level
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]

@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 from processes import children_of, wait_for
 from verification import fingerprint
 
-from logtool.pipeline.runs import begin
+from logtool.spark.scan.runs import begin
 
 LOGTOOL = [sys.executable, "-m", "logtool"]
 
@@ -169,7 +169,7 @@ def test_what_is_printed_keeps_to_its_schema(home, tmp_path):
 @pytest.mark.spark
 def test_runs_are_listed_and_what_a_killed_one_left_is_removed(tmp_path):
     output = tmp_path / "out"
-    left = "from logtool.pipeline.runs import begin\nimport os, sys\n"
+    left = "from logtool.spark.scan.runs import begin\nimport os, sys\n"
     left += f"begin({str(output)!r}, sys.argv[1])\n"
     subprocess.run([sys.executable, "-c", f"{left}os._exit(0)", "dead"], check=True, timeout=100)
     code = f"{left}print(flush=True)\nsys.stdin.read()\nos._exit(0)"

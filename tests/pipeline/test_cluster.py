@@ -16,7 +16,7 @@ import pytest
 from bench.generate import MIB, Spec, generate
 from processes import command_of, kill_family, wait_for
 
-from logtool.pipeline import manifest
+from logtool.spark.scan import manifest
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 LOGTOOL = [sys.executable, "-m", "logtool"]

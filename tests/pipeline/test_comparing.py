@@ -13,12 +13,13 @@ from jsonschema import Draft202012Validator
 from pyarrow import parquet
 
 from logtool.errors import RefusedError, UsageError
-from logtool.pipeline import comparing, history, manifest, tables
-from logtool.pipeline.comparing import Lag, State, compare
-from logtool.pipeline.history import HISTORY, History
-from logtool.pipeline.runs import begin
+from logtool.schemas import arrow
 from logtool.schemas import tables as all_tables
 from logtool.schemas.columns import Way
+from logtool.spark.scan import compare_runs, history, manifest
+from logtool.spark.scan.compare_runs import Lag, State, compare
+from logtool.spark.scan.history import HISTORY, History
+from logtool.spark.scan.runs import begin
 
 Row = dict[str, Any]
 
@@ -51,7 +52,7 @@ def write(output: Path, run_id: str, segments=(), findings=(), replicas=()) -> N
         totals.add_finding(row)
     for name, rows in (("findings", findings), ("replicas", replicas)):
         with run.staging.writer(name) as writer:
-            writer.write(pa.RecordBatch.from_pylist(list(rows), tables.schema(name)))
+            writer.write(pa.RecordBatch.from_pylist(list(rows), arrow.schema(name)))
         run.add(writer.parts)
     with run.staging.writer(history.TABLE, HISTORY) as writer:
         writer.write(totals.rows(run_id))
@@ -119,7 +120,7 @@ def test_the_file_of_the_history_has_the_columns_that_the_schema_tells(output):
     for run in manifest.complete(str(output)):
         (part,) = (part for part in run.parts if part.table == history.TABLE)
         found = parquet.read_schema(output / part.path)
-        assert found.equals(tables.schema("history", way=Way.HISTORY), check_metadata=True)
+        assert found.equals(arrow.schema("history", way=Way.HISTORY), check_metadata=True)
         assert found.names == [column.name for column in told]
 
 
@@ -177,4 +178,4 @@ def test_it_is_better_when_nothing_is_new(output):
     assert found.is_worse
     write(output, "wednesday")
     assert logtool("scan", "--output", output, "--compare", "tuesday", "wednesday").returncode == 0
-    assert comparing.compare(str(output), "tuesday", "wednesday").count(State.GONE) == 3
+    assert compare_runs.compare(str(output), "tuesday", "wednesday").count(State.GONE) == 3

@@ -16,8 +16,8 @@ from logtool.log import opening
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
 from logtool.log.redpanda import REDPANDA
-from logtool.pipeline.engine import SparkEngine, _shared_out
 from logtool.running.budget import Budget
+from logtool.spark.engine import SparkEngine, _shared_out
 from logtool.verify import Level
 
 pytestmark = pytest.mark.spark
@@ -84,8 +84,8 @@ def test_a_segment_in_pieces_gets_the_same_verdict(spark, scenario, tmp_path, mo
     home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "clean", "index.dense-0")
     if damaged:
         in_batch(40, 70)(home)
-    monkeypatch.setattr("logtool.pipeline.engine.PIECE_BYTES", 2000)
-    monkeypatch.setattr("logtool.pipeline.engine.TASK_BYTES", 2000)
+    monkeypatch.setattr("logtool.spark.engine.PIECE_BYTES", 2000)
+    monkeypatch.setattr("logtool.spark.engine.TASK_BYTES", 2000)
     cut = []
     monkeypatch.setattr(
         "logtool.running.schedule.cut", lambda *a: cut.append(pieces.cut(*a)) or cut[-1]

@@ -18,11 +18,11 @@ from logtool.formats import compression, record, record_batch
 from logtool.gaps.coverage import Look, look
 from logtool.gaps.table import Kind
 from logtool.log import opening
+from logtool.log.arrow_rows import Place
 from logtool.log.batches import read_batches
-from logtool.pipeline.gap_rows import EDGES, INNER, GapRows
-from logtool.pipeline.rows import Place
-from logtool.pipeline.storage import Staging
-from logtool.pipeline.unit_rows import STAGED, ScanWork
+from logtool.spark.scan.gap_rows import EDGES, INNER, GapRows
+from logtool.spark.scan.storage import Staging
+from logtool.spark.scan.unit_rows import STAGED, ScanWork
 
 
 def rows_of(path, *, payload=True, edges=(0, None)):

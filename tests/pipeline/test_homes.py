@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from logtool.pipeline.homes import place_of
+from logtool.spark.identity import place_of
 
 HOME = Path("/data/broker-1")
 

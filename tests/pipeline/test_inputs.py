@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from logtool.disk.files import text_of
 from logtool.errors import RefusedError, UsageError
 from logtool.findings import Finding
 from logtool.log.selection import Selection
-from logtool.pipeline.homes import place_of_dir, text_of
-from logtool.pipeline.scan import _inputs, check_output
-from logtool.pipeline.scan_engine import finding_row
+from logtool.spark.identity import place_of_dir
+from logtool.spark.scan.engine import finding_row
+from logtool.spark.scan.scan import _inputs, check_output
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ def test_a_query_says_the_same_of_the_log_dir_as_of_the_broker(compared, query):
 
 @pytest.fixture
 def kafka(spark):
-    from logtool.pipeline import source
+    from logtool.spark.source import source
 
     def read(*paths, **options):
         return source.kafka(spark, *paths, **options)
@@ -115,7 +115,7 @@ def kafka(spark):
 @pytest.mark.spark
 @pytest.mark.lowest
 def test_control_records_and_what_no_consumer_reads_never_come(spark, kafka, scenario):
-    from logtool.pipeline import source
+    from logtool.spark.source import source
 
     home = scenario("4.3.1/clean")
     rows = kafka(home).collect()
@@ -163,7 +163,7 @@ def test_what_the_table_cannot_do_is_refused_in_one_sentence(kafka, scenario, op
 
 @pytest.mark.spark
 def test_options_of_the_table_kafka_say_nothing_of_others(spark, scenario):
-    from logtool.pipeline import source
+    from logtool.spark.source import source
 
     with pytest.raises(UsageError, match="about the table kafka, not about records"):
         source.records(spark, scenario("4.3.1/clean"), includeHeaders=True)

@@ -22,7 +22,7 @@ from logtool.formats.record_batch import BatchTable
 from logtool.log import opening
 from logtool.log.chunk import Chunk
 from logtool.log.producer_state import CommittedTransaction, ProducerState, significant
-from logtool.pipeline.producer_rows import (
+from logtool.spark.scan.producer_rows import (
     ProducerRows,
     joined,
     producers,
@@ -30,7 +30,7 @@ from logtool.pipeline.producer_rows import (
     transactions,
     transactions_of,
 )
-from logtool.pipeline.unit_rows import Totals
+from logtool.spark.segment_totals import Totals
 from logtool.txns.open_transactions import State
 from logtool.txns.run import Audit
 

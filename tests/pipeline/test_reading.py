@@ -20,23 +20,24 @@ from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats import names, offset_index, record, record_batch
 from logtool.log.selection import Selection
-from logtool.pipeline import reading, seeking, tables
-from logtool.pipeline.pieces import Piece
-from logtool.pipeline.reading import Asked
-from logtool.pipeline.tables import Payload
-from logtool.pipeline.wanted import EVERYTHING as EVERY_ROW
-from logtool.pipeline.wanted import Wanted, parse_offsets
+from logtool.schemas import arrow
+from logtool.schemas.arrow import Payload
+from logtool.spark.source import reading, seek
+from logtool.spark.source.read_tasks import Piece
+from logtool.spark.source.reading import Asked
+from logtool.spark.source.wanted import EVERYTHING as EVERY_ROW
+from logtool.spark.source.wanted import Wanted, parse_offsets
 
 START = 1_700_000_000_000
 OF_LOGS = ("batches", "records", "segments")
 """The tables with the columns that filters are drawn for; test_source holds the rows of kafka."""
-EVERYTHING = {table: tuple(tables.schema(table).names) for table in reading.TABLES}
+EVERYTHING = {table: tuple(arrow.schema(table).names) for table in reading.TABLES}
 Row = dict[str, Any]
 
 
 @pytest.fixture(autouse=True)
 def _every_log_is_worth_its_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seeking, "_WORTH_AN_INDEX", 0)
+    monkeypatch.setattr(seek, "_WORTH_AN_INDEX", 0)
 
 
 @pytest.fixture

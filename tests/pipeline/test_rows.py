@@ -18,13 +18,13 @@ from logtool.dump.blocks import Origin
 from logtool.dump.log import Filter
 from logtool.errors import LimitError
 from logtool.formats import record, record_batch
-from logtool.log import opening
+from logtool.log import arrow_rows, opening
+from logtool.log.arrow_rows import Place
 from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
 from logtool.log.dir import Segment
-from logtool.pipeline import rows, tables
-from logtool.pipeline.rows import Place
-from logtool.pipeline.tables import Payload
+from logtool.schemas import arrow
+from logtool.schemas.arrow import Payload
 
 PLACE = Place("/data", 1, "orders", 0, "orders-0")
 SEGMENT = 1000
@@ -59,7 +59,7 @@ def as_row(obj: dict) -> dict:
 def expected_batch(place: Place, segment: int, obj: dict) -> dict:
     home = {**place._asdict(), "segment": segment}
     obj = {**obj, "term": None, "batch_type": None}  # of Redpanda
-    return {name: (home | as_row(obj) | home)[name] for name in tables.schema("batches").names}
+    return {name: (home | as_row(obj) | home)[name] for name in arrow.schema("batches").names}
 
 
 def expected_record(place: Place, segment: int, obj: dict) -> dict:
@@ -75,7 +75,7 @@ def expected_record(place: Place, segment: int, obj: dict) -> dict:
         "value_hash": None if value is None else crc32c(value),
         "headers": [{"key": key, "value": value} for key, value in obj["headers"]],
     }
-    return {name: told[name] for name in tables.schema("records").names}
+    return {name: told[name] for name in arrow.schema("records").names}
 
 
 def told(place: Place, segment: int, path: Path, file: LogFile, chunk: Chunk) -> list[dict]:
@@ -98,14 +98,14 @@ def test_rows_are_what_a_dump_says(scenario: Callable[[str], Path], name: str) -
             continue
         with LogFile(path) as file:
             for chunk in read_batches(file, base_offset=base):
-                found = rows.batch_rows(place, base, chunk.table)
-                assert found.schema.equals(tables.schema("batches"), check_metadata=True)
+                found = arrow_rows.batch_rows(place, base, chunk.table)
+                assert found.schema.equals(arrow.schema("batches"), check_metadata=True)
                 objects = dump_log.batch_objects(Origin(path), chunk.table)
                 assert found.to_pylist() == [expected_batch(place, base, obj) for obj in objects]
-                records = list(rows.record_rows(place, base, chunk, Payload.FULL))
+                records = list(arrow_rows.record_rows(place, base, chunk, Payload.FULL))
                 for some in records:
                     some.validate(full=True)
-                    assert some.schema.equals(tables.schema("records"), check_metadata=True)
+                    assert some.schema.equals(arrow.schema("records"), check_metadata=True)
                 assert pylist(records) == told(place, base, path, file, chunk)
                 count += found.num_rows
     assert count or not any(log.stat().st_size for log in logs if log.suffix == ".log")
@@ -150,10 +150,10 @@ def test_rows_of_odd_batches_are_what_a_dump_says(tmp_path: Path) -> None:
     path.write_bytes(odd_log())
     with LogFile(path) as file:
         (chunk,) = read_batches(file, base_offset=SEGMENT)
-        found = pylist(rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL))
+        found = pylist(arrow_rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL))
         assert found == told(PLACE, SEGMENT, path, file, chunk)
         objects = dump_log.batch_objects(Origin(path), chunk.table)
-        assert rows.batch_rows(PLACE, SEGMENT, chunk.table).to_pylist() == [
+        assert arrow_rows.batch_rows(PLACE, SEGMENT, chunk.table).to_pylist() == [
             expected_batch(PLACE, SEGMENT, obj) for obj in objects
         ]
     assert len(found) > 90
@@ -167,13 +167,13 @@ def test_a_stream_that_does_not_unpack_or_to_too_much_gives_no_rows() -> None:
         Bytes(bytes(broken) + batch(1009, b"x" * 999, attributes=4)), base_offset=1000
     )
     offsets = [row["offset"] for row in pylist(
-        rows.record_rows(PLACE, SEGMENT, chunk, Payload.NONE))]  # fmt: skip
+        arrow_rows.record_rows(PLACE, SEGMENT, chunk, Payload.NONE))]  # fmt: skip
     assert offsets == [1009]
     for some in (chunk, odd(chunk)):
-        assert list(rows.record_rows(PLACE, SEGMENT, some, Payload.NONE, limit=100)) == []
+        assert list(arrow_rows.record_rows(PLACE, SEGMENT, some, Payload.NONE, limit=100)) == []
         said = r"the batch at byte \d+, offset 1009, decompresses to more than 100 bytes"
         with pytest.raises(LimitError, match=said):
-            list(rows.record_rows(PLACE, SEGMENT, some, Payload.NONE, limit=100, strict=True))
+            list(arrow_rows.record_rows(PLACE, SEGMENT, some, Payload.NONE, limit=100, strict=True))
 
 
 def odd(chunk: Chunk) -> Chunk:
@@ -185,8 +185,8 @@ def odd(chunk: Chunk) -> Chunk:
 @pytest.mark.parametrize("payload", Payload)
 def test_payload_tells_as_much_as_is_asked(payload: Payload) -> None:
     (chunk,) = read_batches(Bytes(batch(1000, b"one", None, b"three")), base_offset=SEGMENT)
-    (found,) = rows.record_rows(PLACE, SEGMENT, chunk, payload)
-    (full,) = rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL)
+    (found,) = arrow_rows.record_rows(PLACE, SEGMENT, chunk, payload)
+    (full,) = arrow_rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL)
     levels = [("key_size", "value_size"), ("key_hash", "value_hash"), ("key", "value", "headers")]
     shown = list(Payload).index(payload)
     for level, names in enumerate(levels):
@@ -200,23 +200,25 @@ def test_payload_tells_as_much_as_is_asked(payload: Payload) -> None:
 
 def test_only_the_columns_that_are_asked_for_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     (chunk,) = read_batches(Bytes(odd_log()), base_offset=SEGMENT)
-    whole = rows.batch_rows(PLACE, SEGMENT, chunk.table)
-    monkeypatch.setattr(rows, "_OF_BATCHES", {"crc": rows._OF_BATCHES["crc"]})
-    some = rows.batch_rows(PLACE, SEGMENT, chunk.table, ["crc", "topic"])
+    whole = arrow_rows.batch_rows(PLACE, SEGMENT, chunk.table)
+    monkeypatch.setattr(arrow_rows, "_OF_BATCHES", {"crc": arrow_rows._OF_BATCHES["crc"]})
+    some = arrow_rows.batch_rows(PLACE, SEGMENT, chunk.table, ["crc", "topic"])
     assert some.equals(whole.select(["crc", "topic"]))
     assert some.schema.field("crc").metadata == whole.schema.field("crc").metadata
-    every = pa.Table.from_batches(rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL))
+    every = pa.Table.from_batches(arrow_rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL))
     names = random.Random(4).sample(every.column_names, 6)
-    chosen = pa.Table.from_batches(rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL, names))
+    chosen = pa.Table.from_batches(
+        arrow_rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL, names)
+    )
     assert chosen.equals(every.select(names))
 
 
 def test_many_records_come_in_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     values = [b"%d" % i if i % 7 else None for i in range(1000)]
     (chunk,) = read_batches(Bytes(batch(1000, *values)), base_offset=SEGMENT)
-    whole = pylist(rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL))
-    monkeypatch.setattr(rows, "MOST_ROWS", 64)
-    cut = list(rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL))
+    whole = pylist(arrow_rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL))
+    monkeypatch.setattr(arrow_rows, "MOST_ROWS", 64)
+    cut = list(arrow_rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL))
     assert len(cut) == 16
     assert pylist(cut) == whole
     assert [row["value"] for row in whole] == values
@@ -231,7 +233,7 @@ def test_a_batch_too_large_to_hold_is_read_from_its_file(monkeypatch: pytest.Mon
         return [
             row["offset"]
             for chunk in read_batches(source, base_offset=SEGMENT)
-            for row in pylist(rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL, **more))
+            for row in pylist(arrow_rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL, **more))
         ]
 
     assert offsets() == [1001]
@@ -240,6 +242,6 @@ def test_a_batch_too_large_to_hold_is_read_from_its_file(monkeypatch: pytest.Mon
 
 
 def test_constant_columns_have_any_length_and_null() -> None:
-    for count in (0, 3, rows._KEPT_ROWS, rows._KEPT_ROWS + 1):
-        assert rows.constant("x", pa.string(), count).to_pylist() == ["x"] * count
-        assert rows.constant(None, pa.int32(), count).null_count == count
+    for count in (0, 3, arrow_rows._KEPT_ROWS, arrow_rows._KEPT_ROWS + 1):
+        assert arrow_rows.constant("x", pa.string(), count).to_pylist() == ["x"] * count
+        assert arrow_rows.constant(None, pa.int32(), count).null_count == count

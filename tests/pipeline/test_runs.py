@@ -16,9 +16,10 @@ import pytest
 from pyarrow import dataset, parquet
 
 from logtool.errors import RefusedError, UnwritableError, UsageError
-from logtool.pipeline import manifest, ownership, store, tables
-from logtool.pipeline.ownership import Owner
-from logtool.pipeline.runs import begin, clean, remove, staged
+from logtool.schemas import arrow
+from logtool.spark.scan import manifest, ownership, store
+from logtool.spark.scan.ownership import Owner
+from logtool.spark.scan.runs import begin, clean, remove, staged
 
 NAMES = ("batches", "segments")
 
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning
 
 
 def rows(table: str, *numbers: int):
-    return pa.RecordBatch.from_pylist([{"segment": n} for n in numbers], tables.schema(table))
+    return pa.RecordBatch.from_pylist([{"segment": n} for n in numbers], arrow.schema(table))
 
 
 def write_run(output, run_id: str, *numbers: int, names=NAMES) -> None:
@@ -79,7 +80,7 @@ def test_the_manifest_of_a_run_tells_its_files(tmp_path):
     write_run(tmp_path / "out", "one", 1, 2)
     told = json.loads((tmp_path / "out" / "_runs" / "one.1.json").read_text())
     assert told["rows"] == {"batches": 2, "segments": 2}
-    assert told["tables_version"] == tables.VERSION
+    assert told["tables_version"] == arrow.VERSION
     for file in told["files"]:
         path = tmp_path / "out" / file["path"]
         assert path.stat().st_size == file["size"]
@@ -94,8 +95,8 @@ def test_files_say_of_which_version_they_are_and_what_their_columns_mean(tmp_pat
     for name in NAMES:
         (path,) = manifest.files(str(tmp_path / "out"), name, "one")
         schema = parquet.read_schema(path)
-        assert schema.metadata[tables.VERSION_KEY] == f"{name}/{tables.VERSION}".encode()
-        assert schema.equals(tables.schema(name), check_metadata=False)
+        assert schema.metadata[arrow.VERSION_KEY] == f"{name}/{arrow.VERSION}".encode()
+        assert schema.equals(arrow.schema(name), check_metadata=False)
         told = schema.field("segment").metadata[b"description"]
         assert told.startswith(b"base offset of the segment")
 
@@ -104,7 +105,7 @@ def test_a_table_with_no_rows_is_there_all_the_same(tmp_path):
     write_run(tmp_path / "out", "one")
     for name in NAMES:
         (path,) = manifest.files(str(tmp_path / "out"), name, "one")
-        assert parquet.read_schema(path).names == tables.schema(name).names
+        assert parquet.read_schema(path).names == arrow.schema(name).names
 
 
 def test_a_run_of_the_same_id_is_replaced(tmp_path):
@@ -153,8 +154,8 @@ def test_an_output_with_other_things_in_it_is_refused(tmp_path):
 
 def test_tables_of_another_version_are_not_mixed(tmp_path, monkeypatch):
     write_run(tmp_path / "out", "one", 1)
-    monkeypatch.setattr(tables, "VERSION", tables.VERSION + 1)
-    text = rf"version {tables.VERSION - 1} .run one.*version {tables.VERSION}"
+    monkeypatch.setattr(arrow, "VERSION", arrow.VERSION + 1)
+    text = rf"version {arrow.VERSION - 1} .run one.*version {arrow.VERSION}"
     with pytest.raises(RefusedError, match=text):
         begin(str(tmp_path / "out"), "two")
 
@@ -213,7 +214,7 @@ def output(tmp_path) -> Path:
     run = begin(str(tmp_path / "out"), "one")
     for name in BEFORE:
         with run.staging.writer(name) as writer:
-            schema = tables.schema(name)
+            schema = arrow.schema(name)
             column = "segment" if "segment" in schema.names else "first_offset"
             writer.write(pa.RecordBatch.from_pylist([{column: 1}], schema))
         run.add(writer.parts)
@@ -493,7 +494,7 @@ def test_a_run_that_was_given_up_elsewhere_never_becomes_complete(
             write_run(output, run_id, 9)
         return run.heart  # anything that is true: the owner was there when it was looked for
 
-    monkeypatch.setattr("logtool.pipeline.runs._owner_of", late)
+    monkeypatch.setattr("logtool.spark.scan.runs._owner_of", late)
     with pytest.raises(RefusedError, match=f"took run {run_id} for given up, or replaced it"):
         run.commit(("batches",), {})
     if again:

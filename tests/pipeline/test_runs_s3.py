@@ -15,9 +15,9 @@ from pyarrow import parquet
 from s3_server import requests, serving, settings
 
 from logtool.errors import RefusedError, UnwritableError
-from logtool.pipeline import manifest, runs
-from logtool.pipeline.runs import begin, clean, staged
-from logtool.pipeline.store import filesystem
+from logtool.spark.scan import manifest, runs
+from logtool.spark.scan.runs import begin, clean, staged
+from logtool.spark.scan.store import filesystem
 
 OUTPUT = "s3://bucket/some/tables"
 pytestmark = pytest.mark.timeout(600)
@@ -150,13 +150,13 @@ def test_a_run_that_was_given_up_elsewhere_never_becomes_complete(address, monke
     run.add(writer.parts)
 
     def late(*_):
-        monkeypatch.delattr("logtool.pipeline.runs._owner_of")
+        monkeypatch.delattr("logtool.spark.scan.runs._owner_of")
         with monkeypatch.context() as patch:
             another_machine(patch)
             assert len(clean(OUTPUT)) == 1
         return run.heart  # anything that is true: the owner was there when it was looked for
 
-    monkeypatch.setattr("logtool.pipeline.runs._owner_of", late)
+    monkeypatch.setattr("logtool.spark.scan.runs._owner_of", late)
     with pytest.raises(RefusedError, match="took run two for given up"):
         run.commit(("batches",), {})
     assert manifest.complete(OUTPUT) == []

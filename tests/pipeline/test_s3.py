@@ -15,7 +15,7 @@ from pyarrow import dataset
 from s3_server import serving, settings
 from verification import small_log_dir
 
-from logtool.pipeline import manifest
+from logtool.spark.scan import manifest
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 TABLES = ("segments", "batches", "gaps", "producers", "transactions", "findings", "replicas")

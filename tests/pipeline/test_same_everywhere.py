@@ -19,12 +19,11 @@ from verification import batches, rewrite, small_log_dir
 
 from logtool import cli
 from logtool.formats import record_batch
-from logtool.pipeline import manifest
-from logtool.pipeline import tables as arrow
-from logtool.pipeline.scan import Scan
+from logtool.schemas import arrow, tables
 from logtool.schemas import spark as in_spark
-from logtool.schemas import tables
 from logtool.schemas.columns import EVERY_WAY, Kind, Payload, Way
+from logtool.spark.scan import manifest
+from logtool.spark.scan.scan import Scan
 from logtool.verify import Level
 
 pytestmark = pytest.mark.spark
@@ -69,7 +68,7 @@ def of_scan(output: Path, table: str):
 
 
 def of_source(spark, home: Path, table: str):
-    from logtool.pipeline import source
+    from logtool.spark.source import source
 
     source.register(spark)
     more = {"payload": "full"} if table == "records" else {}

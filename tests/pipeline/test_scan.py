@@ -22,9 +22,10 @@ from verification import rewrite, small_log_dir, verify
 
 from logtool.errors import UsageError
 from logtool.log.selection import Selection
-from logtool.pipeline import manifest, tables
-from logtool.pipeline.scan import Scan
-from logtool.pipeline.tables import Payload
+from logtool.schemas import arrow
+from logtool.schemas.arrow import Payload
+from logtool.spark.scan import manifest
+from logtool.spark.scan.scan import Scan
 from logtool.stat.run import Survey, Surveyed
 from logtool.verify import Level
 
@@ -150,8 +151,8 @@ def test_pieces_of_a_segment_give_each_row_once(spark, scenario, tmp_path, monke
         in_batch(40, 70)(home)
     wanted = ("segments", "batches", "gaps", "findings", "records")
     scan(spark, tmp_path / "whole", home, wanted=wanted)
-    monkeypatch.setattr("logtool.pipeline.engine.PIECE_BYTES", 2000)
-    monkeypatch.setattr("logtool.pipeline.engine.TASK_BYTES", 2000)
+    monkeypatch.setattr("logtool.spark.engine.PIECE_BYTES", 2000)
+    monkeypatch.setattr("logtool.spark.engine.TASK_BYTES", 2000)
     scan(spark, tmp_path / "cut", home, wanted=wanted)
     for name in wanted:
         whole, cut = (table(tmp_path / place, name) for place in ("whole", "cut"))
@@ -193,11 +194,11 @@ def test_damage_makes_rows_and_no_failed_job(spark, scenario, tmp_path):
 def test_every_table_of_every_fixture_is_there(spark, scenario, tmp_path):
     paths = homes(scenario("4.3.1/replicas"))
     job = scan(spark, tmp_path / "out", *paths)
-    assert set(job.rows) == set(tables.DEFAULT)
-    for name in tables.DEFAULT:
+    assert set(job.rows) == set(arrow.DEFAULT)
+    for name in arrow.DEFAULT:
         frame = table(tmp_path / "out", name)
         assert len(frame) == job.rows[name]
-        assert set(frame.columns) == set(tables.schema(name, Payload.NONE).names)
+        assert set(frame.columns) == set(arrow.schema(name, Payload.NONE).names)
     assert job.rows["replicas"] > 0
 
 
@@ -228,7 +229,7 @@ def test_a_run_that_fails_leaves_nothing(spark, scenario, tmp_path, monkeypatch)
     def fail(*_):
         raise RuntimeError("in between")
 
-    monkeypatch.setattr("logtool.pipeline.scan.answer", fail)
+    monkeypatch.setattr("logtool.spark.scan.scan.answer", fail)
     with pytest.raises(RuntimeError, match="in between"):
         scan(spark, tmp_path / "out", home, wanted=("batches",))
     assert sorted(tmp_path.rglob("*.parquet")) == before
@@ -280,7 +281,7 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark, scenario, tmp_
 def test_what_is_done_is_told_and_stands_in_the_pages_of_spark(
     spark, scenario, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("logtool.pipeline.answers.LITTLE", -1)
+    monkeypatch.setattr("logtool.spark.scan.answers.LITTLE", -1)
     told: list[str] = []
     scan(spark, tmp_path / "out", scenario("4.3.1/clean"), wanted=("gaps", "producers"),
          on_wait=told.append)  # fmt: skip
@@ -305,9 +306,9 @@ def test_little_is_answered_without_a_job_and_much_by_spark_with_the_same_rows(
     before = jobs()
     scan(spark, tmp_path / "here", *paths, wanted=wanted)
     between = jobs()
-    monkeypatch.setattr("logtool.pipeline.answers.LITTLE", -1)
+    monkeypatch.setattr("logtool.spark.scan.answers.LITTLE", -1)
     # As many rows in one Arrow batch: partitions end in the middle of them.
-    monkeypatch.setattr("logtool.pipeline.answers._ROWS_AT_ONCE", 3)
+    monkeypatch.setattr("logtool.spark.scan.answers._ROWS_AT_ONCE", 3)
     scan(spark, tmp_path / "spark", *paths, wanted=wanted)
     assert jobs() - between > between - before
     for name in wanted:

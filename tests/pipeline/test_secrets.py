@@ -13,15 +13,17 @@ from logtool.dump.log import Filter
 from logtool.dump.stream import Dump
 from logtool.errors import UsageError
 from logtool.log import opening
-from logtool.pipeline import reading, source_options, tables
-from logtool.pipeline.manifest import Manifest
-from logtool.pipeline.reading import Asked
-from logtool.pipeline.runs import begin
-from logtool.pipeline.scan import check_since
-from logtool.pipeline.tables import Payload
-from logtool.pipeline.unit_rows import ScanWork
+from logtool.schemas import arrow
+from logtool.schemas.arrow import Payload
+from logtool.spark.scan.manifest import Manifest
+from logtool.spark.scan.runs import begin
+from logtool.spark.scan.scan import check_since
+from logtool.spark.scan.unit_rows import ScanWork
+from logtool.spark.source import options as source_options
+from logtool.spark.source import reading
+from logtool.spark.source.reading import Asked
 
-EVERY = tuple(tables.schema("records").names)
+EVERY = tuple(arrow.schema("records").names)
 
 
 @pytest.fixture
@@ -120,8 +122,8 @@ def test_a_run_goes_on_from_no_run_that_tells_more_or_less(
     monkeypatch: pytest.MonkeyPatch, about: dict, payload: Payload, goes_on: list[bool]
 ) -> None:
     told = {"level": "batches", "payload": str(payload), **about}
-    known = Manifest("a", "1", tables.VERSION, rows={"records": 9}, parts=(), about=told)
-    monkeypatch.setattr("logtool.pipeline.scan.earlier_run", lambda *_: known)
+    known = Manifest("a", "1", arrow.VERSION, rows={"records": 9}, parts=(), about=told)
+    monkeypatch.setattr("logtool.spark.scan.scan.earlier_run", lambda *_: known)
     found = []
     for show_secrets in (False, True):
         try:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from logtool.errors import UnwritableError
-from logtool.pipeline.engine import SparkRunner
-from logtool.pipeline.session import SparkError, session, told
+from logtool.spark.engine import SparkRunner
+from logtool.spark.session import SparkError, session, told
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ from verification import small_log_dir
 
 from logtool.errors import RefusedError, UsageError
 from logtool.formats import record_batch
-from logtool.pipeline import manifest, runs, tables
-from logtool.pipeline.scan import Scan
-from logtool.pipeline.tables import Payload
+from logtool.schemas import arrow
+from logtool.schemas.arrow import Payload
+from logtool.spark.scan import manifest, runs
+from logtool.spark.scan.scan import Scan
 from logtool.verify import Level
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
@@ -34,7 +35,7 @@ def table(output: Path, name: str, run_id: str) -> pandas.DataFrame:
     return frame.sort_values([key for key in _KEYS if key in frame], ignore_index=True)
 
 
-def same_tables(output: Path, one: str, other: str, names=tables.DEFAULT) -> None:
+def same_tables(output: Path, one: str, other: str, names=arrow.DEFAULT) -> None:
     for name in names:
         pandas.testing.assert_frame_equal(table(output, name, one), table(output, name, other))
 
@@ -207,8 +208,8 @@ def test_records_are_taken_over_too(spark, homes, tmp_path, payload):
 
 
 def test_pieces_of_a_segment_are_taken_over_as_a_whole(spark, homes, tmp_path, monkeypatch):
-    monkeypatch.setattr("logtool.pipeline.engine.PIECE_BYTES", 2000)
-    monkeypatch.setattr("logtool.pipeline.engine.TASK_BYTES", 2000)
+    monkeypatch.setattr("logtool.spark.engine.PIECE_BYTES", 2000)
+    monkeypatch.setattr("logtool.spark.engine.TASK_BYTES", 2000)
     output = tmp_path / "out"
     scan(spark, output, homes, "one")
     append(homes)
@@ -251,5 +252,5 @@ def test_a_run_that_cannot_be_gone_on_from_is_told(spark, homes, tmp_path):
 def test_reports_of_another_release_are_not_believed(spark, homes, tmp_path, monkeypatch):
     output = tmp_path / "out"
     scan(spark, output, homes, "one", wanted=("segments",))
-    monkeypatch.setattr("logtool.pipeline.earlier.__version__", "99")
+    monkeypatch.setattr("logtool.spark.scan.incremental.__version__", "99")
     assert scan(spark, output, homes, "two", wanted=("segments",), since="one").carried == 0

@@ -15,9 +15,11 @@ from pipeline.places import homes
 from verification import rewrite
 
 from logtool.errors import UnreadableError, UsageError
-from logtool.pipeline import reading, source_options, tables
-from logtool.pipeline.reading import TABLES, Asked
-from logtool.pipeline.tables import Payload
+from logtool.schemas import arrow
+from logtool.schemas.arrow import Payload
+from logtool.spark.source import options as source_options
+from logtool.spark.source import reading
+from logtool.spark.source.reading import TABLES, Asked
 
 AnalysisException: Any = Exception
 PySparkException: Any = Exception
@@ -30,7 +32,7 @@ SOME = ("3.9.0/compaction", "4.3.1/killed", "4.3.1/two-log-dirs")
 
 @pytest.fixture
 def source(spark):
-    from logtool.pipeline import source
+    from logtool.spark.source import source
 
     source.register(spark)
     return source
@@ -38,7 +40,7 @@ def source(spark):
 
 def local(*paths: Path, table: str, payload: Payload = Payload.NONE, size: int | None = None):
     """Return the rows as they are read without Spark, every byte of them."""
-    asked = Asked(table, tuple(tables.schema(table, payload).names), payload=payload)
+    asked = Asked(table, tuple(arrow.schema(table, payload).names), payload=payload)
     return [
         row
         for pieces in reading.plan(paths, asked, size)
@@ -75,7 +77,7 @@ def test_rows_are_those_of_the_logs(source, spark, scenario, name, table):
     found = collected(frame)
     assert found == in_order(local(*paths, table=table))
     assert found
-    assert frame.columns == tables.schema(table, Payload.NONE).names
+    assert frame.columns == arrow.schema(table, Payload.NONE).names
 
 
 @pytest.mark.parametrize("payload", Payload)
@@ -173,7 +175,7 @@ CONDITIONS = [
 @pytest.fixture(scope="module")
 def everything(spark, scenario, tmp_path_factory):
     """Return log dirs with sound and with damaged logs, and the view of all their batches."""
-    from logtool.pipeline import source
+    from logtool.spark.source import source
 
     damaged = copied(scenario("4.3.1/clean"), tmp_path_factory.mktemp("damaged") / "clean")
     for number, log in enumerate(sorted(damaged.rglob("*.log"))):

@@ -9,8 +9,8 @@ import pytest
 from verification import batches, logs
 
 from logtool.formats import record, record_batch
-from logtool.pipeline.growing import Growing, LostDataError
-from logtool.pipeline.reading import Asked
+from logtool.spark.source.reading import Asked
+from logtool.spark.source.stream_offsets import Growing, LostDataError
 
 FOLDER = "grows-0"
 
@@ -52,7 +52,7 @@ def growing(home: Path, **options: Any) -> Growing:
 
 
 def offsets(stream: Growing, start: dict, end: dict) -> list[int]:
-    from logtool.pipeline.reading import read
+    from logtool.spark.source.reading import read
 
     rows = [row for pieces in stream.between(start, end) for piece in pieces
             for some in read(piece, stream.asked) for row in some.to_pylist()]  # fmt: skip
@@ -145,7 +145,7 @@ def run(spark, home: Path, work: Path, **options: object) -> None:
     """Run the query until nothing new is there, and stop it: a restart of one with a checkpoint."""
     from pyspark.errors import StreamingQueryException
 
-    from logtool.pipeline import source
+    from logtool.spark.source import source
 
     source.register(spark)
     for tries in range(6):
@@ -183,7 +183,7 @@ def rows(work: Path) -> list[tuple]:
 
 
 def at_once(spark, home: Path) -> list[tuple]:
-    from logtool.pipeline import source
+    from logtool.spark.source import source
 
     found = source.records(spark, home).select("directory", "segment", "batch_position", "offset")
     return sorted(map(tuple, found.collect()))
@@ -222,7 +222,7 @@ def test_each_row_comes_once_through_restarts_while_the_log_dir_grows(spark, sce
 
 @pytest.mark.spark
 def test_a_micro_batch_that_fails_is_read_again_with_the_same_rows(spark, tmp_path):
-    from logtool.pipeline import source
+    from logtool.spark.source import source
 
     log, seen = Log(tmp_path / "home"), []
     source.register(spark)

@@ -7,9 +7,9 @@ from pyarrow import parquet
 
 from logtool.checks.report import Level, Task
 from logtool.log import opening
-from logtool.pipeline.runs import begin
-from logtool.pipeline.tables import Payload
-from logtool.pipeline.unit_rows import ScanWork
+from logtool.schemas.arrow import Payload
+from logtool.spark.scan.runs import begin
+from logtool.spark.scan.unit_rows import ScanWork
 
 
 def records(output, segments) -> list[dict]:

@@ -1,0 +1,12 @@
+"""PySpark: `scan` and `source`, two packages that do not know each other. Nothing else imports it.
+
+session         the Spark session, and the error of one that does not start
+engine          the engine of `verify` on Spark: the same work, in executors
+identity        the log dir, broker and partition that a path belongs to
+segment_totals  the sums of one segment
+worker_errors   errors inside Spark's Python workers, in one sentence
+scan            the job of `logtool scan` and its runs
+source          the data source ``kafka-log``
+
+Nothing is imported here, so that an executor loads no more than the part it needs.
+"""

@@ -1,0 +1,215 @@
+"""Segments looked at in Spark executors: the same function on the same units as local threads run.
+
+A window of segments is one job. Its units go to tasks of about the same number of bytes, the
+largest first, and what comes back is reports: plain data, no rows.
+"""
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from logtool.checks.pieces import PIECE_BYTES, check_tasks
+from logtool.errors import UnreadableError
+from logtool.log import opening
+from logtool.log.dir import Partition
+from logtool.log.flavour import Flavour
+from logtool.running.schedule import Reports, Unit
+from logtool.running.workers import OnBytes
+from logtool.spark.session import SparkError, told
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+WINDOW = 65536
+"""Segments in a job: many enough for its own time to vanish, few enough for their reports to be
+held by the driver."""
+TASK_BYTES = 1024**3
+"""About the bytes of a task: many enough for its own 20 ms to vanish, few enough for one that is
+slow, or lost, to be made up for."""
+_LIST_AT_ONCE = 4096
+"""Directories in a job that lists them."""
+_WORTH_A_JOB = 64
+"""Directories from which on executors list them."""
+_POLL_SECONDS = 0.1
+
+TaskWork = Callable[[list[tuple[int, Unit]]], Iterable[tuple[int, Any]]]
+"""What an executor does with one task: numbered units in, numbered results out."""
+
+
+def check_units(units: list[tuple[int, Unit]]) -> Iterator[tuple[int, Reports]]:
+    """Look at units, as a thread of the local engine does."""
+    for number, unit in units:
+        yield number, check_tasks(unit, lambda _: None)
+
+
+class SparkEngine:
+    """The `logtool.running.budget.Engine` of a Spark session."""
+
+    window = WINDOW
+
+    def __init__(self, spark: "SparkSession", work: TaskWork = check_units) -> None:
+        self._context = spark.sparkContext
+        self._work = work
+
+    @property
+    def cores(self) -> int:
+        """Return the cores of the cluster, as far as the driver knows."""
+        return max(1, int(self._context.defaultParallelism))
+
+    def piece_bytes(self, total: int) -> int:
+        """Return the size of pieces: two to a task, never below the local engine's."""
+        return max(PIECE_BYTES, total // (2 * _task_count(total, self.cores)))
+
+    def partitions(
+        self, paths: Sequence[Path], flavour: Flavour | None = None
+    ) -> Iterator[Partition | UnreadableError]:
+        """List partition dirs, in executors where there are many."""
+        listing = partial(opening.try_partition, flavour=flavour)
+        if len(paths) < _WORTH_A_JOB:
+            yield from map(listing, paths)
+            return
+        self._context.setJobDescription(f"logtool: listing {len(paths):,} partition dirs")
+        for at in range(0, len(paths), _LIST_AT_ONCE):
+            some = paths[at : at + _LIST_AT_ONCE]
+            slices = min(len(some), 4 * self.cores)
+            yield from self._context.parallelize(some, slices).map(listing).collect()
+
+    @contextmanager
+    def runner(self, on_bytes: OnBytes) -> Iterator["SparkRunner"]:
+        """Return what looks at units; jobs under way are given up with it."""
+        runner = SparkRunner(
+            context=self._context, cores=self.cores, work=self._work, on_bytes=on_bytes
+        )
+        try:
+            yield runner
+        finally:
+            runner.stop()
+
+
+class SparkRunner:
+    """The `logtool.running.budget.Runner` of a Spark session."""
+
+    def __init__(
+        self, context: "SparkContext", cores: int, work: TaskWork, on_bytes: OnBytes
+    ) -> None:
+        self.jobs = cores
+        self._context = context
+        self._work = work
+        self._on_bytes = on_bytes
+        self._group = f"logtool-{id(self)}"
+        # py4j answers in the thread that asked; this one stays free for progress and Ctrl-C.
+        self._thread = ThreadPoolExecutor(1)
+        self._future: Future[list[tuple[int, Any]]] | None = None
+
+    def run(self, work: Sequence[Unit], order: Callable[[Unit], Any]) -> Iterator[Reports]:
+        """Yield the reports of each unit, in the order given; SparkError if the job fails."""
+        del order  # The largest first, always.
+        if not work:
+            return
+        results: list[Reports | None] = [None] * len(work)
+        for number, result in self._job(_shared_out(work, self.jobs)):
+            if number < 0:
+                self.beside(result)
+            else:
+                results[number] = self.take(work[number], result)
+        for number, reports in enumerate(results):
+            results[number] = None
+            if reports is None:
+                raise SparkError("Spark lost the result of a task and did not say so")
+            yield reports
+
+    def again(self, piece: Unit) -> Reports:
+        """Return the reports of one unit, whose bytes were counted before."""
+        reports: Reports = []
+        for number, result in self._job([[(0, piece)]], count=False):
+            if number < 0:
+                self.beside(result)
+            else:
+                reports = self.take(piece, result)
+        return reports
+
+    def take(self, unit: Unit, result: Any) -> Reports:
+        """Return the reports in what `work` made of a unit."""
+        reports: Reports = result
+        return reports
+
+    def beside(self, result: Any) -> None:
+        """Take what `work` says of a task as a whole, with a number below 0."""
+
+    def stop(self) -> None:
+        """Give up the job that is under way."""
+        # One that is still on its way to Spark is not known there yet: it is told until it ends.
+        while self._future and not self._future.done():
+            with suppress(Exception):  # A broken connection must not hide what broke it.
+                self._context.cancelJobGroup(self._group)
+            wait([self._future], _POLL_SECONDS)
+        self._thread.shutdown()
+
+    def _job(
+        self, tasks: list[list[tuple[int, Unit]]], *, count: bool = True
+    ) -> list[tuple[int, Any]]:
+        """Run one job and return all its results; meanwhile tell of the bytes."""
+        work = self._work
+        total = sum(_size(unit) for task in tasks for _, unit in task) if count else 0
+        future = self._future = self._thread.submit(self._collect, tasks, work)
+        done = 0
+        while not wait([future], _POLL_SECONDS).done:
+            share = total * self._finished() // max(1, len(tasks))
+            self._on_bytes(max(0, share - done))  # Nothing new, too: the bar shows that it lives.
+            done = max(done, share)
+        try:
+            results = future.result()
+        except Exception as error:
+            raise SparkError(f"the Spark job failed: {told(error)}") from error
+        self._on_bytes(total - done)
+        return results
+
+    def _collect(
+        self, tasks: list[list[tuple[int, Unit]]], work: TaskWork
+    ) -> list[tuple[int, Any]]:
+        count = sum(len(task) for task in tasks)
+        self._context.setJobGroup(
+            self._group, f"logtool: reading {count:,} pieces of logs", interruptOnCancel=True
+        )
+        found: list[tuple[int, Any]] = (
+            self._context.parallelize(tasks, len(tasks))
+            .mapPartitions(lambda some: (one for task in some for one in work(task)))
+            .collect()
+        )
+        return found
+
+    def _finished(self) -> int:
+        """Return how many tasks of the job are done."""
+        with suppress(Exception):  # Where the connection is broken the job ends, and says so.
+            tracker = self._context.statusTracker()
+            stages = map(tracker.getStageInfo, tracker.getActiveStageIds())
+            return max((stage.numCompletedTasks for stage in stages if stage), default=0)
+        return 0
+
+
+def _task_count(total: int, cores: int) -> int:
+    """Return how many tasks so many bytes make: the same number for each core."""
+    return cores * max(1, -(-total // (cores * TASK_BYTES)))
+
+
+def _shared_out(work: Sequence[Unit], cores: int) -> list[list[tuple[int, Unit]]]:
+    """Return the numbered units as tasks of about the same size, each with its largest first."""
+    sizes = [_size(unit) for unit in work]
+    count = _task_count(sum(sizes), cores)
+    tasks: list[list[tuple[int, Unit]]] = [[] for _ in range(min(count, len(work)))]
+    # A unit costs something even when there is nothing in it.
+    free = [(0, number) for number in range(len(tasks))]
+    for number in sorted(range(len(work)), key=lambda number: -sizes[number]):
+        size, least = free[0]
+        tasks[least].append((number, work[number]))
+        heapq.heapreplace(free, (size + sizes[number] + 65536, least))
+    return tasks
+
+
+def _size(unit: Unit) -> int:
+    return sum(len(task.piece) if task.piece else task.segment.log.size for task in unit)

@@ -1,0 +1,271 @@
+"""The engine of a scan: rows of the driver, from what units tell beside their reports.
+
+Executors write the rows of batches and records. What is one row for a segment or for a finding
+is written by the driver, from what comes back of each unit.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from logtool.checks.report import SegmentReport, Task
+from logtool.disk.files import text_of
+from logtool.errors import UnreadableError
+from logtool.findings import Finding
+from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Segment
+from logtool.running.schedule import Reports, Unit
+from logtool.running.workers import OnBytes
+from logtool.schemas import arrow
+from logtool.spark.engine import SparkEngine, SparkRunner, TaskWork
+from logtool.spark.identity import place_of, place_of_dir
+from logtool.spark.scan.incremental import Earlier, KeptSegment, Tail, key_of, rows_of
+from logtool.spark.scan.manifest import Part
+from logtool.spark.scan.storage import Writer
+from logtool.spark.scan.unit_rows import UnitResult
+from logtool.spark.segment_totals import Totals
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+_ROWS_AT_ONCE = 4096
+
+
+class Buffer:
+    """Rows of the driver on their way into a table."""
+
+    def __init__(
+        self, writer: Writer, table: str, on_row: Callable[[dict[str, Any]], None]
+    ) -> None:
+        self.writer = writer
+        self._on_row = on_row
+        self._schema = arrow.schema(table)
+        self._rows: list[dict[str, Any]] = []
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Take a row."""
+        self._on_row(row)
+        self._rows.append(row)
+        if len(self._rows) >= _ROWS_AT_ONCE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand on what is there."""
+        rows, self._rows = self._rows, []
+        self.writer.write(pa.RecordBatch.from_pylist(rows, self._schema))
+
+
+class ScanEngine(SparkEngine):
+    """The engine of a scan: keeps what units tell beside their reports, for a later run too.
+
+    It is the `Earlier` of the pass.
+    """
+
+    def __init__(
+        self,
+        spark: "SparkSession",
+        work: TaskWork,
+        segments: Buffer,
+        reports: Writer,
+        earlier: Earlier | None,
+    ) -> None:
+        super().__init__(spark, work)
+        self._segments, self._reports, self._earlier = segments, reports, earlier
+        self._fresh: dict[Path, tuple[Task, SegmentReport]] = {}
+        self._runners: list[_ScanRunner] = []
+        if earlier:
+            earlier.on_known = self._carry
+
+    def known(self, tasks: Sequence[Task]) -> Sequence[SegmentReport | None]:
+        """Return the reports of segments that are what they were in the earlier run."""
+        return self._earlier.known(tasks) if self._earlier else [None] * len(tasks)
+
+    def remember(self, task: Task, report: SegmentReport) -> None:
+        """Take the report of a segment that was looked at now."""
+        self._fresh[task.segment.log.path] = task, report
+
+    def _carry(self, task: Task, totals: dict[str, Any]) -> None:
+        self._segments.add(_segment_row(task.segment, Totals(**totals)))
+
+    @contextmanager
+    def runner(self, on_bytes: OnBytes) -> Iterator[SparkRunner]:
+        """Return what looks at units."""
+        runner = _ScanRunner(
+            context=self._context,
+            cores=self.cores,
+            work=self._work,
+            on_bytes=on_bytes,
+            write=self._write,
+        )
+        self._runners.append(runner)
+        try:
+            yield runner
+        finally:
+            runner.stop()
+
+    @property
+    def parts(self) -> list[Part]:
+        """Return the files that count."""
+        return [part for runner in self._runners for part in runner.parts]
+
+    def flush(self) -> None:
+        """Hand on the last rows."""
+        for runner in self._runners:
+            runner.flush()
+
+    def _write(self, known: Mapping[Path, "_SegmentParts"]) -> None:
+        """Make rows of the segments of a window."""
+        found = []
+        for path, one in known.items():
+            totals = one.totals()
+            self._segments.add(_segment_row(one.segment, totals))
+            if path in self._fresh:
+                task, report = self._fresh.pop(path)
+                found.append(
+                    KeptSegment(
+                        key=key_of(task),
+                        task=task,
+                        tail=one.tail(),
+                        files=one.files,
+                        totals=asdict(totals),
+                        report=report,
+                    )
+                )
+        for at in range(0, len(found), _ROWS_AT_ONCE):
+            self._reports.write(rows_of(found[at : at + _ROWS_AT_ONCE]))
+
+
+@dataclass(slots=True)
+class _SegmentParts:
+    """What units told of a segment beside its report."""
+
+    segment: Segment
+    pieces: dict[int, tuple[Totals, Tail | None]] = field(default_factory=dict)
+    """By the byte at which a piece begins."""
+    parts: list[Part] = field(default_factory=list)
+    """Files of its own."""
+    files: list[str] = field(default_factory=list)
+    """Names of all files that may have rows of it."""
+
+    def totals(self) -> Totals:
+        """Return what the pieces add up to."""
+        first, *others = (self.pieces[start][0] for start in sorted(self.pieces))
+        for other in others:
+            first.add(other)
+        return first
+
+    def tail(self) -> Tail | None:
+        """Return the last sound batch."""
+        return next(
+            (self.pieces[at][1] for at in sorted(self.pieces, reverse=True) if self.pieces[at][1]),
+            None,
+        )
+
+
+class _ScanRunner(SparkRunner):
+    """Keeps the files that count, and what is told of segments until their reports are complete."""
+
+    def __init__(
+        self,
+        context: "SparkContext",
+        cores: int,
+        work: TaskWork,
+        on_bytes: OnBytes,
+        write: Callable[[Mapping[Path, _SegmentParts]], None],
+    ) -> None:
+        super().__init__(context, cores, work, on_bytes)
+        self.parts: list[Part] = []
+        self._write = write
+        self._known: dict[Path, _SegmentParts] = {}
+        """Of this window."""
+
+    def run(self, work: Sequence[Unit], order: Callable[[Unit], Any]) -> Iterator[Reports]:
+        """Yield the reports of each unit; those of the window before were all taken by now."""
+        self.flush()
+        yield from super().run(work, order)
+
+    def again(self, piece: Unit) -> Reports:
+        """Look at a whole segment whose pieces do not count."""
+        for task in piece:
+            self._known.pop(task.segment.log.path, None)
+        return super().again(piece)
+
+    def beside(self, result: Any) -> None:
+        """Take the files that whole segments of a task share."""
+        self.parts += result
+
+    def take(self, unit: Unit, result: Any) -> Reports:
+        """Keep what stands beside the reports."""
+        found: UnitResult = result
+        for task, totals, tail in zip(unit, found.totals, found.tails, strict=True):
+            segment = task.segment
+            known = self._known.setdefault(segment.log.path, _SegmentParts(segment))
+            known.pieces[task.piece.start if task.piece else 0] = totals, tail
+            known.parts.extend(found.parts)
+            known.files.extend(found.files)
+        return found.reports
+
+    def flush(self) -> None:
+        """Hand on what is known."""
+        self._write(self._known)
+        self.parts += [part for one in self._known.values() for part in one.parts]
+        self._known = {}
+
+
+def _segment_row(segment: Segment, totals: Totals) -> dict[str, Any]:
+    def size(kind: FileKind) -> int | None:
+        file = segment.indexes.get(kind)
+        return file.size if file else None
+
+    return arrow.with_timestamps(
+        {
+            **place_of_dir(segment.log.path.parent)._asdict(),
+            "segment": segment.base_offset,
+            "next_segment": segment.next_base_offset,
+            "log_bytes": segment.log.size,
+            "offset_index_bytes": size(FileKind.OFFSET_INDEX),
+            "time_index_bytes": size(FileKind.TIME_INDEX),
+            "transaction_index_bytes": size(FileKind.TRANSACTION_INDEX),
+            "modified_ms": segment.log.mtime_ns // 1_000_000,
+            **asdict(totals),
+        }
+    )
+
+
+def finding_row(
+    item: Finding | UnreadableError, number: int, log_dirs: frozenset[Path]
+) -> dict[str, Any]:
+    """Return the row of the table ``findings`` for an item; `number` is its place in the order.
+
+    `log_dirs` are the log dirs that are looked at, by which the partition of a path is told.
+    """
+    path = item.path
+    row: dict[str, Any] = {"number": number, "path": None if path is None else text_of(path)}
+    if path is not None:
+        row |= place_of(path, log_dirs)._asdict()
+    if isinstance(item, Finding):
+        told = item.as_json()
+        columns = (
+            "topic",
+            "partition",
+            "segment",
+            "severity",
+            "code",
+            "broker",
+            "position",
+            "length",
+            "first_offset",
+            "last_offset",
+            "next",
+        )
+        # A line of a checkpoint is about a partition that the checkpoint does not lie in.
+        row |= {name: told[name] for name in columns if told[name] is not None}
+        texts = {name: text_of(row[name]) for name in ("topic", "next") if row.get(name)}
+        return row | texts | {"message": text_of(item.message)}
+    return row | {"severity": "unreadable", "message": text_of(item.reason)}

@@ -1,0 +1,261 @@
+"""What a run keeps for a later one: of each segment what was found, and of what state of its files.
+
+The table ``_reports`` of a run has a row for each segment that was read to its end. A later run
+asks for the reports of its segments, and gets those whose files are what they were: size, mtime and
+inode or ETag of the log and its indexes, what is asked of the segment, this release of logtool, and
+where no ETag tells the content, the CRC that the last batch bears on the disk. Everything that is
+said across segments is worked out again, from reports old and new.
+
+A byte that rotted in place changes none of these: only a full run reads it.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, field, fields
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from logtool import __version__
+from logtool.checks.report import InnerGaps, SegmentReport, Task
+from logtool.disk import files
+from logtool.disk.files import text_of
+from logtool.errors import UnreadableError
+from logtool.findings import Broker, Finding
+from logtool.formats.record_batch import MAGIC, BatchTable
+from logtool.lazy_dataclass import dataclass
+from logtool.log.file import File
+
+TABLE: Final = "_reports"
+REPORTS: Final = pa.schema(
+    [
+        ("log_dir", pa.string()),
+        ("directory", pa.string()),
+        ("segment", pa.int64()),
+        ("log", pa.binary()),  # path of the .log as it is, which need not be text
+        ("state", pa.string()),  # of its files, and what was asked
+        ("tail_position", pa.int64()),  # of the last sound batch; null: there is none
+        ("tail_magic", pa.int8()),
+        ("tail_crc", pa.int64()),
+        ("files", pa.list_(pa.string())),  # that have its rows in other tables, below the output
+        ("totals", pa.string()),  # `unit_rows.Totals` as JSON
+        ("report", pa.string()),  # `SegmentReport` as JSON, without
+        ("producer_rows", pa.binary()),  # these: the columns of a `BatchTable`, one after the other
+    ]
+)
+_CRC_AT: Final = {True: 17, False: 12}
+"""Byte of the CRC in a batch, for magic 2 and before."""
+_COLUMNS: Final = [one.name for one in fields(BatchTable)]
+
+
+class SegmentKey(NamedTuple):
+    """What tells a segment in the rows of every table."""
+
+    log_dir: str
+    directory: str
+    segment: int
+
+
+class Tail(NamedTuple):
+    """The last sound batch of a log."""
+
+    position: int
+    magic: int
+    crc: int
+
+    def is_in(self, log: File) -> bool:
+        """Return whether a log still has that batch; it is not read, only its CRC."""
+        at = self.position + _CRC_AT[self.magic >= MAGIC]
+        try:
+            with log.open() as file:
+                return file.read(at, 4) == self.crc.to_bytes(4, "big")
+        except UnreadableError:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSegment:
+    """What is kept of one segment."""
+
+    key: SegmentKey
+    task: Task
+    tail: Tail | None
+    files: Sequence[str]
+    totals: Mapping[str, Any]
+    report: SegmentReport
+
+    def row(self) -> dict[str, Any] | None:
+        """Return its row; None of a segment that the next run must look at again."""
+        report = self.report
+        known = report.scanned and not report.changed and not report.skipped
+        if not known or any(isinstance(one, UnreadableError) for one in report.findings):
+            return None
+        position, magic, crc = self.tail or (None, None, None)
+        return {
+            **self.key._asdict(),
+            "log": _bytes_of(self.task.segment.log.path),
+            "state": state_of(self.task),
+            "tail_position": position,
+            "tail_magic": magic,
+            "tail_crc": crc,
+            "files": list(self.files),
+            "totals": json.dumps(self.totals),
+            "report": _report_as_text(report),
+            "producer_rows": _columns_of(report.producer_rows),
+        }
+
+
+def state_of(task: Task) -> str:
+    """Return what must be the same for what was found in a segment to be found again."""
+    segment = task.segment
+    indexes = {str(kind): _state_of(file) for kind, file in sorted(segment.indexes.items())}
+    asked = [str(task.level), task.clean, list(task.cuts), task.limit, segment.next_base_offset]
+    return json.dumps([__version__, asked, _state_of(segment.log), indexes])
+
+
+def _state_of(file: File) -> list[Any]:
+    return [file.size, file.mtime_ns, file.identity]
+
+
+@dataclass(slots=True)
+class Earlier:
+    """The reports of an earlier run; `kept` has the rows that were taken."""
+
+    rows: Any
+    """A `pyarrow.Table` of `REPORTS`."""
+    check_tails: Callable[[Sequence[tuple[Tail, File]]], Sequence[bool]] = field(
+        default=lambda some: [tail.is_in(log) for tail, log in some]
+    )
+    kept: list[int] = field(default_factory=list)
+    """Numbers of rows."""
+    on_known: Callable[[Task, dict[str, Any]], None] = lambda _task, _totals: None
+    """Told of each segment that is known, with the totals that stand beside its report."""
+    _numbers: dict[bytes, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._numbers = {log: at for at, log in enumerate(self.rows.column("log").to_pylist())}
+
+    def known(self, tasks: Sequence[Task]) -> list[SegmentReport | None]:
+        """Return the reports of those segments whose files are what they were."""
+        states, tails = self.rows.column("state"), self.rows.column("tail_position")
+        numbers: list[int | None] = []
+        questions: list[tuple[int, Tail, File]] = []
+        for at, task in enumerate(tasks):
+            log = task.segment.log
+            number = self._numbers.get(_bytes_of(log.path))
+            if number is not None and states[number].as_py() != state_of(task):
+                number = None
+            if number is not None and not isinstance(log.identity, str):
+                position = tails[number].as_py()
+                if position is not None:
+                    questions.append((at, self._tail(number, position), log))
+            numbers.append(number)
+        answers = self.check_tails([(tail, log) for _, tail, log in questions])
+        for (at, _, _), same in zip(questions, answers, strict=True):
+            if not same:
+                numbers[at] = None
+        return [
+            None if number is None else self._take(number, task)
+            for number, task in zip(numbers, tasks, strict=True)
+        ]
+
+    def _tail(self, number: int, position: int) -> Tail:
+        magic, crc = (self.rows.column(name)[number].as_py() for name in ("tail_magic", "tail_crc"))
+        return Tail(position, magic, crc)
+
+    def _take(self, number: int, task: Task) -> SegmentReport | None:
+        row = {
+            name: self.rows.column(name)[number].as_py()
+            for name in ("totals", "report", "producer_rows")
+        }
+        try:
+            totals = dict(json.loads(row["totals"]))
+            report = _report_of(row["report"], row["producer_rows"])
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return None  # whatever it is, this release did not write it
+        self.kept.append(number)
+        self.on_known(task, totals)
+        return report
+
+    def files_of(self) -> dict[str, tuple[set[SegmentKey], bool]]:
+        """Return which segments that were kept have rows in each file, and whether all there do."""
+        kept = set(self.kept)
+        found: dict[str, tuple[set[SegmentKey], bool]] = {}
+        columns = [self.rows.column(name).to_pylist() for name in (*SegmentKey._fields, "files")]
+        for number, (*key, names) in enumerate(zip(*columns, strict=True)):
+            for name in names:
+                keys, every = found.get(name, (set[SegmentKey](), True))
+                if number in kept:
+                    keys.add(SegmentKey(*key))
+                found[name] = keys, every and number in kept
+        return found
+
+    def rows_with(self, renamed: Mapping[str, str]) -> Iterator[Any]:
+        """Yield the rows that were kept, with the names that their files have in this run."""
+        rows = self.rows.take(pa.array(sorted(self.kept), pa.int64()))
+        names = [
+            [renamed[name] for name in some if name in renamed]
+            for some in rows.column("files").to_pylist()
+        ]
+        at = REPORTS.get_field_index("files")
+        column = pa.array(names, REPORTS.field(at).type)
+        yield from rows.set_column(at, REPORTS.field(at), column).to_batches()
+
+
+def rows_of(found: Iterable[KeptSegment]) -> Any:
+    """Return what was found as a `pyarrow.RecordBatch` of `REPORTS`."""
+    rows = [row for row in (one.row() for one in found) if row]
+    return pa.RecordBatch.from_pylist(rows, REPORTS)
+
+
+def key_of(task: Task) -> SegmentKey:
+    """Return what the rows of a segment are told by."""
+    home = task.segment.log.path.parent
+    return SegmentKey(text_of(home.parent), text_of(home.name), task.segment.base_offset)
+
+
+def _report_as_text(report: SegmentReport) -> str:
+    told = {
+        one.name: getattr(report, one.name)
+        for one in fields(report)
+        if one.name not in ("findings", "gaps", "producer_rows")
+    }
+    told["gaps"] = asdict(report.gaps)
+    told["findings"] = [
+        _finding_as_json(one) for one in report.findings if isinstance(one, Finding)
+    ]
+    return json.dumps(told)
+
+
+def _report_of(text: str, producer_rows: bytes) -> SegmentReport:
+    told = json.loads(text)
+    told["findings"] = [_finding_of(one) for one in told["findings"]]
+    gaps = InnerGaps(**told.pop("gaps"))
+    gaps.first = None if gaps.first is None else (*gaps.first,)
+    told["epochs"] = [(epoch, first, last) for epoch, first, last in told["epochs"]]
+    columns = np.frombuffer(producer_rows, "<i8").astype(np.int64).reshape(len(_COLUMNS), -1)
+    return SegmentReport(**told, gaps=gaps, producer_rows=BatchTable(*columns))
+
+
+def _finding_as_json(finding: Finding) -> dict[str, Any]:
+    return asdict(finding) | {"path": finding.path and str(finding.path)}
+
+
+def _finding_of(told: dict[str, Any]) -> Finding:
+    path, override = told["path"], told["broker_override"]
+    return Finding(
+        **told
+        | {"path": path and files.path_of(path), "broker_override": override and Broker(override)}
+    )
+
+
+def _columns_of(table: BatchTable) -> bytes:
+    columns = [np.asarray(getattr(table, name), "<i8") for name in _COLUMNS]
+    return np.stack(columns).tobytes()
+
+
+def _bytes_of(path: Path) -> bytes:
+    return str(path).encode(sys.getfilesystemencoding(), "surrogateescape")

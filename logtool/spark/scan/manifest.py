@@ -1,0 +1,190 @@
+"""Which runs an output holds, and which files belong to each: what every reader goes by.
+
+    OUTPUT/_runs/ID.GENERATION.json     a manifest: the run is complete, and these are its files
+    OUTPUT/_data/ID.TOKEN/TABLE/*.parquet
+
+A file counts because a manifest names it, never because it lies somewhere. A manifest is written
+last, as a whole, by a put that fails where there is one; so a run is there as a whole or not at
+all, on a disk as in an object store, and nothing is ever renamed. A run that replaces one of its id
+writes the next generation: of each id the highest is the run. A manifest without files says that a
+run was given up for dead by another process: it keeps that run from becoming complete after all.
+
+As JSON a manifest is an object with ``run_id``, ``token``, ``tables_version``, ``rows`` (by table)
+and ``files``, each of those with ``table``, ``path`` (below the output), ``rows`` and ``size`` in
+bytes. Tables whose names begin with an underscore are no tables for readers: a later run goes on
+from them.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, field
+from typing import Any, Final
+
+from logtool.errors import RefusedError
+from logtool.lazy_dataclass import dataclass
+from logtool.spark.scan import store
+from logtool.spark.scan.store import Store
+
+FOLDER: Final = "_runs"
+DATA: Final = "_data"
+_NAME: Final = re.compile(r"(?P<run_id>.+)\.(?P<generation>[1-9][0-9]{0,8})\.json")
+_TOKEN: Final = re.compile(r"[0-9a-f]{1,64}")
+_TRIES: Final = 100
+"""Times that a manifest may go, replaced by another, while they are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file of a table."""
+
+    table: str
+    path: str
+    """Below the output."""
+    rows: int
+    size: int
+    """Bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What is known of a complete run."""
+
+    run_id: str
+    token: str
+    """Random; names the directory of its files."""
+    tables_version: int
+    rows: Mapping[str, int]
+    """By table."""
+    parts: Sequence[Part]
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """What else the run tells of itself."""
+
+    def text(self) -> str:
+        """Return the text of its file."""
+        known = {"run_id": self.run_id, "token": self.token, "tables_version": self.tables_version}
+        files = [asdict(part) for part in self.parts]
+        rows = dict(self.rows)
+        return json.dumps({**known, **self.about, "rows": rows, "files": files}, indent=1)
+
+    @classmethod
+    def parse(cls, text: bytes) -> "Manifest | None":
+        """Return what the text of a file tells; None of a run that was given up.
+
+        ValueError, KeyError, TypeError or RecursionError for what is no such text.
+        """
+        told = json.loads(text)
+        if "given_up" in told:
+            return None
+        rows = {str(table): int(count) for table, count in told.pop("rows").items()}
+        parts = tuple(
+            Part(
+                table=str(one["table"]),
+                path=str(one["path"]),
+                rows=int(one["rows"]),
+                size=int(one["size"]),
+            )
+            for one in told.pop("files")
+        )
+        known = (str(told.pop("run_id")), str(told.pop("token")), int(told.pop("tables_version")))
+        # What is removed and read follows from these: no manifest may lead out of the output.
+        if not _TOKEN.fullmatch(known[1]) or any(".." in part.path.split("/") for part in parts):
+            raise ValueError("a name leads elsewhere")
+        if any(not part.path.startswith(f"{DATA}/") for part in parts):
+            raise ValueError("a file is not among the data")
+        return cls(*known, rows=rows, parts=parts, about=told)
+
+
+def name_of(run_id: str, generation: int) -> str:
+    """Return the name of the file of a manifest."""
+    return f"{FOLDER}/{run_id}.{generation}.json"
+
+
+def data_of(run_id: str, token: str) -> str:
+    """Return the directory of the files of a run."""
+    return f"{DATA}/{run_id}.{token}"
+
+
+def given_up(token: str) -> bytes:
+    """Return what stands in the place of the manifest of a run that was given up for dead."""
+    return json.dumps({"given_up": token}).encode()
+
+
+def generations(place: Store, output: str) -> dict[str, list[int]]:
+    """Return the generations of each run id, rising; RefusedError for a file of another name."""
+    found: dict[str, list[int]] = {}
+    for one in place.entries(FOLDER):
+        if one.name.startswith("."):
+            continue  # on its way
+        match = _NAME.fullmatch(one.name)
+        if not match:
+            raise RefusedError(f"{output}/{FOLDER}/{one.name} is no manifest of a run")
+        found.setdefault(match["run_id"], []).append(int(match["generation"]))
+    return {run_id: sorted(numbers) for run_id, numbers in sorted(found.items())}
+
+
+def read(place: Store, output: str, run_id: str, generation: int) -> Manifest | None:
+    """Return a manifest, None of a run that was given up; FileNotFoundError without one.
+
+    RefusedError for what is no manifest.
+    """
+    name = name_of(run_id, generation)
+    text = place.read(name)
+    try:
+        known = Manifest.parse(text)
+        if known and known.run_id != run_id:
+            raise ValueError("it is that of another run")
+        return known
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise RefusedError(f"{output}/{name} is no manifest of a run") from error
+
+
+def newest(place: Store, output: str, run_id: str, numbers: Sequence[int]) -> Manifest | None:
+    """Return the manifest of the highest generation that is no run given up, if there is any."""
+    for generation in reversed(numbers):
+        if known := read(place, output, run_id, generation):
+            return known
+    return None
+
+
+def complete(output: str) -> list[Manifest]:
+    """Return the complete runs, by their ids; RefusedError for what is no manifest.
+
+    UnwritableError where the output cannot be read.
+    """
+    place = store.store_at(output)
+    with store.translated(output):
+        for _ in range(_TRIES):
+            try:
+                known = generations(place, output)
+                runs = [newest(place, output, run_id, some) for run_id, some in known.items()]
+            except FileNotFoundError:
+                continue  # replaced since they were listed
+            return [run for run in runs if run]
+    raise RefusedError(f"{output}: its runs are replaced faster than they can be read")
+
+
+def find(output: str, run_id: str) -> Manifest:
+    """Return the complete run of an id; RefusedError where there is none."""
+    known = {run.run_id: run for run in complete(output)}
+    if run_id not in known:
+        some = ", ".join(list(known)[-5:]) or "none at all"
+        raise RefusedError(f"{output} has no complete run {run_id}; of the last it has {some}")
+    return known[run_id]
+
+
+def files(output: str, table: str, run_id: str | None = None) -> list[str]:
+    """Return paths or URLs of the files of a table, of one complete run or of all of them.
+
+    They are what `spark.read.parquet`, `pandas.read_parquet` or DuckDB's `read_parquet` takes. They
+    stay as they are until the run is replaced or removed. RefusedError without such a run.
+    """
+    runs = complete(output) if run_id is None else [find(output, run_id)]
+    root = output.rstrip("/")
+    return [
+        f"{root}/{part.path}"
+        for run in runs
+        if table in run.rows
+        for part in run.parts
+        if part.table == table
+    ]

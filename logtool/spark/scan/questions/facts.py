@@ -1,0 +1,89 @@
+"""What is known of partitions beside their batches: for each one row, made where its files are."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from logtool.checks.compaction import Cleaning
+from logtool.disk import files
+from logtool.errors import UnreadableError
+from logtool.gaps.evidence import Facts
+from logtool.gaps.subjects import GapOptions, subjects, with_past
+from logtool.log.selection import Selection
+from logtool.metadata.policies import Past
+from logtool.spark.identity import place_of_dir
+
+FACTS: Final = pa.schema(
+    [
+        ("log_dir", pa.string()),
+        ("node_id", pa.int32()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("directory", pa.string()),
+        ("log_start", pa.int64()),
+        ("policy", pa.string()),
+        ("policy_source", pa.string()),
+        ("cleaner_offset", pa.int64()),
+        ("clean", pa.bool_()),
+        # What `cleanup.policy` was before: from which offset of the metadata log on that is known,
+        # and where the topic was compacted for the first time.
+        ("past_since", pa.int64()),
+        ("past_compacted_at", pa.int64()),
+        ("first_base", pa.int64()),
+        # Offset and name of index files without a log, and of producer snapshots.
+        ("witness_offsets", pa.list_(pa.int64())),
+        ("witness_names", pa.list_(pa.string())),
+        ("witness_snapshots", pa.list_(pa.bool_())),
+    ]
+)
+"""`logtool.gaps.evidence.Facts`, but for what the indexes tell: they are looked at where a gap
+follows."""
+
+
+def facts_of(log_dir: Path | str) -> Any:
+    """Return the rows of a log dir or partition dir; what cannot be read has none."""
+    rows = []
+    path = files.path_of(log_dir) if isinstance(log_dir, str) else log_dir
+    for one in subjects(path, GapOptions(), Selection()):
+        if isinstance(one, UnreadableError):
+            continue  # the pass over the bytes says so
+        known, folder = with_past(one, one.facts), one.partition.path
+        told = known.cleaning
+        columns = [[witness[at] for witness in known.witnesses] for at in range(3)]
+        rows.append(
+            {
+                "log_start": known.log_start,
+                "first_base": known.first_base,
+                "policy": told.policy,
+                "policy_source": told.policy_source,
+                "cleaner_offset": told.offset,
+                "clean": told.clean,
+                "past_since": told.past.since if told.past else None,
+                "past_compacted_at": told.past.compacted_at if told.past else None,
+            }
+            | place_of_dir(folder)._asdict()
+            | dict(zip(FACTS.names[-3:], columns, strict=True))
+        )
+    return pa.RecordBatch.from_pylist(rows, schema=FACTS)
+
+
+def facts_in(row: dict[str, Any]) -> Facts:
+    """Return the facts of a row."""
+    witnesses = zip(
+        row["witness_offsets"], row["witness_names"], row["witness_snapshots"], strict=True
+    )
+    since, compacted_at = row["past_since"], row["past_compacted_at"]
+    return Facts(
+        log_start=row["log_start"],
+        cleaning=Cleaning(
+            topic=row["topic"],
+            offset=row["cleaner_offset"],
+            clean=row["clean"],
+            policy=row["policy"],
+            policy_source=row["policy_source"],
+            past=None if since is None else Past(since, compacted_at),
+        ),
+        first_base=row["first_base"],
+        witnesses=tuple(witnesses),
+    )

@@ -1,0 +1,213 @@
+"""Copies of partitions held against each other, batch by batch, with the rules of `logtool diff`.
+
+Only live directories of partitions that lie in more than one log dir are looked at. First the
+digests of ranges of offsets are compared (`range_rows`): where those of all copies agree, so do
+their batches, and none is looked at. Of the other ranges all copies of what begins at one offset
+come down to one row: which copies have it, as bits, and whether they have the same.
+
+Two copies of a batch are the same if its bytes are. They are what compaction leaves of one batch if
+all that it keeps is the same (`logtool.copies.compare`), and the number of records differs or one
+has a delete horizon. Anything else is divergence, and so are batches that overlap without beginning
+together.
+
+What may differ from `logtool diff`: that takes what lies below the checkpointed log start for gone,
+and of a log of magic 0 or 1 knows by its checkpoints that it was compacted. And of more than two
+copies of one batch, some of them compacted, it tells those apart that differ beside that.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field
+from functools import reduce
+from itertools import combinations
+from operator import or_
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from logtool.formats.record_batch import MAGIC, Column
+from logtool.lazy_dataclass import dataclass
+from logtool.spark.scan.digests import SPAN_BITS, Ranges
+
+MOST_COPIES: Final = 62
+"""Of one partition that are held against each other: bits of a number."""
+
+
+class Batches(NamedTuple):
+    """What is compared of batches, by rows; every column is of int64."""
+
+    base_offset: Column
+    last_offset: Column
+    magic: Column
+    record_count: Column
+    kept: Column
+    """Digest of what compaction leaves as it is; see `logtool.copies.compare`."""
+    content: Column
+    """Digest of CRC and size."""
+    cleaned: Column
+    """1 for a batch with a delete horizon."""
+
+
+@dataclass(slots=True)
+class Copy:
+    """One copy of a partition, from its stretches in the order of the log."""
+
+    log_start: int
+    log_end: int
+    batches: int = 0
+    first_offset: int | None = None
+    last_offset: int | None = None
+    last_leader_epoch: int | None = None
+    ranges: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """By number of the range: batches and digest."""
+
+    @classmethod
+    def of(cls, edges: Sequence[dict[str, Any]], ranges: Ranges) -> "Copy":
+        """Put the stretches of a copy together; at least one."""
+        copy = cls(log_start=edges[0]["segment"], log_end=edges[-1]["segment"])
+        for edge in edges:
+            copy.batches += edge["sound_batches"]
+            first, last = edge["sound_first_offset"], edge["sound_last_offset"]
+            if first is not None:
+                before = copy.first_offset
+                copy.first_offset = first if before is None else min(first, before)
+            if last is not None:
+                before = copy.last_offset
+                copy.last_offset = last if before is None else max(last, before)
+                copy.log_end = max(copy.log_end, last + 1)
+            if edge["sound_batches"]:
+                copy.last_leader_epoch = edge["sound_last_leader_epoch"]
+        for number, count, digest in zip(*(one.tolist() for one in ranges), strict=True):
+            batches, total = copy.ranges.get(number, (0, 0))
+            copy.ranges[number] = batches + count, (total + digest) % 2**64
+        return copy
+
+    def reaches(self, number: int) -> bool:
+        """Return whether offsets of a range lie between its start and its end."""
+        start = number << SPAN_BITS
+        return self.log_start < start + (1 << SPAN_BITS) and start < self.log_end
+
+
+@dataclass(slots=True)
+class Told:
+    """What is told of one copy of several."""
+
+    shared_batches: int = 0
+    only_here: int = 0
+    diverges_at: int | None = None
+
+    def differs(self, offset: int) -> None:
+        """Take note that it differs at an offset."""
+        self.diverges_at = min(offset, offset if self.diverges_at is None else self.diverges_at)
+
+
+def compare(copies: Sequence[Copy], look: Callable[[int, Column], Batches]) -> list[Told]:
+    """Return what is told of each copy; `look` returns batches of a copy in ranges of offsets.
+
+    It is asked only where the digests differ, with the place of the copy in `copies` and the
+    numbers of ranges. Of more than `MOST_COPIES` the last ones are not looked at.
+    """
+    told = [Told() for _ in copies]
+    some = list(copies[:MOST_COPIES])
+    every = sorted(frozenset[int]().union(*(copy.ranges for copy in some)))
+    odd = []
+    for number in every:
+        found = {copy.ranges[number] for copy in some if number in copy.ranges}
+        missing = [copy for copy in some if number not in copy.ranges]
+        if len(found) > 1 or any(copy.reaches(number) for copy in missing):
+            odd.append(number)
+        elif not missing and len(copies) == len(some):
+            for one in told:
+                one.shared_batches += some[0].ranges[number][0]
+    if odd:
+        _look_closer(some, told, [look(at, np.array(odd)) for at in range(len(some))])
+    return told
+
+
+@dataclass(frozen=True, slots=True)
+class _Offsets:
+    """One row for each offset at which a batch of any copy begins, by rising offsets."""
+
+    base_offset: Column
+    last_offset: Column
+    held: Column
+    """Bits of the copies that have one."""
+    wanted: Column
+    """Bits of those whose range it lies in."""
+    same: Column
+    differs: Column
+
+    @classmethod
+    def of(cls, copies: Sequence[Copy], batches: Sequence[Batches]) -> "_Offsets":
+        rows = Batches(*(np.concatenate(columns) for columns in zip(*batches, strict=True)))
+        bits = np.repeat(1 << np.arange(len(batches)), [len(one.magic) for one in batches])
+        order = np.argsort(rows.base_offset, kind="stable")
+        rows, bits = Batches(*(column[order] for column in rows)), bits[order]
+        base = rows.base_offset
+        starts = np.flatnonzero(np.concatenate(([True], base[1:] != base[:-1])))
+
+        def least(column: Column) -> Column:
+            return np.minimum.reduceat(column, starts)
+
+        def largest(column: Column) -> Column:
+            return np.maximum.reduceat(column, starts)
+
+        def alike(column: Column) -> Column:
+            found: Column = least(column) == largest(column)
+            return found
+
+        kept, cleaned = alike(rows.kept), largest(rows.cleaned) > 0
+        same = kept & alike(rows.content)
+        rewritten = kept & (~alike(rows.record_count) | cleaned) & (least(rows.magic) >= MAGIC)
+        base = base[starts]
+        inside = [
+            ((base >= copy.log_start) & (base < copy.log_end)).astype(np.int64) << at
+            for at, copy in enumerate(copies)
+        ]
+        return cls(
+            base_offset=base,
+            last_offset=largest(rows.last_offset),
+            held=np.bitwise_or.reduceat(bits, starts),
+            wanted=reduce(or_, inside),
+            same=same,
+            differs=~same & ~rewritten,
+        )
+
+
+def _look_closer(copies: Sequence[Copy], told: list[Told], batches: Sequence[Batches]) -> None:
+    """Add what single batches say."""
+    if not sum(len(one.magic) for one in batches):
+        return
+    rows = _Offsets.of(copies, batches)
+    every = (1 << len(told)) - 1
+    shared = (rows.held == every) & rows.same
+    for at, one in enumerate(told[: len(copies)]):
+        here = (rows.held & (1 << at)) != 0
+        one.shared_batches += int((here & shared).sum())
+        one.only_here += int(((rows.held == 1 << at) & (rows.wanted == every)).sum())
+        differs = np.flatnonzero(here & rows.differs)
+        if len(differs):
+            one.differs(int(rows.base_offset[differs[0]]))
+    for low, high in combinations(range(len(copies)), 2):
+        offset = _overlap(rows, low, high)
+        if offset is not None:
+            told[low].differs(offset)
+            told[high].differs(offset)
+
+
+def _overlap(rows: _Offsets, low: int, high: int) -> int | None:
+    """Return the least offset at which a batch of one of two copies overlaps one of the other.
+
+    They begin elsewhere, so each is missing in the other copy.
+    """
+    bits = (1 << low) | (1 << high)
+    held = rows.held & bits
+    candidates = np.flatnonzero((held != 0) & (held != bits) & (rows.wanted & bits & ~held != 0))
+    if len(candidates) < 2:
+        return None
+    base, last = rows.base_offset[candidates], rows.last_offset[candidates]
+    own, reach = held[candidates], np.maximum.accumulate(last)
+    # The row behind which it goes furthest, of those before; of two the later one.
+    furthest = np.maximum.accumulate(np.where(last == reach, np.arange(len(last)), 0))[:-1]
+    over = (last[furthest] >= base[1:]) & (own[furthest] != own[1:])
+    found: Iterable[int] = base[furthest[over]].tolist()
+    return min(found, default=None)

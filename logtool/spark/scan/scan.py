@@ -1,0 +1,318 @@
+"""Log dirs to tables: one pass over the bytes, then the questions across segments and brokers.
+
+The pass is `verify` on Spark: the same units, the same function, the same reports. Beside its
+report a unit leaves rows, which executors write to the staging area as Parquet; the driver never
+sees them. The driver writes what is one row for a segment or for a finding.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from logtool.disk import files
+from logtool.disk.files import text_of
+from logtool.errors import RefusedError, UnreadableError, UsageError
+from logtool.formats import compression, names
+from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
+from logtool.lazy_dataclass import dataclass
+from logtool.log import redpanda_dir
+from logtool.log.inputs import GivenPaths, PathKind, kind_of
+from logtool.log.selection import Selection
+from logtool.running.budget import Budget
+from logtool.running.summary import Summary
+from logtool.schemas import arrow
+from logtool.schemas.arrow import Payload
+from logtool.spark.scan.answers import answer
+from logtool.spark.scan.engine import Buffer, ScanEngine, finding_row
+from logtool.spark.scan.history import HISTORY, History
+from logtool.spark.scan.history import TABLE as HISTORY_TABLE
+from logtool.spark.scan.incremental import REPORTS
+from logtool.spark.scan.incremental import TABLE as REPORTS_TABLE
+from logtool.spark.scan.incremental_copy import carry, earlier_run, load
+from logtool.spark.scan.manifest import Manifest
+from logtool.spark.scan.questions.answering import LISTS_OF
+from logtool.spark.scan.runs import Run, begin
+from logtool.spark.scan.unit_rows import STAGED, ScanWork
+from logtool.verify import Level, Progress, Verification
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NEEDS = {
+    "segments": frozenset({"segments"}),
+    "batches": frozenset({"batches"}),
+    "records": frozenset({"records"}),
+    "gaps": frozenset({STAGED}),
+    "producers": frozenset({STAGED}),
+    "transactions": frozenset({STAGED}),
+    "replicas": frozenset({STAGED}),
+    "findings": frozenset({"findings"}),
+}
+"""What has to be staged for a table."""
+_IN_EXECUTORS = frozenset({"batches", "records", STAGED})
+"""Tables with rows of segments that executors write."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Staged:
+    """What a pass leaves for the tables that are asked for."""
+
+    tables: frozenset[str]
+    lists: frozenset[str]
+    """Of the rows of `STAGED`."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Return what executors leave, by name: a later run can go on from no less."""
+        lists = {f"{STAGED}.{name}" for name in self.lists}
+        return (self.tables & _IN_EXECUTORS) | lists
+
+
+@dataclass(slots=True)
+class Scan:
+    """One run of the pipeline; `run` does it all, then `summary` and `rows` tell of it."""
+
+    spark: "SparkSession"
+    paths: Sequence[Path]
+    output: str
+    run_id: str
+    wanted: Sequence[str] = arrow.DEFAULT
+    payload: Payload = Payload.NONE
+    show_secrets: bool = False
+    """Whether those of a metadata log stand in ``records``, and no stars in their place."""
+    level: Level = Level.BATCHES
+    """How deep the findings go, whatever the tables."""
+    selection: Selection = field(default_factory=Selection)
+    limit: int = compression.DEFAULT_LIMIT
+    """Bytes that the records of one batch may decompress to."""
+    on_progress: Callable[[Progress], None] = lambda _: None
+    on_step: Callable[[str], None] = lambda _: None
+    """Told what is done when no bytes are read any more."""
+    on_wait: Callable[[str], None] = lambda _: None
+    """Told again and again how far that is."""
+    on_unreadable: Callable[[UnreadableError], None] = lambda _: None
+    since: str | None = None
+    """The run whose rows are taken for segments that are the same still."""
+    summary: Summary = field(default_factory=Summary)
+    carried: int = 0
+    """Segments whose rows come from the earlier run."""
+    rows: dict[str, int] = field(default_factory=dict)
+    """Of each table."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Bytes of each table."""
+    folder: str = ""
+    """Where the tables of the run are, below the output."""
+
+    def run(self) -> None:
+        """Write the tables; on any error nothing of the run is left, and what was there stays."""
+        inputs = _inputs(self.paths, self.selection)
+        staged = self._staged(inputs)
+        known = check_since(
+            self.output,
+            self.since,
+            self.wanted,
+            self.payload,
+            staged.names,
+            self.level,
+            show_secrets=self.show_secrets,
+        )
+        run = begin(self.output, self.run_id, self.payload)
+        try:
+            self._pass(run, staged, inputs, known)
+            if self.summary.has_no_partition:
+                # Tables of nothing must not take the place of those of an earlier run.
+                GivenPaths(self.paths, self.selection).require()
+            answer(self.spark, run, self.wanted, inputs.with_facts, self.on_step, self.on_wait)
+            self.on_step("writing the manifest")
+            self.on_wait("writing the manifest")
+            run.commit(self.wanted, self._about(inputs))
+        except BaseException:
+            run.abandon()
+            raise
+        self.folder = run.staging.path
+        self.rows = {name: run.rows(name) for name in self.wanted}
+        self.sizes = {name: run.size(name) for name in self.wanted}
+
+    def _staged(self, inputs: "_Inputs") -> _Staged:
+        """Return what executors leave for the tables of `wanted`."""
+        names = frozenset[str]().union(*(NEEDS[name] for name in self.wanted))
+        lists = {LISTS_OF[name] for name in self.wanted if name in LISTS_OF}
+        # Where there may be several copies of a partition, they are held against each other.
+        if "replicas" in self.wanted and len(inputs.log_dirs) > 1:
+            names |= {"batches"}
+        elif "replicas" in self.wanted:
+            lists.discard(LISTS_OF["replicas"])
+        return _Staged(names, frozenset(lists))
+
+    def _pass(self, run: Run, staged: _Staged, inputs: "_Inputs", known: Manifest | None) -> None:
+        """Read every segment once, but for those that the earlier run knows."""
+        earlier = load(self.output, known) if known else None
+        work = ScanWork(
+            staging=run.staging,
+            tables=staged.tables & _IN_EXECUTORS,
+            payload=self.payload,
+            lists=staged.lists,
+            show_secrets=self.show_secrets,
+        )
+        with ExitStack() as stack:
+            totals = History()
+            segments, findings = (
+                Buffer(stack.enter_context(run.here.writer(name)), name, on_row)
+                for name, on_row in (
+                    ("segments", totals.add_segment),
+                    ("findings", totals.add_finding),
+                )
+            )
+            trend = stack.enter_context(run.here.writer(HISTORY_TABLE, HISTORY))
+            reports = stack.enter_context(run.here.writer(REPORTS_TABLE, REPORTS))
+            engine = ScanEngine(
+                spark=self.spark, work=work, segments=segments, reports=reports, earlier=earlier
+            )
+            job = Verification(
+                inputs.paths,
+                level=self.level,
+                selection=self.selection,
+                limit=self.limit,
+                on_progress=self.on_progress,
+                budget=Budget(engine=engine, earlier=engine),
+            )
+            job.summary = self.summary
+            for number, item in enumerate(job):
+                if isinstance(item, UnreadableError):
+                    self.on_unreadable(item)
+                findings.add(finding_row(item, number, inputs.log_dirs))
+            engine.flush()
+            segments.flush()
+            findings.flush()
+            if known and earlier:
+                self.carried = len(earlier.kept)
+                self.on_step(f"{self.carried:,} segments are as run {known.run_id} found them")
+                for rows in earlier.rows_with(carry(self.spark, run, known, earlier)):
+                    reports.write(rows)
+            trend.write(totals.rows(run.staging.run_id))
+        run.add([*engine.parts, *reports.parts, *trend.parts])
+        for buffer in (segments, findings):
+            if buffer.writer.table in staged.tables:
+                run.add(buffer.writer.parts)
+
+    def _about(self, inputs: "_Inputs") -> dict[str, Any]:
+        summary = self.summary
+        return {
+            "staged": sorted(self._staged(inputs).names),
+            "inputs": [text_of(path) for path in inputs.paths],
+            "complete": summary.complete,
+            "partitions": summary.partitions,
+            "segments": summary.segments,
+            "batches": summary.batches,
+            "records": summary.records,
+            "bytes": summary.bytes,
+            "payload": str(self.payload),
+            "show_secrets": self.show_secrets,
+            "level": str(self.level),
+            "since": self.since,
+            "carried": self.carried,
+        }
+
+
+def check_since(
+    output: str,
+    run_id: str | None,
+    wanted: Sequence[str],
+    payload: Payload,
+    staged: frozenset[str] = frozenset(),
+    level: Level = Level.BATCHES,
+    *,
+    show_secrets: bool = False,
+) -> Manifest | None:
+    """Return the manifest of the run that another goes on from, or None without one.
+
+    `staged` is what executors leave, by `_Staged.names`. RefusedError where there is no such run,
+    UsageError where it lacks something of that, or was asked for another level or payload, or for
+    secrets where this one is not.
+    """
+    if run_id is None:
+        return None
+    known = earlier_run(output, run_id)
+    levels = {("records" in names) for names in (wanted, known.rows)}
+    same = len(levels) == 1 and known.about.get("level") == str(level)
+    same = same and known.about.get("payload") == str(payload)
+    has_values = "records" in known.rows and payload.tells(Payload.HASH)
+    # A run that does not tell was made by a release that hid nothing.
+    shown = has_values and known.about.get("show_secrets") is not False
+    same = same and shown == (has_values and show_secrets)
+    if not same or not staged <= frozenset(known.about.get("staged", ())):
+        given = ",".join(known.rows)
+        told = f"--since {run_id}: that run was made with --tables {given}"
+        if "records" in known.rows:
+            told += f" --payload {known.about.get('payload')}" + " --show-secrets" * shown
+        told += f" --level {known.about.get('level')}"
+        raise UsageError(f"{told}; give the same, or run without --since")
+    return known
+
+
+def check_output(output: str, inputs: Sequence[Path]) -> None:
+    """Raise RefusedError for an output in a log dir: a broker stops at what it does not know."""
+    path = files.path_of(output)
+    if files.is_remote(path):
+        return
+    target = Path(files.real(path))
+    given = {files.real(path) for path in inputs}
+    for folder in (target, *target.parents):
+        if str(folder) in given or _is_there(folder / FileKind.META_PROPERTIES):
+            raise RefusedError(f"--output {output} lies in {folder}, a log dir or an input")
+
+
+def _is_there(path: Path) -> bool:
+    """Return whether something is at a path, as far as can be seen."""
+    try:
+        files.size_at(path)
+    except UnreadableError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """What is looked at. Paths are absolute: executors may have another current directory."""
+
+    paths: list[Path]
+    log_dirs: frozenset[Path]
+    """Those given, and those that partition dirs lie in."""
+    with_facts: list[Path]
+    """Where `questions.facts` finds all partitions."""
+
+
+def _inputs(paths: Sequence[Path], selection: Selection) -> _Inputs:
+    """Return the inputs, nothing of them twice; UsageError for a path of another kind."""
+    kinds: dict[Path, PathKind | None] = {}
+    for path in paths:
+        path = path.absolute()
+        if path.name == "..":
+            path = path.resolve()
+        try:
+            kinds[path] = kind = kind_of(path, redpanda=True)
+        except UnreadableError:
+            kinds[path] = None  # The pass says so.
+            continue
+        if kind is PathKind.FILE:
+            raise UsageError(f"{path} is a file; expected a log dir or a partition dir")
+    given = {path for path, kind in kinds.items() if kind is PathKind.LOG_DIR}
+    places = {files.real(path) for path in given}
+    log_dirs, odd = dict.fromkeys(given), []
+    for path, what in list(kinds.items()):
+        if what is not PathKind.PARTITION_DIR:
+            continue
+        directory = redpanda_dir.directory(path) or names.parse_directory(path.name)
+        if not isinstance(directory, PartitionDirectory) or directory.kind is DirectoryKind.DELETE:
+            odd.append(path)  # Of these a log dir tells no facts.
+        if (
+            isinstance(directory, PartitionDirectory)
+            and files.real(path.parent) in places
+            and selection.takes(directory)
+        ):
+            del kinds[path]  # It comes with its log dir.
+        else:
+            log_dirs[path.parent] = None
+    return _Inputs(list(kinds), frozenset(log_dirs), [*log_dirs, *odd])

@@ -1,0 +1,116 @@
+"""Tables on their way into Parquet files: written by tasks under names that are final.
+
+Each file has a random name, so that a task that is tried again, or twice at once, disturbs nothing.
+Only files that the driver was told of by a task that ended come into the manifest of the run.
+"""
+
+import contextlib
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from logtool.lazy_dataclass import dataclass
+from logtool.schemas import arrow, parquet_options
+from logtool.schemas.arrow import Payload
+from logtool.spark.scan import manifest
+from logtool.spark.scan.manifest import Part
+from logtool.spark.scan.store import store_at, translated
+
+ROW_GROUP_ROWS = 256 * 1024
+ROW_GROUP_BYTES = 64 * 1024 * 1024
+"""In memory; whichever comes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """The place of a run under way; goes to executors as it is."""
+
+    output: str
+    run_id: str
+    token: str
+    """Of its owner."""
+    payload: Payload = Payload.FULL
+    """What the table of records tells."""
+    unsynced: list[str] | None = None
+    """Takes the names of files that this process makes durable later; None: it does so at once."""
+
+    @property
+    def path(self) -> str:
+        """Return the directory of its files below the output."""
+        return manifest.data_of(self.run_id, self.token)
+
+    @contextlib.contextmanager
+    def writer(self, table: str, schema: Any = None) -> Iterator["Writer"]:
+        """Write one part of a table, if any row is given; UnwritableError when that fails."""
+        writer = Writer(self, table, schema or arrow.schema(table, self.payload))
+        yield writer
+        writer.close()
+
+
+class Writer:
+    """One Parquet file under way; `parts` has it once it is closed."""
+
+    def __init__(self, staging: Staging, table: str, schema: Any) -> None:
+        self.parts: list[Part] = []
+        self.table = table
+        self._staging = staging
+        self._schema = schema
+        self.path = f"{staging.path}/{table}/part-{uuid.uuid4().hex}.parquet"
+        """Below the output."""
+        self._ready: list[Any] = []
+        self._rows = self._bytes = self._written = 0
+        self._file: Any = None
+        self._writer: Any = None
+
+    @property
+    def target(self) -> str:
+        """Return where it writes, for messages."""
+        return f"{self._staging.output}/{self.path}"
+
+    def write(self, rows: Any) -> None:
+        """Take a record batch of the table's schema."""
+        if not rows.num_rows:
+            return
+        self._ready.append(rows)
+        self._rows += rows.num_rows
+        self._bytes += rows.nbytes
+        if self._rows >= ROW_GROUP_ROWS or self._bytes >= ROW_GROUP_BYTES:
+            with translated(self.target):
+                self._flush()
+
+    def close(self, *, also_empty: bool = False) -> None:
+        """End the file; without rows there is none, unless it is asked for."""
+        with translated(self.target):
+            if also_empty or self._rows:
+                self._flush()
+            if not self._writer:
+                return
+            self._writer.close()
+            size = self._file.tell()
+            self._file.close()
+            if self._staging.unsynced is None:
+                store_at(self._staging.output).sync(self.path)
+            else:
+                self._staging.unsynced.append(self.path)
+        self._writer = None
+        self.parts.append(Part(table=self.table, path=self.path, rows=self._written, size=size))
+
+    def _flush(self) -> None:
+        self._open()
+        self._writer.write_table(pa.Table.from_batches(self._ready, self._schema))
+        self._written += self._rows
+        self._ready, self._rows, self._bytes = [], 0, 0
+
+    def _open(self) -> None:
+        if not self._writer:
+            # The directory of a run that was given up is gone, and must not come back with a task
+            # that has not heard of it yet. In an object store there are no directories.
+            self._file = store_at(self._staging.output).stream(self.path)
+            self._writer = self._format()
+
+    def _format(self) -> Any:
+        options = parquet_options.options(self._schema.names)
+        return parquet.ParquetWriter(self._file, self._schema, **options)

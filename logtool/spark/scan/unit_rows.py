@@ -1,0 +1,256 @@
+"""What an executor does with one task of a scan: the same as for `verify`, and rows beside.
+
+Whole segments share the files of their task. A piece has files of its own, because they do not
+count where its segment is read once more.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import field, replace
+from typing import Any
+
+import numpy as np
+
+from logtool.checks.pieces import PieceReport, check_piece
+from logtool.checks.report import SegmentReport, Task
+from logtool.checks.segment import check_segment
+from logtool.formats.record_batch import BatchTable, concat
+from logtool.lazy_dataclass import dataclass
+from logtool.log.arrow_rows import batch_rows, record_rows
+from logtool.log.chunk import LARGEST_BUFFERED_BATCH, Chunk
+from logtool.running.schedule import Unit
+from logtool.schemas.arrow import Payload
+from logtool.spark.identity import place_of_dir
+from logtool.spark.scan.incremental import Tail
+from logtool.spark.scan.manifest import Part
+from logtool.spark.scan.range_summary import STRETCHES, Stretch, StretchRows, as_rows
+from logtool.spark.scan.storage import Staging, Writer
+from logtool.spark.segment_totals import Totals
+
+_ROWS_AT_ONCE, _CHUNKS_AT_ONCE = 16 * 1024, 16
+"""Of batches that become Arrow columns together: each time costs some 100 calls."""
+_BYTES_AT_ONCE = 16 * 1024 * 1024
+"""Of wrappers that are unpacked."""
+STAGED = "_stretches"
+"""The table that only the questions need."""
+_STRETCHES_AT_ONCE = 1024
+
+
+@dataclass(slots=True)
+class UnitResult:
+    """What comes back to the driver of one unit: no rows."""
+
+    reports: list[SegmentReport | PieceReport]
+    totals: list[Totals]
+    parts: list[Part] = field(default_factory=list)
+    """Files of a unit that has some of its own."""
+    tails: list[Tail | None] = field(default_factory=list)
+    """The last sound batch of each segment or piece."""
+    files: list[str] = field(default_factory=list)
+    """Names of the files that its rows are in, where there are rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanWork:
+    """The work of one task; goes to executors as it is."""
+
+    staging: Staging
+    tables: frozenset[str]
+    """Of ``batches``, ``records`` and `STAGED`."""
+    payload: Payload = Payload.NONE
+    lists: frozenset[str] = frozenset()
+    """Of `stretch_rows.LISTS`, those that the questions need."""
+    show_secrets: bool = False
+    """Whether those of a metadata log stand in ``records``, and no stars in their place."""
+
+    def __call__(self, units: list[tuple[int, Unit]]) -> Iterator[tuple[int, Any]]:
+        """Yield the numbered results, and at the end the files of all whole segments as -1."""
+        results: list[tuple[int, UnitResult]] = []
+        with ExitStack() as stack:
+            shared = stack.enter_context(self._files())
+            for number, unit in units:
+                if any(task.piece for task in unit):
+                    with self._files() as own:
+                        result = self._look(unit, own)
+                    result.parts = own.parts
+                    result.files = own.names
+                else:
+                    result = self._look(unit, shared)
+                    result.files = shared.names
+                results.append((number, result))
+        yield from results
+        yield -1, shared.parts
+
+    @contextmanager
+    def _files(self) -> Iterator["_Files"]:
+        with ExitStack() as stack:
+            found = _Files(
+                {
+                    name: stack.enter_context(
+                        self.staging.writer(name, STRETCHES if name == STAGED else None)
+                    )
+                    for name in sorted(self.tables)
+                }
+            )
+            yield found
+            found.flush()
+
+    def _look(self, unit: Unit, files: "_Files") -> UnitResult:
+        result = UnitResult([], [])
+        for task in unit:
+            task = replace(task, payload="records" in self.tables)
+            rows = _Rows(task=task, files=files, work=self)
+            if task.piece:
+                piece = check_piece(task, lambda _: None, rows)
+                result.reports.append(piece)
+                rows.complete(piece.report, read=piece.ordinary)
+            else:
+                report = check_segment(task, lambda _: None, rows)
+                result.reports.append(report)
+                rows.complete(report, read=report.scanned)
+            result.totals.append(rows.totals)
+            result.tails.append(rows.tail)
+        return result
+
+
+class _Files:
+    """The files that segments share, or that one piece has."""
+
+    def __init__(self, writers: dict[str, Writer]) -> None:
+        self.writers = writers
+        self._stretches: list[Stretch] = []
+
+    def add(self, stretch: Stretch) -> None:
+        """Take what is known of a stretch."""
+        self._stretches.append(stretch)
+        if len(self._stretches) >= _STRETCHES_AT_ONCE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was taken."""
+        if self._stretches:
+            self.writers[STAGED].write(as_rows(self._stretches))
+            self._stretches = []
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names below the output of the files that rows go to."""
+        return [writer.path for writer in self.writers.values()]
+
+    @property
+    def parts(self) -> list[Part]:
+        """Return what was written, once the files are closed."""
+        return [part for writer in self.writers.values() for part in writer.parts]
+
+
+class _Rows:
+    """Writes the rows of one segment or piece while it is read; a `ChunkConsumer`."""
+
+    def __init__(self, task: Task, files: _Files, work: ScanWork) -> None:
+        self.totals = Totals()
+        self.tail: Tail | None = None
+        self._task, self._files, self._work = task, files, work
+        self._writers = files.writers
+        self._place = place_of_dir(task.segment.log.path.parent)
+        self._segment = task.segment.base_offset
+        self._tables: list[BatchTable] = []
+        self._waiting = 0
+        """Rows of `_tables`."""
+        self._stretch = None
+        if STAGED in self._writers:
+            start = task.piece.start if task.piece else 0
+            behind = task.segment.next_base_offset
+            self._stretch = StretchRows(
+                asked=work.lists,
+                place=self._place,
+                segment=self._segment,
+                next_segment=behind,
+                start_position=start,
+                limit=task.limit,
+            )
+
+    def feed(self, chunk: Chunk) -> None:
+        """Take a chunk while its bytes are there."""
+        self.totals.count(chunk, active=self._task.segment.is_active)
+        if self._stretch:
+            for some in self._with_wrappers(chunk):
+                self._stretch.feed(some)
+        if not len(chunk.table):
+            return
+        position, magic, crc = (
+            int(column[-1]) for column in (chunk.table.position, chunk.table.magic, chunk.table.crc)
+        )
+        self.tail = Tail(position, magic, crc)
+        if "batches" in self._writers:
+            self._tables.append(chunk.table)
+            self._waiting += len(chunk.table)
+            if self._waiting >= _ROWS_AT_ONCE or len(self._tables) >= _CHUNKS_AT_ONCE:
+                self._write_batches()
+        if writer := self._writers.get("records"):
+            for rows in self._records(chunk):
+                writer.write(rows)
+
+    def _with_wrappers(self, chunk: Chunk) -> Iterator[Chunk]:
+        """Yield a chunk, in parts with their bytes where it has wrappers of magic 0 and 1.
+
+        Their headers do not tell at which offset they begin.
+        """
+        table = chunk.table
+        if chunk.plain or len(chunk.data) or not table.is_wrapper.any():
+            yield chunk
+            return
+        with self._task.segment.log.open() as log:
+            number = (table.end_position - int(table.position[0])) // _BYTES_AT_ONCE
+            for one in np.unique(number):
+                rows = number == one
+                some = table[rows]
+                start, size = int(some.position[0]), int(some.size.sum())
+                data = memoryview(bytearray(min(size, LARGEST_BUFFERED_BATCH)))
+                data = data[: log.read_into(data, start)]
+                misplaced = None if chunk.misplaced is None else chunk.misplaced[rows]
+                yield replace(
+                    chunk, table=some, data=data, data_position=start, misplaced=misplaced
+                )
+
+    def _write_batches(self) -> None:
+        rows = batch_rows(self._place, self._segment, concat(self._tables))
+        self._writers["batches"].write(rows)
+        self._tables, self._waiting = [], 0
+
+    def _records(self, chunk: Chunk) -> Iterator[Any]:
+        with ExitStack() as stack:
+            log = None
+            if int(chunk.table.size[-1]) > LARGEST_BUFFERED_BATCH:  # and alone in its chunk
+                log = stack.enter_context(self._task.segment.log.open())
+            yield from record_rows(
+                self._place,
+                self._segment,
+                chunk,
+                self._work.payload,
+                limit=self._task.limit,
+                file=log,
+                show_secrets=self._work.show_secrets,
+            )
+
+    def finish(self) -> None:
+        """Write the batches that wait for more, and add up the stretch."""
+        if self._tables:
+            self._write_batches()
+        if self._stretch:
+            self._stretch.finish()
+
+    def complete(self, report: SegmentReport, *, read: bool) -> None:
+        """Add what the report knows; with `read` false it could not be read to its end."""
+        self.totals.complete(report, read=read)
+        if self._stretch:
+            stretch, totals = self._stretch.stretch, self.totals
+            batches = self._writers.get("batches")
+            stretch.edge |= {
+                "read": read,
+                "sound_batches": totals.batches,
+                "sound_first_offset": totals.first_offset,
+                "sound_last_offset": totals.last_offset,
+                "sound_last_leader_epoch": totals.last_leader_epoch,
+                "file": batches.target if batches and totals.batches else None,
+            }
+            self._files.add(stretch)

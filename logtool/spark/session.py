@@ -1,0 +1,222 @@
+"""The Spark session: started quietly, and what stops it told in one line."""
+
+import logging
+import os
+import re
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib import import_module, resources
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from logtool.errors import LogtoolError, ending
+from logtool.running import java
+from logtool.running.workers import available_cpus
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OLDEST_JAVA = 17
+"""Of Spark 4."""
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_UNDER_SUBMIT = "PYSPARK_GATEWAY_PORT"
+"""In the environment where spark-submit has started the JVM already."""
+_INSTALL = "pip install 'kafka-logtool[spark]'"
+_TRIES = 4
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Attempts at a task on this machine: with the one that is Spark's default a killed worker would
+end the job."""
+
+
+class SparkError(LogtoolError):
+    """Spark cannot be had, or gave up; exit status 4."""
+
+
+def master_here() -> str:
+    """Return the master for this machine: as many cores as this process may use."""
+    return f"local[{available_cpus()},{_TRIES}]"
+
+
+def needed() -> None:
+    """Raise SparkError where the libraries of the pipeline are not installed."""
+    _installed("pandas", "pyarrow", "pyspark")
+
+
+def needed_for_runs() -> None:
+    """Raise SparkError where what reads the tables of finished runs, with no Spark, is missing."""
+    _installed("pyarrow")
+
+
+def _installed(*names: str) -> None:
+    try:
+        for name in names:
+            import_module(name)
+    except ImportError as error:
+        raise SparkError(
+            f"The tables of scan need libraries that are not there: {_INSTALL} ({error})"
+        ) from error
+
+
+@contextmanager
+def session(master: str | None, settings: Mapping[str, str]) -> Iterator["SparkSession"]:
+    """Start a session and stop it in the end; an active one is used and left alone.
+
+    Without a master it runs on this machine; under spark-submit it runs where that says.
+    `settings` are any ``spark.*``; they win over what is set here. SparkError when there is no
+    pyspark, no fitting Java, or no master that answers, and for what Spark raises meanwhile.
+    """
+    needed()
+    from pyspark.sql import SparkSession
+
+    if active := SparkSession.getActiveSession():
+        with _as_spark_error():
+            yield active
+        return
+    submitted = _UNDER_SUBMIT in os.environ
+    if not submitted:
+        _check_java()
+        master = master or master_here()
+    ours = _settings(master)
+    if (master or "").startswith("local"):
+        # Else Spark looks the machine's name up, and warns of a loopback address.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # What spark-submit would do with the setting; by default executors run what runs here.
+    if python := settings.get("spark.pyspark.python"):
+        os.environ["PYSPARK_PYTHON"] = python
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("logtool")
+    builder = builder.master(master) if master else builder
+    for name, value in {**ours, **settings}.items():
+        both = name == _JAVA_OPTIONS and name in ours and name in settings
+        builder = builder.config(name, f"{ours[name]} {value}" if both else value)
+    with _interrupts_held() as interrupted, _quiet() as said:
+        try:
+            spark = builder.getOrCreate()
+        except Exception as error:
+            # pyspark's, py4j's, the system's: whatever the JVM dies of.
+            raise SparkError(f"Spark does not start: {told(error, said())}") from error
+    ended_by = interrupted()
+    if ended_by:
+        spark.stop()
+        raise ended_by
+    # py4j logs what cuts a call off, with its traceback, to whoever listens: else to stderr.
+    nobody = logging.NullHandler()
+    logging.getLogger().addHandler(nobody)
+    try:
+        with _as_spark_error():
+            yield spark
+    finally:
+        logging.getLogger().removeHandler(nobody)
+        with suppress(Exception):  # A broken connection must not hide what broke it.
+            spark.stop()
+
+
+def told(error: BaseException, said: str = "") -> str:
+    """Return the line that says most: this program's, else Java's own, not its stack trace."""
+    text = f"{error}\n{said}"
+    for pattern in (
+        r"^logtool\.errors\.\w+: (.+)",
+        r"(?:Caused by|Exception in thread [^:]*): [\w.$]*?(\w+(?:Exception|Error): .+)",
+        r"[\w.$]*?(\w+(?:Exception|Error): .+)",
+    ):
+        if found := re.findall(pattern, text, re.MULTILINE):
+            return str(found[-1]).strip()
+    return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
+
+
+@contextmanager
+def _as_spark_error() -> Iterator[None]:
+    """Turn what Spark raises into a SparkError of one line."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JError, PySparkException) as error:
+        raise SparkError(f"the Spark job failed: {told(error)}") from error
+
+
+def _settings(master: str | None) -> dict[str, str]:
+    """Return the settings for `master`; without one most are for spark-submit to say."""
+    sql = {"spark.sql.execution.arrow.pyspark.enabled": "true", "spark.sql.session.timeZone": "UTC"}
+    if master is None:
+        return sql
+    log4j = resources.files("logtool.spark") / "log4j2.properties"
+    settings = {
+        **sql,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.python.unix.domain.socket.enabled": "true",
+        _JAVA_OPTIONS: f"-Dlog4j2.configurationFile=file:{log4j}",
+    }
+    if master.startswith("local"):
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    if re.fullmatch(r"local(\[.*\])?", master):
+        # The driver is the executor too. Its default of 1 GiB is little to sort in.
+        settings |= {
+            "spark.driver.memory": "2g",
+            "spark.sql.shuffle.partitions": str(4 * available_cpus()),
+        }
+    return settings
+
+
+def _check_java() -> None:
+    found = java.find()
+    if found is None:
+        raise SparkError(f"Spark needs Java {OLDEST_JAVA} or newer: {java.missing()}")
+    if found.major and found.major < OLDEST_JAVA:
+        raise SparkError(
+            f"Spark needs Java {OLDEST_JAVA} or newer: {found.program} is Java {found.major}"
+        )
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[Callable[[], KeyboardInterrupt | None]]:
+    """Hold Ctrl-C, SIGTERM and SIGHUP back meanwhile: a JVM whose start is cut off would stay.
+
+    Yields a function that returns what to raise for the one that came, None where none did; a
+    second one goes through. Behind it they do what they did before, not what Spark makes of them.
+    """
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    seen: list[KeyboardInterrupt] = []
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        seen.append(ending(number))
+        if len(seen) > 1:
+            raise seen[-1]
+
+    with suppress(ValueError):  # not in the main thread: none arrive here
+        for number, handler in before.items():
+            if handler is not signal.SIG_IGN:
+                signal.signal(number, hold)
+    try:
+        yield lambda: seen[0] if seen else None
+    finally:
+        with suppress(ValueError):
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+@contextmanager
+def _quiet() -> Iterator[Callable[[], str]]:
+    """Keep what is written to stderr meanwhile, by the JVM too; yields a function for it."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+
+        def said() -> str:
+            return (
+                ""
+                if file.closed
+                else os.pread(file.fileno(), 1 << 20, 0).decode("utf-8", "replace")
+            )
+
+        os.dup2(file.fileno(), 2)
+        try:
+            yield said
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)

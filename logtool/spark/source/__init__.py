@@ -1,0 +1,12 @@
+"""The data source ``kafka-log``: log dirs as tables of Spark, in batches and as a stream.
+
+source          the data source, and the functions that return DataFrames
+options         its options, and their meaning
+wanted          the rows that are wanted: by partition, offset and time
+reading         log dirs cut into tasks by what is wanted of them, each read as rows
+read_tasks      one such task, as plain data
+seek            the byte at which reading may begin, by indexes that are proven
+kafka_table     the table ``kafka``: offsets and records as consumers see them
+stream_offsets  log dirs that grow: the end of each partition, and the tasks between two positions
+streaming       the data source as a stream
+"""

@@ -1,0 +1,118 @@
+"""The table ``kafka`` of the data source: what ``spark.read.format("kafka")`` would read.
+
+It has exactly the columns and types of Spark's own source, and its values: no headers are null, and
+a record without a time has that of one millisecond before 1970.
+
+What a consumer is given is not all that stands on the disk, and this table is what it is given with
+``read_uncommitted``, which is Spark's default:
+
+- control records (the markers of transactions, and those of KRaft) never come; records of aborted
+  transactions do, and those of open ones
+- only live directories of partitions count (no ``-future``, ``-delete``, ``-stray``), and not the
+  metadata log, which no consumer reads
+- what lies below the log start that the log dir's ``log-start-offset-checkpoint`` names is left out
+
+One thing a consumer does not see and a disk cannot tell: behind the high watermark a broker gives
+nothing. The end of the log is taken for it, so the last moments of a log of several replicas may be
+there that a consumer was not given yet.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from logtool.disk import files
+from logtool.errors import UnreadableError, UsageError
+from logtool.formats import names, offset_checkpoint, record
+from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
+from logtool.formats.record_batch import BatchTable
+from logtool.log.arrow_rows import RECORD_COLUMNS, Place, Recipe, Slice, as_times
+from logtool.schemas import arrow
+
+NAME: Final = "kafka"
+_METADATA_LOG = "__cluster_metadata"
+_NO_TYPE, _CREATE_TIME, _LOG_APPEND_TIME = -1, 0, 1
+
+
+def takes(place: Place) -> bool:
+    """Return whether a consumer reads what lies in a directory."""
+    found = names.parse_directory(place.directory or "")
+    return (
+        isinstance(found, PartitionDirectory)
+        and found.kind is DirectoryKind.LIVE
+        and found.topic != _METADATA_LOG
+    )
+
+
+def log_starts(log_dir: Path) -> Mapping[tuple[str, int], int]:
+    """Return the offsets at which partitions begin, as far as the checkpoint of a log dir tells.
+
+    Nothing where there is no checkpoint, or none that can be read.
+    """
+    try:
+        data = files.read_small(log_dir / FileKind.LOG_START_CHECKPOINT)
+    except UnreadableError:
+        return {}
+    return offset_checkpoint.parse(data).offsets
+
+
+def check_copies(places: Sequence[Place]) -> None:
+    """Raise UsageError where a partition is there twice: a consumer reads one copy of it."""
+    seen: dict[tuple[str | None, int | None], Place] = {}
+    for place in places:
+        other = seen.setdefault((place.topic, place.partition), place)
+        if other.log_dir != place.log_dir:
+            raise UsageError(
+                f"{place.directory} lies in {other.log_dir} and in {place.log_dir}: the table "
+                "kafka shows one copy of each partition, so give the log dirs of one broker"
+            )
+
+
+def visible(table: BatchTable) -> BatchTable:
+    """Return the batches that a consumer is given."""
+    control = table.is_control
+    return table[~control] if control.any() else table
+
+
+def _timestamp(some: Slice) -> Any:
+    times = some.cut(some.records.timestamp)
+    return as_times(times, np.zeros(len(times), np.bool_))
+
+
+def _timestamp_type(some: Slice) -> Any:
+    stamped = np.where(some.batches.is_log_append_time, _LOG_APPEND_TIME, _CREATE_TIME)
+    kinds = np.where(some.batches.magic == 0, _NO_TYPE, stamped)
+    return pa.array(some.of_batch(kinds).astype(np.int32))
+
+
+def _headers(some: Slice) -> Any:
+    spans, kind = some.records.spans, arrow.schema(NAME).field("headers").type
+    counts, at = some.cut(spans.header_count), some.cut(spans.header_position)
+    if not counts.any():
+        return pa.nulls(len(counts), kind)
+    return pa.array(
+        [
+            _pairs(some.records.data, first, count) if count else None
+            for first, count in zip(at.tolist(), counts.tolist(), strict=True)
+        ],
+        kind,
+    )
+
+
+def _pairs(data: memoryview, at: int, count: int) -> list[dict[str, Any]]:
+    return [
+        {"key": key.decode("utf-8", "replace"), "value": value}
+        for key, value in record.parse_headers(data, at, count)
+    ]
+
+
+_COLUMNS: Final[Mapping[str, Callable[[Slice], Any]]] = {
+    **{name: RECORD_COLUMNS[name] for name in ("key", "value", "offset")},
+    "timestamp": _timestamp,
+    "timestampType": _timestamp_type,
+    "headers": _headers,
+}
+RECIPE: Final = Recipe(NAME, _COLUMNS)

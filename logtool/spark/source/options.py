@@ -1,0 +1,214 @@
+"""The options of the data source ``kafka-log``: what each may say, and what it means.
+
+Spark does not distinguish upper and lower case in their names. One that is not known is refused:
+taken for a wish that was fulfilled, it would make rows look complete that are not.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+from logtool.disk import remote
+from logtool.errors import UsageError
+from logtool.formats import compression
+from logtool.lazy_dataclass import dataclass
+from logtool.log.selection import Selection
+from logtool.schemas.arrow import Payload
+from logtool.spark.source.reading import TABLES
+from logtool.spark.source.wanted import Wanted, parse_offsets
+
+_OF_ROWS: Final = ("startingTimestamp", "endingTimestamp")
+_OF_RECORDS: Final = ("payload", "maxDecompressedBytes", "showSecrets")
+_OF_KAFKA: Final = ("includeHeaders", "subscribe", "kafka.isolation.level")
+_ALSO: Final = (("kafka", "maxDecompressedBytes"),)
+_OPTIONS: Final = (
+    "table", "topic", "partition", "startingOffsets", "endingOffsets", *_OF_ROWS, *_OF_RECORDS,
+    "bundleBytes", "prune", "failOnDataLoss", *_OF_KAFKA,
+)  # fmt: skip
+_NOT_STREAMED: Final = ("endingOffsets", *_OF_ROWS, "prune")
+_LIMITS: Final = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
+_OF_SPARK: Final = ("path", "paths")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the options of one DataFrame say."""
+
+    table: str
+    paths: tuple[Path, ...]
+    """Absolute."""
+    wanted: Wanted
+    payload: Payload
+    prune: bool
+    max_decompressed_bytes: int
+    bundle_bytes: int | None
+    fail_on_data_loss: bool
+    """Of a stream."""
+    include_headers: bool
+    """Of the table ``kafka``."""
+    show_secrets: bool
+    """Of the table ``records``."""
+
+
+def parse(options: Mapping[str, str], *, stream: bool = False) -> Options:
+    """Return what the options say; UsageError where that makes no sense."""
+    given = {name.lower(): value for name, value in options.items()}
+    _refuse_limits(given)
+    _refuse_unknown(given)
+    found = _Texts(given)
+    table = found.one_of("table", TABLES)
+    fails = found.one_of("failOnDataLoss", ("true", "false")) == "true"
+    if stream:
+        _check_stream(table, given)
+    elif fails and "failondataloss" in given:
+        raise UsageError(
+            "option failOnDataLoss: a read takes the rows that are there, and nothing tells it "
+            "which there were; leave it out or say false, and see the table gaps of logtool scan. "
+            "A stream knows what it has not read yet, and fails"
+        )
+    for name in _OF_ROWS:
+        if table == "segments" and name.lower() in given:
+            raise UsageError(f"option {name} is about records and batches, not about segments")
+    for name in _OF_RECORDS:
+        if name.lower() in given and table != "records" and (table, name) not in _ALSO:
+            raise UsageError(f"option {name} is about the table records, not about {table}")
+    _check_kafka(table, found)
+    subscribed = "subscribe" in given
+    return Options(
+        table=table,
+        paths=_paths(given),
+        wanted=Wanted(
+            selection=Selection(
+                topics=found.list("subscribe" if subscribed else "topic"),
+                partitions=found.numbers("partition"),
+            ),
+            starting_offsets=parse_offsets(
+                "startingOffsets", found.text("startingOffsets", "earliest")
+            ),
+            ending_offsets=parse_offsets("endingOffsets", found.text("endingOffsets", "latest")),
+            starting_timestamp=found.number("startingTimestamp", "milliseconds since 1970"),
+            ending_timestamp=found.number("endingTimestamp", "milliseconds since 1970"),
+        ),
+        payload=Payload(found.one_of("payload", tuple(Payload))),
+        prune=found.one_of("prune", ("true", "false")) == "true",
+        max_decompressed_bytes=found.number("maxDecompressedBytes", "a number of bytes")
+        or compression.DEFAULT_LIMIT,
+        bundle_bytes=found.number("bundleBytes", "a number of bytes") or None,
+        fail_on_data_loss=fails,
+        include_headers=found.one_of("includeHeaders", ("false", "true")) == "true",
+        show_secrets=found.one_of("showSecrets", ("false", "true")) == "true",
+    )
+
+
+def _refuse_limits(given: Mapping[str, str]) -> None:
+    """Refuse what Spark's own source cuts micro-batches by."""
+    for name in _LIMITS:
+        if name.lower() in given:
+            raise UsageError(
+                f"option {name}: a micro-batch takes all that there is, since Spark 4.0 does not "
+                "tell a source in Python where one begins; for less at first say where to begin, "
+                "by startingOffsets"
+            )
+
+
+def _check_stream(table: str, given: Mapping[str, str]) -> None:
+    """Refuse what only makes sense where logs are read once."""
+    if table == "segments":
+        raise UsageError(
+            "segments change and are no stream: use spark.read, or the tables batches and records"
+        )
+    if table == "kafka":
+        raise UsageError(
+            "the table kafka is not there as a stream: use spark.read, or stream the table records"
+        )
+    for name in _NOT_STREAMED:
+        if name.lower() in given:
+            raise UsageError(
+                f"a stream has no option {name}: it goes on from startingOffsets; choose rows by "
+                "where"
+            )
+
+
+def _check_kafka(table: str, found: "_Texts") -> None:
+    """Refuse what the table ``kafka`` cannot do, and what only it can."""
+    if table != "kafka":
+        for name in _OF_KAFKA:
+            if name.lower() in found.given:
+                raise UsageError(f"option {name} is about the table kafka, not about {table}")
+        return
+    if "topic" in found.given and "subscribe" in found.given:
+        raise UsageError("options topic and subscribe say the same: give one of them")
+    for name in _OF_ROWS:
+        if name.lower() in found.given:
+            raise UsageError(
+                f"option {name} asks a broker for an offset; of the table kafka choose times by "
+                "where, on the column timestamp"
+            )
+    if found.text("kafka.isolation.level", "read_uncommitted") != "read_uncommitted":
+        raise UsageError(
+            "option kafka.isolation.level: the table kafka shows what read_uncommitted shows, with "
+            "the records of aborted and open transactions; the table transactions of logtool scan "
+            "tells which these are"
+        )
+
+
+def _refuse_unknown(given: Mapping[str, str]) -> None:
+    known = {name.lower(): name for name in _OPTIONS}
+    for name in given:
+        if name in known or name in _OF_SPARK:
+            continue
+        nearest = get_close_matches(name, known, n=1, cutoff=0.5)
+        hint = (
+            f"did you mean {known[nearest[0]]}?" if nearest else f"expected {', '.join(_OPTIONS)}"
+        )
+        raise UsageError(f"kafka-log has no option {name}: {hint}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """Options by their names in lower case."""
+
+    given: Mapping[str, str]
+
+    def text(self, name: str, default: str) -> str:
+        return self.given.get(name.lower(), default)
+
+    def one_of(self, name: str, values: Sequence[str]) -> str:
+        """Return one of `values`, by default the first."""
+        value = self.text(name, values[0])
+        if value not in values:
+            raise UsageError(f"option {name}: expected {', '.join(values)}, found {value!r}")
+        return value
+
+    def number(self, name: str, expected: str) -> int | None:
+        text = self.given.get(name.lower())
+        if text is not None and not text.isdecimal():
+            raise UsageError(f"option {name}: expected {expected}, found {text!r}")
+        return None if text is None else int(text)
+
+    def list(self, name: str) -> tuple[str, ...]:
+        """Return what is separated by commas; UsageError where the option says nothing."""
+        text = self.given.get(name.lower())
+        if text is None:
+            return ()
+        if found := tuple(one.strip() for one in text.split(",") if one.strip()):
+            return found
+        raise UsageError(f"option {name} is empty; leave it out to take all")
+
+    def numbers(self, name: str) -> tuple[int, ...]:
+        found = self.list(name)
+        if odd := [one for one in found if not one.isdecimal()]:
+            raise UsageError(f"option {name}: expected numbers as in 0,1,2; found {odd[0]!r}")
+        return tuple(map(int, found))
+
+
+def _paths(given: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the paths of ``load``: one as Spark hands it on, several as a list in JSON."""
+    several = given.get("paths")
+    texts = json.loads(several) if several else [given["path"]] if "path" in given else []
+    if not texts:
+        raise UsageError('expected a path: load("/var/lib/kafka/data")')
+    # What executors on other machines take for the current directory is none of theirs.
+    return tuple(remote.parse(text).absolute() for text in texts)

@@ -1,0 +1,373 @@
+"""What the data source reads: log dirs cut into pieces of work, and each piece as Arrow rows.
+
+No Spark here. `Wanted` says which rows are asked for, `plan` lists and cuts, `read` gives the rows
+of one piece: all of plain data, for executors anywhere.
+
+What is left out unread is where a broker would not look. Offsets: a segment whose name and that of
+the next exclude them, and in a segment the batches before one of its offset index that is proven to
+be there, and behind the last offset. Times: what comes before an entry of the time index that
+agrees with the batch it leads to; what stands behind the last entry is read, so an index that is
+missing, short or wrong costs time and loses nothing. So batches that stand where a broker would not
+find them, with offsets outside their segment or falling inside it, are only sure to be seen with
+``prune`` off; the same goes for a record that is later than its batch says of all of its records.
+
+Pieces begin at positions of the offset index, each of which counts only if a sound batch of the
+segment stands there. A piece is read as the whole file would be from there, and gives the batches
+that begin in it: where the one before ends in damage, both agree on where the next batch is. Only
+where so much looks like batches that a scan gives up (`walk.SEARCH_BUDGET`) do pieces find more.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
+from functools import cache
+from itertools import compress, pairwise
+from math import inf
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from logtool.checks.batches import BatchRules
+from logtool.checks.index_entries import Entries
+from logtool.disk import files
+from logtool.errors import LimitError, UnreadableError, UsageError
+from logtool.formats import compression, names
+from logtool.formats.names import FileKind
+from logtool.formats.record_batch import MAGIC, BatchTable
+from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs, opening, redpanda_dir
+from logtool.log.arrow_rows import Place, batch_rows, record_rows
+from logtool.log.dir import Partition, Segment
+from logtool.log.inputs import PathKind
+from logtool.log.redpanda import REDPANDA
+from logtool.log.selection import Span
+from logtool.schemas import arrow
+from logtool.schemas.arrow import Payload
+from logtool.spark.identity import place_of_dir
+from logtool.spark.segment_totals import Totals
+from logtool.spark.source import kafka_table
+from logtool.spark.source.read_tasks import Piece
+from logtool.spark.source.seek import batch_at, start_of
+from logtool.spark.source.wanted import EVERY_PARTITION, EVERYTHING, Wanted
+
+TABLES: Final = ("batches", "records", "segments", kafka_table.NAME)
+
+_LEAST_BYTES, _MOST_BYTES = 32 * 1024 * 1024, 128 * 1024 * 1024
+"""Of a bundle, where its size is not given: enough for all cores, and for what a task costs."""
+_MANY, _MOST_BUNDLES = 64, 4000
+_OPENING = 64 * 1024
+"""Bytes that opening a file is worth."""
+_ROWS_AT_ONCE, _BYTES_AT_ONCE = 32_768, 16 * 1024 * 1024
+"""Rows and bytes from which on a record batch is handed on."""
+
+_LISTED = frozenset({
+    *Place._fields, "segment", "next_segment", "log_bytes", "offset_index_bytes",
+    "time_index_bytes", "transaction_index_bytes", "modified_ms", "modified",
+})  # fmt: skip
+"""Columns of ``segments`` for which no log is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of every piece."""
+
+    table: str
+    columns: tuple[str, ...]
+    wanted: Wanted = EVERYTHING
+    prune: bool = True
+    payload: Payload = Payload.NONE
+    limit: int = compression.DEFAULT_LIMIT
+    """Bytes that one batch may decompress to."""
+    show_secrets: bool = False
+    """Whether those of a metadata log stand in its records, and no stars in their place."""
+
+    @property
+    def reads_logs(self) -> bool:
+        """Return whether it takes more than the listing."""
+        return self.table != "segments" or not _LISTED.issuperset(self.columns)
+
+
+def plan(paths: Sequence[Path], asked: Asked, bundle_bytes: int | None = None) -> list[list[Piece]]:
+    """Return the pieces to read, in bundles of about equal bytes, in the order of the paths.
+
+    UnreadableError for a path that is not there or holds nothing of Kafka, UsageError where there
+    is no partition of those wanted; what is unreadable below a path is left out.
+    """
+    wanted = asked.wanted
+    places = [place for path in files.each_once(paths) for place in _places(path, wanted)]
+    if not places and wanted.selection != EVERY_PARTITION:
+        where = ", ".join(map(str, paths))
+        raise UsageError(f"the options topic and partition match no partition in {where}")
+    if asked.table == kafka_table.NAME:
+        places = _for_consumers(places)
+    starts = cache(kafka_table.log_starts)
+    wholes = [
+        piece for found, some in places for piece in _of_partition(found, some, asked, starts)
+    ]
+    if len(paths) > 1:
+        wholes = _without_doubles(wholes)
+    reads = asked.reads_logs
+    total = sum((piece.size if reads else 0) + _OPENING for piece in wholes)
+    size = bundle_bytes or min(max(total // _MANY, _LEAST_BYTES), _MOST_BYTES)
+    size = max(size, total // _MOST_BUNDLES)
+    bundles: list[list[Piece]] = []
+    room = 0
+    for whole in wholes:
+        for piece in [whole] if asked.table == "segments" else cut(whole, size, asked):
+            cost = (piece.size if reads else 0) + _OPENING
+            if cost > room:
+                bundles.append([])
+                room = size
+            bundles[-1].append(piece)
+            room -= cost
+    return bundles
+
+
+def cut(whole: Piece, size: int, asked: Asked) -> list[Piece]:
+    """Return the pieces of about `size` bytes of a segment that may count, in order."""
+    count = round(whole.log_bytes / size)
+    if count < 2 or whole.index_bytes[0] is None:
+        return [whole]
+    low, high, since = _limits(whole, asked)
+    edges: list[tuple[int, BatchTable]] = []
+    begin = 0
+    with suppress(UnreadableError), whole.open() as log:
+        for position in _edges(whole, count):
+            batch = batch_at(log, whole.segment, position)
+            if batch is not None:
+                edges.append((position, batch))
+        begin = start_of(whole, log, low, since)
+    pieces = []
+    for number in range(len(edges) + 1):
+        start, first = edges[number - 1] if number else (0, None)
+        stop, behind = edges[number] if number < len(edges) else (None, None)
+        if stop is not None and stop <= begin:
+            continue
+        if behind is not None and behind.base_offset[0] <= low:
+            continue
+        # What a wrapper of magic 0 or 1 begins with is only known when it is opened.
+        if first is not None and first.magic[0] >= MAGIC and first.base_offset[0] > high:
+            break
+        pieces.append(replace(whole, start=max(start, begin), stop=stop))
+    return pieces
+
+
+def read(piece: Piece, asked: Asked, *, missing: bool = True) -> Iterator[Any]:
+    """Yield the rows of one piece that may count as `pyarrow.RecordBatch`es of the columns.
+
+    A file that cannot be read gives none, or those before the place where it could not; without
+    `missing` it is an UnreadableError. UsageError for a batch that decompresses to more than the
+    limit.
+    """
+    if asked.table == "segments":
+        rows: Iterator[Any] = _segment_rows(piece, asked)
+    else:
+        rows = _log_rows(piece, asked)
+    try:
+        yield from (some for some in rows if some.num_rows)
+    except UnreadableError:
+        if not missing:
+            raise
+    except LimitError as error:
+        raise UsageError(
+            f"{piece.path()}: {error}; raise the option maxDecompressedBytes, or leave the batch "
+            "out by endingOffsets and startingOffsets"
+        ) from None
+
+
+def gathered(rows: Iterable[Any]) -> Iterator[Any]:
+    """Yield the same rows in fewer record batches."""
+    waiting: list[Any] = []
+    count = size = 0
+    for some in rows:
+        waiting.append(some)
+        count += some.num_rows
+        size += some.nbytes
+        if count >= _ROWS_AT_ONCE or size >= _BYTES_AT_ONCE:
+            yield from _joined(waiting)
+            waiting, count, size = [], 0, 0
+    yield from _joined(waiting)
+
+
+def _joined(waiting: list[Any]) -> Iterator[Any]:
+    if len(waiting) < 2:
+        yield from waiting
+    else:
+        yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
+
+
+def _without_doubles(wholes: Sequence[Piece]) -> list[Piece]:
+    """Return segments of each place once, as of a log dir and of a partition dir in it."""
+    real = cache(files.real)
+    found: dict[tuple[str, int], Piece] = {}
+    for piece in wholes:
+        found.setdefault((real(piece.folder), piece.segment), piece)
+    return list(found.values())
+
+
+def _places(path: Path, wanted: Wanted) -> Iterator[tuple[Partition, Sequence[Segment]]]:
+    """Yield the partitions of a log dir, a partition dir or a ``.log``, with what is meant."""
+    kind = inputs.kind_of(path, redpanda=True)
+    if kind is PathKind.FILE:
+        found = opening.open_partition(path.parent)
+        meant = [one for one in found.segments if one.log.path.name == path.name]
+        if not meant:
+            raise UnreadableError(path, "expected a log dir, a partition dir or a .log")
+        if _takes(wanted, path.parent):
+            yield found, meant
+    elif kind is PathKind.PARTITION_DIR:
+        if _takes(wanted, path):
+            found = opening.open_partition(path)
+            yield found, found.segments
+    else:
+        for folder, _ in opening.open_log_dir(path).partitions:
+            if not _takes(wanted, folder):
+                continue
+            with suppress(UnreadableError):
+                found = opening.open_partition(folder)
+                yield found, found.segments
+
+
+def _takes(wanted: Wanted, folder: Path) -> bool:
+    of_redpanda = redpanda_dir.directory(folder)
+    if of_redpanda:
+        return wanted.selection.takes(of_redpanda)
+    return wanted.takes(place_of_dir(folder).directory)
+
+
+def _for_consumers(
+    places: Sequence[tuple[Partition, Sequence[Segment]]],
+) -> list[tuple[Partition, Sequence[Segment]]]:
+    """Return what the table ``kafka`` is about; UsageError for two copies of a partition."""
+    for found, _ in places:
+        if found.flavour is REDPANDA:
+            raise UsageError(
+                f"{found.path} is of Redpanda: the table kafka has offsets as consumers see them, "
+                "and its logs have Raft's; take the table records"
+            )
+    seen = [place_of_dir(found.path) for found, _ in places]
+    taken = [kafka_table.takes(place) for place in seen]
+    kafka_table.check_copies(list(compress(seen, taken)))
+    return list(compress(places, taken))
+
+
+def _of_partition(
+    found: Partition,
+    segments: Sequence[Segment],
+    asked: Asked,
+    starts: Callable[[Path], Mapping[tuple[str, int], int]],
+) -> Iterator[Piece]:
+    place = place_of_dir(found.path)
+    span = asked.wanted.span(place.topic, place.partition)
+    if asked.table == kafka_table.NAME and place.topic is not None and place.partition is not None:
+        begin = starts(found.path.parent).get((place.topic, place.partition), 0)
+        span = replace(span, first=max(span.first, begin))
+    by_name = asked.prune or asked.table == "segments"
+    for segment in segments:
+        if not by_name or _may_hold(segment, span):
+            yield Piece(
+                place=place,
+                folder=found.path,
+                segment=segment.base_offset,
+                next_segment=segment.next_base_offset,
+                log_bytes=segment.log.size,
+                modified_ms=segment.log.mtime_ns // 1_000_000,
+                index_bytes=tuple(
+                    segment.indexes[kind].size if kind in segment.indexes else None
+                    for kind in names.INDEX_KINDS
+                ),
+                span=span,
+                log_name=segment.log.path.name,
+                flavour=found.flavour,
+            )
+
+
+def _may_hold(segment: Segment, span: Span) -> bool:
+    """Return whether names alone leave room for offsets of the span."""
+    behind = inf if segment.next_base_offset is None else segment.next_base_offset
+    return segment.base_offset <= span.last and span.first < behind and span.first <= span.last
+
+
+def _edges(whole: Piece, count: int) -> list[int]:
+    """Return positions of the offset index near those of even pieces, no two near the same."""
+    with whole.open(FileKind.OFFSET_INDEX) as file:
+        entries = Entries.of_offsets(file)
+        even = [whole.log_bytes * number // count for number in range(1, count + 1)]
+        found = [(entries.at_or_behind(first), stop) for first, stop in pairwise(even)]
+    return [int(position) for position, stop in found if position < stop]
+
+
+def _log_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
+    records = asked.table != "batches"
+    low, high, since = _limits(piece, asked)
+    with piece.open() as log:
+        # A piece that begins later was begun where it pays when it was cut.
+        start = piece.start or start_of(piece, log, low, since)
+        for chunk in piece.batches(log, start=start, payload=records):
+            end, table = chunk.end_position, chunk.table
+            if piece.stop is not None and end > piece.stop:
+                table = table[table.position < piece.stop]
+            if len(table) and records:
+                wanted = piece.span.of_their_batches(table)
+                of_kafka = asked.table == kafka_table.NAME
+                some = chunk.with_table(kafka_table.visible(wanted) if of_kafka else wanted)
+                yield from record_rows(
+                    piece.place,
+                    piece.segment,
+                    some,
+                    asked.payload,
+                    asked.columns,
+                    asked.limit,
+                    log,
+                    piece.span,
+                    strict=True,
+                    recipe=kafka_table.RECIPE if of_kafka else None,
+                    show_secrets=asked.show_secrets,
+                )
+            elif len(table):
+                some_batches = piece.span.of_batches(table)
+                yield batch_rows(piece.place, piece.segment, some_batches, asked.columns)
+            if piece.stop is not None and end >= piece.stop:
+                return
+            if len(table) and int(table.base_offset[-1]) > high:
+                return
+
+
+def _limits(piece: Piece, asked: Asked) -> tuple[float, float, float]:
+    """Return the least and the largest offset, and the least time, that reading may go by."""
+    span = piece.span
+    return (span.first, span.last, span.since) if asked.prune else (-inf, inf, -inf)
+
+
+def _segment_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
+    """Yield one row: of a log that cannot be read, too."""
+    offset_bytes, time_bytes, transaction_bytes = piece.index_bytes
+    row: dict[str, Any] = {
+        **piece.place._asdict(),
+        "segment": piece.segment,
+        "next_segment": piece.next_segment,
+        "log_bytes": piece.log_bytes,
+        "offset_index_bytes": offset_bytes,
+        "time_index_bytes": time_bytes,
+        "transaction_index_bytes": transaction_bytes,
+        "modified_ms": piece.modified_ms,
+    }
+    if asked.reads_logs:
+        row |= asdict(_totals(piece))
+    row = arrow.with_timestamps(row)
+    schema = arrow.schema("segments")
+    chosen = pa.schema([schema.field(name) for name in asked.columns])
+    yield pa.RecordBatch.from_pylist([{name: row[name] for name in asked.columns}], chosen)
+
+
+def _totals(piece: Piece) -> Totals:
+    totals, rules = Totals(), BatchRules(piece.segment)
+    with suppress(UnreadableError), piece.open() as log:
+        for chunk in piece.batches(log, payload=False):
+            totals.count(chunk, active=piece.next_segment is None)
+            for _ in rules.judge(chunk):
+                pass  # what is wrong with headers is for verify to say
+        totals.read = True
+    totals.first_offset, totals.last_offset = rules.first_offset, rules.last_offset
+    return totals

@@ -1,0 +1,332 @@
+"""The data source ``kafka-log``: log dirs as tables of a Spark session, with nothing written first.
+
+::
+
+    from logtool.spark.source import source
+
+    source.register(spark)
+    spark.read.format("kafka-log").option("table", "batches").load("/var/lib/kafka/data")
+    source.records(spark, "/data/1", "/data/2", payload="length", columns=["topic", "offset"])
+
+Options, all as text; those on partitions, offsets and times save reading, too:
+
+``table``       ``batches`` (the default), ``records`` or ``segments``; the columns are those of
+                ``logtool schema TABLE``, but Spark has no unsigned integers: they are long. Or
+                ``kafka``, which has the columns and rows of ``spark.read.format("kafka")``: see
+                `logtool.spark.source.kafka_table`
+``topic``       topics or globs of them, separated by commas
+``partition``   partition numbers, separated by commas
+``startingOffsets``, ``endingOffsets``  from which offset on, and before which one: ``earliest``,
+                ``latest``, one number for every partition, or JSON with one for each, such as
+                ``{"orders":{"0":23,"1":-2}}``; batches that reach into it come whole, segments by
+                their names
+``startingTimestamp``, ``endingTimestamp``  from which time on, and before which one, in ms since
+                1970: records by their own timestamp, batches by their largest one
+``payload``     what ``records`` tells of keys and values: ``none`` (the default), ``length``,
+                ``hash`` or ``full``; columns that it does not make do not exist
+``showSecrets`` ``true`` leaves passwords, SCRAM keys and ids of delegation tokens in ``records`` of
+                a metadata log; by default stars stand in their place, and hashes are of these
+``maxDecompressedBytes``  bytes that one batch of ``records`` may decompress to, by default 256 MiB;
+                one of more ends the job with its place
+``subscribe``   of ``kafka``: the same as ``topic``
+``includeHeaders``  of ``kafka``: ``true`` makes the column ``headers``
+``bundleBytes`` about the bytes that one task reads; by default 32 to 128 MiB
+``prune``       ``false`` reads every byte of the partitions, whatever names and indexes say
+
+The names are those of Spark's own source ``kafka``. That one asks a broker for the offset at which
+a time begins and reads on from there; here each record is judged by its own time.
+
+Spark does not tell a data source which columns it needs: give ``.schema("topic string, ...")``, or
+`columns`, and only those are made. Filters (``where``) choose rows after they were read, and save
+nothing: up to 4.3, Spark applies the filters of one use of a DataFrame to every other use of it
+when a source in Python takes them, so this one takes none.
+
+An option or a column that does not exist is an error of one sentence. Nothing is written to log
+dirs.
+
+``spark.readStream`` reads ``batches`` and ``records`` of log dirs while they grow: see
+`logtool.spark.source.stream_offsets`. It begins at ``startingOffsets`` and takes no other limit;
+the option ``failOnDataLoss`` (``true``) is as in Spark's own source: with ``false`` it warns, and
+goes on, where retention or a truncation took what was not read yet. A read that is no stream takes what
+there is, and refuses ``true``; ``maxOffsetsPerTrigger`` is refused too, as Spark 4.0 does not tell
+a source in Python where a micro-batch begins.
+
+Directories of Redpanda are read, too: offsets are Raft's, leader epochs are terms, ``records`` are
+those of data, and `batches` have all types. The table ``kafka`` and streams are of Kafka alone.
+
+Damage gives no rows, nor does a file that cannot be read; a ``segments`` row says ``read`` false.
+To be told of either use `logtool verify` or `scan`.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from logtool.errors import UsageError
+from logtool.log import inputs
+from logtool.schemas import arrow
+from logtool.schemas.arrow import Payload
+from logtool.spark.source import kafka_table
+from logtool.spark.source import options as source_options
+from logtool.spark.source.options import Options
+from logtool.spark.source.read_tasks import Piece
+from logtool.spark.source.reading import Asked, gathered, plan, read
+from logtool.spark.source.stream_offsets import Growing
+from logtool.spark.source.streaming import KafkaLogStreamReader
+from logtool.spark.worker_errors import in_one_sentence
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+NAME: Final = "kafka-log"
+_HEADERS: Final = arrow.schema("records").field("headers").type
+_KAFKA_HEADERS: Final = arrow.schema(kafka_table.NAME).field("headers").type
+
+
+def _pairs(key: DataType) -> DataType:
+    return ArrayType(StructType([StructField("key", key), StructField("value", BinaryType())]))
+
+
+_TYPES: Final[Mapping[Any, tuple[DataType, Any]]] = {
+    pa.string(): (StringType(), pa.string()),
+    pa.binary(): (BinaryType(), pa.binary()),
+    pa.bool_(): (BooleanType(), pa.bool_()),
+    pa.int8(): (ByteType(), pa.int8()),
+    pa.int16(): (ShortType(), pa.int16()),
+    pa.int32(): (IntegerType(), pa.int32()),
+    pa.int64(): (LongType(), pa.int64()),
+    pa.uint32(): (LongType(), pa.int64()),
+    arrow.TIME: (TimestampType(), pa.timestamp("us", "UTC")),
+    _HEADERS: (_pairs(BinaryType()), _HEADERS),
+    _KAFKA_HEADERS: (_pairs(StringType()), _KAFKA_HEADERS),
+}
+"""The type of a column in Spark, and what Spark takes for it."""
+
+
+def register(spark: "SparkSession") -> None:
+    """Make the format ``kafka-log`` known to a session."""
+    spark.dataSource.register(KafkaLog)
+
+
+def batches(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
+    """Return the batches of log dirs, partition dirs or ``.log`` files.
+
+    `options` are those of the data source, and `columns`: the names of those to make.
+    """
+    return _table(spark, "batches", paths, options)
+
+
+def records(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
+    """Return the records; see `batches`."""
+    return _table(spark, "records", paths, options)
+
+
+def segments(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
+    """Return the segments; see `batches`. Logs are read only for columns that need it."""
+    return _table(spark, "segments", paths, options)
+
+
+def kafka(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
+    """Return what ``spark.read.format("kafka")`` would read of one broker; see `batches`."""
+    return _table(spark, kafka_table.NAME, paths, options)
+
+
+def _table(
+    spark: "SparkSession", table: str, paths: Sequence[Any], options: Mapping[str, Any]
+) -> "DataFrame":
+    register(spark)
+    given = {name: _text_of(value) for name, value in options.items() if name != "columns"}
+    # Spark would tell the same in more words.
+    asked = source_options.parse(
+        {**given, "table": table, "paths": json.dumps([str(path) for path in paths])}
+    )
+    _check_paths(asked.paths)
+    reader = spark.read.format(NAME).option("table", table).options(**given)
+    if (columns := options.get("columns")) is not None:
+        reader = reader.schema(_chosen(asked, columns))
+    return reader.load([str(path) for path in paths])
+
+
+def _text_of(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _check_paths(paths: Sequence[Path]) -> None:
+    """Raise UnreadableError for a path that is nothing of Kafka's or Redpanda's."""
+    for path in paths:
+        inputs.kind_of(path, redpanda=True)
+
+
+class KafkaLog(DataSource):
+    """The format ``kafka-log``; see the module."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return NAME
+
+    def schema(self) -> StructType:
+        """Return the columns of the table that the options name."""
+        with in_one_sentence():
+            asked = source_options.parse(self.options)
+            _check_paths(asked.paths)
+            return _columns(asked)
+
+    def reader(self, schema: StructType) -> "KafkaLogReader":
+        """Return what reads the columns of `schema`; UsageError where there is no such column."""
+        with in_one_sentence():
+            return KafkaLogReader(self.options, schema)
+
+    def streamReader(self, schema: StructType) -> KafkaLogStreamReader:  # noqa: N802  (Spark's)
+        """Return what reads the columns of `schema` while log dirs grow."""
+        with in_one_sentence():
+            options = source_options.parse(self.options, stream=True)
+            reader = KafkaLogReader(self.options, schema, stream=True)
+            growing = Growing(
+                paths=options.paths,
+                asked=reader.asked,
+                bundle_bytes=options.bundle_bytes,
+                fail_on_data_loss=options.fail_on_data_loss,
+            )
+            return KafkaLogStreamReader(growing, reader.rows)
+
+    def writer(self, schema: StructType, overwrite: bool) -> Any:
+        """Refuse to write."""
+        with in_one_sentence():
+            raise UsageError(_READ_ONLY)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: N802
+        """Refuse to write."""
+        with in_one_sentence():
+            raise UsageError(_READ_ONLY)
+
+
+_READ_ONLY = (
+    "kafka-log only reads, for a broker alone writes log dirs: write the rows in another format, "
+    'such as parquet, or send them to a broker by format("kafka")'
+)
+
+
+class Bundle(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        """Take pieces of one or more segments."""
+        super().__init__(None)
+        self.pieces = tuple(pieces)
+
+
+class KafkaLogReader(DataSourceReader):
+    """Plans in the driver, reads in executors."""
+
+    def __init__(
+        self, options: Mapping[str, str], schema: StructType, *, stream: bool = False
+    ) -> None:
+        """Read the options; UsageError where one, or a column, is none that exists."""
+        self._options = found = source_options.parse(options, stream=stream)
+        known = _columns(found)
+        _chosen(found, schema.names)
+        for column in schema:
+            if known[column.name].dataType != column.dataType:
+                kind = known[column.name].dataType.simpleString()
+                raise UsageError(f"the column {column.name} of {found.table} is {kind}")
+        self.asked = Asked(
+            table=found.table,
+            columns=tuple(schema.names),
+            wanted=found.wanted,
+            prune=found.prune,
+            payload=found.payload,
+            limit=found.max_decompressed_bytes,
+            show_secrets=found.show_secrets,
+        )
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return what the tasks read, one at least."""
+        with in_one_sentence():
+            bundles = plan(self._options.paths, self.asked, self._options.bundle_bytes)
+            return [Bundle(pieces) for pieces in bundles] or [Bundle(())]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Yield the rows of one task as `pyarrow.RecordBatch`es."""
+        pieces = partition.pieces if isinstance(partition, Bundle) else ()
+        with in_one_sentence():
+            yield from self._cast(chain.from_iterable(read(piece, self.asked) for piece in pieces))
+
+    def rows(self, pieces: Sequence[Piece]) -> Iterator[Any]:
+        """Yield the rows of pieces; UnreadableError for a file that cannot be read."""
+        found = (read(piece, self.asked, missing=False) for piece in pieces)
+        yield from self._cast(chain.from_iterable(found))
+
+    def _cast(self, rows: Iterable[Any]) -> Iterator[Any]:
+        asked = self.asked
+        schema = pa.schema(
+            [pa.field(name, _TYPES[_arrow_types(asked.table)[name]][1]) for name in asked.columns]
+        )
+        for some in gathered(rows):
+            yield some.cast(schema)
+
+
+@cache
+def spark_schema(table: str, payload: Payload = Payload.FULL) -> StructType:
+    """Return the columns of a table as Spark has them; the comment of each says what it is."""
+    return StructType(
+        [
+            StructField(
+                column.name,
+                _TYPES[column.type][0],
+                True,
+                {"comment": (column.metadata or {}).get(b"description", b"").decode()},
+            )
+            for column in arrow.schema(table, payload)
+        ]
+    )
+
+
+def _columns(asked: Options) -> StructType:
+    """Return the columns that there are with these options."""
+    known = spark_schema(asked.table, asked.payload)
+    if asked.table != kafka_table.NAME:
+        return known
+    # As Spark's own source has them, which says nothing of what they mean.
+    chosen = [column for column in known if asked.include_headers or column.name != "headers"]
+    return StructType([StructField(column.name, column.dataType, True) for column in chosen])
+
+
+@cache
+def _arrow_types(table: str) -> dict[str, Any]:
+    return {column.name: column.type for column in arrow.schema(table)}
+
+
+def _chosen(asked: Options, columns: Sequence[str]) -> StructType:
+    """Return the columns of these names; UsageError where one does not exist."""
+    table, known = asked.table, _columns(asked)
+    for name in columns:
+        if name in known.names:
+            continue
+        if name == "headers" and table == kafka_table.NAME:
+            raise UsageError("the column headers of kafka needs the option includeHeaders=true")
+        if name in _arrow_types(table):
+            needed = arrow.PAYLOAD_OF[name]
+            raise UsageError(f"the column {name} of {table} needs the option payload={needed}")
+        raise UsageError(f"the table {table} has no column {name!r}")
+    return StructType([known[name] for name in columns])

@@ -1,0 +1,204 @@
+"""A growing log dir as a stream: how far each partition goes, and what lies between two positions.
+
+No Spark here. A position is the offset behind the last batch that counts, for each partition dir
+that a broker serves: nested dictionaries by log dir and directory, which survive JSON. Batches
+count that are sound, CRC and all; a torn tail does not, and comes once it is whole. Where sound
+batches follow damage, these count and the damage never comes, as when the log is read at once.
+
+What lies between two positions is the same whenever it is asked for, unless what was there is gone:
+retention or a truncation took it. That is told, by an error or a warning.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+
+from logtool.disk import files
+from logtool.disk.files import text_of
+from logtool.errors import LogtoolError, UnreadableError, UsageError
+from logtool.formats import names
+from logtool.formats.names import DirectoryKind, PartitionDirectory
+from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs, opening
+from logtool.log.dir import Partition, Segment
+from logtool.log.inputs import PathKind
+from logtool.spark.identity import place_of_dir
+from logtool.spark.source import reading
+from logtool.spark.source.read_tasks import Piece
+from logtool.spark.source.reading import Asked
+from logtool.spark.source.seek import start_of
+from logtool.spark.source.wanted import EARLIEST, EVERY_PARTITION, LATEST, Offsets
+
+_log = logging.getLogger("logtool.spark")
+Positions = dict[str, dict[str, int]]
+"""By log dir and directory, the offset to go on with."""
+
+
+class LostDataError(LogtoolError):
+    """What a stream was to read is not there any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growing:
+    """Log dirs, or partition dirs, that grow while they are read."""
+
+    paths: tuple[Path, ...]
+    asked: Asked
+    bundle_bytes: int | None = None
+    fail_on_data_loss: bool = True
+
+    def initial(self) -> Positions:
+        """Return where a new stream begins, by the option startingOffsets."""
+        given = self.asked.wanted.starting_offsets
+        if given == EARLIEST:
+            return {}  # Each partition begins with what it has when it is seen first.
+        if given == LATEST:
+            return self.latest()
+        found: Positions = {}
+        for home, folder, directory in self._folders():
+            offset = _given(given, directory)
+            if offset == LATEST:
+                offset = log_end(opening.open_partition(folder))
+            if offset is not None and offset != EARLIEST:
+                found.setdefault(home, {})[directory.name] = offset
+        return found
+
+    def latest(self, known: Positions | None = None) -> Positions:
+        """Return how far the partitions go; `known` is from an earlier call, and saves reading."""
+        found: Positions = {}
+        for home, folder, directory in self._folders():
+            before = (known or {}).get(home, {}).get(directory.name, 0)
+            with suppress(UnreadableError):  # It goes just now, as the next call will tell.
+                found.setdefault(home, {})[directory.name] = log_end(
+                    opening.open_partition(folder), before
+                )
+        return found
+
+    def between(self, start: Positions, end: Positions) -> list[list[Piece]]:
+        """Return the pieces to read from one position to another, in bundles.
+
+        LostDataError where some of it is gone and that is not to be passed over.
+        """
+        bundles: list[list[Piece]] = []
+        folders = {(home, one.name): folder for home, folder, one in self._folders()}
+        for home, directory in _gone(start, end):
+            self.tell(f"{home}/{directory} is gone")
+        for home, some in end.items():
+            for directory, stop in some.items():
+                first = start.get(home, {}).get(directory)
+                if first == stop or (first is None and stop == 0):
+                    continue
+                folder = folders.get((home, directory))
+                if lost := _lost(folder, first, stop):
+                    self.tell(f"{folder or f'{home}/{directory}'} {lost}")
+                if folder is not None and (first is None or first < stop):
+                    bundles += self._plan(folder, EARLIEST if first is None else first, stop)
+        return bundles
+
+    def _plan(self, folder: Path, first: int, stop: int) -> list[list[Piece]]:
+        wanted = replace(
+            self.asked.wanted,
+            selection=EVERY_PARTITION,
+            starting_offsets=first,
+            ending_offsets=stop,
+        )
+        with suppress(UnreadableError):  # It went just now, which `_lost` tells the next time.
+            return reading.plan([folder], replace(self.asked, wanted=wanted), self.bundle_bytes)
+        return []
+
+    def tell(self, what: str) -> None:
+        """Raise LostDataError, or warn where the stream is to go on."""
+        if self.fail_on_data_loss:
+            raise LostDataError(
+                f"{what}: rows that the stream has not read may be lost; to go on with what there "
+                "is, give the option failOnDataLoss=false"
+            )
+        _log.warning("%s: rows may be lost, and the stream goes on (failOnDataLoss=false)", what)
+
+    def _folders(self) -> Iterator[tuple[str, Path, PartitionDirectory]]:
+        """Yield log dir, path and name of each partition dir that a broker serves."""
+        for path in files.each_once(self.paths):
+            kind = inputs.kind_of(path, lacking="no stream follows while it grows")
+            if kind is PathKind.FILE:
+                raise UsageError(f"{path} is a file; a stream reads log dirs and partition dirs")
+            if kind is PathKind.PARTITION_DIR:
+                one = names.parse_directory(path.name)
+                dirs = [(path, one)] if isinstance(one, PartitionDirectory) else []
+            else:
+                dirs = list(opening.open_log_dir(path).partitions)
+            for folder, directory in dirs:
+                live = directory.kind is DirectoryKind.LIVE
+                if live and self.asked.wanted.selection.takes(directory):
+                    yield text_of(folder.parent), folder, directory
+
+
+def log_end(found: Partition, known: int = 0) -> int:
+    """Return the offset behind the last sound batch; 0 without any.
+
+    `known` was the end before: what lies below is not read again, where indexes tell so.
+    """
+    for segment in reversed(found.segments):
+        last = _last_offset(found.path, segment, known)
+        if last is not None:
+            return last + 1
+    return 0
+
+
+def _last_offset(folder: Path, segment: Segment, known: int) -> int | None:
+    """Return the largest offset of the sound batches of a segment; None where there is none."""
+    piece = Piece(
+        place=place_of_dir(folder),
+        folder=folder,
+        log_name=segment.log.path.name,
+        segment=segment.base_offset,
+        next_segment=segment.next_base_offset,
+        log_bytes=segment.log.size,
+        modified_ms=0,
+        index_bytes=(None,) * len(names.INDEX_KINDS),
+    )
+    largest = -1
+    with segment.log.open() as log:
+        start = start_of(piece, log, known if known > segment.base_offset else inf, -inf)
+        for chunk in segment.batches(log, start=start, payload=False):
+            rules = chunk.table.base_offset >= segment.base_offset
+            inside = chunk.table.last_offset[rules]
+            largest = max(largest, int(inside.max(initial=-1)))
+    return None if largest < 0 else largest
+
+
+def _gone(start: Positions, end: Positions) -> Iterator[tuple[str, str]]:
+    for home, some in start.items():
+        for directory in some:
+            if directory not in end.get(home, {}):
+                yield home, directory
+
+
+def _lost(folder: Path | None, first: int | None, stop: int) -> str | None:
+    """Return what is gone of the offsets `first` to `stop`; None where nothing is."""
+    if folder is None:
+        return "is gone"
+    if first is not None and stop < first:
+        return f"ends at offset {stop}, where it went on to {first} before: it was truncated"
+    try:
+        found = opening.open_partition(folder)
+        end = log_end(found, first or 0)
+    except UnreadableError as error:
+        return f"cannot be read ({error.reason})"
+    if end < stop:
+        return f"ends at offset {end}, where it went on to {stop} before: it was truncated"
+    begin = found.segments[0].base_offset if found.segments else stop
+    if first is not None and first < begin:
+        return (
+            f"begins at offset {begin}: {first} to {begin - 1} were deleted before they were read"
+        )
+    return None
+
+
+def _given(offsets: Offsets, directory: PartitionDirectory) -> int | None:
+    """Return the offset that an option gives a partition; None where it says nothing of it."""
+    if isinstance(offsets, int):
+        return offsets
+    return offsets.get(directory.topic, {}).get(directory.partition)

@@ -1,0 +1,63 @@
+"""The data source ``kafka-log`` as a stream: what grows in log dirs, a micro-batch at a time.
+
+Spark writes the positions of `growing` into its checkpoint before it reads a micro-batch, and reads
+between the same positions again after a failure: the rows are the same. A sink that takes a
+micro-batch once, such as files or Delta, has each row exactly once.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from logtool.errors import UnreadableError
+from logtool.spark.source.read_tasks import Piece
+from logtool.spark.source.stream_offsets import Growing, Positions
+from logtool.spark.worker_errors import in_one_sentence
+
+Rows = Callable[[Sequence[Piece]], Iterator[Any]]
+"""Returns the rows of pieces as `pyarrow.RecordBatch`es; UnreadableError for a file that went."""
+
+
+class Share(InputPartition):
+    """What one task reads of a micro-batch."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        """Take pieces of one or more segments."""
+        super().__init__(None)
+        self.pieces = tuple(pieces)
+
+
+class KafkaLogStreamReader(DataSourceStreamReader):
+    """Plans in a process of the driver that lives as long as the query; reads in executors."""
+
+    def __init__(self, growing: Growing, rows: Rows) -> None:
+        self._growing = growing
+        self._rows = rows
+        self._known: Positions = {}
+
+    def initialOffset(self) -> Positions:  # noqa: N802  (Spark's names, here and below)
+        """Return where a query without a checkpoint begins."""
+        with in_one_sentence():
+            return self._growing.initial()
+
+    def latestOffset(self) -> Positions:  # type: ignore[override]  # noqa: N802
+        """Return how far the logs go now. Before 4.2 Spark hands nothing over here."""
+        with in_one_sentence():
+            self._known = self._growing.latest(self._known)
+            return self._known
+
+    def partitions(self, start: Positions, end: Positions) -> Sequence[InputPartition]:
+        """Return what the tasks read from one position to another."""
+        with in_one_sentence():
+            return [Share(pieces) for pieces in self._growing.between(start, end)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Yield the rows of one task."""
+        pieces = partition.pieces if isinstance(partition, Share) else ()
+        with in_one_sentence():
+            for piece in pieces:
+                try:
+                    yield from self._rows([piece])
+                except UnreadableError as error:
+                    self._growing.tell(str(error))
