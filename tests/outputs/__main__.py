@@ -33,7 +33,7 @@ _TESTS = ROOT / "tests"
 _MAKES_INPUTS = ("redpanda_files.py", "damage.py", "fuzz/directories.py")
 """Files of tests/ that have a part in the inputs."""
 _WORKERS = 2
-_TOLD_EVERY = 1000
+_REPORTED_EVERY = 1000
 _SHOWN_LINES = 12
 Recorded = dict[str, Any]
 
@@ -131,7 +131,7 @@ def check_out(commit: str, given: str) -> Path:
 
 
 class Recording:
-    """What command lines gave with one tree, by their names: a file with a line for each."""
+    """The results of command lines with one tree, by their names: a file with a line for each."""
 
     def __init__(self, path: Path, *, anew: bool = False) -> None:
         self.path = path
@@ -172,7 +172,7 @@ def _run(tree: Path, cases: Sequence[lines.Case], recording: Recording, words: s
             continue
         recording.add(recorded)
         count += 1
-        if count % _TOLD_EVERY == 0:
+        if count % _REPORTED_EVERY == 0:
             sys.stderr.write(f"{words}: {count:,} done after {time.monotonic() - began:.0f} s\n")
     _check_inputs(HOME)
     if len(recording.found.keys() & {case.name for case in cases}) < len(cases):

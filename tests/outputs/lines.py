@@ -288,7 +288,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a command line is about: one directory or file, or several log dirs together."""
+    """The subject of a command line: one directory or file, or several log dirs together."""
 
     home: Path
     """The directory of all inputs."""
@@ -348,8 +348,8 @@ def _places(home: Path) -> Iterator[Place]:
         for number, log_dir in enumerate(log_dirs):
             # A damaged directory has its sound original; a replica has its neighbour.
             sound = log_dir.split("/", 2)[2] if log_dir.startswith("damaged/") else log_dir
-            beside = log_dirs[(number + 1) % len(log_dirs)]
-            yield Place(home, (log_dir,), sound if sound != log_dir else beside)
+            neighbour = log_dirs[(number + 1) % len(log_dirs)]
+            yield Place(home, (log_dir,), sound if sound != log_dir else neighbour)
         if len(log_dirs) > 1:
             yield Place(home, tuple(log_dirs), log_dirs[0])
     for path in sorted((home / "redpanda").iterdir()):

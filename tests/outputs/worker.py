@@ -56,7 +56,7 @@ STEADY = {
     "mtimes": "what a command wrote has the time of this moment: it is recorded as new; an older "
     "time is recorded",
 }
-"""What is made steady, or is recorded otherwise than it is, and why."""
+"""All that is made steady, or is recorded otherwise than it is, and why."""
 
 
 def make_steady() -> None:
