@@ -54,7 +54,7 @@ OF_REDPANDA = (
     "logtool.formats.redpanda.kvstore", "logtool.log.kvstore",
     "logtool.startup.redpanda_start", "logtool.startup.redpanda_forecast",
 )  # fmt: skip
-OF_A_START = ("logtool.loading", "logtool.startup", "logtool.salvage", "logtool.actions")
+OF_A_START = ("logtool.loading", "logtool.startup", "logtool.repair", "logtool.actions")
 OF_LESS_WORK = ("logtool.loading.supplement", "logtool.loading.trusting")
 NOT_NEEDED = {
     "dump {log} --limit 1": (
