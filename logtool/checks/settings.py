@@ -7,6 +7,7 @@ from logtool.checks import identity
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.log import opening
+from logtool.log.kafka import KAFKA
 from logtool.metadata import image as metadata_image
 from logtool.metadata.settings import Settings
 
@@ -18,7 +19,7 @@ def within(path: Path, static: Mapping[str, str] = _NOTHING) -> Settings:
     if not files.has_dir(path / metadata_image.DIRECTORY):
         return Settings(static=static)
     try:
-        meta = identity.member(opening.open_log_dir(path)).meta
+        meta = identity.member(opening.open_log_dir(path, KAFKA)).meta
         image = metadata_image.read(path)
     except UnreadableError:
         return Settings(static=static)

@@ -144,9 +144,8 @@ class _Collector:
         if damage:
             torn = damage.reason in (DamageReason.INCOMPLETE, DamageReason.ZEROS)
             tail = torn and not damage.resynchronised and self._segment.is_active
-            if not (
-                tail and damage.reason is DamageReason.ZEROS
-            ):  # preallocated: nothing was there
+            # Room that was preallocated and never written is not damage.
+            if not (tail and damage.reason is DamageReason.ZEROS):
                 reason = str(damage.reason)
                 what = damage.position, damage.length, reason, damage.message, tail
                 self._open.append(what)

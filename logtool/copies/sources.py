@@ -67,7 +67,8 @@ def find(
         for folder, directory in home.root.partitions:
             if directory.kind in kinds and selection.takes(directory):
                 try:
-                    yield home.copy(folder, (directory.topic, directory.partition))
+                    listed = opening.open_partition(folder, home.root.flavour)
+                    yield home.copy(folder, (directory.topic, directory.partition), listed)
                 except UnreadableError as error:
                     if not files.has_vanished(error):
                         yield error
@@ -92,7 +93,7 @@ def find(
             )  # it stands alone
         yield from home.unread
         key = listed.topic or path.resolve().name, listed.number or 0
-        yield replace(home.copy(path, key), given=True)
+        yield replace(home.copy(path, key, listed), given=True)
 
 
 class _LogDir:
@@ -109,10 +110,9 @@ class _LogDir:
             for kind in OFFSET_CHECKPOINTS
         }
 
-    def copy(self, folder: Path, key: TopicPartition) -> ListedCopy:
+    def copy(self, folder: Path, key: TopicPartition, listed: Partition) -> ListedCopy:
         """Return one of its partitions."""
         rows = {kind: rows[key].offset for kind, rows in self._rows.items() if key in rows}
-        listed = opening.open_partition(folder, self.root.flavour)
         return ListedCopy(key=key, node=self._node, path=folder, listed=listed, rows=rows)
 
     def _read(self, kind: FileKind) -> Any:

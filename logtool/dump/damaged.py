@@ -16,7 +16,7 @@ from logtool.dump.log import batch_objects
 from logtool.dump.records import Object, error_object, read_records
 from logtool.errors import FormatError
 from logtool.formats.names import CLUSTER_METADATA
-from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC
+from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, MIN_ENTRY_SIZE
 from logtool.formats.redpanda import names as redpanda_names
 from logtool.formats.redpanda import record_batch as redpanda_batch
 from logtool.log.records import one_batch
@@ -47,7 +47,7 @@ def decode(
             yield _marked(error_object(origin.path, "damaged", text, position + at, len(left)))
             return
         size = LOG_OVERHEAD + int.from_bytes(left[8:LOG_OVERHEAD], "big", signed=True)
-        believed = LOG_OVERHEAD < size <= len(left)
+        believed = MIN_ENTRY_SIZE <= size <= len(left)
         entry = left[:size] if believed else left
         for obj in _batch(origin, entry, position + at, limit):
             yield _marked(obj)

@@ -97,8 +97,10 @@ def subjects(
         return
     holder = home.ensemble.metadata_log
     known = Settings(home.image, home.node_id, wanted.static, holder.path if holder else None)
-    chosen = [path]
+    # One that is given alone has a flavour of its own: its folder may hold anything.
+    chosen, known_flavour = [path], flavour
     if kind is PathKind.LOG_DIR:
+        known_flavour = home.root.flavour
         chosen = [
             folder
             for folder, directory in home.root.partitions
@@ -106,7 +108,7 @@ def subjects(
         ]
     for folder in chosen:
         try:
-            listed = opening.open_partition(folder, flavour or home.root.flavour)
+            listed = opening.open_partition(folder, known_flavour)
             epochs, unread = _epochs(listed)
             topic_id = topic_id_of(listed.path)
             facts = _facts(listed, home, wanted, epochs, known, topic_id)

@@ -89,9 +89,8 @@ def load(
 
 def is_torn(damage: Damage) -> bool:
     """Return whether the end of an active segment is merely not written whole."""
-    return (
-        damage.reason in (DamageReason.INCOMPLETE, DamageReason.ZEROS) and not damage.resynchronised
-    )
+    unwritten = damage.reason in (DamageReason.INCOMPLETE, DamageReason.ZEROS)
+    return unwritten and not damage.resynchronised
 
 
 def _replay(loaded: Loaded, chunk: Chunk, path: Path, base: int, limit: int) -> None:

@@ -148,12 +148,15 @@ class Groups:
             home = None
         if home:
             self._homes.setdefault(home.path, home)
-        folders = list(_partitions_in(home, path, CONSUMER_OFFSETS)) if whole and home else [path]
+        # One that is given alone has a flavour of its own: its folder may hold anything.
+        folders, flavour = [path], self.flavour
+        if whole and home:
+            folders, flavour = list(_partitions_in(home, path, CONSUMER_OFFSETS)), home.flavour
         if home and not folders:
             yield from _of_old(home)
         for folder in folders:
             try:
-                listed = opening.open_partition(folder, home.flavour if home else self.flavour)
+                listed = opening.open_partition(folder, flavour)
             except UnreadableError as error:
                 if folder == path or not files.has_vanished(error):
                     yield error

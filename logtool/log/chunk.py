@@ -78,8 +78,8 @@ class Chunk:
     """A stretch of sound batches, or one range of damage and no batches.
 
     `data` holds the bytes of the batches from file position `data_position` on. They stay as they
-    are while somebody holds them; whoever holds those of one chunk alone costs no memory. Of a
-    batch too large to hold there is the header alone, and without payload nothing.
+    are while somebody holds them; a caller that holds those of one chunk alone costs no memory. A
+    batch too large to hold has its header alone there, and without payload there is nothing.
     """
 
     table: BatchTable
@@ -91,15 +91,15 @@ class Chunk:
     plain: PlainTotals | None = None
     """Set where all batches are plain, and no rule can find anything but at the edges."""
     inspected: list[Any] = field(default_factory=list)
-    """What the `Inspect` of the scan told of the batches."""
+    """The results of the `Inspect` of the scan."""
     suspects: Column | None = None
     """For an `Inspect`: 0 for each batch whose records are known to keep every rule, else 1."""
     at_edges: bool = False
     """Whether `table` has the first and the last batch of each stretch with one leader epoch and
     one producer alone; the offsets of all follow each other without a gap then."""
     misplaced: Column | None = None
-    """Which batches have offsets that are not the segment's, or do not rise; None for none. See
-    `logtool.log.order.BatchOrder`. It is not known yet when an `Inspect` is given the chunk."""
+    """The batches whose offsets are not the segment's, or do not rise, as a mask; None for none.
+    See `logtool.log.order.BatchOrder`. It is not known yet when an `Inspect` is given the chunk."""
 
     @property
     def batches(self) -> int:

@@ -68,7 +68,7 @@ class Segment:
         `plain_walk` is used for the form of Kafka alone.
         """
         form = self.flavour.form(self.log.path)
-        with nullcontext(source) if source else self.log.open() as log:
+        with nullcontext(source) if source is not None else self.log.open() as log:
             yield from read_batches(
                 log,
                 base_offset=self.base_offset,

@@ -98,6 +98,12 @@ def holds_partition_files(entries: Sequence[str]) -> bool:
     )
 
 
+def holds_log(entries: Sequence[str]) -> bool:
+    """Return whether one of the names is that of a log which a broker loads."""
+    parsed = map(names.parse_partition_file, entries)
+    return any(name.kind is FileKind.LOG and name.reception is Reception.EXACT for name in parsed)
+
+
 def is_root_file(name: str) -> bool:
     """Return whether Kafka writes a file of this name into a log dir."""
     return names.parse_root_file(name).kind is not FileKind.UNKNOWN

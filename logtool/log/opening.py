@@ -13,7 +13,7 @@ from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.log import redpanda_dir
 from logtool.log.dir import LogDir, Partition
 from logtool.log.flavour import Flavour, FlavourName
-from logtool.log.kafka import KAFKA, holds_partition_files
+from logtool.log.kafka import KAFKA, holds_log
 from logtool.log.redpanda import REDPANDA
 
 FLAVOURS: dict[FlavourName, Flavour] = {flavour.name: flavour for flavour in (KAFKA, REDPANDA)}
@@ -123,5 +123,5 @@ def _flavour_of_partition(path: Path, entries: Sequence[str]) -> Flavour:
     """Return the flavour of a partition dir, without a look at what lies below it."""
     if redpanda_dir.is_surely_partition(path, entries):
         return REDPANDA
-    of_kafka = holds_partition_files(entries) or not redpanda_dir.is_partition(path, entries)
+    of_kafka = holds_log(entries) or not redpanda_dir.is_partition(path, entries)
     return KAFKA if of_kafka else REDPANDA

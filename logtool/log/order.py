@@ -31,7 +31,7 @@ class BatchOrder:
             return None
         if (
             not (bases[1:] < bases[:-1]).any()
-            and int(bases[0]) >= least <= int(lasts.min())
+            and min(int(bases[0]), int(lasts.min())) >= least
             and int(lasts.max()) <= most
         ):
             self._highest = max(self._highest, int(lasts.max()))

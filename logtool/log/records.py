@@ -11,6 +11,7 @@ Batches that cannot be read are values, not exceptions: see `Unread`.
 
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice, pairwise
 from typing import NamedTuple, Protocol
 
@@ -132,7 +133,7 @@ class Unread:
     first_offset: int
     last_offset: int
     error: FormatError
-    """What is wrong; its position counts in the decompressed records where `in_records`."""
+    """The fault; its position counts in the decompressed records where `in_records`."""
     held: bool = True
     """False: the chunk does not hold the bytes of the batch, as they are too many."""
     in_records: bool = False
@@ -153,7 +154,7 @@ class Unpacked(NamedTuple):
     """Some payloads that `unpack` has decompressed, one behind the other."""
 
     rows: list[int]
-    """Which of the payloads that it was given."""
+    """The numbers of these payloads among those that were given."""
     data: memoryview
     edges: Column
     """Where in `data` each begins, and where the last one ends."""
@@ -416,15 +417,7 @@ def _whole(chunk: Batches, row: int, limit: int, source: Source | None) -> memor
 
 def _not_held(table: BatchTable, row: int) -> Unread:
     error = FormatError("the batch is too large to be read")
-    return Unread(
-        row=row,
-        position=int(table.position[row]),
-        size=int(table.size[row]),
-        first_offset=int(table.base_offset[row]),
-        last_offset=int(table.last_offset[row]),
-        error=error,
-        held=False,
-    )
+    return replace(unread(table, row, error), held=False)
 
 
 def _messages(

@@ -98,7 +98,7 @@ class Lookup:
         if inputs.kind_of(path, flavour, redpanda=True) is not PathKind.PARTITION_DIR:
             raise UnreadableError(path, "expected a partition dir")
         self._partition = opening.open_partition(path, flavour)
-        self._has_base_indexes = self._partition.flavour is REDPANDA
+        self._in_raft = self._partition.flavour is REDPANDA
         if not self._partition.segments:
             raise UnreadableError(path, "holds no log")
         self._start = max(
@@ -138,7 +138,7 @@ class Lookup:
 
     def _kafka_offset(self, found: Location) -> int | None:
         """Return the Kafka offset of a Raft offset that was found in a log of Redpanda."""
-        if not self._has_base_indexes or found.path is None or found.offset is None:
+        if not self._in_raft or found.path is None or found.offset is None:
             return None
         offsets = kafka_offsets.before(found.path, found.segment or 0)
         (segment,) = (one for one in self._partition.segments if one.log.path == found.path)
@@ -153,7 +153,7 @@ class Lookup:
         return None
 
     def _end_by_index(self) -> int:
-        if self._has_base_indexes:  # whose start replays the last segment
+        if self._in_raft:  # whose start replays the last segment
             return self._latest_by_scan().offset or 0
         return _reader(self._partition.segments[-1]).next_offset()
 
@@ -170,7 +170,7 @@ class Lookup:
 
     def _offset_by_index(self, offset: int) -> Location:
         for segment in self._from_floor(offset):
-            if self._has_base_indexes:
+            if self._in_raft:
                 start = by_base_index.for_offset(segment, offset)
                 found = self._first_at(segment, by_base_index.batches(segment, start), offset)
                 if found:
@@ -209,7 +209,7 @@ class Lookup:
 
     def _time_by_index(self, stamp: int) -> Location:
         for segment in self._partition.segments:
-            if self._has_base_indexes:
+            if self._in_raft:
                 largest = by_base_index.largest_timestamp(segment)
                 if largest is None or largest >= stamp:
                     start = by_base_index.for_time(segment, stamp)
@@ -319,7 +319,9 @@ def _largest_timestamp(segment: Segment, reader: IndexedLog, index: TimeIndex) -
 def _checkpointed_start(partition: Partition) -> int:
     """Return the log start offset that the log dir around a partition has for it, or 0."""
     try:
-        home = opening.open_log_dir(inputs.log_dir_of(partition.path, partition.flavour)[0])
+        home = opening.open_log_dir(
+            inputs.log_dir_of(partition.path, partition.flavour)[0], partition.flavour
+        )
         file = home.files.get(FileKind.LOG_START_CHECKPOINT)
         rows = root.by_key(small_files.check_file(file)[0]) if file else {}
     except UnreadableError:

@@ -112,6 +112,6 @@ def looks(wanted: FileChoice, budget: Budget, flavour: Flavour | None = None) ->
     """Return what takes a quick look first; None where a run is to keep to a budget."""
     pace = budget.pace
     paced = pace.bytes_per_second is not None or pace.deadline is not None
-    if paced or budget.drop_cache or wanted.snapshot_every is not None or flavour:
+    if paced or budget.drop_cache or wanted.snapshot_every is not None or flavour is not None:
         return None
     return QuickLook(wanted)

@@ -95,7 +95,7 @@ class Salvage:
                     listings.append(listed)
                 else:
                     yield listed
-        yield from not_there(self.fill_from)
+        yield from not_there(self.fill_from, self.flavour)
         if self.retry and not files.has_dir(self.retry / "rejects"):
             yield UnreadableError(self.retry, "is no output of salvage with rejects")
         size = sum(one.size for one in found)
@@ -344,11 +344,13 @@ def bounded(found: list[Part], start: int | None = None) -> Iterator[Part]:
         yield part
 
 
-def not_there(fill_from: Sequence[Path]) -> Iterator[UnreadableError]:
+def not_there(
+    fill_from: Sequence[Path], flavour: Flavour | None = None
+) -> Iterator[UnreadableError]:
     """Yield which of the other copies cannot be looked at: nothing is filled from them."""
     for path in fill_from:
         try:
-            if kind_of(path, redpanda=True) is PathKind.FILE:
+            if kind_of(path, flavour, redpanda=True) is PathKind.FILE:
                 yield UnreadableError(path, "is no log dir and no partition dir")
         except UnreadableError as error:
             yield error

@@ -22,7 +22,7 @@ class Below:
     places: tuple[Path, ...]
     """The log dirs that hold them; the partition dir where that is all there is."""
     flavour: Flavour = KAFKA
-    """Redpanda knows no recovery point. Kafka where some of them are Kafka's."""
+    """REDPANDA where Redpanda wrote all of them, which knows no recovery point."""
 
     @property
     def command(self) -> str:

@@ -95,7 +95,7 @@ class PartitionTransactions:
     leader_epoch: int = NONE
     """Of its last batch."""
     flavour: Flavour = KAFKA
-    """No tool of Kafka's has Redpanda abort a transaction."""
+    """The flavour of the log. No tool of Kafka's makes Redpanda abort a transaction."""
     markers: dict[int, Marker] = field(default_factory=dict, compare=False)
     """The last one of each producer id."""
 

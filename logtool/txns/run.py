@@ -88,7 +88,7 @@ class Audit:
         yield from self._problems_of_coordinators()
         for log in self.joining.logs:
             home = self._homes.get(log.path.parent)
-            listed = opening.try_partition(log.path, home.flavour if home else None)
+            listed = opening.try_partition(log.path, home.flavour if home else self.flavour)
             if home and isinstance(listed, Partition):
                 lost = lost_end.lost(home, _watermarks(home, []), listed, log.end_offset)
                 if lost:

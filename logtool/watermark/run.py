@@ -58,8 +58,6 @@ class _Broker:
     rows: root.Checkpoints
     epoch: int | None
     """That of the broker when it was stopped in order, by its clean marker; None without one."""
-    keeps_watermarks: bool = True
-    """False for Redpanda."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +121,7 @@ class Watermarks:
             self._brokers.append(broker)
             yield from broker.home.unread
             # A kvstore that cannot be read says where logs begin: that is unknown.
-            stops = {"refuse", "unknown"} if not broker.keeps_watermarks else {"refuse"}
+            stops = {"refuse", "unknown"} if broker.home.root.flavour is REDPANDA else {"refuse"}
             self.summary.to_do |= any(note.action in stops for note in notes)
             yield from notes
             work += [_ReplicaRequest(broker, request) for request in chosen]
@@ -172,7 +170,7 @@ class Watermarks:
             and self._selection.takes(directory)
             and (meant in (data_dir, path) or meant in path.parents)
         ]
-        return _Broker(home, place.node, {}, None, keeps_watermarks=False), chosen, home.notes
+        return _Broker(home, place.node, {}, None), chosen, home.notes
 
     def _partition(
         self, members: Iterator[tuple[_ReplicaRequest, Replica | UnreadableError | OutOfTimeError]]

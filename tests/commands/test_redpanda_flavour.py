@@ -1,7 +1,15 @@
 """--flavour in every command that has a directory of Kafka or Redpanda to judge."""
 
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
 import pytest
 import redpanda_files as rp
+from verification import small_log_dir
+
+from logtool.formats.redpanda.names import DATA_DIR_MARKER as MARKER
 
 COMMANDS = {
     "verify": [],
@@ -68,3 +76,81 @@ def test_a_file_that_is_forced_to_be_kafkas_is_named_as_one_that_is_not(run, fol
     assert result.status == 4
     told = "is a segment or an index of Redpanda by its name, which --flavour kafka leaves out"
     assert result.stderr == f"logtool: {folder / name}: {told}\n"
+
+
+@pytest.fixture
+def small_copy(scenario, tmp_path):
+    """Return a function that copies some partitions of a log dir of a real broker."""
+    return lambda name, *some: Path(small_log_dir(scenario(name), tmp_path / "home", *some))
+
+
+def steady(result) -> list[dict[str, Any]]:
+    """Return the objects of an answer without what differs from run to run, or names the marker."""
+    objects = [one for one in result.objects if MARKER not in json.dumps(one)]
+    for one in objects:
+        for name in ("schema", "elapsed_s", "findings", "codes", "age_s"):
+            one.pop(name, None)
+    # doctor counts the marker among its findings, and the disk has a file more.
+    return [one for one in objects if one["type"] not in ("damage", "disk")]
+
+
+NDJSON = {name: [*words, "-f", "ndjson"] for name, words in COMMANDS.items()}
+"""Commands whose answers can be compared object by object; `sanity` measures times."""
+
+
+@pytest.mark.parametrize("name", [name for name in NDJSON if name not in ("salvage", "sanity")])
+def test_a_log_dir_that_looks_like_redpandas_is_kafkas_where_that_is_given(
+    run, small_copy, monkeypatch, tmp_path, name
+):
+    """The marker of a data directory lies in a log dir of Kafka: names alone say Redpanda."""
+    home = small_copy("4.3.1/clean", "codec-none-0", "small-segments-0", "__consumer_offsets-0")
+    monkeypatch.chdir(tmp_path)
+    path = home / "codec-none-0" if name in ("lookup", "gaps", "verify") else home
+    words = [str(path) if word == "OTHER" else word for word in NDJSON[name]]
+    before = run(name, *words, path)
+    (home / MARKER).touch()
+    forced = run(name, "--flavour", "kafka", *words, path)
+    assert forced.status == before.status
+    assert steady(forced) == steady(before)
+
+
+@pytest.mark.parametrize("name", ["gaps", "diff", "groups", "stat", "verify", "txns"])
+def test_a_partition_of_kafka_next_to_a_directory_of_redpanda_keeps_its_flavour(
+    run, small_copy, monkeypatch, tmp_path, name
+):
+    home = small_copy("4.3.1/clean", "codec-none-0", "__consumer_offsets-0")
+    monkeypatch.chdir(tmp_path)
+    path = home / ("__consumer_offsets-0" if name == "groups" else "codec-none-0")
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    path = path.rename(alone / path.name)
+    words = [str(path) if word == "OTHER" else word for word in NDJSON[name]]
+    before = run(name, *words, path)
+    rp.data_dir(tmp_path / "other", {"0-1-v1.log": rp.log()})
+    (tmp_path / "other" / "data" / "kafka").rename(alone / "kafka")
+    after = run(name, *words, path)
+    assert after.status == before.status
+    assert steady(after) == steady(before)
+
+
+@pytest.mark.parametrize("name", ["gaps", "diff", "stat", "verify"])
+def test_a_partition_of_redpanda_in_a_folder_of_any_name_keeps_its_flavour(
+    run, folder, tmp_path, name
+):
+    copy = tmp_path / "copies" / "copy"
+    copy.parent.mkdir()
+    shutil.copytree(folder, copy)
+    words = [str(folder) if word == "OTHER" else word for word in NDJSON[name]]
+    result = run(name, *words, copy)
+    assert result.objects[0]["flavour"] == "redpanda"
+    (counted,) = [one["records"] for one in result.of_type("summary")]
+    assert counted > 0
+
+
+def test_lookup_in_a_log_dir_that_is_given_as_kafkas_knows_its_log_start(run, small_copy):
+    home = small_copy("4.3.1/clean", "deleted-records.mid-0")
+    (home / MARKER).touch()
+    words = ("--flavour", "kafka", "--offset", "3", "-f", "ndjson")
+    result = run("lookup", *words, home / "deleted-records.mid-0")
+    assert result.status == 1
+    assert result.objects[0]["log_start_offset"] == 77

@@ -327,6 +327,17 @@ def test_bytes_that_are_no_batch_give_no_records(scrap):
     assert bool(found) == bool(scrap)
 
 
+@pytest.mark.parametrize("size", [*range(-12, 15), 48, 2**31 - 1])
+def test_a_size_field_that_says_too_little_or_too_much_is_not_believed(home, size):
+    log = min((home / "codec-none-0").glob("*.log"))
+    batch = bytearray(log.read_bytes()[:400])
+    batch[8:12] = size.to_bytes(4, "big", signed=True)
+    origin = damaged.origin_of(Path("1.log"), "t", 0)
+    found = list(damaged.decode(origin, memoryview(batch), 7, 9999))
+    assert found[0]["type"] == "batch"
+    assert all(obj["damaged"] for obj in found)
+
+
 @pytest.mark.parametrize("magic", [0, 1])
 def test_messages_of_old_releases_decode_too(magic):
     stamp = b"" if magic == 0 else (5).to_bytes(8, "big")

@@ -33,6 +33,7 @@ _TESTS = ROOT / "tests"
 _MAKES_INPUTS = ("redpanda_files.py", "damage.py", "fuzz/directories.py")
 """Files of tests/ that have a part in the inputs."""
 _WORKERS = 2
+_REPORTED_EVERY = 1000
 _SHOWN_LINES = 12
 Recorded = dict[str, Any]
 
@@ -86,7 +87,7 @@ def make_inputs(home: Path) -> str:
         (home / "inputs.fingerprint").write_text(inputs.fingerprint(home / "inputs"))
         mark.write_text(of_inputs)
     _check_inputs(home)
-    return _digest([mark, here / "lines.py", here / "worker.py"])
+    return _digest([mark, here / "worker.py"])
 
 
 def _digest(paths: Sequence[Path]) -> str:
@@ -130,7 +131,7 @@ def check_out(commit: str, given: str) -> Path:
 
 
 class Recording:
-    """What command lines gave with one tree, by their names: a file with a line for each."""
+    """The results of command lines with one tree, by their names: a file with a line for each."""
 
     def __init__(self, path: Path, *, anew: bool = False) -> None:
         self.path = path
@@ -163,13 +164,16 @@ def _run(tree: Path, cases: Sequence[lines.Case], recording: Recording, words: s
     threads = [threading.Thread(target=_work, args=(tree, todo, done)) for _ in range(_WORKERS)]
     for thread in threads:
         thread.start()
-    ended = 0
+    ended = count = 0
     while ended < _WORKERS:
         recorded = done.get()
         if recorded is None:
             ended += 1
-        else:
-            recording.add(recorded)
+            continue
+        recording.add(recorded)
+        count += 1
+        if count % _REPORTED_EVERY == 0:
+            sys.stderr.write(f"{words}: {count:,} done after {time.monotonic() - began:.0f} s\n")
     _check_inputs(HOME)
     if len(recording.found.keys() & {case.name for case in cases}) < len(cases):
         sys.exit(f"{words}: a worker ended early")

@@ -36,7 +36,7 @@ def recorded(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch):
             return status
 
         asked = {"name": CASE.name, "words": CASE.words, "copied": "", "directory": "../work/case"}
-        return run_case(run, asked, store)
+        return run_case(run, asked, store, tmp_path / "tree")
 
     return record
 
@@ -79,7 +79,7 @@ def test_a_command_that_dies_has_a_status_of_its_own(recorded, store):
         raise RuntimeError(words[1])
 
     asked = {"name": CASE.name, "words": CASE.words, "copied": "", "directory": ""}
-    died = run_case(die, asked, store)
+    died = run_case(die, asked, store, Path("/tree"))
     assert died["status"] == "99"
     assert b"RuntimeError: x" in store.get(died["stderr"])
 

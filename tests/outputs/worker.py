@@ -52,10 +52,11 @@ STEADY = {
     "fsync": "nobody waits until a disk has what was written, which would take most of the time",
     "processors": "how many threads there are without -j: 2",
     "limits": "doctor and plan compare the limit of open files with what a broker needs: 4096",
+    "tree": "doctor --environment and tracebacks name the directory of logtool: TREE stands for it",
     "mtimes": "what a command wrote has the time of this moment: it is recorded as new; an older "
     "time is recorded",
 }
-"""What is made steady, or is recorded otherwise than it is, and why."""
+"""All that is made steady, or is recorded otherwise than it is, and why."""
 
 
 def make_steady() -> None:
@@ -166,8 +167,11 @@ def in_child(function: Callable[[], int]) -> tuple[int, bytes, bytes]:
     return status, printed[0], printed[1]
 
 
-def run_case(run: Callable[[list[str]], int], case: dict[str, Any], store: Store) -> dict[str, Any]:
-    """Run the command lines of a case; returns what is recorded of them."""
+def run_case(
+    run: Callable[[list[str]], int], case: dict[str, Any], store: Store, tree: Path
+) -> dict[str, Any]:
+    """Run the command lines of a case with a tree; returns what is recorded of them."""
+    here = os.fsencode(tree)
     directory = Path(case["directory"]) if case["directory"] else None
     if directory:
         shutil.rmtree(directory, ignore_errors=True)
@@ -179,8 +183,8 @@ def run_case(run: Callable[[list[str]], int], case: dict[str, Any], store: Store
     recorded = {
         "name": case["name"],
         "status": " ".join(str(status) for status, _, _ in results),
-        "stdout": store.put(b"".join(out for _, out, _ in results)),
-        "stderr": store.put(b"".join(err for _, _, err in results)),
+        "stdout": store.put(b"".join(out for _, out, _ in results).replace(here, b"TREE")),
+        "stderr": store.put(b"".join(err for _, _, err in results).replace(here, b"TREE")),
         "files": {},
     }
     if directory:
@@ -262,7 +266,7 @@ def main() -> None:
     store = Store(contents)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     for line in sys.stdin:
-        answers.write(json.dumps(run_case(run, json.loads(line), store)) + "\n")
+        answers.write(json.dumps(run_case(run, json.loads(line), store, tree)) + "\n")
         answers.flush()
 
 
