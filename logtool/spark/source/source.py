@@ -48,8 +48,8 @@ dirs.
 `logtool.spark.source.stream_offsets`. It begins at ``startingOffsets`` and takes no other limit;
 the option ``failOnDataLoss`` (``true``) is as in Spark's own source: with ``false`` it warns, and
 goes on, where retention or a truncation took what was not read yet. A read that is no stream takes
-what there is, and refuses ``true``; ``maxOffsetsPerTrigger`` is refused too, as Spark 4.0 does not tell
-a source in Python where a micro-batch begins.
+what there is, and refuses ``true``; ``maxOffsetsPerTrigger`` is refused too, as Spark 4.0 does not
+say to a source in Python where a micro-batch begins.
 
 Directories of Redpanda are read, too: offsets are Raft's, leader epochs are terms, ``records`` are
 those of data, and `batches` have all types. The table ``kafka`` and streams are of Kafka alone.
