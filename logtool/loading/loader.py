@@ -182,6 +182,11 @@ class Loader:
         behind = live_behind(self.shadow, segment.base_offset)
         self._remove([self._segment(base) for base in behind])
         self._truncation.cut_at(segment, error)
+        if all(one.base_offset != segment.base_offset for one in self.segments):
+            # It was recovered for want of an index, and is to be recovered again.
+            for kind in names.INDEX_KINDS:
+                if segment.name(kind) in self.shadow:
+                    self.shadow.remove(segment.name(kind))
 
     def _segment(self, base_offset: int, state: FileState = FileState.LIVE) -> LoadedSegment:
         return LoadedSegment(

@@ -561,3 +561,23 @@ def test_quiet_leaves_the_plan_the_way_back_and_the_errors(run, cut):
 
 def test_no_path_is_a_usage_error(run):
     assert run("recover").status == run("recover", "").status == 2
+
+
+def test_a_log_without_an_index_whose_batches_are_out_of_reach_is_cut_with_consent(run, copy_of):
+    """It stood in a log dir that was stopped in order, where only what lacks an index is read."""
+    home = copy_of("4.3.1/clean") / "codec-none-0"
+    log = min(home.glob("*.log"))
+    odd = home / f"{8672:020d}.log"
+    odd.write_bytes(log.read_bytes())
+    size = odd.stat().st_size
+    asked = run("recover", "-f", "ndjson", home)
+    assert asked.status == 1
+    (cut,) = [one for one in asked.of_type("action") if one["action"] == "truncate"]
+    assert (cut["path"], cut["position"], cut["length"]) == (str(odd), 0, size)
+    assert cut["lost_records"] > 0
+    assert run("recover", "--apply", home).status == 5
+    assert odd.stat().st_size == size
+    done = run("recover", "--apply", "--accept-loss", "codec-none-0", home)
+    assert done.status == 0
+    assert odd.stat().st_size == 0
+    assert run("recover", home).status == 0
