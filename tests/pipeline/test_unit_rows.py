@@ -30,7 +30,7 @@ def test_records_of_a_batch_too_large_for_a_chunk_are_rows_too(
 ):
     segments = opening.open_partition(scenario("4.3.1/clean") / topic).segments
     expected = records(tmp_path / "whole", segments)
-    for module in ("log.walk.scanner", "pipeline.unit_rows"):
+    for module in ("log.walk.scanner", "spark.scan.unit_rows"):
         monkeypatch.setattr(f"logtool.{module}.LARGEST_BUFFERED_BATCH", 64)
     monkeypatch.setattr("logtool.log.walk.scanner.BUFFER_SIZE", 100)
     assert records(tmp_path / "large", segments) == expected
