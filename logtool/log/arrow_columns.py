@@ -83,7 +83,7 @@ def codes(values: Sequence[str | None]) -> tuple[Column, list[str]]:
 
 
 def numbered(column: Column, texts: Sequence[str]) -> Any:
-    """Return `texts` by their numbers, null where that is -1: each once, beside int32."""
+    """Return `texts` by their numbers, null where a number is -1: each text once, and int32."""
     return pa.DictionaryArray.from_arrays(
         numbers(column, np.int32, column < 0), objects(texts, pa.string()), safe=False
     )

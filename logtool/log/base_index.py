@@ -6,7 +6,7 @@ first batch of data takes the place of its times. The broker then takes the abso
 relative one of the first entry, which is so far off that it is cut to the largest there is; that is
 made here, too. Source: ``storage/index_state.cc`` (``maybe_index``), ``storage/segment_index.cc``
 (``maybe_track``), ``storage/compaction_reducers.cc`` (``is_compactible``), Redpanda 2024-12-20 and
-later. There was no real index beside its real segment to hold this against.
+later. There was no real index next to its real segment to compare this with.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ _COMPACTED_CONTROL = frozenset(
 
 
 class Builder:
-    """Is told of the batches of one segment in their order."""
+    """Takes the batches of one segment in their order, and builds its index."""
 
     def __init__(self, base_offset: int, *, all_data: bool = False) -> None:
         """Begin; `all_data` in any namespace but ``kafka``, where each type counts as data."""

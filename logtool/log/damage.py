@@ -18,7 +18,7 @@ class DamageReason(StrEnum):
     SIZE = "size"
     """The size field is impossible."""
     MAGIC = "magic"
-    """The magic byte is none that exists."""
+    """No format has this magic byte."""
     CRC = "crc"
     HEADER = "header"
     """The CRC that a header of Redpanda has of its own does not hold."""

@@ -27,7 +27,7 @@ class DecodedRecord:
 
     topic: str
     key: Value | None = None
-    """``type``, ``name``, ``version`` and ``data``; None where there is none or it is not known."""
+    """``type``, ``name``, ``version`` and ``data``; None without a key or for an unknown one."""
     value: Value | None = None
     problem: str | None = None
     """Why a broker could not read it, or None."""
@@ -94,8 +94,8 @@ def _shown(found: Decoded, *, secrets: bool) -> Value | None:
         _redact(found.message.name, data)
     if found.message.name == "GroupMetadataValue" and data["protocolType"] == "consumer":
         data["members"] = [_member(one) for one in data["members"]]
-    told = {"type": found.type, "name": found.message.name, "version": found.version}
-    return {**told, "data": plain(data)}
+    head = {"type": found.type, "name": found.message.name, "version": found.version}
+    return {**head, "data": plain(data)}
 
 
 def _redact(name: str, data: Value) -> None:

@@ -1,4 +1,4 @@
-"""Index entries held against the batches of the log: one linear merge, chunk by chunk.
+"""Index entries compared with the batches of the log: one linear merge, chunk by chunk.
 
 The rules are those that make every lookup correct, not equality with a rebuilt file: an index that
 a broker appended to, that compaction wrote or that an older release began differs from a rebuilt

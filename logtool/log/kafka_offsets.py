@@ -1,4 +1,4 @@
-"""Kafka offsets of the batches of Redpanda, as far as the files beside them tell.
+"""Kafka offsets of the batches of Redpanda, as far as the files next to them say.
 
 In the namespace ``kafka`` a batch has a Kafka offset below its Raft offset: see
 `logtool.formats.redpanda.offset_translation`. What is between them is known where `kafka_start`
@@ -21,7 +21,7 @@ NONE = -1
 
 
 class KafkaOffsets:
-    """Is told of segments and batches in the order of the log, and tells their Kafka offsets."""
+    """Takes segments and batches in the order of the log, and returns their Kafka offsets."""
 
     def __init__(self) -> None:
         self._folder: Path | None = None
@@ -30,7 +30,7 @@ class KafkaOffsets:
         self._end: int | None = None
         """The Raft offset that comes next; None behind damage."""
         self.delta: int | None = None
-        """Raft offsets below the next that are no Kafka offsets; None if nobody knows."""
+        """Raft offsets below the next that are not Kafka offsets; None where that is not known."""
 
     def begin(self, path: Path, base_offset: int) -> None:
         """Take notice of a segment."""
@@ -80,7 +80,7 @@ class KafkaOffsets:
 
 
 def before(path: Path, base_offset: int) -> KafkaOffsets:
-    """Return what tells the Kafka offsets of a segment from its begin on.
+    """Return the state in which a segment begins, to ask for the Kafka offsets of its batches.
 
     The segments before it are read as far as that takes. UnreadableError.
     """
@@ -103,7 +103,7 @@ def before(path: Path, base_offset: int) -> KafkaOffsets:
 
 
 def _start_of(folder: Path) -> tuple[int, int] | None:
-    """Return a Raft offset and the delta there; None where nobody knows, or reading fails."""
+    """Return a Raft offset and the delta there; None where no file says it, or reading fails."""
     try:
         listed = opening.open_partition(folder)
         first = listed.segments[0].base_offset if listed.segments else 0

@@ -1,8 +1,8 @@
-"""Where the Kafka offsets of a log of Redpanda begin, as the files beside it tell.
+"""The place where the Kafka offsets of a log of Redpanda begin, by the files next to it.
 
 In the namespace ``kafka`` a Kafka offset is the Raft offset without the delta, see
 `logtool.formats.redpanda.offset_translation`. The delta is 0 at offset 0. Where a log begins behind
-it, the snapshot of Raft tells the delta, or a kvstore of the data directory, in which the maps of
+it, the snapshot of Raft has the delta, or a kvstore of the data directory, in which the maps of
 all logs lie under the numbers of their Raft groups. Which group a log is of stands in the log of
 the cluster alone; so a map is taken where all that it says of the offsets of this log holds for the
 batches that are there, at least one of them, and where no other such map contradicts it.
@@ -42,7 +42,7 @@ class KafkaStart:
     delta: int
     """Raft offsets below it that are no Kafka offsets."""
     source: str
-    """What tells it, for people."""
+    """The file that says it, for people."""
 
 
 def filtered(table: BatchTable) -> list[tuple[int, int]]:
@@ -61,7 +61,7 @@ def in_kafka(folder: Path) -> bool:
 def known(folder: Path, first: int, ranges: Callable[[], Ranges]) -> KafkaStart | None:
     """Return where Kafka offsets of a log are known, or None; its first segment begins at `first`.
 
-    `ranges` tells what of the log has no Kafka offset; it is called only where that is needed.
+    `ranges` returns the batches of the log without a Kafka offset; it is called only if needed.
     """
     if not in_kafka(folder):
         return None
@@ -71,7 +71,7 @@ def known(folder: Path, first: int, ranges: Callable[[], Ranges]) -> KafkaStart 
 
 
 def translation(listed: Partition, ranges: Ranges) -> tuple[str, Translation] | None:
-    """Return what tells the Kafka offsets of a log, and their translation; None where nothing does.
+    """Return the source of the Kafka offsets of a log, and their translation; None without one.
 
     `ranges` are its batches that have no Kafka offset.
     """
@@ -87,14 +87,14 @@ def translation(listed: Partition, ranges: Ranges) -> tuple[str, Translation] | 
 
 
 def unknown(listed: Partition) -> str:
-    """Return in words that nothing tells the Kafka offsets of a log."""
+    """Return in words that no file says which Kafka offsets a log has."""
     first = listed.segments[0].base_offset if listed.segments else 0
     text = "neither a snapshot of Raft nor the kvstore tells how many offsets below "
     return f"{text}{first} are Kafka's"
 
 
 def of_snapshot(folder: Path) -> KafkaStart | None:
-    """Return what the snapshot of Raft in a folder tells; None where there is none to believe."""
+    """Return what the snapshot of Raft in a folder says; None where no snapshot is sound."""
     try:
         with LogFile(folder / FileKind.SNAPSHOT) as file:
             stored = snapshot.parse(file.read(0, _LARGEST_METADATA))
@@ -123,8 +123,8 @@ def _of_kvstore(folder: Path, first: int, ranges: Callable[[], Ranges]) -> Kafka
     if not maps:
         return None
     there = ranges()
-    told = {delta for one in maps if (delta := _fitting(one, first, there)) is not None}
-    return KafkaStart(first, told.pop(), "the kvstore") if len(told) == 1 else None
+    deltas = {delta for one in maps if (delta := _fitting(one, first, there)) is not None}
+    return KafkaStart(first, deltas.pop(), "the kvstore") if len(deltas) == 1 else None
 
 
 def _fitting(stored: OffsetMap, first: int, there: Ranges) -> int | None:
@@ -155,7 +155,7 @@ def _offsets(ranges: Ranges) -> list[list[int]]:
 
 
 def _stamps(data_dir: Path) -> Iterator[tuple[str, int, int]]:
-    """Yield what tells the kvstores of a data directory as they are from others."""
+    """Yield path, size and time of the files of the kvstores, which differ once one changes."""
     for folder, _ in redpanda_dir.partitions(data_dir / kvstore.DIRECTORY):
         try:
             for file in opening.open_partition(folder).files():

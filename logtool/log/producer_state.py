@@ -170,7 +170,7 @@ def significant(
     Of each producer: every end-transaction marker, the last batch before and the first behind each
     marker, change of epoch, of kind or to batches without records, the first and the last. `cuts`
     are offsets at which the state is wanted too: no row stands for batches on both sides of one.
-    What `plain` batches come to tells most of what is asked here.
+    The sums of `plain` batches answer most of what is asked here.
     """
     if plain and plain.producers == 1 and not cuts:
         return _ends(table)
@@ -218,7 +218,7 @@ def _significant(table: BatchTable) -> BatchTable:
 
 
 def _is_marker(table: BatchTable) -> Column:
-    """Return where an end-transaction marker stands; one emptied by compaction is none."""
+    """Return where an end-transaction marker stands; one emptied by compaction does not count."""
     column: Column = (
         table.is_control
         & (table.producer_id >= 0)

@@ -125,9 +125,9 @@ def directory(path: Path) -> PartitionDirectory | None:
 def partitions(path: Path) -> list[tuple[Path, PartitionDirectory]]:
     """Return the partitions of a data directory, of a namespace or of a topic, in order.
 
-    Of the folder of a partition it is that; there is none in a directory that is none of these.
+    The folder of a partition stands for itself. Any other directory has no partitions.
     A folder above partitions that cannot be listed stands for what lies in it (``unlisted``), so
-    that whoever reads it says why: it is not taken for empty.
+    that its error is reported when it is read, and it is not taken for empty.
     """
     alone = directory(path)
     if alone:
@@ -213,7 +213,7 @@ def _unlisted(path: Path) -> PartitionDirectory:
 def places(path: Path, unread: list[UnreadableError]) -> list[SegmentPlace]:
     """Return the files of `READ_KINDS` of a data directory or a folder in it, or the one given.
 
-    There is none where it is none of these. Segments come by offset and not by name, each with its
+    Any other path has no such files. Segments come by offset and not by name, each with its
     index behind it. What cannot be listed is added to `unread`.
     """
     if not files.leads_to_dir(path):

@@ -66,7 +66,7 @@ class Span:
 
     @property
     def timed(self) -> bool:
-        """Return whether a row without a timestamp is none of those wanted."""
+        """Return whether a row without a timestamp is left out."""
         return self.since > -inf or self.until < inf
 
     @property

@@ -49,7 +49,7 @@ STEADY = {
     "page cache": "plan says what of the logs is not in the page cache: all of them are",
     "usage": "sanity prints page faults and bytes read from the disk: there are none",
     "file system": "doctor prints how full the disk is, and salvage wants room: half of 1 TiB",
-    "fsync": "nobody waits until a disk has what was written, which would take most of the time",
+    "fsync": "no run waits until a disk has what was written, which would take most of the time",
     "processors": "how many threads there are without -j: 2",
     "limits": "doctor and plan compare the limit of open files with what a broker needs: 4096",
     "tree": "doctor --environment and tracebacks name the directory of logtool: TREE stands for it",

@@ -10,7 +10,7 @@ from logtool.log.damage import DamageReason
 
 
 def entry_size(head: bytes | memoryview) -> int | None:
-    """Return the bytes of the batch that `head` begins; None where its CRC says that it is none.
+    """Return the bytes of the batch that `head` begins; None where its CRC does not hold.
 
     Before that CRC a size means nothing: a header that was torn may say any.
     """

@@ -157,7 +157,7 @@ class _Chain:
 
 
 def _size_of(head: bytes) -> int | None:
-    """Return the size in a header, whether that can be believed or not; None where it is none."""
+    """Return the size in a header, believable or not; None where it cannot be the size of one."""
     if len(head) < HEADER_SIZE:
         return None
     size = record_batch.parse(head).size

@@ -22,7 +22,7 @@ of the log:
    off by the end of the file.
 6. Elsewhere the chain counts, unless the offsets of the next candidate contradict
    it: then the longer of the two chains does. A batch in a record whose own header is destroyed can
-   still be taken, if its offset is one of those that are missing; nothing tells it apart.
+   still be taken, if its offset is one of those that are missing; nothing shows the difference.
 7. Where a candidate counts beyond the end that the header gives itself, the first suspect does in
    its place whose chain leads up to it: what a record holds does not go on behind its batch, so the
    offsets of that header are wrong. Where nothing counts, the first suspect does whose chain
@@ -156,7 +156,7 @@ class Resync:
     def _swallowed(self, damaged: CandidateHeader, stop: int, offsets: Offsets) -> int | None:
         """Return where sound batches begin that a wrong size leads over, all of them up to `stop`.
 
-        A message may end with sound batches in its value: the CRC tells the two apart.
+        A message may end with sound batches in its value: the CRC shows which is which.
         """
         proof = _Proof(self, damaged)
         for candidate in self._sound(damaged.position + 1, stop, offsets):

@@ -225,7 +225,7 @@ class Scanner:
     def _in_order(self, first: int, count: int) -> int:
         """Return how many of the rows from `first` on make a full chunk: one that ends in order.
 
-        Only the next batch tells whether one that leaves out offsets, or has a higher epoch, stands
+        Only the next batch shows whether one that leaves out offsets, or has a higher epoch, stands
         where it should. So such a batch is left to the next chunk, where few are of that kind.
         """
         begin = max(first, first + count - _NEAR_EDGE)
@@ -297,7 +297,7 @@ class Scanner:
         """Return what was found since the last chunk, and begin the next."""
         rows = self._rows[:, : self._count]
         few = self._count <= self._rows.shape[1] // _FEW
-        if few:  # whoever keeps them would keep all the room that they leave
+        if few:  # a caller that keeps them would keep all the room that they leave
             rows = rows.copy()
         table = BatchTable(*rows)
         errors, inspected = self._control_errors, self._inspected
