@@ -4,7 +4,8 @@ A scan is bound to neither. What it asks of a header stands in a `Form`: how sou
 walked, how many bytes the entry takes that a header begins, what is wrong with it in words, and how
 the next sound batch is found. The walk of Redpanda's form leaves Kafka's headers in the buffer, so
 that a caller which takes the bytes of a chunk needs no second way to read them. In bytes that
-cannot be written, as those of a mapping, it leaves Redpanda's, and `Form.batch` gives one with the other.
+cannot be written, as those of a mapping, it leaves Redpanda's headers, and `Form.batch` returns a
+batch with Kafka's.
 """
 
 from collections.abc import Callable
