@@ -43,9 +43,9 @@ RECORD: Cells = {
     "value": (VALUE, 7),
     "headers": (HEADERS, 9),
 }
-"""What differs from record to record: columns of `RecordTable.columns`, and one of the batch."""
+"""Columns of `RecordTable.columns`, whose values differ per record, and one of the batch."""
 KAFKA_BATCH: Cells = {name: (NUMBER, column) for name, (_, column) in BATCH.items()}
-"""What differs in Kafka's lines of batches, which show -1 for what there is not."""
+"""Columns of Kafka's lines of batches, which show -1 for what there is not."""
 KAFKA_RECORD: Cells = {
     "offset": (NUMBER, 11),
     "timestamp_ms": (NUMBER, 12),

@@ -31,7 +31,7 @@ class LogPass:
         self.rules = BatchRules(task.segment.base_offset)
         self.timestamps = TimestampRules(task.segment.log.mtime_ns, task.ahead_ms)
         self.findings: list[Finding] = []
-        """What is wrong with the batches; the path of the log is still missing."""
+        """Findings of the batches, still without the path of the log."""
         self._task, self._report = task, report
         self._rows: list[BatchTable] = []
         self._in_raft = task.segment.flavour is REDPANDA

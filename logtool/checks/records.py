@@ -58,8 +58,8 @@ def _judge_packed(
     """
     starts = positions + HEADER_SIZE
     for some, payloads, edges in unpack(data, codecs, starts, ends, limit=limit):
-        told = _suspicious(data, positions[some], payloads, edges[:-1], edges[1:])
-        wrong[rows[some]] = told
+        faults = _suspicious(data, positions[some], payloads, edges[:-1], edges[1:])
+        wrong[rows[some]] = faults
 
 
 def _suspicious(

@@ -96,5 +96,5 @@ def _types(data: bytes, header: Header) -> Iterator[int]:
         tables.append(part)
     for table in tables:
         for row in range(len(table.offset)):
-            told = cluster_metadata.parse(table.value(row) or b"")
-            yield getattr(told, "type", -1)
+            record = cluster_metadata.parse(table.value(row) or b"")
+            yield getattr(record, "type", -1)

@@ -41,7 +41,7 @@ class Totals:
         if not len(table):
             return
         plain = chunk.plain
-        # The base timestamp is none where the batch was stamped by a broker, nor behind a
+        # The base timestamp is not set where the batch was stamped by a broker, nor behind a
         # tombstone; `logtool stat` counts the same.
         newest, oldest = table.max_timestamp, table.base_timestamp
         stamped = table.is_log_append_time | table.has_delete_horizon

@@ -21,7 +21,7 @@ class Window:
         self._buffer_size = buffer_size
         self._buffer, self._spare = bytearray(), bytearray()
         self._lent = False
-        """Whether a chunk has bytes of the buffer, which must not be overwritten then."""
+        """True while a chunk holds bytes of the buffer, which must not be overwritten then."""
         self._held = range(0)
         """The file positions whose bytes the buffer holds."""
         self._map = getattr(source, "map_range", None) if maps else None

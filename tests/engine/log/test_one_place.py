@@ -1,4 +1,4 @@
-"""What has one place in the tree: the decoding of records, and questions for the flavour."""
+"""Rules with one place in the tree: the decoding of records, and questions for the flavour."""
 
 import ast
 from collections.abc import Iterator

@@ -124,11 +124,11 @@ def check(chunk: Chunk, limit: int = LIMIT, **more: Any) -> list[Unread]:
         for at, count in zip(part.batches.position.tolist(), part.counts.tolist(), strict=True):
             found[at] += [next(rows) for _ in range(count)]
     for row in range(len(chunk.table)):
-        told, error = expected(chunk.batch(row), limit)
-        assert found[int(chunk.table.position[row])] == told
+        wanted, error = expected(chunk.batch(row), limit)
+        assert found[int(chunk.table.position[row])] == wanted
         assert (row in wrong) == (error is not None)
         offsets = record_offsets(chunk, row, limit=limit)
-        expected_offsets = None if error else sorted({one[0] for one in told})
+        expected_offsets = None if error else sorted({one[0] for one in wanted})
         assert (None if offsets is None else offsets.tolist()) == expected_offsets
         if error:
             assert (wrong[row].reason, wrong[row].error.position) == (error.reason, error.position)
@@ -174,8 +174,8 @@ def test_every_batch_that_brokers_wrote(scenario: Any, name: str) -> None:
                 assert check(chunk, compression.DEFAULT_LIMIT) == []
                 for row in range(min(len(chunk.table), 20)):
                     alone = list(batch_records(chunk, row))
-                    told = [row for part in alone for row in rows_of(part)]  # type: ignore[arg-type]
-                    assert told == expected(chunk.batch(row))[0]
+                    wanted = [row for part in alone for row in rows_of(part)]  # type: ignore[arg-type]
+                    assert wanted == expected(chunk.batch(row))[0]
 
 
 @pytest.mark.parametrize("name", ["2.8.2/magic-0", "2.8.2/magic-1", "4.3.1/clean"])
@@ -356,8 +356,8 @@ def test_unpack_gives_each_payload_or_leaves_it_out() -> None:
             found[row] = bytes(room[first:last])
     for row, (codec, packed) in enumerate(streams):
         try:
-            told = bytes(compression.decompress(codec, memoryview(packed), 200_000))
+            unpacked = bytes(compression.decompress(codec, memoryview(packed), 200_000))
         except FormatError:
             assert row not in found
         else:
-            assert found[row] == told
+            assert found[row] == unpacked

@@ -18,7 +18,7 @@ _KEPT: Final = (
     "last_offset", "leader_epoch", "magic", "producer_id", "producer_epoch", "base_sequence",
     "timestamp_type", "transactional", "control",
 )  # fmt: skip
-"""What compaction leaves as it is; see `logtool.copies.compare`."""
+"""Columns of a batch that compaction leaves as they are; see `logtool.copies.compare`."""
 _CONTENT: Final = ("crc", "size")
 _READ: Final = sorted({
     "segment", "base_offset", "record_count", "delete_horizon_ms", *_KEPT, *_CONTENT,
