@@ -107,7 +107,7 @@ class StretchRows:
         self._producers = ProducerRows()
         self._ranges = RangeRows()
         self.stretch = Stretch({})
-        """What is known, but for what the reader of the stretch knows alone."""
+        """The stretch without the fields that only its reader knows."""
 
     def feed(self, chunk: Chunk) -> None:
         """Take the next chunk; batches that are misplaced count as damage."""
