@@ -17,9 +17,10 @@ from logtool.checks import (
     small_files,
 )
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
-from logtool.checks.facts import PartitionFacts
 from logtool.checks.partition import CheckRequest, Item, check_partition, plan
 from logtool.checks.plain import PlainPartitions
+from logtool.checks.report import PartitionSummary
+from logtool.checks.schedule import Earlier, Engine, Job, Schedule
 from logtool.checks.segment import Level, vanished
 from logtool.checks.single_file import Neighbours, check_single_file
 from logtool.disk import files
@@ -40,10 +41,9 @@ from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.metadata.releases import NEWEST
 from logtool.metadata.settings import Settings
-from logtool.running.budget import Budget, Engine
+from logtool.running.budget import Budget
 from logtool.running.progress import Progress
 from logtool.running.run import Run
-from logtool.running.schedule import Job
 from logtool.running.summary import Summary
 
 __all__ = ["SMALL_FILES", "Budget", "Level", "Progress", "Selection", "Verification"]
@@ -75,7 +75,7 @@ class _Subject:
     partition: Partition | UnreadableError | None
     """None where a quick look has found nothing to say."""
     request: CheckRequest
-    facts: PartitionFacts
+    facts: PartitionSummary
     key: TopicPartition | None = None
     """Of its rows in the checkpoints."""
 
@@ -101,7 +101,14 @@ class Verification:
         areas: Collection[str] = (),
         static: Mapping[str, str] | None = None,
         flavour: Flavour | None = None,
+        engine: Engine | None = None,
+        earlier: Earlier | None = None,
     ) -> None:
+        """Take the paths, and how they are checked.
+
+        With an `engine` segments are checked in another place than this process; those that an
+        `earlier` run knows are not checked again.
+        """
         self._paths = paths
         self._flavour = flavour
         """The value of ``--flavour``; None: each directory by its names."""
@@ -121,13 +128,15 @@ class Verification:
         """By log dir: all those given of its broker."""
         self._neighbours: Neighbours = {}
         self._run = Run(budget=budget or Budget(), on_progress=on_progress)
-        self._schedule = self._run.schedule()
+        self._engine = engine
+        self._earlier = earlier
+        self._schedule = Schedule(self._run, engine=engine, earlier=earlier)
         self.summary = Summary()
 
     def use(self, engine: Engine) -> None:
-        """Have the segments looked at elsewhere; before the first item."""
-        self._run.budget = replace(self._run.budget, engine=engine)
-        self._schedule = self._run.schedule()
+        """Check the segments with an engine; call it before the first item is asked for."""
+        self._engine = engine
+        self._schedule = Schedule(self._run, engine=engine, earlier=self._earlier)
 
     @property
     def progress(self) -> Progress:
@@ -207,7 +216,7 @@ class Verification:
                 self._verdicts.setdefault(broker.metadata_log.path, []).extend(faults)
 
     def _file(self, path: Path) -> Iterator[Item]:
-        facts = PartitionFacts()
+        facts = PartitionSummary()
         with LogFile(path) as file:
             self._run.bytes_total += file.size
         yield from check_single_file(
@@ -297,7 +306,7 @@ class Verification:
         self, home: LogDir, checkpoints: root.Checkpoints, needs_topic_ids: bool
     ) -> Iterator[Item]:
         """Check the partitions of a log dir, and its own files against them."""
-        facts: dict[PartitionDirectory, PartitionFacts] = {}
+        facts: dict[PartitionDirectory, PartitionSummary] = {}
         starts = checkpoints.get(FileKind.LOG_START_CHECKPOINT, {})
         cleaned = checkpoints.get(FileKind.CLEANER_CHECKPOINT, {})
         known = self._settings(self._settings_of, home.path)
@@ -305,9 +314,8 @@ class Verification:
 
         def jobs() -> Iterator[Job]:
             chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
-            engine = self._run.budget.engine
             paths = [path for path, _ in chosen if not plain]
-            listing = engine.partitions if engine else opening.try_partitions
+            listing = self._engine.partitions if self._engine else opening.try_partitions
             listed = listing(paths, home.flavour)
             for path, directory in chosen:
                 key = root.key_of(directory) if directory.kind is DirectoryKind.LIVE else None
@@ -347,7 +355,7 @@ class Verification:
         """Return what takes a quick look first; None where a run is to keep to a budget."""
         budget, pace = self._run.budget, self._run.budget.pace
         paced = pace.bytes_per_second is not None or pace.deadline is not None
-        elsewhere = budget.memory or budget.engine or budget.earlier
+        elsewhere = budget.memory or self._engine or self._earlier
         if paced or elsewhere or budget.drop_cache or self._flavour is not None:
             return None
         local = not files.is_remote(path)
@@ -398,7 +406,7 @@ class Verification:
         job = Job(
             path,
             tasks,
-            _Subject(partition=result, request=request, facts=PartitionFacts(), key=key),
+            _Subject(partition=result, request=request, facts=PartitionSummary(), key=key),
         )
         self._run.bytes_total += job.bytes
         return job

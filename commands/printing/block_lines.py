@@ -16,7 +16,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from logtool.beside import Beside
 from logtool.commands.printing import text
 from logtool.commands.printing.block_columns import (
     BATCH,
@@ -38,6 +37,7 @@ from logtool.dump.values import Values
 from logtool.formats import rendering
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.lazy_dataclass import dataclass
+from logtool.running.ahead import OneAhead
 
 _MOST_KINDS = 4096
 _AT_ONCE = 4 * 1024 * 1024
@@ -188,7 +188,7 @@ class BlockLines:
         self._joined: Templates
         self._rooms = [_Room(), _Room()]
         """Those that are free. With a third one a scan would need a third buffer."""
-        self._beside: Beside[None] = Beside()
+        self._beside: OneAhead[None] = OneAhead()
         self._begun: deque[tuple[_Lines, _Room]] = deque()
         """What the thread writes, and where to, in order."""
 

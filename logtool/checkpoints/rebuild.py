@@ -13,8 +13,9 @@ from logtool.checkpoints import rules
 from logtool.checkpoints.edit import Edit, Present, kind_of, load, replacement
 from logtool.checkpoints.rules import Extent
 from logtool.checks import chain, root
-from logtool.checks.facts import PartitionFacts
 from logtool.checks.partition import CheckRequest, check_partition, plan
+from logtool.checks.report import PartitionSummary
+from logtool.checks.schedule import Job, Schedule
 from logtool.checks.segment import Level, SegmentReport
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats import leader_epoch_checkpoint, names, offset_checkpoint
@@ -25,7 +26,6 @@ from logtool.log.dir import OF_TODAY, OFFSET_CHECKPOINTS, LogDir, Partition
 from logtool.log.inputs import PathKind
 from logtool.log.selection import Selection
 from logtool.running.run import Run
-from logtool.running.schedule import Job
 from logtool.running.summary import Summary
 
 
@@ -75,7 +75,7 @@ class Rebuild:
         starts = present.get(FileKind.LOG_START_CHECKPOINT)
         start_rows: dict[TopicPartition, int] = starts.value.offsets if starts else {}
         extents: dict[TopicPartition, Extent] = {}
-        with self.run.schedule() as schedule:
+        with Schedule(self.run) as schedule:
             for job, reports in schedule.run(self._jobs(home, start_rows)):
                 yield from self._judge(job, list(reports), start_rows, extents)
         for kind in self._kinds:
@@ -121,7 +121,7 @@ class Rebuild:
         if isinstance(listed, UnreadableError):
             yield listed
             return
-        facts = PartitionFacts()
+        facts = PartitionSummary()
         items = list(check_partition(listed, request, facts, iter(reports)))
         unreadable = [item for item in items if isinstance(item, UnreadableError)]
         if unreadable or facts.first_base_offset is None:

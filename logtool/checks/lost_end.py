@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from logtool.checks import small_files
-from logtool.checks.facts import PartitionFacts
+from logtool.checks.report import PartitionSummary
 from logtool.disk import files, in_use
 from logtool.formats.names import FileKind, TopicPartition
 from logtool.log.dir import LogDir, Partition
@@ -20,7 +20,7 @@ _TOLERANCE_NS = 2_000_000_000
 """Coarsest time stamps of the file systems in use; no broker makes a topic that quickly."""
 
 
-def has_lost_end(root: LogDir, checkpoint: File, facts: PartitionFacts) -> bool:
+def has_lost_end(root: LogDir, checkpoint: File, facts: PartitionSummary) -> bool:
     """Return whether nothing but a loss explains that a log ends below a checkpointed offset.
 
     True after a clean stop, or where the checkpoint is not younger than the log, so that it was not
@@ -59,7 +59,7 @@ def lost(
         return None
     newest = max((one.log for one in listed.segments), key=lambda log: log.mtime_ns, default=None)
     made = listed.fixed.get(FileKind.PARTITION_METADATA)
-    facts = PartitionFacts(newest_log=newest, made_ns=made.mtime_ns if made else 0)
+    facts = PartitionSummary(newest_log=newest, made_ns=made.mtime_ns if made else 0)
     return range(end, watermark) if has_lost_end(root, checkpoint, facts) else None
 
 

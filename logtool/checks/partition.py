@@ -14,8 +14,7 @@ from logtool.checks import (
     small_files,
 )
 from logtool.checks.compaction import NOT_KNOWN, Cleaning, Judgement
-from logtool.checks.facts import PartitionFacts
-from logtool.checks.report import Level, SegmentReport, Task
+from logtool.checks.report import Level, PartitionSummary, SegmentReport, Task
 from logtool.checks.segment import vanished
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
@@ -75,7 +74,7 @@ def plan(partition: Partition, request: CheckRequest) -> list[Task]:
 def check_partition(
     partition: Partition,
     request: CheckRequest,
-    facts: PartitionFacts,
+    facts: PartitionSummary,
     reports: Iterable[SegmentReport],
 ) -> Iterator[Item]:
     """Yield every finding of one partition, with its place; fills `facts`.
@@ -93,7 +92,7 @@ def check_partition(
 def _check(
     partition: Partition,
     request: CheckRequest,
-    facts: PartitionFacts,
+    facts: PartitionSummary,
     found_in: Iterable[SegmentReport],
 ) -> Iterator[Item]:
     if partition.flavour is REDPANDA:
@@ -159,7 +158,7 @@ def judge(
 
 
 def _check_redpanda(
-    partition: Partition, facts: PartitionFacts, found_in: Iterable[SegmentReport]
+    partition: Partition, facts: PartitionSummary, found_in: Iterable[SegmentReport]
 ) -> Iterator[Item]:
     from logtool.checks import redpanda, redpanda_snapshot  # of which Kafka's have no need
 
@@ -182,7 +181,7 @@ def _check_epochs(
     partition: Partition,
     request: CheckRequest,
     values: Mapping[FileKind, Any],
-    facts: PartitionFacts,
+    facts: PartitionSummary,
     reports: Sequence[SegmentReport],
 ) -> Iterator[Finding]:
     """Hold the batches against leader-epoch-checkpoint, unless that is unsound by itself."""
@@ -331,7 +330,7 @@ def _between(segment: Segment, offsets: Sequence[int], log_end: int = 2**63) -> 
     return slice(bisect_right(offsets, segment.base_offset), bisect_right(offsets, end))
 
 
-def _count(facts: PartitionFacts, report: SegmentReport, log: File) -> None:
+def _count(facts: PartitionSummary, report: SegmentReport, log: File) -> None:
     facts.segments += not report.skipped
     facts.batches += report.batches
     facts.records += report.records

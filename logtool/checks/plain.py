@@ -20,7 +20,7 @@ from typing import TypeVar
 import numpy as np
 
 from logtool.checks import timestamps
-from logtool.checks.facts import PartitionFacts
+from logtool.checks.report import PartitionSummary
 from logtool.disk import files
 from logtool.formats import (
     kernels,
@@ -105,7 +105,7 @@ class PlainPartitions:
 
     def look(
         self, path: Path, log_start: int, ahead_ms: int | None, due: DueIndexes | None = None
-    ) -> PartitionFacts | None:
+    ) -> PartitionSummary | None:
         """Return the facts of a partition dir of which no rule has anything to say, else None.
 
         `log_start` is the offset in log-start-offset-checkpoint, 0 without one, and `ahead_ms` how
@@ -119,14 +119,14 @@ class PlainPartitions:
 
     def _look(
         self, path: Path, log_start: int, ahead_ms: int | None, due: DueIndexes | None
-    ) -> PartitionFacts:
+    ) -> PartitionSummary:
         home, bases, snapshots = _listed(path, due)
         # The active segment is mostly the largest, and of a broker that runs its index is.
         last = f"{home}{bases[-1]:020d}"
         sizes = (os.stat(last + kind).st_size for kind in ((_LOG,) if due else (_LOG, _INDEX)))  # noqa: PTH116
         if max(sizes) > LARGEST:
             raise _NotPlainError
-        facts = PartitionFacts(segments=len(bases), first_base_offset=bases[0])
+        facts = PartitionSummary(segments=len(bases), first_base_offset=bases[0])
         metadata, status = files.glance(home + _METADATA, LARGEST)
         facts.made_ns, facts.topic_id = status.st_mtime_ns, self._topic_id(metadata)
         epochs = self._rows_of(files.glance(home + _EPOCHS, LARGEST)[0])
@@ -222,7 +222,7 @@ class PlainPartitions:
         return found[0], found[1]
 
     def _add(
-        self, facts: PartitionFacts, runs: list[tuple[int, int, int]], producers: Producers
+        self, facts: PartitionSummary, runs: list[tuple[int, int, int]], producers: Producers
     ) -> None:
         """Add what the last segment came to."""
         records, _, _, _, many, _, count, last, _ = self._found.tolist()

@@ -9,6 +9,7 @@ from logtool.formats import compression, offset_index
 from logtool.formats.record_batch import BatchTable, empty_table
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Segment
+from logtool.log.file import File
 
 
 class Level(StrEnum):
@@ -129,3 +130,21 @@ class Task:
     """Bytes for which an offset index may lack an entry."""
     piece: range | None = None
     """Bytes of the log that this is about alone; see `pieces`."""
+
+
+@dataclass(slots=True)
+class PartitionSummary:
+    """Totals and ends of one partition, with which the files of its log dir are compared."""
+
+    segments: int = 0
+    batches: int = 0
+    records: int = 0
+    bytes: int = 0
+    first_base_offset: int | None = None
+    log_end_offset: int | None = None
+    """Known once the active segment was read; a torn tail does not count."""
+    newest_log_mtime_ns: int = 0
+    newest_log: File | None = None
+    made_ns: int = 0
+    """When partition.metadata was written, which is when the partition was made; 0 without it."""
+    topic_id: str | None = None

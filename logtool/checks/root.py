@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from logtool.checks import lost_end
-from logtool.checks.facts import PartitionFacts
+from logtool.checks.report import PartitionSummary
 from logtool.disk import files, in_use, shell
 from logtool.findings import Finding
 from logtool.formats import wording
@@ -32,7 +32,7 @@ def check_in_use(log_dir: Path, flavour: Flavour) -> Iterator[Finding]:
 
 
 def check_partition_offsets(
-    root: LogDir, key: TopicPartition, facts: PartitionFacts, checkpoints: Checkpoints
+    root: LogDir, key: TopicPartition, facts: PartitionSummary, checkpoints: Checkpoints
 ) -> Iterator[Finding]:
     """Hold the checkpointed offsets of one live partition against its log."""
     rows = {kind: checkpoint[key] for kind, checkpoint in checkpoints.items() if key in checkpoint}
@@ -72,7 +72,9 @@ _ENDS = {
 }
 
 
-def _beyond_end(root: LogDir, kind: FileKind, row: Row, facts: PartitionFacts, end: int) -> Finding:
+def _beyond_end(
+    root: LogDir, kind: FileKind, row: Row, facts: PartitionSummary, end: int
+) -> Finding:
     """Return what it means that an offset of a checkpoint lies behind the end of its log."""
     rule, name, were = _ENDS[kind]
     text = f"{name} {row.offset}, but the log ends at {end}"
@@ -96,7 +98,7 @@ def check_rows(root: LogDir, checkpoints: Checkpoints) -> Iterator[Finding]:
 
 
 def check_missing_rows(
-    root: LogDir, key: TopicPartition, facts: PartitionFacts, checkpoints: Checkpoints
+    root: LogDir, key: TopicPartition, facts: PartitionSummary, checkpoints: Checkpoints
 ) -> Iterator[Finding]:
     """Say when a partition with data has no recovery point: it is then read from its start."""
     recovery = checkpoints.get(FileKind.RECOVERY_POINT_CHECKPOINT)
@@ -112,7 +114,7 @@ def check_missing_rows(
     )
 
 
-def check_marker(root: LogDir, all_facts: Sequence[PartitionFacts]) -> Iterator[Finding]:
+def check_marker(root: LogDir, all_facts: Sequence[PartitionSummary]) -> Iterator[Finding]:
     """Yield when a log changed after the clean-shutdown marker was written.
 
     In a copy without its time stamps meta.properties, which is always older than the marker, looks
@@ -141,7 +143,7 @@ TopicIds = dict[str, tuple[str, PartitionDirectory]]
 
 
 def check_topic_ids(
-    root: LogDir, facts: Mapping[PartitionDirectory, PartitionFacts], seen: TopicIds
+    root: LogDir, facts: Mapping[PartitionDirectory, PartitionSummary], seen: TopicIds
 ) -> Iterator[Finding]:
     """Yield partitions of one topic that claim different topic ids.
 

@@ -5,10 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from logtool.checks import chain, compaction, producers, settings, small_files
-from logtool.checks.facts import PartitionFacts
 from logtool.checks.identity import topic_id_of
 from logtool.checks.partition import CheckRequest, Item, judge
-from logtool.checks.report import Level, Task
+from logtool.checks.report import Level, PartitionSummary, Task
 from logtool.checks.segment import check_segment
 from logtool.disk import files
 from logtool.disk.files import LogFile
@@ -32,7 +31,7 @@ def check_single_file(
     path: Path,
     level: Level,
     limit: int,
-    facts: PartitionFacts,
+    facts: PartitionSummary,
     neighbours: Neighbours,
     on_bytes: Callable[[int], None],
     static: Mapping[str, str] | None = None,
@@ -68,7 +67,7 @@ def _in_segment(
     file: File,
     level: Level,
     limit: int,
-    facts: PartitionFacts,
+    facts: PartitionSummary,
     neighbours: Neighbours,
     on_bytes: Callable[[int], None],
     static: Mapping[str, str] | None,

@@ -6,13 +6,13 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from logtool.beside import Beside
 from logtool.copies.batches import Batches, Part
 from logtool.copies.copy import LateDamageError, Reading, WholeCopy, reading_of
 from logtool.copies.segments import parts_of, try_segment, unreadable_segment
 from logtool.copies.sources import ListedCopy, place_of
 from logtool.errors import UnreadableError
 from logtool.formats.names import FileKind
+from logtool.running.ahead import OneAhead
 from logtool.running.budget import WORTH_A_POOL
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError, Pace
@@ -156,7 +156,7 @@ def _told(one: _Opened, blocks: Iterable[Batches], run: Run) -> Iterator[Batches
 @contextmanager
 def _ahead(one: _Opened) -> Iterator[Iterator[Batches]]:
     """Give the blocks of a copy, of which a thread reads the next one meanwhile."""
-    beside: Beside[Batches | None] = Beside()
+    beside: OneAhead[Batches | None] = OneAhead()
     blocks = iter(one)
 
     def taken() -> Iterator[Batches]:

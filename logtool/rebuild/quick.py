@@ -10,10 +10,9 @@ from pathlib import Path
 
 from logtool.actions import Action, Change, Kind, Stamp
 from logtool.checks import root
-from logtool.checks.facts import PartitionFacts
 from logtool.checks.indexes import missing_text
 from logtool.checks.plain import DueIndexes, OtherFile, PlainPartitions
-from logtool.checks.report import SegmentReport
+from logtool.checks.report import PartitionSummary, SegmentReport
 from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import BadDirectory, DirectoryKind, FileKind, PartitionDirectory
@@ -36,7 +35,7 @@ class PlainPartition:
 
     path: Path
     directory: PartitionDirectory
-    facts: PartitionFacts
+    facts: PartitionSummary
     others: Sequence[tuple[OtherFile, str]]
     """The files to be built, each with the reason."""
 

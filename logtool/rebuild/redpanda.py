@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from logtool.actions import Action, Change, Kind, Stamp
-from logtool.checks.facts import PartitionFacts
 from logtool.checks.partition import CheckRequest, check_partition, plan
+from logtool.checks.report import PartitionSummary
 from logtool.checks.segment import check_segment
 from logtool.disk import files
 from logtool.errors import UnreadableError
@@ -63,7 +63,7 @@ def actions(
     all_data = listed.path.absolute().parent.parent.name != KAFKA_NAMESPACE
     tasks = plan(listed, CheckRequest())
     reports = [check_segment(task) for task in tasks]
-    items = list(check_partition(listed, CheckRequest(), PartitionFacts(), reports))
+    items = list(check_partition(listed, CheckRequest(), PartitionSummary(), reports))
     yield from (item for item in items if isinstance(item, UnreadableError))
     faults = {
         item.path: item.message

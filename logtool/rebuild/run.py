@@ -8,6 +8,7 @@ from pathlib import Path
 
 from logtool import apply
 from logtool.actions import Action
+from logtool.checks.schedule import Job, Schedule
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
@@ -26,7 +27,6 @@ from logtool.rebuild.subject import PartitionToRebuild
 from logtool.rebuild.targets import FileChoice
 from logtool.rebuild.writing import Consent, InPlace, Output
 from logtool.running.run import Run
-from logtool.running.schedule import Job
 from logtool.running.summary import Summary
 from logtool.running.workers import OutOfTimeError
 from logtool.startup.assumed import Assumed
@@ -143,7 +143,7 @@ class Rebuild:
             text = f"nothing was changed: what is to be built depends on {error.path.name}"
             raise RefusedError(f"{log_dir}: {text}, which could not be read")
         self._quick = quick.looks(self.wanted, self.run.budget, self.flavour)
-        with self.run.schedule() as schedule:
+        with Schedule(self.run) as schedule:
             jobs = (self._job(home, scope) for scope in scopes.scopes(home, given, self.selection))
             for job, reports in schedule.run(jobs):
                 if isinstance(job.subject, UnreadableError):

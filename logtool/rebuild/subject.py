@@ -6,9 +6,8 @@ from dataclasses import field, replace
 from logtool.actions import Action
 from logtool.checks import compaction
 from logtool.checks import partition as partition_checks
-from logtool.checks.facts import PartitionFacts
 from logtool.checks.partition import CheckRequest
-from logtool.checks.report import SegmentReport, Task
+from logtool.checks.report import PartitionSummary, SegmentReport, Task
 from logtool.disk import shell
 from logtool.errors import UnreadableError
 from logtool.formats import names
@@ -36,7 +35,7 @@ class PartitionToRebuild:
     settings: PartitionSettings
     wanted: FileChoice
     only: frozenset[FileKey] | None
-    facts: PartitionFacts = field(default_factory=PartitionFacts)
+    facts: PartitionSummary = field(default_factory=PartitionSummary)
     _more: dict[int, int] = field(default_factory=dict)
     """Offsets at which more producer snapshots are wanted, each with the base of its segment."""
 

@@ -1,10 +1,9 @@
-"""A run over many logs: threads, order, time limits, totals, and what is remembered of it.
+"""A run over many logs: threads, time limits, totals, and what is remembered of it.
 
 run       threads, order and progress of one run, within its budget
 progress  how far a run is
 workers   threads, and how fast they may read
-beside    one thread beside that of the caller
-schedule  what is read in which order, within a time limit
+ahead     one thread that works ahead of the caller
 resume    which segments an earlier run has checked
 java      which Java there is
 summary   what was looked at, what was found, whether it is complete

@@ -1,16 +1,13 @@
-"""One run over many logs: what it may take of the machine, its threads, and how far it is."""
+"""One run over many logs: its budget, its threads and its progress."""
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from logtool.lazy_dataclass import dataclass
 from logtool.running.budget import WORTH_A_POOL, Budget
 from logtool.running.progress import Progress
 from logtool.running.workers import OnBytes, Workers
-
-if TYPE_CHECKING:
-    from logtool.running.schedule import Schedule
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
@@ -18,7 +15,7 @@ Result = TypeVar("Result")
 
 @dataclass(slots=True)
 class Run(Progress):
-    """Progress within a budget. Whoever knows how much there is to read sets `bytes_total`."""
+    """Progress within a budget. The caller sets `bytes_total`."""
 
     budget: Budget = field(default_factory=Budget)
 
@@ -34,13 +31,6 @@ class Run(Progress):
         return Workers(
             function=function, jobs=jobs, pace=self.budget.pace, on_progress=self.advance
         )
-
-    def schedule(self) -> "Schedule":
-        """Return what runs the checks of segments in threads."""
-        # Whoever only loads logs checks none.
-        from logtool.running.schedule import Schedule
-
-        return Schedule(self.budget, self.advance)
 
     def anew(self) -> "Run":
         """Return a run within the same budget that begins at zero."""

@@ -3,15 +3,21 @@
 import time
 from collections import Counter
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.exits import Exit
 from logtool.findings import Finding, Severity
 from logtool.lazy_dataclass import dataclass
 
-if TYPE_CHECKING:
-    from logtool.checks.facts import PartitionFacts
+
+class Counts(Protocol):
+    """Totals of what was read of a partition."""
+
+    segments: int
+    batches: int
+    records: int
+    bytes: int
 
 
 @dataclass(slots=True)
@@ -79,13 +85,13 @@ class Summary:
         if item.next and item.severity is not Severity.INFO:
             self.next.setdefault(item.next)
 
-    def count(self, facts: "PartitionFacts", partitions: int = 1) -> None:
-        """Count what was read of a partition, or of `partitions` that are one to the caller."""
+    def count(self, counts: Counts, partitions: int = 1) -> None:
+        """Add the totals of a partition, or of several that are one to the caller."""
         self.partitions += partitions
-        self.segments += facts.segments
-        self.batches += facts.batches
-        self.records += facts.records
-        self.bytes += facts.bytes
+        self.segments += counts.segments
+        self.batches += counts.batches
+        self.records += counts.records
+        self.bytes += counts.bytes
 
     def exit_status(self, fail_on: Severity = Severity.WARNING) -> Exit:
         """Return the exit status of the contract."""

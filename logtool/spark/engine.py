@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from logtool.checks.pieces import PIECE_BYTES, check_tasks
+from logtool.checks.schedule import Reports, Unit
 from logtool.errors import UnreadableError
 from logtool.log import opening
 from logtool.log.dir import Partition
 from logtool.log.flavour import Flavour
-from logtool.running.schedule import Reports, Unit
 from logtool.running.workers import OnBytes
 from logtool.spark.session import SparkError, told
 

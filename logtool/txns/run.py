@@ -9,9 +9,9 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from logtool.checks import compaction, lost_end
-from logtool.checks.facts import PartitionFacts
 from logtool.checks.partition import CheckRequest, check_partition, plan
-from logtool.checks.report import SegmentReport
+from logtool.checks.report import PartitionSummary, SegmentReport
+from logtool.checks.schedule import Job, Schedule
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
@@ -24,7 +24,6 @@ from logtool.log.inputs import PathKind
 from logtool.log.producer_state import NONE
 from logtool.log.selection import Selection
 from logtool.running.run import Run
-from logtool.running.schedule import Job
 from logtool.running.summary import Summary
 from logtool.txns.coordinator import TOPIC
 from logtool.txns.joining import Joining
@@ -75,7 +74,7 @@ class Audit:
         told = {str(error) for error in problems}
         yield from (error for error in self._read_coordinators() if str(error) not in told)
         self.run.bytes_total = sum(job.bytes for job in jobs)
-        with self.run.schedule() as schedule:
+        with Schedule(self.run) as schedule:
             for job, found in schedule.run(jobs):
                 reports = list(found)
                 self.summary.out_of_budget = schedule.out_of_time
@@ -132,7 +131,7 @@ class Audit:
         self, subject: _Subject, reports: list[SegmentReport]
     ) -> Iterator[PartitionTransactions | UnreadableError]:
         findings: list[Finding] = []
-        facts = PartitionFacts()
+        facts = PartitionSummary()
         for item in check_partition(subject.partition, subject.request, facts, reports):
             if isinstance(item, UnreadableError):
                 yield item

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from logtool.actions import Action
 from logtool.checks import root, small_files
-from logtool.checks.facts import PartitionFacts
+from logtool.checks.report import PartitionSummary
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
@@ -307,7 +307,7 @@ def _measured_once(
 def _violations(work: _ReplicaRequest, replica: Replica) -> Iterator[Finding]:
     """Yield where the checkpoints contradict the log as its broker would load it."""
     if replica.usable:
-        facts = PartitionFacts(
+        facts = PartitionSummary(
             first_base_offset=replica.first_base_offset,
             log_end_offset=replica.log_end,
             newest_log=replica.newest_log,

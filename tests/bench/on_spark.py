@@ -78,7 +78,7 @@ def local(log_dir: Path) -> None:
 
 
 def verify(spark: Any, log_dir: Path) -> None:
-    sound(Verification([log_dir], budget=Budget(engine=SparkEngine(spark))))
+    sound(Verification([log_dir], engine=SparkEngine(spark)))
 
 
 def sound(job: Verification) -> None:

@@ -73,7 +73,7 @@ NOT_NEEDED = {
     "plan {partition}": ("logtool.apply", "logtool.checks.partition", *OF_REDPANDA, *OF_LESS_WORK),
     "recover --full {partition}": (
         "logtool.checks.partition", "logtool.checks.report", "logtool.checks.segment",
-        "logtool.running.schedule", *OF_REDPANDA, *OF_LESS_WORK,
+        "logtool.checks.schedule", *OF_REDPANDA, *OF_LESS_WORK,
     ),
     "watermark {partition}": (
         "logtool.apply", "logtool.watermark.of_redpanda", *OF_REDPANDA, *OF_LESS_WORK,

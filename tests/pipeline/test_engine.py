@@ -16,7 +16,6 @@ from logtool.log import opening
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
 from logtool.log.redpanda import REDPANDA
-from logtool.running.budget import Budget
 from logtool.spark.engine import SparkEngine, _shared_out
 from logtool.verify import Level
 
@@ -38,8 +37,8 @@ def agree(
 ) -> Outcome:
     """Return what both engines say, which is the same."""
     local = verify(*paths, level=level, flavour=flavour)
-    budget = Budget(engine=SparkEngine(spark))
-    remote = verify(*paths, level=level, budget=budget, flavour=flavour)
+    engine = SparkEngine(spark)
+    remote = verify(*paths, level=level, engine=engine, flavour=flavour)
     assert everything(remote) == everything(local)
     return local
 
@@ -88,7 +87,7 @@ def test_a_segment_in_pieces_gets_the_same_verdict(spark, scenario, tmp_path, mo
     monkeypatch.setattr("logtool.spark.engine.TASK_BYTES", 2000)
     cut = []
     monkeypatch.setattr(
-        "logtool.running.schedule.cut", lambda *a: cut.append(pieces.cut(*a)) or cut[-1]
+        "logtool.checks.schedule.cut", lambda *a: cut.append(pieces.cut(*a)) or cut[-1]
     )
     outcome = agree(spark, home)
     assert max(map(len, cut)) > 2

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from logtool.checks.report import SegmentReport, Task
+from logtool.checks.schedule import Reports, Unit
 from logtool.disk.files import text_of
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Segment
-from logtool.running.schedule import Reports, Unit
 from logtool.running.workers import OnBytes
 from logtool.schemas import arrow
 from logtool.spark.engine import SparkEngine, SparkRunner, TaskWork

@@ -20,7 +20,6 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import redpanda_dir
 from logtool.log.inputs import GivenPaths, PathKind, kind_of
 from logtool.log.selection import Selection
-from logtool.running.budget import Budget
 from logtool.running.summary import Summary
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
@@ -176,7 +175,8 @@ class Scan:
                 selection=self.selection,
                 limit=self.limit,
                 on_progress=self.on_progress,
-                budget=Budget(engine=engine, earlier=engine),
+                engine=engine,
+                earlier=engine,
             )
             job.summary = self.summary
             for number, item in enumerate(job):

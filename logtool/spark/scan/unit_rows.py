@@ -13,12 +13,12 @@ import numpy as np
 
 from logtool.checks.pieces import PieceReport, check_piece
 from logtool.checks.report import SegmentReport, Task
+from logtool.checks.schedule import Unit
 from logtool.checks.segment import check_segment
 from logtool.formats.record_batch import BatchTable, concat
 from logtool.lazy_dataclass import dataclass
 from logtool.log.arrow_rows import batch_rows, record_rows
 from logtool.log.chunk import LARGEST_BUFFERED_BATCH, Chunk
-from logtool.running.schedule import Unit
 from logtool.schemas.arrow import Payload
 from logtool.spark.identity import place_of_dir
 from logtool.spark.scan.incremental import Tail

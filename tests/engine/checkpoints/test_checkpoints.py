@@ -412,7 +412,7 @@ def test_one_checkpoint_by_itself_needs_only_the_ends_of_the_logs(small):
 
 
 def test_several_processes_find_the_same(copy_of, monkeypatch):
-    monkeypatch.setattr("logtool.running.schedule.WORTH_A_POOL", 0)
+    monkeypatch.setattr("logtool.checks.schedule.WORTH_A_POOL", 0)
     home = copy_of("4.3.1/clean")
     for path in with_epochs(home):
         path.unlink()

@@ -8,11 +8,10 @@ from bench.generate import Spec, generate
 from damage import append_to_file, copied, cut, damage_file, flip, overwrite, swap, zero
 from verification import assert_same, ignored, logs, verify
 
-from logtool.checks import pieces
+from logtool.checks import pieces, schedule
 from logtool.checks.report import Level, SegmentReport, Task
 from logtool.checks.segment import check_segment
 from logtool.log import opening
-from logtool.running import schedule
 from logtool.verify import Budget
 
 BATCH, PIECE = 1024, 16 * 1024

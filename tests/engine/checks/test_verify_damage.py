@@ -49,11 +49,10 @@ from log_dir_damage import (
 )
 from verification import Place, batches, fingerprint, log_dirs, small_log_dir, told, verify
 
-from logtool.checks import pieces
+from logtool.checks import pieces, schedule
 from logtool.findings import catalogue
 from logtool.formats import record, record_batch, wording
 from logtool.formats.record_batch import BatchTable
-from logtool.running import schedule
 from logtool.verify import Budget, Level
 
 VERSION = "4.3.1"

@@ -16,11 +16,10 @@ import pytest
 import redpanda_files as rp
 from verification import told, verify
 
-from logtool.checks import pieces
+from logtool.checks import pieces, schedule
 from logtool.findings import catalogue
 from logtool.formats.redpanda import kvstore
 from logtool.formats.redpanda._xxhash64 import xxhash64
-from logtool.running import schedule
 from logtool.verify import Budget, Level
 
 DATA = Path(__file__).parents[2] / "data" / "redpanda"

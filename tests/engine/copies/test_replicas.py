@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from log_dir_damage import new_batch
 from verification import batches, logs
 
-from logtool.beside import Beside
 from logtool.copies import digest
 from logtool.copies.batches import COLUMNS, NOTHING, Batches, DamagedRange, Part
 from logtool.copies.compare import compare
@@ -32,6 +31,7 @@ from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.log import inputs, opening
 from logtool.log.inputs import NodeDir
 from logtool.log.walk import scanner
+from logtool.running.ahead import OneAhead
 from logtool.running.budget import Budget
 from logtool.running.run import Run
 from logtool.running.workers import Pace
@@ -287,13 +287,13 @@ def test_large_copies_are_read_in_threads_of_their_own_with_the_same_answer(node
     damage_file(log_of(nodes[0]), flip, 4000)
     alone = {topic: told(verdict) for topic, verdict in run(*nodes).items()}
     begun = []
-    begin = Beside.begin
+    begin = OneAhead.begin
 
     def counted(beside, work):
         begun.append(work)
         begin(beside, work)
 
-    monkeypatch.setattr(Beside, "begin", counted)
+    monkeypatch.setattr(OneAhead, "begin", counted)
     monkeypatch.setattr("logtool.copies.copy_readers.WORTH_A_POOL", 0)
     for jobs in (1, 2, 8):
         found = run(*nodes, run=Run(budget=Budget(jobs=jobs)))

@@ -560,7 +560,7 @@ class _Ending(Pace):
 def test_many_threads_say_the_same(copy_of: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
     home = copy_of("4.3.1/killed")
     alone = rebuild(home)
-    monkeypatch.setattr("logtool.running.schedule.WORTH_A_POOL", 0)
+    monkeypatch.setattr("logtool.checks.schedule.WORTH_A_POOL", 0)
     monkeypatch.setattr("logtool.running.run.WORTH_A_POOL", 0)
     assert rebuild(home, run=Run(budget=Budget(4))) == alone
 

@@ -1,18 +1,22 @@
-"""Which segments are looked at when, and in how many threads; the reports come in order."""
+"""The schedule of a run over segments: their order and their threads. Reports come in order."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from logtool.checks.pieces import PieceReport, check_tasks, cut, join
 from logtool.checks.report import SegmentReport, Task
+from logtool.errors import UnreadableError
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Partition
 from logtool.log.file import File
-from logtool.running.budget import WORTH_A_POOL, Budget, Runner
-from logtool.running.workers import OutOfTimeError, Workers
+from logtool.log.flavour import Flavour
+from logtool.running.budget import WORTH_A_POOL
+from logtool.running.run import Run
+from logtool.running.workers import OnBytes, OutOfTimeError, Workers
 
 WINDOW = 4096
 """Segments that are planned ahead, so that the largest of them can start first."""
@@ -26,6 +30,48 @@ Unit = Sequence[Task]
 """Whole segments, or one piece of a segment."""
 Reports = list[SegmentReport | PieceReport]
 _Turn = tuple[float, str, int]
+
+
+class Runner(Protocol):
+    """Checks units: `Workers` of this process, or executors elsewhere."""
+
+    jobs: int
+
+    def run(
+        self, work: Sequence[Sequence[Task]], order: Callable[[Sequence[Task]], Any]
+    ) -> Iterator[list[SegmentReport | PieceReport] | OutOfTimeError]:
+        """Yield the reports of each unit, in the order given."""
+
+    def again(self, piece: Sequence[Task]) -> list[SegmentReport | PieceReport] | OutOfTimeError:
+        """Return the reports of a unit whose bytes were counted before."""
+
+
+class Engine(Protocol):
+    """A place other than this process where segments are checked."""
+
+    window: int
+    """Segments that are planned ahead."""
+
+    def piece_bytes(self, total: int) -> int:
+        """Return about how large the pieces of a segment are to be, of so many bytes in all."""
+
+    def partitions(
+        self, paths: Sequence[Path], flavour: Flavour | None = None
+    ) -> Iterator[Partition | UnreadableError]:
+        """Yield the result of `logtool.log.opening.try_partition` for each path."""
+
+    def runner(self, on_bytes: OnBytes) -> AbstractContextManager[Runner]:
+        """Return the runner of units, which reports the bytes it has read to `on_bytes`."""
+
+
+class Earlier(Protocol):
+    """The reports of an earlier run, whose segments are not checked again."""
+
+    def known(self, tasks: Sequence[Task]) -> Sequence[SegmentReport | None]:
+        """Return the reports of tasks whose segments are still the same; None for any other."""
+
+    def remember(self, task: Task, report: SegmentReport) -> None:
+        """Take the report of a segment that was looked at now."""
 
 
 @dataclass(slots=True)
@@ -43,15 +89,23 @@ class Job:
 
 
 class Schedule:
-    """Runs jobs within a budget; use as a context manager."""
+    """Runs jobs within the budget of a run; use as a context manager.
 
-    def __init__(self, budget: Budget, on_bytes: Callable[[int, Path], None]) -> None:
-        self._budget = budget
-        self._on_bytes = on_bytes
+    With an `engine` segments are checked elsewhere, whatever threads and pace the budget has.
+    Segments that an `earlier` run knows are not checked again.
+    """
+
+    def __init__(
+        self, run: Run, *, engine: Engine | None = None, earlier: Earlier | None = None
+    ) -> None:
+        self._budget = run.budget
+        self._on_bytes = run.advance
+        self._engine = engine
+        self._earlier = earlier
         self._path = Path()
         self._stack = ExitStack()
         self._workers: Runner | None = None
-        self._parallel = budget.engine is not None
+        self._parallel = engine is not None
         self._piece_bytes: int | None = None
         self.out_of_time = False
         """Whether some segment was not looked at because time was over."""
@@ -109,12 +163,12 @@ class Schedule:
     def _windows(self, jobs: Iterable[Job]) -> Iterator[list[Job]]:
         if self._budget.memory:
             jobs = sorted(jobs, key=lambda job: min(map(self._age, job.tasks), default=0.0))
-        elif self._budget.jobs == 1 and not self._budget.engine:
+        elif self._budget.jobs == 1 and not self._engine:
             for job in jobs:
                 yield [job]
             return
         window: list[Job] = []
-        segments, most = 0, self._budget.engine.window if self._budget.engine else WINDOW
+        segments, most = 0, self._engine.window if self._engine else WINDOW
         for job in jobs:
             window.append(job)
             segments += max(len(job.tasks), 1)
@@ -125,10 +179,10 @@ class Schedule:
 
     def _known_before(self, window: Sequence[Job]) -> dict[int, SegmentReport]:
         """Return the reports of an earlier run, by the `id` of their tasks."""
-        if not self._budget.earlier:
+        if not self._earlier:
             return {}
         tasks = [task for job in window for task in job.tasks]
-        reports = self._budget.earlier.known(tasks)
+        reports = self._earlier.known(tasks)
         found = {id(task): one for task, one in zip(tasks, reports, strict=True) if one}
         self._on_bytes(sum(task.segment.log.size for task in tasks if id(task) in found), Path())
         return found
@@ -136,10 +190,10 @@ class Schedule:
     def _start(self, total: int) -> None:
         """Start threads where there are bytes enough; once started they stay."""
         budget = self._budget
-        if budget.engine:
-            self._piece_bytes = budget.engine.piece_bytes(total)
+        if self._engine:
+            self._piece_bytes = self._engine.piece_bytes(total)
             if self._workers is None:
-                runner = budget.engine.runner(lambda n: self._on_bytes(n, self._path))
+                runner = self._engine.runner(lambda n: self._on_bytes(n, self._path))
                 self._workers = self._stack.enter_context(runner)
             return
         self._parallel |= budget.jobs > 1 and total >= WORTH_A_POOL
@@ -211,8 +265,8 @@ class Schedule:
             turn = self._order([task])
             self._first_finished = min(turn, self._first_finished or turn)
             self._budget.memory.remember(task.segment.log)
-        if self._budget.earlier:
-            self._budget.earlier.remember(task, report)
+        if self._earlier:
+            self._earlier.remember(task, report)
         return report
 
     def _order(self, unit: Sequence[Task]) -> _Turn:

@@ -5,12 +5,12 @@ import weakref
 
 import pytest
 
-from logtool.beside import Beside
+from logtool.running.ahead import OneAhead
 
 
 @pytest.fixture
 def beside():
-    made = Beside()
+    made = OneAhead()
     yield made
     made.close()
 
@@ -54,7 +54,7 @@ def test_what_was_done_is_let_go_before_its_end_is_told(beside):
 
 def test_closing_ends_what_was_begun_and_the_thread():
     before, done = threading.active_count(), []
-    beside = Beside()
+    beside = OneAhead()
     beside.close()  # it has no thread yet
     beside.begin(lambda: done.append(True))
     beside.close()

@@ -1,4 +1,4 @@
-"""One thread beside that of the caller, for a step that runs without the interpreter's lock."""
+"""One thread that works ahead of the caller, for a step that runs without the interpreter's lock."""
 
 import threading
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 Result = TypeVar("Result")
 
 
-class Beside(Generic[Result]):
+class OneAhead(Generic[Result]):
     """Does one thing at a time: `begin` it, do something else, and `end` it.
 
     The next one may be begun before that, so that the thread goes on with it at once; each `end`

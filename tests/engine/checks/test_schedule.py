@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from processes import wait_until_caught
 
 from commands.printing.interrupts import status_on_signal
-from logtool.checks import pieces
+from logtool.checks import pieces, schedule
 from logtool.checks.pieces import check_tasks
 from logtool.errors import RefusedError, UsageError
 from logtool.formats import record, record_batch
-from logtool.running import schedule, workers
+from logtool.running import workers
 from logtool.running.resume import load
 from logtool.running.workers import OutOfTimeError, Pace, Workers
 from logtool.verify import Budget, Verification
