@@ -119,15 +119,17 @@ def _examine(
     from logtool.doctor import telling
     from logtool.doctor.examination import Examination
     from logtool.errors import UnreadableError
+    from logtool.node.options import StartOptions
     from logtool.running.budget import Budget
-    from logtool.startup.assumed import Assumed
 
     given = inputs.resolved()
     keys = (*broker_config.INDEXES, *broker_config.JUDGED)
     hints = inputs.broker.hints() if kafka_version is None else ()
     run = Examination(
         given.paths,
-        Assumed(parsing.kafka_version(kafka_version), static=inputs.broker.take(*keys, *hints)),
+        StartOptions(
+            parsing.kafka_version(kafka_version), static=inputs.broker.take(*keys, *hints)
+        ),
         selection=given.selection,
         flavour=given.flavour,
         budget=Budget(running.threads, running.pace()),

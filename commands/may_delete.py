@@ -76,10 +76,10 @@ def may_delete(
     """
     from logtool.commands.output import Report
     from logtool.commands.views import dirs
-    from logtool.disk import cluster
+    from logtool.node.identity import refuse_several_clusters
     from logtool.running.summary import ActionSummary
 
-    cluster.refuse_several([path, *(among or [])])
+    refuse_several_clusters([path, *(among or [])])
     settings, summary = printing.settings(), ActionSummary()
     view = dirs.make(settings, schema=dirs.MAY_DELETE_SCHEMA)
     report = Report(settings=settings, view=view, summary=summary)

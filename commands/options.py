@@ -311,10 +311,10 @@ class Inputs:
 
     def of_one_cluster(self, paths: "Sequence[Path] | None" = None) -> "inputs.GivenPaths":
         """Return the same as `resolved`; UsageError where they are of several clusters."""
-        from logtool.disk import cluster
+        from logtool.node.identity import refuse_several_clusters
 
         found = self.resolved(paths)
-        cluster.refuse_several(found.paths)
+        refuse_several_clusters(found.paths)
         return found
 
     def resolved(

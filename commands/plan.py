@@ -165,8 +165,8 @@ def _print(
     How long it takes is said of a broker alone, and not where what is there is supplemented.
     """
     from logtool.actions import Action
-    from logtool.checks import host_limits
     from logtool.commands.views import actions
+    from logtool.node import host_limits
     from logtool.startup import rates
     from logtool.startup.below import below
     from logtool.startup.duration import duration
@@ -194,8 +194,8 @@ def _print(
         summary.out_of_budget = forecast.out_of_time
         summary.to_do = printer.grave > 0
         needed = sum((one.needs for one in partitions), host_limits.Needs())
-        for root in forecast.homes[:1]:
-            for finding in host_limits.judge(needed, limits, root.root.path):
+        for start in forecast.log_dirs[:1]:
+            for finding in host_limits.judge(needed, limits, start.log_dir.path):
                 printer.finding(finding)
         known = None
         # How long Redpanda takes was never measured.

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from logtool.formats.names import TopicPartition
     from logtool.log.inputs import GivenPaths
     from logtool.log.selection import Selection
+    from logtool.node.options import StartOptions
     from logtool.running.summary import ActionSummary
-    from logtool.startup.assumed import Assumed
-    from logtool.startup.home import Points
+    from logtool.startup.log_dir_start import Points
     from logtool.startup.recover import Consent, Recover
 
 
@@ -140,7 +140,7 @@ class Way(Strategy):
 
     def assumed(
         self, broker: starting_broker.StartingBroker, begin: Begin, config: BrokerConfig
-    ) -> "Assumed":
+    ) -> "StartOptions":
         """Return what is assumed of the start; UsageError for what does not go together."""
         if self.supplements and begin.truncate_to:
             raise UsageError(

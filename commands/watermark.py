@@ -121,7 +121,7 @@ def watermark(
     """
     from logtool.commands.output import Report
     from logtool.commands.views import watermark
-    from logtool.startup.assumed import Assumed
+    from logtool.node.options import StartOptions
     from logtool.watermark.run import Watermarks
 
     settings, dirs = printing.settings(), inputs.node_dirs()
@@ -129,7 +129,7 @@ def watermark(
     given = inputs.resolved([source.path for source in dirs])
     job = Watermarks(
         dirs,
-        Assumed(version, static=inputs.broker.take(broker_config.LEAST_IN_SYNC)),
+        StartOptions(version, static=inputs.broker.take(broker_config.LEAST_IN_SYNC)),
         selection=given.selection, leader=leader, flavour=given.flavour,
         run=running.run(lambda progress: report.show(progress)),
     )  # fmt: skip

@@ -53,6 +53,11 @@ class OffsetCheckpoint:
         """Return the offset of each (topic, partition), as a broker reads it: the last counts."""
         return {(row.topic, row.partition): row.offset for row in self.rows}
 
+    @property
+    def by_partition(self) -> dict[tuple[str, int], Row]:
+        """Return the row of each (topic, partition): the last counts, as it does for a broker."""
+        return {(row.topic, row.partition): row for row in self.rows}
+
 
 def parse(data: bytes) -> OffsetCheckpoint:
     """Split `data` into lines and read the entries. Never fails; see `check`."""

@@ -28,6 +28,8 @@ ENTRY = np.dtype([("relative_offset", ">i4"), ("position", ">i4")])
 ENTRY_SIZE = ENTRY.itemsize
 DEFAULT_INTERVAL: Final = 4096
 """Default of ``index.interval.bytes``: the bytes of log after which an entry is due."""
+DEFAULT_MAX_SIZE: Final = 10 * 1024 * 1024
+"""Default of ``segment.index.bytes``."""
 MAX_RELATIVE_OFFSET: Final = 2**31 - 1
 """The largest distance of an offset from the base offset of its segment: indexes hold it as an
 int32, and a log that goes beyond is split."""

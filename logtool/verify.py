@@ -5,17 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeGuard
 
-from logtool.checks import (
-    compaction,
-    ensemble,
-    era,
-    identity,
-    inventory,
-    metadata_records,
-    root,
-    settings,
-    small_files,
-)
+from logtool.checks import compaction, inventory, metadata_records, root, topic_id_support
+from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.partition import CheckRequest, Item, check_partition, plan
 from logtool.checks.plain import PlainPartitions
@@ -32,7 +23,7 @@ from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.offset_checkpoint import Row
 from logtool.lazy_dataclass import dataclass
-from logtool.log import inputs, opening
+from logtool.log import inputs, opening, small_files
 from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir, Partition
 from logtool.log.file import File
 from logtool.log.flavour import Flavour
@@ -40,7 +31,10 @@ from logtool.log.inputs import PathKind
 from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.metadata.releases import NEWEST
-from logtool.metadata.settings import Settings
+from logtool.node import settings
+from logtool.node.identity import identify
+from logtool.node.node import Node, nodes_of
+from logtool.node.settings import Settings
 from logtool.running.budget import Budget
 from logtool.running.progress import Progress
 from logtool.running.run import Run
@@ -124,8 +118,8 @@ class Verification:
         """The command that repairs each damaged log, where another copy is at hand."""
         self._topic_ids: dict[Path, root.TopicIds] = {}
         """By log dir: one for all those of a broker."""
-        self._brokers: dict[Path, ensemble.Ensemble] = {}
-        """By log dir: all those given of its broker."""
+        self._nodes: dict[Path, Node] = {}
+        """By log dir: its node, with all log dirs of it that were given."""
         self._neighbours: Neighbours = {}
         self._run = Run(budget=budget or Budget(), on_progress=on_progress)
         self._engine = engine
@@ -198,22 +192,20 @@ class Verification:
                 yield error
 
     def _gather(self, homes: Iterable[LogDir]) -> None:
-        """Find out which log dirs are of one broker, which a start takes together."""
-        members = []
-        for home in homes:
-            member = identity.member(home)
-            if not member.unread:  # which is told when its files are checked
-                members.append(member)
-        for broker in ensemble.brokers(members, NEWEST, self._static):
+        """Group the log dirs by node, and judge each group as a start of the node would."""
+        identities = [identify(home) for home in homes]
+        # A meta.properties that cannot be read is reported when the files are checked.
+        readable = [one for one in identities if not one.unread]
+        for node in nodes_of(readable, NEWEST, self._static):
             topic_ids: root.TopicIds = {}
-            for member in broker.members:
-                self._brokers[member.path] = broker
-            self._topic_ids |= {member.path: topic_ids for member in broker.members}
-            for verdict in broker.verdicts:
+            for one in node.log_dirs:
+                self._nodes[one.path] = node
+                self._topic_ids[one.path] = topic_ids
+            for verdict in BrokerDirs(node).verdicts:
                 self._verdicts.setdefault(verdict.log_dir, []).append(verdict.finding)
-            if broker.metadata_log and broker.image:
-                faults = metadata_records.check(broker.image)
-                self._verdicts.setdefault(broker.metadata_log.path, []).extend(faults)
+            if node.metadata_log and node.image:
+                faults = metadata_records.check(node.image)
+                self._verdicts.setdefault(node.metadata_log.path, []).extend(faults)
 
     def _file(self, path: Path) -> Iterator[Item]:
         facts = PartitionSummary()
@@ -250,12 +242,12 @@ class Verification:
             if kind is not FileKind.META_PROPERTIES:  # which is judged with those of the others
                 yield from findings
             if kind in OFFSET_CHECKPOINTS:
-                checkpoints[kind] = root.by_key(value)
+                checkpoints[kind] = value.by_partition
             elif kind is FileKind.META_PROPERTIES:
                 meta = value
         yield from root.check_rows(home, checkpoints)
         yield from filter(self._is_selected, self._verdicts.get(home.path, ()))
-        yield from self._live(home, checkpoints, era.needs_topic_ids(home, meta))
+        yield from self._live(home, checkpoints, topic_id_support.needs_topic_ids(home, meta))
 
     def _alone(self, path: Path) -> Job:
         """Return what is to be done for a partition dir that was given by itself."""
@@ -267,7 +259,7 @@ class Verification:
             if job:
                 return job
         request = self._request(
-            needs_topic_id=era.needs_topic_id(path),
+            needs_topic_id=topic_id_support.needs_topic_id(path),
             cleaning=compaction.beside(path),
             known=known,
         )
@@ -389,11 +381,10 @@ class Verification:
 
     def _settings_of(self, path: Path) -> Settings:
         """Return the same of a log dir, by the metadata log of its broker."""
-        broker = self._brokers.get(path)
-        if broker is None:
+        node = self._nodes.get(path)
+        if node is None:
             return Settings(static=self._static)
-        holder = broker.metadata_log
-        return Settings(broker.image, broker.node_id, self._static, holder.path if holder else None)
+        return settings.of_node(node)
 
     def _job(
         self,

@@ -9,7 +9,7 @@ from logtool.commands.program import parsing
 from logtool.errors import UsageError
 
 if TYPE_CHECKING:
-    from logtool.checks.host_limits import Limits
+    from logtool.node.host_limits import Limits
 
 LimitsOption = Annotated[
     str | None,
@@ -29,7 +29,7 @@ def parse(text: str | None) -> "Limits":
 
     UsageError for anything else.
     """
-    from logtool.checks import host_limits
+    from logtool.node import host_limits
 
     limits = host_limits.of_host()
     given: set[str] = set()

@@ -9,8 +9,8 @@ from logtool.commands.program.broker_config import BrokerConfig
 from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
+    from logtool.node.options import StartOptions
     from logtool.rebuild import Indexing
-    from logtool.startup.assumed import Assumed
 
 NEWEST_KAFKA = "4.3"
 KafkaVersion = Annotated[
@@ -62,11 +62,11 @@ class StartingBroker:
     index_interval_bytes: IndexInterval = None
     index_size_max_bytes: IndexSize = None
 
-    def assumed(self, config: BrokerConfig) -> "Assumed":
+    def assumed(self, config: BrokerConfig) -> "StartOptions":
         """Return what is assumed of it; UsageError for a release that is not known."""
-        from logtool.startup.assumed import Assumed
+        from logtool.node.options import StartOptions
 
-        return Assumed(
+        return StartOptions(
             kafka=parsing.kafka_version(self.kafka_version),
             index_interval=self.index_interval_bytes,
             index_size=self.index_size_max_bytes,

@@ -10,11 +10,11 @@ from logtool.errors import UsageError
 from logtool.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from logtool.startup.assumed import Assumed
+    from logtool.node.options import StartOptions
 
 
 class StrategyChoice(StrEnum):
-    """How a log is recovered; see `logtool.startup.assumed`."""
+    """How a log is recovered; see `logtool.node.options`."""
 
     REBUILD = "rebuild"
     SUPPLEMENT = "supplement"
@@ -51,7 +51,7 @@ class Strategy:
             )
         return supplements
 
-    def chosen(self, assumed: "Assumed") -> "Assumed":
+    def chosen(self, assumed: "StartOptions") -> "StartOptions":
         """Return what is assumed of the start, with the strategy.
 
         No broker supplements, so then it is 'logtool recover' that acts, and cuts precisely.

@@ -22,7 +22,7 @@ from logtool.formats import names, offset_checkpoint
 from logtool.formats.names import FileKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata.policies import Past
-from logtool.metadata.settings import Settings
+from logtool.node.settings import Settings
 
 _ALWAYS_COMPACTED = frozenset({"__consumer_offsets", "__transaction_state"})
 """A broker compacts these whatever their settings say."""

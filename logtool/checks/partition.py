@@ -6,14 +6,9 @@ from dataclasses import field, replace
 from functools import cache
 from typing import Any
 
-from logtool.checks import (
-    chain,
-    indexes,
-    inventory,
-    producers,
-    small_files,
-)
+from logtool.checks import chain, indexes, inventory, producers
 from logtool.checks.compaction import NOT_KNOWN, Cleaning, Judgement
+from logtool.checks.kraft_snapshot import check_kraft_snapshot
 from logtool.checks.report import Level, PartitionSummary, SegmentReport, Task
 from logtool.checks.segment import vanished
 from logtool.errors import UnreadableError
@@ -21,11 +16,12 @@ from logtool.findings import Finding
 from logtool.formats import compression, leader_epoch_checkpoint, offset_index
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
+from logtool.log import small_files
 from logtool.log.dir import Partition, Segment
 from logtool.log.file import File
 from logtool.log.producer_state import ProducerState
 from logtool.log.redpanda import REDPANDA
-from logtool.metadata.settings import Settings
+from logtool.node.settings import Settings
 
 Item = Finding | UnreadableError
 
@@ -42,7 +38,7 @@ class CheckRequest:
     limit: int = compression.DEFAULT_LIMIT
     drop_cache: bool = False
     needs_topic_id: bool = True
-    """Whether a broker would miss partition.metadata; see `logtool.checks.era`."""
+    """Whether a broker would miss partition.metadata; see `logtool.checks.topic_id_support`."""
     cleaning: Cleaning = NOT_KNOWN
     settings: Settings = field(default_factory=Settings)
     """What is known of the topic's settings, asked where offsets are missing."""
@@ -116,7 +112,7 @@ def _check(
     facts.topic_id = metadata.topic_id if metadata else None
     if request.level is not Level.QUICK:
         for file in partition.kraft_snapshots:
-            yield from small_files.check_kraft_snapshot(file)
+            yield from check_kraft_snapshot(file)
     reports: list[SegmentReport] = []
 
     @cache

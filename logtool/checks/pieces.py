@@ -14,7 +14,6 @@ from dataclasses import replace
 from itertools import pairwise
 from math import inf
 
-from logtool.checks.index_entries import Entries
 from logtool.checks.log_pass import LogPass
 from logtool.checks.plain_pass import plain_pass
 from logtool.checks.report import Level, SegmentReport, Task
@@ -33,6 +32,7 @@ from logtool.formats.record_batch import MAX_SEGMENT_SIZE, NO_TIMESTAMP, concat
 from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import ChunkConsumer
 from logtool.log.dir import Segment
+from logtool.log.index_entries import SparseEntries
 from logtool.log.index_join import OffsetIndexJoin, TimeIndexJoin
 
 PIECE_BYTES = 128 * 1024 * 1024
@@ -75,7 +75,7 @@ def cut(task: Task, piece_bytes: int | None = None) -> list[Task]:
     edges = [0]
     with suppress(UnreadableError), index.open_listed() as file:
         for number in range(1, count):
-            position = Entries.of_offsets(file).at_or_behind(log.size * number // count)
+            position = SparseEntries.of_offsets(file).at_or_behind(log.size * number // count)
             if edges[-1] < position < log.size:
                 edges.append(int(position))
     edges.append(log.size)
@@ -211,12 +211,12 @@ def _joins(
     offsets, times = offset_index.parse(b""), time_index.parse(b"")
     if file := segment.indexes.get(FileKind.OFFSET_INDEX):
         with file.open_listed() as index:
-            entries = Entries.of_offsets(index)
+            entries = SparseEntries.of_offsets(index)
             report.offset_entries = entries.between(piece.start, piece.stop)
             offsets = offset_index.parse(entries.read(report.offset_entries))
     if file := segment.indexes.get(FileKind.TIME_INDEX):
         with file.open_listed() as index:
-            entries = Entries.of_times(index)
+            entries = SparseEntries.of_times(index)
             start, stop = (
                 _relative_offset(segment, log, position) for position in (piece.start, piece.stop)
             )

@@ -2,16 +2,19 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from logtool.checks import lost_end
-from logtool.checks.report import PartitionSummary
 from logtool.disk import files, in_use, shell
 from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.names import CLUSTER_METADATA, FileKind, PartitionDirectory, TopicPartition
-from logtool.formats.offset_checkpoint import OffsetCheckpoint, Row
+from logtool.formats.offset_checkpoint import Row
 from logtool.log.dir import OF_TODAY, LogDir
 from logtool.log.flavour import Flavour
+
+if TYPE_CHECKING:
+    from logtool.checks.report import PartitionSummary
+from logtool.node import lost_end
 
 """(topic, partition)."""
 Checkpoints = Mapping[FileKind, Mapping[TopicPartition, Row]]
@@ -32,7 +35,7 @@ def check_in_use(log_dir: Path, flavour: Flavour) -> Iterator[Finding]:
 
 
 def check_partition_offsets(
-    root: LogDir, key: TopicPartition, facts: PartitionSummary, checkpoints: Checkpoints
+    root: LogDir, key: TopicPartition, facts: "PartitionSummary", checkpoints: Checkpoints
 ) -> Iterator[Finding]:
     """Hold the checkpointed offsets of one live partition against its log."""
     rows = {kind: checkpoint[key] for kind, checkpoint in checkpoints.items() if key in checkpoint}
@@ -73,12 +76,12 @@ _ENDS = {
 
 
 def _beyond_end(
-    root: LogDir, kind: FileKind, row: Row, facts: PartitionSummary, end: int
+    root: LogDir, kind: FileKind, row: Row, facts: "PartitionSummary", end: int
 ) -> Finding:
     """Return what it means that an offset of a checkpoint lies behind the end of its log."""
     rule, name, were = _ENDS[kind]
     text = f"{name} {row.offset}, but the log ends at {end}"
-    if lost_end.has_lost_end(root, root.files[kind], facts):
+    if lost_end.has_lost_end(root, root.files[kind], facts.newest_log, facts.made_ns):
         count = row.offset - end
         offsets = "offset that was" if count == 1 else "offsets that were"
         text += f": it has lost {count:,} {offsets} {were}, from {end} on"
@@ -98,7 +101,7 @@ def check_rows(root: LogDir, checkpoints: Checkpoints) -> Iterator[Finding]:
 
 
 def check_missing_rows(
-    root: LogDir, key: TopicPartition, facts: PartitionSummary, checkpoints: Checkpoints
+    root: LogDir, key: TopicPartition, facts: "PartitionSummary", checkpoints: Checkpoints
 ) -> Iterator[Finding]:
     """Say when a partition with data has no recovery point: it is then read from its start."""
     recovery = checkpoints.get(FileKind.RECOVERY_POINT_CHECKPOINT)
@@ -114,7 +117,7 @@ def check_missing_rows(
     )
 
 
-def check_marker(root: LogDir, all_facts: Sequence[PartitionSummary]) -> Iterator[Finding]:
+def check_marker(root: LogDir, all_facts: Sequence["PartitionSummary"]) -> Iterator[Finding]:
     """Yield when a log changed after the clean-shutdown marker was written.
 
     In a copy without its time stamps meta.properties, which is always older than the marker, looks
@@ -143,7 +146,7 @@ TopicIds = dict[str, tuple[str, PartitionDirectory]]
 
 
 def check_topic_ids(
-    root: LogDir, facts: Mapping[PartitionDirectory, PartitionSummary], seen: TopicIds
+    root: LogDir, facts: Mapping[PartitionDirectory, "PartitionSummary"], seen: TopicIds
 ) -> Iterator[Finding]:
     """Yield partitions of one topic that claim different topic ids.
 
@@ -163,11 +166,6 @@ def check_topic_ids(
                 path=root.path / directory.name / "partition.metadata",
                 partition=directory.partition,
             )
-
-
-def by_key(checkpoint: OffsetCheckpoint) -> dict[TopicPartition, Row]:
-    """Return the row of each partition; the last one counts, as it does for a broker."""
-    return {(row.topic, row.partition): row for row in checkpoint.rows}
 
 
 def key_of(directory: PartitionDirectory) -> TopicPartition | None:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from logtool.checks import chain, compaction, producers, settings, small_files
-from logtool.checks.identity import topic_id_of
+from logtool.checks import chain, compaction, producers
+from logtool.checks.kraft_snapshot import check_kraft_snapshot
 from logtool.checks.partition import CheckRequest, Item, judge
 from logtool.checks.report import Level, PartitionSummary, Task
 from logtool.checks.segment import check_segment
@@ -14,11 +14,13 @@ from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
 from logtool.formats import names, offset_index, time_index, transaction_index
 from logtool.formats.names import FileKind, FileState, PartitionDirectory, Reception
-from logtool.log import opening
+from logtool.log import opening, small_files
 from logtool.log.dir import Segment
 from logtool.log.file import File
 from logtool.log.flavour import Flavour
 from logtool.log.redpanda import REDPANDA
+from logtool.node import settings
+from logtool.node.identity import topic_id_of
 
 Neighbours = dict[Path, dict[int, Segment]]
 """The segments of directories that were listed, by base offset: one listing for many files."""
@@ -56,7 +58,7 @@ def check_single_file(
     elif name.kind is FileKind.PRODUCER_SNAPSHOT:
         yield from producers.check_snapshot_file(file)[0]
     elif name.kind in (FileKind.KRAFT_SNAPSHOT, FileKind.BOOTSTRAP_CHECKPOINT):
-        yield from small_files.check_kraft_snapshot(file)
+        yield from check_kraft_snapshot(file)
     elif name.kind in small_files.CHECKABLE:
         yield from small_files.check_file(file)[1]
     elif name.kind is not FileKind.LOCK:

@@ -5,20 +5,20 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
-from logtool.checks import root, small_files
-from logtool.checks.identity import listed_topic_id
 from logtool.copies import digest
 from logtool.copies.digest import Digest
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats import leader_epoch_checkpoint
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
+from logtool.formats.offset_checkpoint import Row
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.dir import OF_TODAY, OFFSET_CHECKPOINTS, LogDir, Partition, Segment
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.selection import Selection
+from logtool.node.identity import identify, listed_topic_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,25 +103,23 @@ class _LogDir:
         self.root = found
         self.unread: list[UnreadableError] = []
         """Its files that could not be read; what they say is taken for not being there."""
-        meta = self._read(FileKind.META_PROPERTIES)
-        self._node = meta.node_id if node is None and meta else node
-        self._rows = {
-            kind: root.by_key(value) if (value := self._read(kind)) else {}
-            for kind in OFFSET_CHECKPOINTS
-        }
+        known = identify(found)
+        self._node = known.node_id if node is None else node
+        if known.unread:
+            self.unread.append(known.unread)
+        self._rows = {kind: self._read(kind) for kind in OFFSET_CHECKPOINTS}
 
     def copy(self, folder: Path, key: TopicPartition, listed: Partition) -> ListedCopy:
         """Return one of its partitions."""
         rows = {kind: rows[key].offset for kind, rows in self._rows.items() if key in rows}
         return ListedCopy(key=key, node=self._node, path=folder, listed=listed, rows=rows)
 
-    def _read(self, kind: FileKind) -> Any:
-        file = self.root.files.get(kind)
+    def _read(self, kind: FileKind) -> dict[TopicPartition, Row]:
         try:
-            return small_files.check_file(file)[0] if file else None
+            return self.root.rows(kind)
         except UnreadableError as error:
             self.unread.append(error)
-            return None
+            return {}
 
 
 def place_of(copy: ListedCopy) -> dict[str, Any]:

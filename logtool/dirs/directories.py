@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from logtool.checks.ensemble import NO_LOG_DIRS, Ensemble
-from logtool.checks.identity import Member, member, topic_id_of
 from logtool.copies.compare import Pairs
 from logtool.copies.copy import Copy, Reading
 from logtool.copies.copy_readers import Blocks, side_by_side
@@ -27,7 +25,9 @@ from logtool.log import inputs, opening
 from logtool.log.inputs import NodeDir, PathKind
 from logtool.log.selection import Selection
 from logtool.metadata.image import MetadataImage
-from logtool.metadata.settings import Settings
+from logtool.node.identity import LogDirIdentity, identify, topic_id_of
+from logtool.node.node import NO_LOG_DIRS, Node
+from logtool.node.settings import Settings
 from logtool.running.run import Run
 
 _RESERVED = {0: "migrating", 1: "unassigned", 2: "lost"}
@@ -168,29 +168,27 @@ Item = Directory | Assignment | FutureCopy | Proof | UnreadableError
 class Cluster:
     """Log dirs of one or several brokers, and the newest metadata log that is in them."""
 
-    def __init__(self, members: Sequence[Member]) -> None:
-        groups: dict[str | None, list[Member]] = {}
-        for one in members:
+    def __init__(self, log_dirs: Sequence[LogDirIdentity]) -> None:
+        groups: dict[str | None, list[LogDirIdentity]] = {}
+        for one in log_dirs:
             groups.setdefault(one.node, []).append(one)
-        self.brokers = [Ensemble(group, None) for group in groups.values()]
-        holders = [broker for broker in self.brokers if broker.image]
+        self.nodes = [Node(group, None) for group in groups.values()]
+        holders = [node for node in self.nodes if node.image]
         newest = max(holders, key=_age_of_image, default=None)
         self.image = newest.image if newest else None
         """None where no log dir has a metadata log."""
         self._metadata_log = newest.metadata_log if newest else None
-        self._nodes = {
-            one.path: broker.node_id for broker in self.brokers for one in broker.members
-        }
+        self._node_ids = {one.path: node.node_id for node in self.nodes for one in node.log_dirs}
 
     def is_stray(self, copy: ListedCopy) -> bool:
         """Return whether the metadata log, read to its end, does not give a copy to its broker."""
-        image, node = self.image, self._nodes.get(copy.path.parent)
+        image, node = self.image, self._node_ids.get(copy.path.parent)
         if image is None or image.damage or node is None:
             return False
         return image.is_stray(*copy.key, topic_id_of(copy.path), node)
 
     def _settings(self, copy: ListedCopy) -> Settings:
-        holder, node = self._metadata_log, self._nodes.get(copy.path.parent)
+        holder, node = self._metadata_log, self._node_ids.get(copy.path.parent)
         return Settings(self.image, node, metadata_dir=holder.path if holder else None)
 
     def others(self, target: ListedCopy, copies: Sequence[ListedCopy]) -> list[Other]:
@@ -222,40 +220,40 @@ class Audit:
 
     def __iter__(self) -> Iterator[Item]:
         """Yield what is found; OutOfTimeError once the time of the run is over."""
-        members, copies = [], []
-        told: set[str] = set()
+        log_dirs, copies = [], []
+        reported: set[str] = set()
         for source in self._sources:
             try:
-                members.append(_member(source.path, source.node))
+                log_dirs.append(_log_dir(source.path, source.node))
                 for one in find(
                     source.path, source.node, self._selection, kinds=tuple(DirectoryKind)
                 ):
                     if isinstance(one, UnreadableError):
-                        told.add(str(one))
+                        reported.add(str(one))
                         yield one
                     elif one.key[0] != CLUSTER_METADATA:
                         copies.append(one)
             except UnreadableError as error:
                 yield error
-        self._cluster = Cluster(members)
-        brokers = self._cluster.brokers
-        for broker in brokers:
-            if broker.unread and str(broker.unread) not in told:
-                told.add(str(broker.unread))
-                yield broker.unread
-        for broker in brokers:
-            yield from self._directories(broker)
-        for broker in brokers:
-            yield from self._replicas(broker, copies)
+        self._cluster = Cluster(log_dirs)
+        nodes = self._cluster.nodes
+        for node in nodes:
+            if node.unread and str(node.unread) not in reported:
+                reported.add(str(node.unread))
+                yield node.unread
+        for node in nodes:
+            yield from self._directories(node)
+        for node in nodes:
+            yield from self._replicas(node, copies)
 
-    def _directories(self, ensemble: Ensemble) -> Iterator[Directory]:
-        image, node = self.image, ensemble.node_id
+    def _directories(self, of: Node) -> Iterator[Directory]:
+        image, node = self.image, of.node_id
         registered = image.brokers.get(node) if image and node is not None else None
         online, cordoned = (
             set((registered or {}).get(name) or ()) for name in ("logDirs", "cordonedLogDirs")
         )
         given = set()
-        for one in ensemble.members:
+        for one in of.log_dirs:
             own = one.meta.directory_id if one.meta else None
             given.add(own)
             kinds = [directory.kind for _, directory in one.root.partitions]
@@ -279,9 +277,9 @@ class Audit:
                 node=node, path=None, directory_id=absent, status="absent", partitions=count
             )
 
-    def _replicas(self, ensemble: Ensemble, copies: Sequence[ListedCopy]) -> Iterator[Item]:
-        image, node = self.image, ensemble.node_id
-        homes = {one.path: one for one in ensemble.members}
+    def _replicas(self, of: Node, copies: Sequence[ListedCopy]) -> Iterator[Item]:
+        image, node = self.image, of.node_id
+        homes = {one.path: one for one in of.log_dirs}
         own = [copy for copy in copies if copy.path.parent in homes]
         for copy in own:
             kind, topic_id = kind_of(copy), topic_id_of(copy.path)
@@ -323,11 +321,11 @@ def _paired(
 
 def candidates(target: ListedCopy, paths: Sequence[Path]) -> Iterator[Other | UnreadableError]:
     """Yield the directories in log dirs, or partition dirs, that may be copies of a partition."""
-    members, copies = [], []
+    log_dirs, copies = [], []
     for path in paths:
         try:
             if inputs.kind_of(path, lacking="has no metadata log of KRaft") is PathKind.LOG_DIR:
-                members.append(_member(path))
+                log_dirs.append(_log_dir(path))
             for one in find(path, None, Selection(), kinds=tuple(DirectoryKind)):
                 if isinstance(one, UnreadableError):
                     yield one
@@ -335,11 +333,11 @@ def candidates(target: ListedCopy, paths: Sequence[Path]) -> Iterator[Other | Un
                     copies.append(one)
         except UnreadableError as error:
             yield error
-    yield from Cluster(members).others(target, copies)
+    yield from Cluster(log_dirs).others(target, copies)
 
 
-def _age_of_image(broker: Ensemble) -> tuple[int, int]:
-    image = broker.image
+def _age_of_image(node: Node) -> tuple[int, int]:
+    image = node.image
     return (image.epoch, image.offset) if image else (-1, -1)
 
 
@@ -351,10 +349,10 @@ def _is_same(one: Path, other: Path) -> bool:
         return files.real(one) == files.real(other)  # behind a URL, or gone by now
 
 
-def _member(path: Path, node: int | None = None) -> Member:
+def _log_dir(path: Path, node: int | None = None) -> LogDirIdentity:
     if inputs.kind_of(path, lacking="has no metadata log of KRaft") is not PathKind.LOG_DIR:
         raise NothingMatchedError(path, "is no log dir")
-    return replace(member(opening.open_log_dir(path)), told_node=node)
+    return replace(identify(opening.open_log_dir(path)), given_node=node)
 
 
 def _status(own: str | None, online: set[str], cordoned: set[str]) -> str:
@@ -381,7 +379,7 @@ def _assigned(
 
 
 def _misplaced(
-    copy: ListedCopy, home: Member, image: MetadataImage, topic_id: str, node: int
+    copy: ListedCopy, home: LogDirIdentity, image: MetadataImage, topic_id: str, node: int
 ) -> Assignment | None:
     assigned = _assigned(image, topic_id, copy.key[1], node)
     own = home.meta.directory_id if home.meta else None

@@ -12,7 +12,7 @@ from logtool.copies.sources import ListedCopy
 from logtool.formats.record_batch import CONTROL, MAGIC, TRANSACTIONAL, Column
 from logtool.lazy_dataclass import dataclass
 from logtool.log.control import Marker, markers
-from logtool.metadata.settings import Settings
+from logtool.node.settings import Settings
 from logtool.running.run import Run
 
 _DATA, _MARKER, _QUESTION = range(3)

@@ -30,7 +30,7 @@ from logtool.dirs.replaced import Answer, Candidate, Replaced
 from logtool.errors import UnreadableError
 from logtool.formats.names import DirectoryKind, FileKind, FileState
 from logtool.lazy_dataclass import dataclass
-from logtool.metadata.settings import Settings
+from logtool.node.settings import Settings
 from logtool.running.run import Run
 
 

@@ -31,7 +31,7 @@ from logtool.log.keys import NONE, KeyTable, lengthened
 from logtool.log.records import RecordTable, Unread
 from logtool.log.records import records as read_records
 from logtool.log.redpanda import REDPANDA
-from logtool.metadata.settings import Settings
+from logtool.node.settings import Settings
 from logtool.running.run import Run
 
 _DIGEST = np.dtype("V16")

@@ -10,8 +10,8 @@ from importlib import metadata, util
 from pathlib import Path
 
 from logtool import __version__
-from logtool.checks import host_limits
 from logtool.doctor.answers import Component, State
+from logtool.node import host_limits
 from logtool.running import java
 from logtool.running.workers import available_cpus
 

@@ -18,13 +18,13 @@ from logtool.findings import Finding
 from logtool.lazy_dataclass import dataclass
 from logtool.log.flavour import Flavour
 from logtool.log.selection import Selection
+from logtool.node.options import StartOptions
 from logtool.running.budget import Budget
 from logtool.running.progress import Progress
 from logtool.running.run import Run
 from logtool.running.summary import ActionSummary, Summary
 from logtool.running.workers import OutOfTimeError, Pace
 from logtool.sanity import listing
-from logtool.startup.assumed import Assumed
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
 from logtool.verify import Level, Verification
@@ -50,7 +50,7 @@ class Examination:
     """One run: `look`, and then read what was found as far as it came."""
 
     paths: Sequence[Path]
-    assumed: Assumed
+    assumed: StartOptions
     selection: Selection = field(default_factory=Selection)
     flavour: Flavour | None = None
     """The value of ``--flavour``; None: each directory by its names."""
@@ -115,7 +115,7 @@ class Examination:
     @property
     def holder(self) -> in_use.Holder | None:
         """Return the process that holds one of the log dirs, if any does."""
-        holders = (in_use.holder(home.root.path) for home in self.forecast.homes)
+        holders = (in_use.holder(one.log_dir.path) for one in self.forecast.log_dirs)
         return next((one for one in holders if one), None)
 
     def _run(self) -> Run:

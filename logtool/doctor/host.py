@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from logtool.checks import host_limits
 from logtool.doctor.answers import Disk, Limit
+from logtool.node import host_limits
 from logtool.sanity.listing import Listing
 
 _OPEN_FILES = re.compile(r"^Max open files +(\S+) +(\S+)", re.MULTILINE)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from logtool.actions import Action
-from logtool.checks import era
+from logtool.checks import topic_id_support
 from logtool.disk import in_use
 from logtool.doctor import host, next_step
 from logtool.doctor.answers import (
@@ -52,7 +52,7 @@ def answers(run: Examination) -> Iterator[Answer]:
     given: list[Answer] = [damage(run)]
     # Redpanda keeps no high watermark, and writes down nowhere which release it is.
     of_kafka = any(one.flavour is KAFKA for one in run.homes)
-    if run.forecast.homes:
+    if run.forecast.log_dirs:
         given.append(next_start(run))
         given += [high_watermark(run)] if of_kafka else []
         given += brokers(run)
@@ -134,33 +134,34 @@ def high_watermark(run: Examination) -> HighWatermark:
 
 def brokers(run: Examination) -> Iterator[BrokerState]:
     """Yield who holds each log dir."""
-    for home in run.forecast.homes:
-        holder = in_use.holder(home.root.path)
+    for start in run.forecast.log_dirs:
+        path = start.log_dir.path
+        holder = in_use.holder(path)
         # Redpanda has no marker of a clean shutdown.
-        clean = home.clean if home.root.flavour is KAFKA else None
+        clean = start.clean if start.log_dir.flavour is KAFKA else None
         state = State.INFO if holder or clean is False else State.GOOD
-        yield BrokerState(home.root.path, state, holder, clean)
+        yield BrokerState(path, state, holder, clean)
 
 
 def versions(run: Examination) -> Versions:
-    """Return who wrote the log dirs, as their own files tell."""
-    whole = run.forecast.ensemble
+    """Return the releases and identities that the files of the log dirs show."""
+    node = run.forecast.broker.node
     identities = [
         Identity(one.path, meta.version, meta.node_id, meta.cluster_id, meta.directory_id)
-        for one in whole.members
+        for one in node.log_dirs
         if (meta := one.meta)
     ]
-    has_era = [one for one in whole.members if one.meta or one.has_metadata_log]
-    mode = "kraft" if whole.is_kraft else None
-    if has_era and not any(era.needs_topic_ids(one.root, one.meta) for one in has_era):
+    has_era = [one for one in node.log_dirs if one.meta or one.has_metadata_log]
+    mode = "kraft" if node.is_kraft else None
+    if has_era and not any(topic_id_support.needs_topic_ids(one.root, one.meta) for one in has_era):
         mode = "zookeeper"
     level = None
-    if whole.image and whole.node_id is not None:
-        level = whole.image.metadata_version_of(whole.node_id)
+    if node.image and node.node_id is not None:
+        level = node.image.metadata_version_of(node.node_id)
     return Versions(
-        state=State.INFO if whole.is_kafka_assumed else State.GOOD,
-        kafka=releases.text(whole.kafka),
-        shown=releases.text(whole.shown) if whole.shown else None,
+        state=State.INFO if node.is_kafka_assumed else State.GOOD,
+        kafka=releases.text(node.kafka),
+        shown=releases.text(node.shown_kafka) if node.shown_kafka else None,
         metadata_version=level,
         mode=mode,
         identities=identities,

@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
-from logtool.checks import compaction, redpanda, settings, small_files
+from logtool.checks import compaction, redpanda
 from logtool.checks.compaction import Cleaning
-from logtool.checks.identity import topic_id_of
 from logtool.checks.indexes import OffsetIndexRules, TimeIndexRules
 from logtool.disk import files
 from logtool.errors import UnreadableError
@@ -17,20 +16,20 @@ from logtool.gaps.coverage import Coverage, Look
 from logtool.gaps.evidence import Facts
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.epochs import EpochCache
-from logtool.log import given_up, inputs, opening
+from logtool.log import given_up, inputs, opening, small_files
 from logtool.log.dir import OF_TODAY, Partition
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
-from logtool.metadata.settings import Settings
-from logtool.startup.assumed import Assumed
-from logtool.startup.home import Home
+from logtool.node import settings
+from logtool.node.identity import topic_id_of
+from logtool.node.log_dir_state import LogDirState
+from logtool.node.options import StartOptions
+from logtool.node.settings import Settings
 
 Epochs = tuple[tuple[int, int], ...]
 """Leader epochs and where they start."""
-_KAFKA = (4, 3)
-"""The home of a partition is read as a broker of this version would."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +89,20 @@ def subjects(
             yield _single(path, wanted, flavour)
             return
         top = path if kind is PathKind.LOG_DIR else path.resolve().parent
-        home = Home(opening.open_log_dir(top, flavour), Assumed(_KAFKA, static=wanted.static))
+        options = StartOptions(static=wanted.static)
+        home = LogDirState(opening.open_log_dir(top, flavour), options)
         yield from home.unread
     except UnreadableError as error:
         yield error
         return
-    holder = home.ensemble.metadata_log
-    known = Settings(home.image, home.node_id, wanted.static, holder.path if holder else None)
+    known = settings.of_node(home.node)
     # One that is given alone has a flavour of its own: its folder may hold anything.
     chosen, known_flavour = [path], flavour
     if kind is PathKind.LOG_DIR:
-        known_flavour = home.root.flavour
+        known_flavour = home.log_dir.flavour
         chosen = [
             folder
-            for folder, directory in home.root.partitions
+            for folder, directory in home.log_dir.partitions
             if directory.kind is not DirectoryKind.DELETE and selection.takes(directory)
         ]
     for folder in chosen:
@@ -159,7 +158,7 @@ def _told(
 
 def _facts(
     listed: Partition,
-    home: Home,
+    home: LogDirState,
     wanted: GapOptions,
     epochs: Epochs,
     known: Settings,
@@ -201,7 +200,7 @@ def _of_redpanda(listed: Partition) -> tuple[str, str]:
     return "delete", "no file of compaction lies there"
 
 
-def _may_be_remote(home: Home, listed: Partition) -> bool:
+def _may_be_remote(home: LogDirState, listed: Partition) -> bool:
     """Return whether older segments are in remote storage, or nothing says that they are not."""
     if not home.image or listed.topic not in home.image.topics:
         return True

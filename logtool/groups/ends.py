@@ -9,8 +9,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from logtool.checks import root, small_files
-from logtool.checks.identity import listed_topic_id
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
@@ -27,6 +25,7 @@ from logtool.log.producer_state import ProducerState
 from logtool.log.redpanda import REDPANDA
 from logtool.metadata import image as metadata_image
 from logtool.metadata.image import MetadataImage
+from logtool.node.identity import listed_topic_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +122,7 @@ class Ends:
     def _start(self, home: LogDir) -> dict[TopicPartition, int]:
         """Return the log start offsets that a log dir has checkpointed."""
         if home.path not in self._starts:
-            file = home.files.get(FileKind.LOG_START_CHECKPOINT)
-            rows = root.by_key(small_files.check_file(file)[0]) if file else {}
+            rows = home.rows(FileKind.LOG_START_CHECKPOINT)
             self._starts[home.path] = {key: row.offset for key, row in rows.items()}
         return self._starts[home.path]
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from logtool.checks.committed_offsets import missing_records, unreadable_record
 from logtool.errors import FormatError
 from logtool.findings import Finding
 from logtool.formats import compression
@@ -12,6 +11,7 @@ from logtool.formats.messages.codec import Value
 from logtool.formats.record_batch import BatchTable
 from logtool.groups import redpanda
 from logtool.groups.commits import COMMIT_TYPES, decode
+from logtool.groups.findings import missing_records, unreadable_record
 from logtool.groups.loading import is_torn
 from logtool.groups.membership import Memberships
 from logtool.lazy_dataclass import dataclass

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from logtool.checks import committed_offsets
 from logtool.disk import shell
 from logtool.findings import Finding
+from logtool.groups import findings
 from logtool.groups.columns import Column, CommitRows, Slots
 from logtool.groups.commits import COMMIT_TYPES
 from logtool.groups.ends import Ends, Extent
@@ -78,11 +78,11 @@ class CommittedOffset:
         name = shell.quote(group)
         if self.topic_id and self.topic_is in ("other", "gone"):
             today = self.extent.topic_id if self.extent else None
-            yield committed_offsets.other_topic(name, where, self.offset, self.topic_id, today)
+            yield findings.other_topic(name, where, self.offset, self.topic_id, today)
         elif self.extent and self.place == "below-start":
-            yield committed_offsets.below_start(name, where, self.offset, self.extent.log_start)
+            yield findings.below_start(name, where, self.offset, self.extent.log_start)
         elif self.extent and self.place == "beyond-end":
-            yield committed_offsets.beyond_end(name, where, self.offset, self.extent.log_end)
+            yield findings.beyond_end(name, where, self.offset, self.extent.log_end)
 
 
 @dataclass(frozen=True, slots=True)

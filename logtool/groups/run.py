@@ -10,7 +10,6 @@ from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from logtool.checks import committed_offsets, lost_end
 from logtool.disk import files
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.findings import Finding
@@ -21,7 +20,7 @@ from logtool.formats.names import (
     TopicPartition,
 )
 from logtool.groups import ends as group_ends
-from logtool.groups import history, sharing
+from logtool.groups import findings, history, sharing
 from logtool.groups.ends import Ends, Extent
 from logtool.groups.history import Event
 from logtool.groups.judging import RETENTION_MS, GroupState, judge
@@ -34,6 +33,7 @@ from logtool.log.dir import LogDir, Partition
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.selection import Selection
+from logtool.node import lost_end
 from logtool.running.run import Run
 from logtool.running.summary import Summary
 from logtool.running.workers import OutOfTimeError
@@ -71,7 +71,7 @@ class Groups:
 
     Log dirs and partition dirs of ``__consumer_offsets`` are taken; of the latter the log dir
     around them tells of the partitions that offsets are committed for. They are of one cluster
-    (`disk.cluster`).
+    (`node.identity`).
     """
 
     paths: Sequence[Path]
@@ -251,7 +251,7 @@ class Groups:
         if found:
             worst = max(found, key=lambda lost: lost.stop)
             listed = chosen.listed
-            yield committed_offsets.lost_end(worst).placed(
+            yield findings.lost_end(worst).placed(
                 listed.path, topic=listed.topic, partition=listed.number
             )
 
@@ -334,17 +334,15 @@ def _findings(loaded: Loaded) -> Iterator[Finding]:
     rules: tuple[tuple[list[Wrong], Callable[[Wrong], Finding]], ...] = (
         (
             loaded.damage,
-            lambda one: committed_offsets.missing_records(one.reason, one.position, one.length),
+            lambda one: findings.missing_records(one.reason, one.position, one.length),
         ),
         (
             loaded.wrong,
-            lambda one: committed_offsets.unreadable_record(
-                one.reason, one.first_offset, one.last_offset
-            ),
+            lambda one: findings.unreadable_record(one.reason, one.first_offset, one.last_offset),
         ),
         (
             loaded.refused[:1],
-            lambda one: committed_offsets.refused_record(one.reason, one.first_offset),
+            lambda one: findings.refused_record(one.reason, one.first_offset),
         ),
     )
     for wrong, rule in rules:

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from logtool.checks import committed_offsets
 from logtool.disk import shell
 from logtool.errors import FormatError
 from logtool.findings import Finding
 from logtool.formats.messages import internal_topics
+from logtool.groups import findings
 from logtool.groups.ends import Ends, Extent
 from logtool.groups.loading import is_torn
 from logtool.lazy_dataclass import dataclass
@@ -79,7 +79,7 @@ class ShareOffset:
         start = self.state.start_offset
         if self.extent and start is not None and self.place == "beyond-end":
             where, end = f"{self.topic}-{self.partition}", self.extent.log_end
-            yield committed_offsets.beyond_end(shell.quote(group), where, start, end, "begins at")
+            yield findings.beyond_end(shell.quote(group), where, start, end, "begins at")
 
 
 class Shares:
@@ -99,7 +99,7 @@ class Shares:
                 if damage and segment.is_active and is_torn(damage):
                     continue
                 found = (
-                    [committed_offsets.missing_records(
+                    [findings.missing_records(
                         damage.message, damage.position, damage.length
                     )]
                     if damage
@@ -115,16 +115,14 @@ class Shares:
     def _take(self, chunk: Chunk) -> Iterator[Finding]:
         for part in records(chunk, np.flatnonzero(~chunk.table.is_control)):
             if isinstance(part, Unread):
-                yield committed_offsets.unreadable_record(
-                    part.reason, part.first_offset, part.last_offset
-                )
+                yield findings.unreadable_record(part.reason, part.first_offset, part.last_offset)
                 continue
             for row in range(len(part.offset)):
                 offset = int(part.offset[row])
                 try:
                     self._replay(part.key(row), part.value(row), offset, int(part.timestamp[row]))
                 except FormatError as error:
-                    yield committed_offsets.unreadable_record(error.reason, offset, offset)
+                    yield findings.unreadable_record(error.reason, offset, offset)
 
     def _replay(self, key: bytes | None, value: bytes | None, offset: int, time_ms: int) -> None:
         of_key = internal_topics.decode_key(TOPIC, key)

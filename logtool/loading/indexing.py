@@ -14,8 +14,7 @@ from logtool.formats.record_batch import BatchTable, Column
 from logtool.loading.reading import StartFailsError
 
 INDEX_INTERVAL = offset_index.DEFAULT_INTERVAL
-MAX_INDEX_SIZE = 10 * 1024 * 1024
-"""Default of ``segment.index.bytes``."""
+MAX_INDEX_SIZE = offset_index.DEFAULT_MAX_SIZE
 
 
 class InvalidOffsetError(Exception):

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from logtool.disk import files
-from logtool.formats import names
+from logtool.formats import names, offset_checkpoint
 from logtool.formats.compression import DEFAULT_LIMIT
 from logtool.formats.names import (
     BadDirectory,
@@ -15,7 +15,10 @@ from logtool.formats.names import (
     FileState,
     PartitionDirectory,
     Reception,
+    TopicPartition,
 )
+from logtool.formats.offset_checkpoint import Row
+from logtool.formats.refusal import Refusal
 from logtool.lazy_dataclass import dataclass
 from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk, Inspect, PlainWalk, Source
@@ -159,6 +162,27 @@ class LogDir:
     def is_clean(self) -> bool:
         """Return whether the clean-shutdown marker is there."""
         return FileKind.CLEAN_SHUTDOWN in self.files
+
+    def broker_offsets(self, kind: FileKind) -> dict[TopicPartition, int] | Refusal:
+        """Read one offset checkpoint as a broker does: the offsets, or where it gives up.
+
+        No offsets without the file; UnreadableError.
+        """
+        file = self.files.get(kind)
+        if file is None:
+            return {}
+        checkpoint = offset_checkpoint.parse(files.read_small(file.path))
+        return offset_checkpoint.refusal(checkpoint) or checkpoint.offsets
+
+    def rows(self, kind: FileKind) -> dict[TopicPartition, Row]:
+        """Read the rows of one offset checkpoint; none without the file; UnreadableError.
+
+        A row counts wherever it can be read, also in a file that a broker does not take.
+        """
+        file = self.files.get(kind)
+        if file is None:
+            return {}
+        return offset_checkpoint.parse(files.read_small(file.path)).by_partition
 
 
 def own_name(path: Path) -> str:

@@ -1,8 +1,9 @@
-"""Paths on a command line: the kind of each, and the node that it belongs to."""
+"""Paths on a command line: the kind of each, its log dir, and the node that it belongs to."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
@@ -10,12 +11,13 @@ from typing import Protocol
 from logtool.disk import files, shell
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.formats import names
-from logtool.formats.names import PartitionDirectory
+from logtool.formats.names import CLUSTER_METADATA, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.log import redpanda_dir
+from logtool.log.dir import LogDir
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import holds_partition_files, is_root_file
-from logtool.log.opening import detect, flavour_at, flavour_of_file
+from logtool.log.opening import detect, flavour_at, flavour_of_file, open_log_dir
 from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 
@@ -103,6 +105,48 @@ class NodeDir:
     """The id of the broker; None: what meta.properties says."""
 
 
+@dataclass(frozen=True, slots=True)
+class OpenedPath:
+    """The log dir that a path leads to, and the part of it that is meant."""
+
+    log_dir: Path
+    name: str | None
+    """The name of the one partition dir that is meant; None: the whole log dir is."""
+    contents: LogDir | UnreadableError
+    """The log dir, or the error where it cannot be listed."""
+    within: Path | None = None
+    """The namespace, topic or partition that is meant in a data directory of Redpanda."""
+    flavour: Flavour | None = None
+    """The value of ``--flavour``; None: as the names say."""
+
+    def read(self) -> LogDir:
+        """Return the log dir; UnreadableError where it cannot be listed."""
+        if isinstance(self.contents, UnreadableError):
+            raise self.contents
+        return self.contents
+
+    def chosen(self, selection: Selection) -> list[tuple[Path, PartitionDirectory]]:
+        """Return the partitions that are meant; UnreadableError as for `read`."""
+        return [
+            (folder, directory)
+            for folder, directory in self.read().partitions
+            if directory.topic != CLUSTER_METADATA
+            and selection.takes(directory)
+            and self._means(folder)
+        ]
+
+    def _means(self, folder: Path) -> bool:
+        if self.within is not None:
+            # What is above it could not be listed, and stands for what lies in it.
+            above = folder in self.within.parents
+            return folder == self.within or self.within in folder.parents or above
+        return self.name in (None, folder.name)
+
+    def again(self) -> "OpenedPath":
+        """List the log dir once more."""
+        return replace(self, contents=_open(self.log_dir, self.flavour))
+
+
 def kind_of(
     path: Path,
     flavour: Flavour | None = None,
@@ -168,6 +212,31 @@ def log_dir_of(path: Path, flavour: Flavour | None = None) -> tuple[Path, bool]:
     return path.parent if is_told else real.parent, False
 
 
+def open_each(
+    paths: Iterable[Path], flavour: Flavour | None = None
+) -> Iterator[OpenedPath | UnreadableError]:
+    """Yield the log dir that each path leads to, or the error; no log dir is listed twice.
+
+    `flavour` overrules what the names of files and directories say.
+    """
+    known: dict[Path, LogDir | UnreadableError] = {}
+    for path in paths:
+        within = None
+        try:
+            if flavour_at(path, flavour) is REDPANDA:
+                log_dir, within = redpanda_dir.data_dir_of(path)
+                is_whole = log_dir == within
+            else:
+                log_dir, is_whole = log_dir_of(path, flavour)
+        except UnreadableError as error:
+            yield error
+            continue
+        if log_dir not in known:
+            known[log_dir] = _open(log_dir, flavour)
+        name = None if is_whole else path.resolve().name
+        yield OpenedPath(log_dir, name, known[log_dir], None if is_whole else within, flavour)
+
+
 def parse_node_dir(text: str, path_of: Callable[[str], Path] = files.path_of) -> NodeDir:
     """Return what a text names; one that is there as it stands is a path as a whole.
 
@@ -211,3 +280,10 @@ def _is_like_partition(path: Path) -> bool:
     except UnreadableError:
         return True  # Whoever looks at it says why.
     return not entries or holds_partition_files([entry.name for entry in entries])
+
+
+def _open(log_dir: Path, flavour: Flavour | None) -> LogDir | UnreadableError:
+    try:
+        return open_log_dir(log_dir, flavour)
+    except UnreadableError as error:
+        return error

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from logtool.checks import root, small_files
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats import compression, offset_index, time_index
@@ -322,8 +321,7 @@ def _checkpointed_start(partition: Partition) -> int:
         home = opening.open_log_dir(
             inputs.log_dir_of(partition.path, partition.flavour)[0], partition.flavour
         )
-        file = home.files.get(FileKind.LOG_START_CHECKPOINT)
-        rows = root.by_key(small_files.check_file(file)[0]) if file else {}
+        rows = home.rows(FileKind.LOG_START_CHECKPOINT)
     except UnreadableError:
         return 0  # a partition dir by itself
     row = rows.get((partition.topic or "", -1 if partition.number is None else partition.number))

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from logtool.checks import small_files
 from logtool.copies.batches import Batches
 from logtool.copies.copy import WholeCopy
 from logtool.copies.copy_readers import read_groups
@@ -22,7 +21,7 @@ from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.formats.quorum_state import QuorumState
 from logtool.formats.record_batch import CONTROL
 from logtool.lazy_dataclass import dataclass
-from logtool.log import inputs, opening
+from logtool.log import inputs, opening, small_files
 from logtool.log.batches import read_batches
 from logtool.log.dir import Partition
 from logtool.log.file import File

@@ -18,6 +18,8 @@ from logtool.log.kafka import KAFKA
 from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.metadata.releases import NEWEST
+from logtool.node.log_dir_state import LogDirState
+from logtool.node.options import StartOptions
 from logtool.rebuild import building, quick, redpanda
 from logtool.rebuild import scope as scopes
 from logtool.rebuild.building import Built, Piece
@@ -29,8 +31,6 @@ from logtool.rebuild.writing import Consent, InPlace, Output
 from logtool.running.run import Run
 from logtool.running.summary import Summary
 from logtool.running.workers import OutOfTimeError
-from logtool.startup.assumed import Assumed
-from logtool.startup.home import Home
 
 Item = Action | LogtoolError
 _TOGETHER = 64
@@ -137,7 +137,7 @@ class Rebuild:
     ) -> Iterator[list[Action | UnreadableError]]:
         """Yield what is to be done, some segments at a time."""
         found = opening.open_log_dir(log_dir, KAFKA)
-        home = Home(found, Assumed(NEWEST, static=self.indexing.static))
+        home = LogDirState(found, StartOptions(NEWEST, static=self.indexing.static))
         yield list(home.unread)
         for error in home.lacking(FileKind.LOG_START_CHECKPOINT) if self.consent.apply else ():
             text = f"nothing was changed: what is to be built depends on {error.path.name}"
@@ -164,7 +164,7 @@ class Rebuild:
                 return
         self.summary.out_of_budget = True
 
-    def _job(self, home: Home, scope: Scope) -> Job:
+    def _job(self, home: LogDirState, scope: Scope) -> Job:
         try:
             directory = scopes.directory_of(scope)
             settings = scopes.partition_settings(home, directory, self.indexing)

@@ -23,9 +23,9 @@ from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.kafka import KAFKA
 from logtool.log.selection import Selection
+from logtool.node.log_dir_state import LogDirState
 from logtool.rebuild import states
 from logtool.rebuild.targets import FileKey
-from logtool.startup.home import Home
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def directory_of(scope: Scope) -> PartitionDirectory | BadDirectory:
 
 
 def partition_settings(
-    home: Home, directory: PartitionDirectory | BadDirectory, indexing: Indexing
+    home: LogDirState, directory: PartitionDirectory | BadDirectory, indexing: Indexing
 ) -> PartitionSettings:
     """Return the settings of a partition; `indexing` goes before that of the topic."""
     interval, size = indexing.interval, indexing.max_size
@@ -121,7 +121,7 @@ def scope_of(path: Path, flavour: Flavour | None = None) -> tuple[Path, Scope | 
     return path.resolve().parent, Scope(path)
 
 
-def scopes(home: Home, given: list[Scope | None], selection: Selection) -> list[Scope]:
+def scopes(home: LogDirState, given: list[Scope | None], selection: Selection) -> list[Scope]:
     """Return the partitions of a log dir that are meant, each once."""
     merged: dict[Path, Scope] = {}
     for named in given:
@@ -137,11 +137,11 @@ def scopes(home: Home, given: list[Scope | None], selection: Selection) -> list[
     return list(merged.values())
 
 
-def _chosen(home: Home, selection: Selection) -> list[Scope]:
+def _chosen(home: LogDirState, selection: Selection) -> list[Scope]:
     """Return the partitions of a log dir that are selected, without those being deleted."""
     return [
         Scope(path, directory=directory)
-        for path, directory in home.root.partitions
+        for path, directory in home.log_dir.partitions
         if directory.kind is not DirectoryKind.DELETE and selection.takes(directory)
     ]
 

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from logtool.checks.identity import topic_id_of
-from logtool.disk import cluster, files
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats import offset_checkpoint, offset_index
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import BatchTable
 from logtool.loading.shadow import ShadowFile
 from logtool.log.dir import Partition
+from logtool.node.identity import cluster_id_of, topic_id_of
 from logtool.repair.ranges import starts
 
 
@@ -41,7 +41,7 @@ def is_same_partition(ours: Partition, copy: Partition) -> bool:
     if any(ids):
         return ids[0] == ids[1]
     try:
-        clusters = [cluster.read_id(one.path.resolve().parent) for one in (ours, copy)]
+        clusters = [cluster_id_of(one.path.resolve().parent) for one in (ours, copy)]
     except UnreadableError:
         return False
     return clusters[0] is not None and clusters[0] == clusters[1]

@@ -24,13 +24,13 @@ from typing import Protocol
 
 import numpy as np
 
-from logtool.checks.identity import topic_id_of
 from logtool.errors import UnreadableError
 from logtool.formats.record_batch import BatchTable
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
 from logtool.log.dir import Partition, Segment
 from logtool.log.redpanda import REDPANDA
+from logtool.node.identity import topic_id_of
 from logtool.repair import acknowledged, ranges
 from logtool.repair.bad_sectors import Patient
 from logtool.repair.ranges import FILLABLE, Edge, Extent, Part, Reject

@@ -4,9 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from logtool.checks import small_files
-from logtool.checks.identity import topic_id_of
-from logtool.disk import cluster, files
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import (
@@ -29,6 +27,7 @@ from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.selection import Selection
 from logtool.metadata.releases import NEWEST
+from logtool.node.identity import cluster_id_of, topic_id_of
 
 _OF_TODAY = (DirectoryKind.LIVE, DirectoryKind.STRAY)
 
@@ -170,11 +169,8 @@ def _start(starts: dict[TopicPartition, int], directory: PartitionDirectory) -> 
 
 
 def _log_starts(home: LogDir) -> dict[TopicPartition, int]:
-    file = home.files.get(FileKind.LOG_START_CHECKPOINT)
-    if file is None:
-        return {}
     try:
-        rows = small_files.read_offsets(file, beside_metadata_log=False)
+        rows = home.broker_offsets(FileKind.LOG_START_CHECKPOINT)
     except UnreadableError:
         return {}
     return rows if isinstance(rows, dict) else {}
@@ -222,7 +218,7 @@ def _not_of_this(ours: Partition, copy: Partition) -> str | None:
     if copy.path.resolve() == ours.path.resolve():
         return "is the damaged log itself"
     ids = [topic_id_of(one.path) for one in (ours, copy)]
-    clusters = [cluster.read_id(one.path.resolve().parent) for one in (ours, copy)]
+    clusters = [cluster_id_of(one.path.resolve().parent) for one in (ours, copy)]
     for (own, other), what in ((ids, "topic id"), (clusters, "cluster")):
         if own and other and own != other:
             return f"is of another {what}: {other}, where this log is of {own}"

@@ -1,4 +1,4 @@
-"""One thread that works ahead of the caller, for a step that runs without the interpreter's lock."""
+"""One thread that works ahead of the caller, for steps that release the interpreter's lock."""
 
 import threading
 from collections.abc import Callable

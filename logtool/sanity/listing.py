@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from logtool.checks import host_limits
 from logtool.checks.root import check_in_use
 from logtool.disk import files
 from logtool.errors import UnreadableError
@@ -16,6 +15,7 @@ from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.kafka import KAFKA
 from logtool.log.selection import Selection
+from logtool.node import host_limits
 from logtool.running.workers import Pace
 from logtool.sanity.indexes import MAPPED_KINDS
 from logtool.sanity.results import Directory

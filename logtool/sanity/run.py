@@ -6,8 +6,6 @@ from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
-from logtool.checks import host_limits
-from logtool.checks.host_limits import Limits, Needs
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
@@ -17,6 +15,8 @@ from logtool.log.dir import Partition
 from logtool.log.flavour import Flavour
 from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
+from logtool.node import host_limits
+from logtool.node.host_limits import Limits, Needs
 from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError, Pace
 from logtool.sanity import (

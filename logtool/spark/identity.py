@@ -7,13 +7,13 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from logtool.checks.identity import node_of
 from logtool.disk import files
 from logtool.errors import FormatError, UnreadableError
 from logtool.formats import meta_properties, names
 from logtool.formats.names import FileKind, PartitionDirectory
 from logtool.log import redpanda_dir
 from logtool.log.arrow_rows import Place
+from logtool.node.identity import node_of
 
 
 def place_of_dir(path: Path) -> Place:

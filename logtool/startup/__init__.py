@@ -1,8 +1,6 @@
 """The start of a broker on whole log dirs: `plan` foretells it, `recover` carries it out.
 
-assumed    what is assumed of the broker that will start
-opened     the log dirs that paths lead to, and which of their partitions are meant
-home       one log dir as a broker finds it
+log_dir_start  one log dir: what its start does to it, and the requests for its partitions
 strays     what a broker does with a log that its metadata log does not know
 request    what is asked of the load of one partition
 partition  what the next start does to one partition
@@ -12,6 +10,6 @@ below      what no start reads
 duration   how long it takes
 rates      how fast logs are read here, and what a broker needs besides
 disks      what the disks give that the logs lie on
-timing     how long it takes to read a file, and how much of it is in the page cache
+timing     reading times: of a log while it is loaded, of a file through the page cache or past it
 recover    the same changes, carried out without a broker
 """

@@ -9,8 +9,7 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from logtool.actions import Action, Loss
-from logtool.checks.ensemble import WITH_STRAYS, Ensemble, Future
-from logtool.checks.identity import Member, member
+from logtool.checks.broker_dirs import WITH_STRAYS, BrokerDirs, FutureReplica
 from logtool.disk import files, in_use
 from logtool.errors import UnreadableError
 from logtool.formats import wording
@@ -24,14 +23,16 @@ from logtool.loading.loaded import Outcome
 from logtool.log import opening
 from logtool.log.dir import LogDir, Partition, Segment
 from logtool.log.flavour import Flavour
+from logtool.log.inputs import OpenedPath, open_each
 from logtool.log.kafka import KAFKA
 from logtool.log.selection import Selection
+from logtool.node.identity import LogDirIdentity, identify
+from logtool.node.node import Node
+from logtool.node.options import StartOptions
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
-from logtool.startup.assumed import Assumed
 from logtool.startup.disks import Cold, Disks, Samples, cold
-from logtool.startup.home import Home, Points
-from logtool.startup.opened import Opened, open_each
+from logtool.startup.log_dir_start import LogDirStart, Points
 from logtool.startup.partition import PartitionForecast, forecast_partition
 from logtool.startup.request import LoadRequest
 
@@ -48,18 +49,18 @@ class Forecast:
 
     def __init__(
         self,
-        paths: Sequence[Path | Opened],
-        assumed: Assumed,
+        paths: Sequence[Path | OpenedPath],
+        assumed: StartOptions,
         *,
         selection: Selection | None = None,
         points: Points = lambda key, row: row or 0,
         run: Run | None = None,
-        ensemble: Ensemble | None = None,
+        broker: BrokerDirs | None = None,
         is_locked: bool = False,
         sample_disks: bool = False,
         flavour: Flavour | None = None,
     ) -> None:
-        """Take the paths for all there is of a broker, or for some of its `ensemble`.
+        """Take the paths for all there is of a broker, or for some log dirs of a `broker`.
 
         With `is_locked` nobody else changes them meanwhile, and what was listed once still holds.
         With `sample_disks` a little of each disk is read before, to know how long a start takes.
@@ -76,10 +77,10 @@ class Forecast:
         self._points = points
         self._run = run or Run()
         self._loaded: dict[Path, PartitionForecast] = {}
-        self._given = ensemble
-        self.ensemble = ensemble or Ensemble((), assumed.kafka, assumed.static)
-        """All log dirs given: those of one broker."""
-        self.homes: list[Home] = []
+        self._given = broker
+        self.broker = broker or BrokerDirs(Node((), assumed.kafka, assumed.static))
+        """The log dirs given, which belong to one broker."""
+        self.log_dirs: list[LogDirStart] = []
         self.out_of_time = False
         self.not_reached = 0
         """Partitions for which there was no time."""
@@ -91,7 +92,7 @@ class Forecast:
                 requests.append(item)
             else:
                 yield item
-        if self.ensemble.kafka < WITH_STRAYS:
+        if self.broker.node.kafka < WITH_STRAYS:
             requests = _with_copies(requests)
         loads = _prepared(requests, self._samples, hold=self._is_locked)
         if self._samples:
@@ -130,32 +131,32 @@ class Forecast:
 
     def _afterwards(self) -> Iterator[Action]:
         """Yield what becomes of the log dirs as wholes, and of copies that are on their way."""
-        whole = self.ensemble
+        whole, node = self.broker, self.broker.node
         skip = self.out_of_time or whole.refuses
-        for future in () if skip else whole.futures:
+        for future in () if skip else whole.future_replicas:
             copy, live = self._loaded.get(future.path), None
             if future.live:
                 live = self._loaded.get(future.live)
             is_kept = copy and copy.outcome is Outcome.LOADS and not copy.request.fate
             if copy and is_kept and not future.is_blocked:
                 yield from _future(future, copy, live)
-        homes = {home.root.path: home for home in self.homes}
+        starts = {one.log_dir.path: one for one in self.log_dirs}
         gone = {
             path
-            for path, home in homes.items()
-            if any(note.action == "offline" for note in home.notes)
+            for path, start in starts.items()
+            if any(note.action == "offline" for note in start.notes)
         }
         gone |= {
             path.parent for path, one in self._loaded.items() if one.outcome is Outcome.OFFLINE
         }
-        needed = next((path for path in sorted(gone) if whole.needs(path)), None)
+        needed = next((path for path in sorted(gone) if node.needs(path)), None)
         if needed:
             text = "goes offline with the metadata log: the broker does not start"
             yield Action(action="refuse", path=needed, reason=text)
-        elif whole.members and homes and gone >= {one.path for one in whole.members}:
+        elif node.log_dirs and starts and gone >= {one.path for one in node.log_dirs}:
             text = "every log dir given goes offline: a broker that has no other does not start"
-            yield Action(action="refuse", path=next(iter(homes)), reason=text)
-        holder = whole.metadata_log or next(iter(whole.members), None)
+            yield Action(action="refuse", path=next(iter(starts)), reason=text)
+        holder = node.metadata_log or next(iter(node.log_dirs), None)
         if holder:
             for text in whole.limits:
                 yield Action(action="limits", path=holder.path, reason=text)
@@ -163,11 +164,11 @@ class Forecast:
     def _cleaned_twice(self) -> Iterator[Action]:
         """Yield a row that two log dirs have for the cleaner of 4.x, which does not survive it."""
         seen: set[TopicPartition] = set()
-        for home in self.homes if self.ensemble.kafka >= (4, 0) else ():
-            rows = home.rows(FileKind.CLEANER_CHECKPOINT)
+        for start in self.log_dirs if self.broker.node.kafka >= (4, 0) else ():
+            rows = start.rows(FileKind.CLEANER_CHECKPOINT)
             twice = seen & rows.keys()
             if twice:
-                path = home.root.path / FileKind.CLEANER_CHECKPOINT.value
+                path = start.log_dir.path / FileKind.CLEANER_CHECKPOINT.value
                 topic, number = min(twice)
                 text = (
                     f"has a row of {topic}-{number} that another log dir has too: the broker "
@@ -176,49 +177,49 @@ class Forecast:
                 yield Action(action="ignore", path=path, reason=text, topic=topic, partition=number)
             seen |= rows.keys()
 
-    def _opened(self) -> Iterator[Opened | UnreadableError]:
+    def _opened(self) -> Iterator[OpenedPath | UnreadableError]:
         """Yield the paths, those that were looked up before as they are."""
         looked_up = open_each(
-            (path for path in self._paths if not isinstance(path, Opened)), self._flavour
+            (path for path in self._paths if not isinstance(path, OpenedPath)), self._flavour
         )
         for path in self._paths:
-            yield path if isinstance(path, Opened) else next(looked_up)
+            yield path if isinstance(path, OpenedPath) else next(looked_up)
 
     def _open(self) -> Iterator[LoadRequest | Action | UnreadableError]:
         """Yield what is to be loaded, and what is said of the log dirs as wholes."""
-        members: dict[Path, Member] = {}
+        members: dict[Path, LogDirIdentity] = {}
         opened: list[tuple[LogDir, list[tuple[Path, PartitionDirectory]]]] = []
-        known = {one.path for one in self._given.members} if self._given else set()
+        known = {one.path for one in self._given.node.log_dirs} if self._given else set()
         for one in self._opened():
             try:
                 if isinstance(one, UnreadableError):
                     raise one
                 root, chosen = one.read(), one.chosen(self._selection)
                 if root.flavour is KAFKA and root.path not in members.keys() | known:
-                    members[root.path] = member(root)
+                    members[root.path] = identify(root)
             except UnreadableError as error:
                 yield error
                 continue
             opened.append((root, chosen))
         if self._given is None:
-            self.ensemble = Ensemble(
-                list(members.values()), self.assumed.kafka, self.assumed.static
-            )
-        homes: dict[Path, Home] = {}
+            options = self.assumed
+            node = Node(list(members.values()), options.kafka, options.static)
+            self.broker = BrokerDirs(node)
+        starts: dict[Path, LogDirStart] = {}
         for root, chosen in opened:
             try:
-                home = homes.get(root.path) or Home(root, self.assumed, self.ensemble)
+                start = starts.get(root.path) or LogDirStart(root, self.assumed, self.broker)
             except UnreadableError as error:
                 yield error
                 continue
-            if root.path not in homes:
-                homes[root.path] = home
-                self.homes.append(home)
-                yield from home.unread
-                yield from home.notes
-            for folder, directory in () if home.is_offline else chosen:
+            if root.path not in starts:
+                starts[root.path] = start
+                self.log_dirs.append(start)
+                yield from start.unread
+                yield from start.notes
+            for folder, directory in () if start.is_offline else chosen:
                 try:
-                    yield home.request(folder, directory, self._points)
+                    yield start.request(folder, directory, self._points)
                 except UnreadableError as error:
                     yield error
 
@@ -240,7 +241,7 @@ def _with_copies(requests: list[LoadRequest]) -> list[LoadRequest]:
 
 
 def _future(
-    future: Future, copy: PartitionForecast, live: PartitionForecast | None
+    future: FutureReplica, copy: PartitionForecast, live: PartitionForecast | None
 ) -> Iterator[Action]:
     """Yield what becomes of a copy on its way, and what goes with that."""
     topic, number = future.key

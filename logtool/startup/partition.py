@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from logtool.actions import Action, Kind, Loss
-from logtool.checks import host_limits
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import names, wording
@@ -18,10 +17,11 @@ from logtool.loading.loaded import Loaded, Logs, Outcome, Playback, Start
 from logtool.loading.loader import load
 from logtool.log import opening
 from logtool.log.dir import Partition, Segment
-from logtool.startup.assumed import Assumed
+from logtool.node import host_limits
+from logtool.node.options import StartOptions
 from logtool.startup.disks import Cold
-from logtool.startup.rates import Stopwatch
 from logtool.startup.request import LoadRequest
+from logtool.startup.timing import StretchTimes
 
 if TYPE_CHECKING:
     from logtool.repair.in_place import Replaced
@@ -175,7 +175,7 @@ def forecast_partition(
 
     `listed` is what its directory holds, where that was looked up already.
     """
-    stopwatch = Stopwatch(on_bytes)
+    stopwatch = StretchTimes(on_bytes)
     try:
         listed = opening.open_partition(request.path, request.flavour) if listed is None else listed
         assumed = request.assumed
@@ -233,7 +233,7 @@ def forecast_partition(
     )
 
 
-def _loader(assumed: Assumed) -> Callable[[Partition, Start, Stopwatch], Loaded]:
+def _loader(assumed: StartOptions) -> Callable[[Partition, Start, StretchTimes], Loaded]:
     """Return what loads a log as is wanted: as a broker does, or with less work than that."""
     # Here, because few ask for these, and every start is foretold without their modules.
     if assumed.trust:

@@ -14,21 +14,18 @@ compares; its report is ``tests/broker/reports/estimates.md``.
 """
 
 import math
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.lazy_dataclass import dataclass
 from logtool.startup import timing
 from logtool.startup.disks import MIB, Disk, Disks
-
-if TYPE_CHECKING:
-    from logtool.startup.partition import PartitionForecast
+from logtool.startup.partition import PartitionForecast
+from logtool.startup.timing import PIECE
 
 BROKER_BYTES_PER_SECOND = (350 * MIB, 2048 * MIB)
 """What one thread of a broker reads and checks of a log in the page cache: slowest and fastest."""
@@ -58,8 +55,6 @@ _SAMPLE_SECONDS = 0.1
 """Of processor time, for which they are: some thirty turns on a busy machine."""
 _MANY = 500
 """Segments to be recovered from which on a start takes long, however small they are."""
-PIECE = 4 * MIB
-"""Bytes of log from which on the time to read them says something."""
 _MOST_PARTITIONS = 4
 
 
@@ -95,7 +90,7 @@ class Rates:
 
 
 def known(
-    forecasts: Sequence["PartitionForecast"],
+    forecasts: Sequence[PartitionForecast],
     given: float | None = None,
     *,
     disks: Disks | None = None,
@@ -112,33 +107,8 @@ def known(
     return measured(forecasts, disks, None if disks is None else of_pass(forecasts))
 
 
-class Stopwatch:
-    """Times the stretches that the loading of one log tells of; the wait for its turn is no part.
-
-    Call it with every stretch of bytes that was dealt with: `on_bytes` is told, and may wait.
-    """
-
-    def __init__(self, on_bytes: Callable[[int], None]) -> None:
-        self._on_bytes = on_bytes
-        self._bytes = 0
-        self._since = time.perf_counter()
-        self.rates: list[float] = []
-        """Bytes a second of each 4 MiB or a little more."""
-
-    def __call__(self, count: int) -> None:
-        """Take the next stretch."""
-        self._bytes += count
-        now = time.perf_counter()
-        taken = now - self._since
-        if self._bytes >= PIECE and taken > 0:
-            self.rates.append(self._bytes / taken)
-            self._bytes, taken = 0, 0.0
-        self._on_bytes(count)
-        self._since = time.perf_counter() - taken
-
-
 def measured(
-    forecasts: Iterable["PartitionForecast"],
+    forecasts: Iterable[PartitionForecast],
     disks: Disks | None = None,
     through: float | None = None,
 ) -> Rates | None:
@@ -169,7 +139,7 @@ def measured(
     return replace(known, slow=min(slow, usual, known.disk or slow))
 
 
-def of_pass(forecasts: Iterable["PartitionForecast"]) -> float | None:
+def of_pass(forecasts: Iterable[PartitionForecast]) -> float | None:
     """Return the bytes a second of a pass over a log in the page cache; None without one.
 
     It is of the partition of which most is read at a start, which it was a moment before.

@@ -13,8 +13,8 @@ from pathlib import Path
 from logtool import apply
 from logtool.actions import Action, Change, Kind, Stamp
 from logtool.apply import Journal, PendingJournal
-from logtool.checks.ensemble import Ensemble
-from logtool.checks.identity import Effect, Member, member
+from logtool.checks.broker_dirs import BrokerDirs
+from logtool.checks.identity import Effect
 from logtool.disk import shell
 from logtool.errors import (
     LogtoolError,
@@ -30,13 +30,15 @@ from logtool.loading.loaded import Outcome
 from logtool.log import opening
 from logtool.log.file import File
 from logtool.log.flavour import Flavour
+from logtool.log.inputs import OpenedPath, open_each
 from logtool.log.kafka import KAFKA
 from logtool.log.selection import Selection
+from logtool.node.identity import LogDirIdentity, identify
+from logtool.node.node import Node
+from logtool.node.options import StartOptions
 from logtool.running.run import Run
-from logtool.startup.assumed import Assumed
 from logtool.startup.forecast import Forecast
-from logtool.startup.home import Home, Points
-from logtool.startup.opened import Opened, open_each
+from logtool.startup.log_dir_start import LogDirStart, Points
 from logtool.startup.partition import PartitionForecast
 
 Item = Action | PartitionForecast | LogtoolError
@@ -74,7 +76,7 @@ class Recover:
     """
 
     paths: Sequence[Path]
-    assumed: Assumed
+    assumed: StartOptions
     consent: Consent
     selection: Selection = field(default_factory=Selection)
     points: Points = lambda key, row: row or 0
@@ -92,14 +94,14 @@ class Recover:
     out_of_time: bool = False
     blocked: bool = False
     """Whether --apply refuses, because a file that decides could not be read."""
-    _ensemble: Ensemble = field(init=False)
-    """All log dirs given: those of one broker."""
+    _broker: BrokerDirs = field(init=False)
+    """The log dirs given, which belong to one broker."""
 
     def __iter__(self) -> Iterator[Item]:
         opened = list(open_each(self.paths, self.flavour))
         self._check(opened)
         yield from _not_there(self.assumed.fill_from)
-        self._ensemble = self._gather(opened)
+        self._broker = self._gather(opened)
         for given in opened:
             if isinstance(given, UnreadableError):
                 yield given
@@ -111,17 +113,17 @@ class Recover:
             except (UnreadableError, UnwritableError, RefusedError) as error:
                 yield error
 
-    def _gather(self, opened: Sequence[Opened | UnreadableError]) -> Ensemble:
+    def _gather(self, opened: Sequence[OpenedPath | UnreadableError]) -> BrokerDirs:
         """Take the log dirs together, as the start of their broker does."""
-        members: dict[Path, Member] = {}
+        members: dict[Path, LogDirIdentity] = {}
         for given in opened:
-            if isinstance(given, Opened) and given.log_dir not in members:
+            if isinstance(given, OpenedPath) and given.log_dir not in members:
                 with suppress(UnreadableError):  # which is told in its turn
                     if (root := given.read()).flavour is KAFKA:
-                        members[given.log_dir] = member(root)
-        return Ensemble(list(members.values()), self.assumed.kafka, self.assumed.static)
+                        members[given.log_dir] = identify(root)
+        return BrokerDirs(Node(list(members.values()), self.assumed.kafka, self.assumed.static))
 
-    def _check(self, opened: Sequence[Opened | UnreadableError]) -> None:
+    def _check(self, opened: Sequence[OpenedPath | UnreadableError]) -> None:
         """UsageError for what makes no sense, before anything is done to any log dir."""
         if self.consent.undo_dir and len(self.paths) > 1:
             raise UsageError("--undo-dir is for one log dir; give one PATH")
@@ -147,7 +149,7 @@ class Recover:
                 if not unread:
                     raise UsageError(f"{option} {topic}-{number}: no such partition is selected")
 
-    def _log_dir(self, opened: Opened) -> Iterator[Item]:
+    def _log_dir(self, opened: OpenedPath) -> Iterator[Item]:
         log_dir = opened.log_dir
         if self.consent.undo_dir:
             apply.check_place(self.consent.undo_dir, log_dir)
@@ -169,7 +171,7 @@ class Recover:
             selection=self.selection,
             points=self.points,
             run=self.run.anew(),
-            ensemble=self._ensemble,
+            broker=self._broker,
             is_locked=self.consent.apply,
         )
         with ExitStack() as stack:
@@ -183,13 +185,13 @@ class Recover:
             self.out_of_time |= forecast.out_of_time
             if forecast.out_of_time:
                 return
-            for home in forecast.homes:
-                is_blocked = bool(home.lacking(*_DECIDE))
+            for start in forecast.log_dirs:
+                is_blocked = bool(start.lacking(*_DECIDE))
                 self.blocked |= is_blocked
-                for action, first in () if is_blocked else work.home_actions(home):
+                for action, first in () if is_blocked else work.log_dir_actions(start):
                     work.stage([action], first=first)
                     yield action
-            work.check(forecast.homes, self._ensemble)
+            work.check(forecast.log_dirs, self._broker)
             if work.journal:
                 work.commit(work.journal)
                 self.undo_dirs.append(self.consent.undo_dir or work.journal.undo_dir)
@@ -257,9 +259,9 @@ class _LogDirPlan:
         self._pending.stage(changes, first=first)
         self.staged += len(changes)
 
-    def check(self, homes: Sequence[Home], ensemble: Ensemble) -> None:
+    def check(self, starts: Sequence[LogDirStart], broker: BrokerDirs) -> None:
         """RefusedError where what is planned must not be done, or what to do is not known."""
-        for error in (error for home in homes for error in home.lacking(*_DECIDE)):
+        for error in (error for start in starts for error in start.lacking(*_DECIDE)):
             if self._consent.apply:
                 text = f"nothing was changed: what is to be recovered depends on {error.path.name}"
                 raise RefusedError(f"{self._log_dir}: {text}, which could not be read")
@@ -270,7 +272,7 @@ class _LogDirPlan:
             raise RefusedError(f"{self._log_dir}: records would be lost; to accept that: {options}")
         if not self._consent.mark_clean:
             return
-        doubts = [*self._doubts, *_stops(homes, ensemble)]
+        doubts = [*self._doubts, *_stops(starts, broker)]
         if self.unread and not doubts:
             doubts = ["not everything could be read"]
         if doubts:
@@ -279,13 +281,13 @@ class _LogDirPlan:
                 + (f" (and {len(doubts) - 1} more)" if len(doubts) > 1 else "")
             )
 
-    def home_actions(self, home: Home) -> Iterator[tuple[Action, bool]]:
+    def log_dir_actions(self, start: LogDirStart) -> Iterator[tuple[Action, bool]]:
         """Yield what becomes of the log dir's own files, and whether that is done first of all.
 
         A row that comes down does so before the log is cut: whatever interrupts that, a broker
         reads what was cut again. Rows rise when everything is done, and the marker comes last.
         """
-        rows = home.rows(FileKind.RECOVERY_POINT_CHECKPOINT)
+        rows = start.rows(FileKind.RECOVERY_POINT_CHECKPOINT)
         lowered = {key: min(row, self._ends.get(key, row)) for key, row in rows.items()}
         risen = {**rows, **self._ends} if self._consent.mark_clean else lowered
         for before, after, falls in ((rows, lowered, True), (lowered, risen, False)):
@@ -297,8 +299,8 @@ class _LogDirPlan:
             text = f"{changed} {what} of the recovered logs"
             if lowered not in (rows, risen):
                 text += ", lowered before they are cut" if falls else ", raised when all is done"
-            yield _write(home, FileKind.RECOVERY_POINT_CHECKPOINT, content, text), falls
-        watermarks = home.rows(FileKind.REPLICATION_CHECKPOINT)
+            yield _write(start, FileKind.RECOVERY_POINT_CHECKPOINT, content, text), falls
+        watermarks = start.rows(FileKind.REPLICATION_CHECKPOINT)
         low = {
             key: min(row, self._ends[key]) if key in self._truncated else row
             for key, row in watermarks.items()
@@ -306,10 +308,10 @@ class _LogDirPlan:
         if low != watermarks:
             content = offset_checkpoint.encode(offset_checkpoint.build(low))
             text = "high watermarks come down with the logs that are truncated"
-            yield _write(home, FileKind.REPLICATION_CHECKPOINT, content, text), True
-        if self._consent.mark_clean and not home.root.is_clean:
+            yield _write(start, FileKind.REPLICATION_CHECKPOINT, content, text), True
+        if self._consent.mark_clean and not start.log_dir.is_clean:
             text = "a broker then takes the logs as they are and recovers nothing"
-            yield _write(home, FileKind.CLEAN_SHUTDOWN, clean_shutdown.MARKER, text), False
+            yield _write(start, FileKind.CLEAN_SHUTDOWN, clean_shutdown.MARKER, text), False
 
     def commit(self, journal: Journal) -> None:
         """Make everything durable that is to be, so that the log dir can be changed."""
@@ -359,23 +361,23 @@ def _is_cut_anew(action: Action) -> bool:
     return bool(change and change.blocks and change.kind is Kind.REPLACE and action.loss.bytes)
 
 
-def _stops(homes: Sequence[Home], ensemble: Ensemble) -> Iterator[str]:
+def _stops(starts: Sequence[LogDirStart], broker: BrokerDirs) -> Iterator[str]:
     """Yield what takes a log dir offline, or stops the broker, be it in another log dir of it."""
-    here = {home.root.path for home in homes}
-    for home in homes:
-        for note in home.notes:
+    here = {start.log_dir.path for start in starts}
+    for start in starts:
+        for note in start.notes:
             # Recovery points that are not read are written anew with the mark.
             mended = note.path.name == FileKind.RECOVERY_POINT_CHECKPOINT.value
             if note.action in HINDRANCES and not mended:
                 yield f"{note.path}: {note.reason}"
-    for verdict in ensemble.verdicts:
+    for verdict in broker.verdicts:
         if verdict.effect is Effect.REFUSE and verdict.log_dir not in here:
             yield f"{verdict.finding.path}: {verdict.finding.message}"
 
 
-def _write(home: Home, kind: FileKind, content: bytes, reason: str) -> Action:
-    file: File | None = home.root.files.get(kind)
-    path = home.root.path / kind.value
+def _write(start: LogDirStart, kind: FileKind, content: bytes, reason: str) -> Action:
+    file: File | None = start.log_dir.files.get(kind)
+    path = start.log_dir.path / kind.value
     seen = Stamp(file.size, file.mtime_ns) if file else None
     change = Change(
         kind=Kind.REPLACE if file else Kind.CREATE, path=path, seen=seen, content=content

@@ -9,7 +9,7 @@ from logtool.loading.loaded import Start
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
 from logtool.log.redpanda import REDPANDA
-from logtool.startup.assumed import Assumed
+from logtool.node.options import StartOptions
 from logtool.startup.strays import Fate
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class LoadRequest:
     fate: Fate | None = None
     """What a broker does with the directory once it is loaded, and its metadata log does not know
     it."""
-    assumed: Assumed = field(default_factory=Assumed)
+    assumed: StartOptions = field(default_factory=StartOptions)
     """What is assumed of the broker, and how much of the answer is wanted."""
     redpanda: "RedpandaStart | None" = None
     """What the data directory says, where Redpanda wrote the log."""

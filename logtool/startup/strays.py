@@ -15,11 +15,12 @@ Source: ``BrokerMetadataPublisher.findStrayPartitions``, ``UnifiedLog.assignTopi
 
 from pathlib import Path
 
-from logtool.checks.ensemble import WITH_STRAYS, Ensemble
-from logtool.checks.identity import topic_id_of
+from logtool.checks.broker_dirs import WITH_STRAYS
 from logtool.formats.names import DirectoryKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import OF_TODAY
+from logtool.node.identity import topic_id_of
+from logtool.node.node import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,31 +32,31 @@ class Fate:
     text: str
 
 
-def fate(ensemble: Ensemble, path: Path, directory: PartitionDirectory) -> Fate | None:
+def fate(node: Node, path: Path, directory: PartitionDirectory) -> Fate | None:
     """Return what becomes of a log in use that is stray; None where no metadata log says so."""
-    if not ensemble.image:
+    if not node.image:
         return None
     topic_id = topic_id_of(path)
-    known = f"the metadata log up to offset {ensemble.image.offset}"
-    why = f"{known} does not give topic id {topic_id} to node {ensemble.node_id}"
-    if ensemble.kafka >= WITH_STRAYS:
+    known = f"the metadata log up to offset {node.image.offset}"
+    why = f"{known} does not give topic id {topic_id} to node {node.node_id}"
+    if node.kafka >= WITH_STRAYS:
         return Fate("stray", f"gets a name that ends in {DirectoryKind.STRAY}: {why}")
     if topic_id is None:
-        adopted = _id_by_name(ensemble, directory)
+        adopted = _id_by_name(node, directory)
         if adopted:
             text = f"gets a partition.metadata with {adopted}, the id that {known} gives to it"
             return Fate("adopt", text)
         text = f"stays: it has no topic id, and {known} knows no such partition"
         return Fate("keep", f"{text}; therefore the broker deletes no directory either")
-    holder = _without_any_id(ensemble)
+    holder = _without_any_id(node)
     if holder:
         return Fate("keep", f"stays, but only because {holder} has no topic id: {why}")
     return Fate("delete", f"is deleted with all its records: {why}")
 
 
-def _id_by_name(ensemble: Ensemble, directory: PartitionDirectory) -> str | None:
+def _id_by_name(node: Node, directory: PartitionDirectory) -> str | None:
     """Return the topic id of the name, if the node has the partition by that."""
-    image, node_id = ensemble.image, ensemble.node_id
+    image, node_id = node.image, node.node_id
     if not image or node_id is None or directory.kind is not DirectoryKind.LIVE:
         return None
     topic_id = image.topics.get(directory.topic)
@@ -63,17 +64,17 @@ def _id_by_name(ensemble: Ensemble, directory: PartitionDirectory) -> str | None
     return None if stray else topic_id
 
 
-def _without_any_id(ensemble: Ensemble) -> Path | None:
+def _without_any_id(node: Node) -> Path | None:
     """Return a log that has no topic id and gets none."""
     return next(
         (
             path
-            for member in ensemble.members
-            for path, directory in member.root.partitions
+            for one in node.log_dirs
+            for path, directory in one.root.partitions
             if directory.kind in OF_TODAY
-            and ensemble.is_stray(path, directory)
+            and node.is_stray(path, directory)
             and topic_id_of(path) is None
-            and not _id_by_name(ensemble, directory)
+            and not _id_by_name(node, directory)
         ),
         None,
     )

@@ -1,4 +1,4 @@
-"""How much of a file is in the page cache, and how long it takes to read past it and through it.
+"""Times of reading: of a log as it is loaded, of a file through the page cache and past it.
 
 Files are opened with the flags of `logtool.disk.files`: nothing is written, and no pipe blocks.
 """
@@ -7,12 +7,41 @@ import errno
 import mmap
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from logtool.disk.files import READ_ONLY, LogFile, translated
 
 _READ_PAST_CACHE = 1024 * 1024
 _STEP = 16 * 1024
+PIECE = 4 * 1024 * 1024
+"""Bytes of log whose reading time is worth a measurement."""
+
+
+class StretchTimes:
+    """Times the loading of one log, stretch by stretch.
+
+    Call it with the bytes of each stretch. It passes them on to `on_bytes`, which may wait to keep
+    to a rate: that wait is not counted.
+    """
+
+    def __init__(self, on_bytes: Callable[[int], None]) -> None:
+        self._on_bytes = on_bytes
+        self._bytes = 0
+        self._since = time.perf_counter()
+        self.rates: list[float] = []
+        """Bytes a second of each 4 MiB or a little more."""
+
+    def __call__(self, count: int) -> None:
+        """Take the next stretch."""
+        self._bytes += count
+        now = time.perf_counter()
+        taken = now - self._since
+        if self._bytes >= PIECE and taken > 0:
+            self.rates.append(self._bytes / taken)
+            self._bytes, taken = 0, 0.0
+        self._on_bytes(count)
+        self._since = time.perf_counter() - taken
 
 
 def cached_bytes(path: Path) -> int:

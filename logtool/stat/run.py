@@ -5,7 +5,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from logtool.checks import settings
 from logtool.disk import files
 from logtool.errors import BatchTooLargeError, UnreadableError
 from logtool.findings import Finding
@@ -16,7 +15,8 @@ from logtool.log.dir import Partition, Segment
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.selection import Selection
-from logtool.metadata.settings import Settings
+from logtool.node import settings
+from logtool.node.settings import Settings
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError, Workers
 from logtool.stat.statistics import Measurement, Statistics, measure, merged, unread

@@ -13,7 +13,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from logtool.checks import transaction_state
 from logtool.disk.files import LogFile
 from logtool.dump.blocks import Block, Origin
 from logtool.dump.log import Filter, dump_chunk
@@ -29,6 +28,7 @@ from logtool.log.dir import Partition, Segment
 from logtool.log.flavour import Flavour
 from logtool.log.producer_state import NONE
 from logtool.log.records import RecordTable
+from logtool.txns import findings
 
 TOPIC: Final = "__transaction_state"
 STATES = (
@@ -86,7 +86,7 @@ class Entry:
     def times_out_ms(self) -> int | None:
         """Return when its coordinator aborts it; None where it does not."""
         waits = self.state == ONGOING and self.started_ms is not None
-        if not waits or self.started_ms is None or self.timeout_ms == transaction_state.NO_TIMEOUT:
+        if not waits or self.started_ms is None or self.timeout_ms == findings.NO_TIMEOUT:
             return None
         return self.started_ms + self.timeout_ms
 
@@ -146,7 +146,7 @@ class CoordinatorLog:
                 if internal_topics.decode_key(TOPIC, key).data is None:
                     self.newer.add(offset)
             except FormatError as error:
-                self._add(transaction_state.unreadable_record(offset, error.reason))
+                self._add(findings.unreadable_record(offset, error.reason))
             return
         before = self.latest.pop(key, None)
         if before and len(before[1]) >= _HEAD.size:
@@ -186,19 +186,19 @@ class CoordinatorLog:
         at_end = segment.is_active and at + length >= segment.log.size
         if at_end and error["reason"] in _LEFT_BEHIND:
             return
-        self._add(transaction_state.damaged(error["message"], at, length), segment)
+        self._add(findings.damaged(error["message"], at, length), segment)
 
     def lose_end(self, lost: range) -> None:
         """Take that these offsets, which were acknowledged, are not there any more."""
         self.has_lost_end = True
-        self._add(transaction_state.lost_end(lost))
+        self._add(findings.lost_end(lost))
 
     def _decoded(self, key: bytes, offset: int, value: bytes) -> Entry | None:
         try:
             found_key = internal_topics.decode_key(TOPIC, key)
             found = internal_topics.decode_value(TOPIC, found_key.type, value)
         except FormatError as error:
-            self._add(transaction_state.unreadable_record(offset, error.reason))
+            self._add(findings.unreadable_record(offset, error.reason))
             return None
         if found.data is None or found_key.data is None:
             self.newer.add(offset)

@@ -19,7 +19,6 @@ from dataclasses import field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from logtool.checks import transaction_state
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import control_record
@@ -28,6 +27,7 @@ from logtool.log.flavour import Flavour
 from logtool.log.producer_state import NONE, Marker, Producer
 from logtool.metadata import image
 from logtool.times import rfc3339
+from logtool.txns import findings
 from logtool.txns.coordinator import (
     COMPLETE_COMMIT,
     ONGOING,
@@ -227,7 +227,7 @@ class Joining:
         for log in self.logs:
             yield from log.findings
             if log.newer:
-                newer = transaction_state.newer(len(log.newer))
+                newer = findings.newer(len(log.newer))
                 yield newer.placed(log.path, topic=TOPIC, partition=log.number)
         for (topic, number), copy in sorted(self._copies.items()):
             for finding in _abandoned(copy.open.values()):
@@ -246,7 +246,7 @@ class Joining:
             copy = self._copies[topic, number]
             marker = copy.markers[entry.producer_id]
             name = control_record.name(marker.type)
-            finding = transaction_state.other_outcome(
+            finding = findings.other_outcome(
                 entry.transactional_id, entry.state, name, marker.offset
             )
             yield finding.placed(copy.path, topic=topic, partition=number)
@@ -264,14 +264,14 @@ class Joining:
             marker = copy.markers.get(entry.producer_id)
             if _refuses(producer, entry):
                 first = producer.transaction_first_offset
-                finding = transaction_state.marker_refused(*known, producer.epoch, first)
+                finding = findings.marker_refused(*known, producer.epoch, first)
             elif (
                 marker is not None
                 and entry.transaction_version >= _VERSION_2
                 and marker.producer_epoch == entry.producer_epoch
                 and waited > MAX_AGE_MS
             ):
-                finding = transaction_state.marker_repeated(*known, marker.offset, waited)
+                finding = findings.marker_repeated(*known, marker.offset, waited)
             else:
                 continue
             yield finding.placed(copy.path, topic=topic, partition=number)
@@ -291,7 +291,7 @@ def _abandoned(transactions: Iterable[Transaction]) -> Iterator[Finding]:
         account = one.account
         sure = (Relation.NOT_LISTED, Relation.NO_ENTRY)
         if one.state is State.HANGING and account and account.relation in sure:
-            yield transaction_state.abandoned(one.first_offset, one.producer_id, _why(account))
+            yield findings.abandoned(one.first_offset, one.producer_id, _why(account))
 
 
 def _why(account: Account) -> str:

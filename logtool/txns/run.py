@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
-from logtool.checks import compaction, lost_end
+from logtool.checks import compaction
 from logtool.checks.partition import CheckRequest, check_partition, plan
 from logtool.checks.report import PartitionSummary, SegmentReport
 from logtool.checks.schedule import Job, Schedule
@@ -23,6 +23,7 @@ from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.producer_state import NONE
 from logtool.log.selection import Selection
+from logtool.node import lost_end
 from logtool.running.run import Run
 from logtool.running.summary import Summary
 from logtool.txns.coordinator import TOPIC

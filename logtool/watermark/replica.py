@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from logtool.checks.identity import listed_topic_id
 from logtool.checks.report import Level, Task
 from logtool.checks.segment import check_segment
 from logtool.disk import files
@@ -26,6 +25,7 @@ from logtool.log import opening, producer_state
 from logtool.log.dir import Partition
 from logtool.log.file import File
 from logtool.log.producer_state import ProducerState
+from logtool.node.identity import listed_topic_id
 from logtool.startup.request import LoadRequest
 from logtool.watermark.simulation.truncation import LogState
 

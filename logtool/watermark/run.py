@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from logtool.actions import Action
-from logtool.checks import root, small_files
+from logtool.checks import root
 from logtool.checks.report import PartitionSummary
 from logtool.disk import files
 from logtool.errors import UnreadableError
@@ -30,11 +30,11 @@ from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.metadata import releases
 from logtool.metadata.image import MetadataImage
+from logtool.node.options import StartOptions
 from logtool.running.run import Run
 from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError
-from logtool.startup.assumed import Assumed
-from logtool.startup.home import Home
+from logtool.startup.log_dir_start import LogDirStart
 from logtool.startup.request import LoadRequest
 from logtool.watermark.election import choices
 from logtool.watermark.replica import Replica, measure
@@ -53,7 +53,7 @@ _HELD_SINCE = (3, 7)
 class _Broker:
     """A log dir that was listed."""
 
-    home: Home
+    home: LogDirStart
     node: int | None
     rows: root.Checkpoints
     epoch: int | None
@@ -81,7 +81,7 @@ class Watermarks:
     def __init__(
         self,
         places: Sequence[NodeDir],
-        settings: Assumed,
+        settings: StartOptions,
         *,
         selection: Selection | None = None,
         leader: int | None = None,
@@ -121,7 +121,7 @@ class Watermarks:
             self._brokers.append(broker)
             yield from broker.home.unread
             # A kvstore that cannot be read says where logs begin: that is unknown.
-            stops = {"refuse", "unknown"} if broker.home.root.flavour is REDPANDA else {"refuse"}
+            stops = {"refuse", "unknown"} if broker.home.log_dir.flavour is REDPANDA else {"refuse"}
             self.summary.to_do |= any(note.action in stops for note in notes)
             yield from notes
             work += [_ReplicaRequest(broker, request) for request in chosen]
@@ -143,7 +143,7 @@ class Watermarks:
         whole = kind is PathKind.LOG_DIR
         name = place.path.resolve().name
         root_dir = opening.open_log_dir(place.path if whole else place.path.resolve().parent, KAFKA)
-        home = Home(root_dir, self._settings)
+        home = LogDirStart(root_dir, self._settings)
         node = home.node_id if place.node is None else place.node
         self._images += [home.image] if home.image else []
         chosen = [
@@ -162,10 +162,10 @@ class Watermarks:
         """Open a data directory of Redpanda, or a folder in one; a kvstore is no log of Raft's."""
         self.keeps_watermarks = False
         data_dir, meant = redpanda_dir.data_dir_of(place.path)
-        home = Home(opening.open_log_dir(data_dir, REDPANDA), self._settings)
+        home = LogDirStart(opening.open_log_dir(data_dir, REDPANDA), self._settings)
         chosen = [
             home.request(path, directory, lambda _, row: row or 0)
-            for path, directory in home.root.latest
+            for path, directory in home.log_dir.latest
             if directory.topic != _KVSTORE
             and self._selection.takes(directory)
             and (meant in (data_dir, path) or meant in path.parents)
@@ -313,7 +313,7 @@ def _violations(work: _ReplicaRequest, replica: Replica) -> Iterator[Finding]:
             newest_log=replica.newest_log,
             made_ns=replica.made_ns,
         )
-        root_dir = work.broker.home.root
+        root_dir = work.broker.home.log_dir
         yield from root.check_partition_offsets(root_dir, work.key, facts, work.broker.rows)
 
 
@@ -327,12 +327,12 @@ def _stopped_epoch(root_dir: LogDir) -> int | None:
 
 
 def _checkpoints(root_dir: LogDir) -> root.Checkpoints:
-    """Return the rows with their lines; what is wrong with a file as such, `Home` says."""
+    """Return the rows with their lines; what is wrong with a file as such, `LogDirStart` says."""
     rows = {}
     for kind in OFFSET_CHECKPOINTS:
         if kind in root_dir.files:
             with suppress(UnreadableError):
-                rows[kind] = root.by_key(small_files.check_file(root_dir.files[kind])[0])
+                rows[kind] = root_dir.rows(kind)
     return rows
 
 

@@ -28,7 +28,7 @@ from broker.damaged_beside import CHECKPOINTS, Case  # noqa: E402
 from logtool.errors import LogtoolError  # noqa: E402
 from logtool.formats import offset_checkpoint  # noqa: E402
 from logtool.loading.loaded import Outcome  # noqa: E402
-from logtool.startup.assumed import Assumed  # noqa: E402
+from logtool.node.options import StartOptions  # noqa: E402
 from logtool.startup.forecast import Forecast  # noqa: E402
 from logtool.startup.partition import PartitionForecast  # noqa: E402
 
@@ -74,7 +74,7 @@ class Campaign:
     def __init__(self, version: str, work: Path) -> None:
         self._version = version
         major, minor, *_ = version.split(".")
-        self._settings = Assumed((int(major), int(minor)))
+        self._settings = StartOptions((int(major), int(minor)))
         self._home = work / version
         self._home.mkdir(parents=True, exist_ok=True)
         self._kept = self._home / "seen.jsonl"

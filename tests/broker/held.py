@@ -17,7 +17,7 @@ from logtool.formats import names
 from logtool.loading.loaded import Loaded, Start
 from logtool.loading.loader import load
 from logtool.log import opening
-from logtool.startup.assumed import Assumed
+from logtool.node.options import StartOptions
 from logtool.startup.partition import PartitionForecast
 from logtool.startup.recover import Consent, Recover
 
@@ -77,7 +77,7 @@ def recovery_differences(
 def _recover(
     version: str, cases: Sequence[Case], homes: Sequence[Path], interval: int, size: int
 ) -> list[str]:
-    assumed = Assumed(minor(version), interval, size)
+    assumed = StartOptions(minor(version), interval, size)
     accepted = frozenset((case.name, 0) for case in cases)
     items = list(Recover(homes, assumed, Consent(apply=True, accepted=accepted)))
     wrong = [str(item) for item in items if isinstance(item, LogtoolError)]

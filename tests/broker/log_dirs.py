@@ -21,7 +21,7 @@ from broker.topics import Topic
 
 from logtool.errors import LogtoolError
 from logtool.loading.loaded import Outcome as LoadOutcome
-from logtool.startup.assumed import Assumed
+from logtool.node.options import StartOptions
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
 
@@ -175,7 +175,7 @@ def foretold(version: str, home: Home) -> Outcome:
     """Return what `logtool plan` says of a start on the log dirs."""
     major, minor, _ = version.split(".")
     starts, offline, renamed, made = True, set(), set(), {}
-    for item in Forecast(home.dirs, Assumed((int(major), int(minor)), contents=True)):
+    for item in Forecast(home.dirs, StartOptions((int(major), int(minor)), contents=True)):
         if isinstance(item, LogtoolError):
             raise item
         if isinstance(item, PartitionForecast):

@@ -13,7 +13,7 @@ from verification import logs, verify
 
 from logtool.findings import Severity
 from logtool.formats import offset_checkpoint
-from logtool.startup.assumed import Assumed
+from logtool.node.options import StartOptions
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
 
@@ -51,7 +51,7 @@ def codes_above_info(log_dir: Path) -> list[str]:
 
 
 def plan(log_dir: Path) -> PartitionForecast:
-    found = [one for one in Forecast([log_dir], Assumed((4, 3)))
+    found = [one for one in Forecast([log_dir], StartOptions((4, 3)))
              if isinstance(one, PartitionForecast) and one.request.topic == TOPIC]  # fmt: skip
     return found[0]
 

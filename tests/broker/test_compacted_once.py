@@ -15,9 +15,9 @@ from broker.topics import Topic
 from broker.workloads import Message, Writer
 from verification import batches, verify
 
-from logtool.checks import settings
-from logtool.checks.identity import topic_id_of
 from logtool.gaps.run import GapOptions, Gaps, Result
+from logtool.node import settings
+from logtool.node.identity import topic_id_of
 
 pytestmark = pytest.mark.broker
 

@@ -12,8 +12,8 @@ from broker import many_logs
 from broker.conftest import runnable
 from broker.kafka import Broker, HarnessError
 
-from logtool.checks import host_limits
 from logtool.log import opening
+from logtool.node import host_limits
 
 pytestmark = pytest.mark.broker
 

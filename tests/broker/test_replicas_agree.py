@@ -17,7 +17,7 @@ from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.log.inputs import NodeDir
 from logtool.log.selection import Selection
-from logtool.startup.assumed import Assumed
+from logtool.node.options import StartOptions
 from logtool.watermark.replica import Replica
 from logtool.watermark.replica_group import Group
 from logtool.watermark.run import Watermarks
@@ -53,7 +53,7 @@ class Seen:
         self.replicas: dict[tuple[str, int | None], Replica] = {}
         self.groups: dict[str, Group] = {}
         selection = Selection(exclude_topics=("__*",))
-        settings = Assumed(VERSIONS_OF[version])
+        settings = StartOptions(VERSIONS_OF[version])
         for item in Watermarks(
             [NodeDir(one) for one in dirs], settings, selection=selection, leader=leader
         ):

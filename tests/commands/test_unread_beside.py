@@ -219,7 +219,7 @@ def test_diff_compares_what_it_can(
 def test_what_the_caller_may_not_read_costs_no_partition(
     home: Path, tmp_path: Path, command: str, name: str
 ) -> None:
-    there = tmp_path / "data"
+    there = tmp_path / "unreadable"
     shutil.copytree(home, there)
     (there / name).chmod(0)
     status, out, said = without_rights(command, "-f", "ndjson", there)

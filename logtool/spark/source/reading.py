@@ -29,7 +29,6 @@ from typing import Any, Final
 import pyarrow as pa
 
 from logtool.checks.batches import BatchRules
-from logtool.checks.index_entries import Entries
 from logtool.disk import files
 from logtool.errors import LimitError, UnreadableError, UsageError
 from logtool.formats import compression, names
@@ -39,6 +38,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening, redpanda_dir
 from logtool.log.arrow_rows import Place, batch_rows, record_rows
 from logtool.log.dir import Partition, Segment
+from logtool.log.index_entries import SparseEntries
 from logtool.log.inputs import PathKind
 from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Span
@@ -292,7 +292,7 @@ def _may_hold(segment: Segment, span: Span) -> bool:
 def _edges(whole: Piece, count: int) -> list[int]:
     """Return positions of the offset index near those of even pieces, no two near the same."""
     with whole.open(FileKind.OFFSET_INDEX) as file:
-        entries = Entries.of_offsets(file)
+        entries = SparseEntries.of_offsets(file)
         even = [whole.log_bytes * number // count for number in range(1, count + 1)]
         found = [(entries.at_or_behind(first), stop) for first, stop in pairwise(even)]
     return [int(position) for position, stop in found if position < stop]

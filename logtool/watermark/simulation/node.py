@@ -21,7 +21,7 @@ class Record:
 
 
 @dataclass(slots=True)
-class Node:
+class SimulatedNode:
     """One replica."""
 
     node: int

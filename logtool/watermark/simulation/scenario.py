@@ -40,7 +40,7 @@ from typing import Any
 from logtool.errors import UsageError
 from logtool.lazy_dataclass import dataclass
 from logtool.watermark.simulation import consumer
-from logtool.watermark.simulation.node import Node, Record
+from logtool.watermark.simulation.node import Record, SimulatedNode
 from logtool.watermark.simulation.producer import Acks, Request
 from logtool.watermark.simulation.state_machine import (
     DEFAULT_LAG_MS,
@@ -178,7 +178,7 @@ class Step:
             }
 
 
-def _seen(view: Callable[[Sequence[Record], int], list[str]], node: Node) -> str:
+def _seen(view: Callable[[Sequence[Record], int], list[str]], node: SimulatedNode) -> str:
     return " ".join(view(node.log, node.high_watermark))
 
 

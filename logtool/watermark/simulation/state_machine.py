@@ -17,7 +17,7 @@ from enum import StrEnum
 
 from logtool.lazy_dataclass import dataclass
 from logtool.watermark.simulation.consumer import open_transactions
-from logtool.watermark.simulation.node import Node, Record, Remote
+from logtool.watermark.simulation.node import Record, Remote, SimulatedNode
 from logtool.watermark.simulation.producer import Acks, Answer, Request
 from logtool.watermark.simulation.truncation import by_high_watermark, by_leader_epoch
 
@@ -98,7 +98,7 @@ class Replication:
         min_in_sync: int = 1,
         checkpoints: bool = True,
     ) -> None:
-        self.nodes = {node: Node(node) for node in nodes}
+        self.nodes = {node: SimulatedNode(node) for node in nodes}
         self.rule = rule
         self.lag_ms = lag_ms
         # Of a partition with fewer replicas, all of them are enough (`Partition.effectiveMinIsr`).
@@ -338,7 +338,7 @@ class Replication:
 
     # How the leader learns
 
-    def _write(self, node: Node, records: list[Record], part: Part) -> None:
+    def _write(self, node: SimulatedNode, records: list[Record], part: Part) -> None:
         """Append records to a log, which moves its end."""
         before = node.log_end
         if records:
@@ -347,7 +347,7 @@ class Replication:
         node.append(records)
         self.trace.append(SubStep(part, node.node, Does.LOG_END, before, node.log_end))
 
-    def _learn(self, node: int, offset: int, leader: Node) -> None:
+    def _learn(self, node: int, offset: int, leader: SimulatedNode) -> None:
         """Take from a fetch how far a follower is."""
         remote = self.remote[node]
         step = SubStep(Part.FETCH, node, Does.REMOTE_LOG_END, remote.log_end, offset)
@@ -395,12 +395,12 @@ class Replication:
     def _is_recent(self, remote: Remote) -> bool:
         return self.now_ms - remote.caught_up_ms <= self.lag_ms
 
-    def _set_high_watermark(self, replica: Node, offset: int) -> None:
+    def _set_high_watermark(self, replica: SimulatedNode, offset: int) -> None:
         replica.high_watermark = offset
         if self.checkpoints:
             replica.checkpointed = offset
 
-    def _follow(self, follower: Node) -> None:
+    def _follow(self, follower: SimulatedNode) -> None:
         """Let a replica cut its log once for the present leader."""
         if follower.follows == self.epoch:
             return
@@ -412,12 +412,12 @@ class Replication:
         if self.checkpoints:
             follower.checkpointed = follower.high_watermark
 
-    def _up(self, node: int) -> Node:
+    def _up(self, node: int) -> SimulatedNode:
         if not self.nodes[node].up:
             raise ImpossibleError(f"{node} is down")
         return self.nodes[node]
 
-    def _leading(self) -> Node:
+    def _leading(self) -> SimulatedNode:
         if self.leader is None:
             raise ImpossibleError("nobody leads")
         return self._up(self.leader)

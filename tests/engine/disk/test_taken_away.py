@@ -15,12 +15,12 @@ from logtool.gaps.run import GapOptions, Gaps
 from logtool.log import opening
 from logtool.log.dir import Partition
 from logtool.log.inputs import NodeDir
+from logtool.node.options import StartOptions
 from logtool.running.progress import Progress
 from logtool.running.run import Run
 from logtool.sanity.judging import Seen
 from logtool.sanity.run import Procedure, Sanity
 from logtool.startup import forecast
-from logtool.startup.assumed import Assumed
 from logtool.startup.partition import PartitionForecast
 from logtool.stat.run import Survey
 from logtool.watermark.replica import Replica
@@ -81,7 +81,7 @@ def test_what_is_left_is_told_as_if_the_rest_had_never_been(
 
 def test_a_replica_is_measured_again_where_its_newest_segment_went(home: Path) -> None:
     def replicas() -> list[Replica]:
-        found = list(Watermarks([NodeDir(home / TOPIC)], Assumed((4, 3))))
+        found = list(Watermarks([NodeDir(home / TOPIC)], StartOptions((4, 3))))
         assert not [item for item in found if isinstance(item, UnreadableError)]
         return [item for item in found if isinstance(item, Replica)]
 
@@ -236,7 +236,7 @@ class Log:
             patch.setattr(forecast, "forecast_partition", self.look)
             found = list(
                 forecast.Forecast(
-                    [self.home], Assumed((4, 3), clean=False), points=lambda key, row: 0
+                    [self.home], StartOptions((4, 3), clean=False), points=lambda key, row: 0
                 )
             )
         assert not [item for item in found if isinstance(item, UnreadableError)]
@@ -287,7 +287,7 @@ def test_a_partition_that_is_deleted_meanwhile_is_not_planned(home: Path, whole:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(forecast, "forecast_partition", late)
-        found = list(forecast.Forecast([home if whole else home / TOPIC], Assumed((4, 3))))
+        found = list(forecast.Forecast([home if whole else home / TOPIC], StartOptions((4, 3))))
     assert (home.parent / "gone").exists()
     errors = [item for item in found if isinstance(item, UnreadableError)]
     loaded = [item.request.path.name for item in found if isinstance(item, PartitionForecast)]

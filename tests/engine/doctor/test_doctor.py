@@ -8,7 +8,6 @@ from damage import append_to_file, cut, damage_file, flip, overwrite, remove_fil
 from verification import log_dirs, logs, set_offsets, small_log_dir
 
 from logtool.actions import Action
-from logtool.checks.host_limits import BROKER_FILES, BROKER_MAPS
 from logtool.doctor import telling
 from logtool.doctor.answers import (
     FULL,
@@ -26,10 +25,11 @@ from logtool.doctor.answers import (
 from logtool.doctor.examination import Examination
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
+from logtool.node.host_limits import BROKER_FILES, BROKER_MAPS
+from logtool.node.options import StartOptions
 from logtool.running.budget import Budget
 from logtool.running.summary import Summary
 from logtool.running.workers import Pace
-from logtool.startup.assumed import Assumed
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
 from logtool.verify import Level, Verification
@@ -40,7 +40,7 @@ WATERMARK = "replication-offset-checkpoint"
 
 def examined(*paths, **more):
     """Return an examination that came to its end, and what it told."""
-    run = Examination(paths, Assumed(), **more)
+    run = Examination(paths, StartOptions(), **more)
     return run, list(telling.told(run))
 
 
@@ -66,7 +66,7 @@ def assert_judged_as_by_verify_and_plan(*paths):
     verification = Verification(paths)
     verified = list(verification)
     assert of(Finding, told) == of(Finding, verified)
-    planned = list(Forecast(paths, Assumed()))
+    planned = list(Forecast(paths, StartOptions()))
     assert of(Action, told) == list(grave(planned))
     assert {str(one) for one in of(UnreadableError, told)} == {
         str(one) for one in of(UnreadableError, [*verified, *planned])
@@ -166,7 +166,7 @@ def test_when_time_is_over_before_the_batches_the_quick_look_and_the_start_are_t
                 self.end()
             super().spend(count)
 
-    run = Examination([damaged], Assumed(), budget=Budget(pace=UntilTheBatches()))
+    run = Examination([damaged], StartOptions(), budget=Budget(pace=UntilTheBatches()))
     told = list(telling.told(run))
     assert codes(told) == {"offset-index/length"}
     damage = the(Damage, told)
@@ -177,7 +177,7 @@ def test_when_time_is_over_before_the_batches_the_quick_look_and_the_start_are_t
 
 def test_when_time_is_over_among_the_batches_each_finding_is_told_once(damaged):
     pace = Pace()
-    run = Examination([damaged], Assumed(), budget=Budget(pace=pace))
+    run = Examination([damaged], StartOptions(), budget=Budget(pace=pace))
 
     def progressed(now):
         if run.forecast_ended and now.path.name == "small-segments-0":
@@ -206,7 +206,7 @@ def test_without_any_time_what_was_not_reached_is_counted(damaged):
 
 
 def test_what_a_signal_interrupts_is_told_as_far_as_it_came(damaged):
-    run = Examination([damaged], Assumed())
+    run = Examination([damaged], StartOptions())
 
     def interrupt(_):
         if run.forecast_ended:

@@ -13,8 +13,9 @@ from logtool.startup import disks, rates, timing
 from logtool.startup.disks import Cold, Disk
 from logtool.startup.duration import MOST_NAMED, duration
 from logtool.startup.partition import PartitionForecast, forecast_partition
-from logtool.startup.rates import BATCH_SECONDS, BROKER_BYTES_PER_SECOND, MIB, Rates, Stopwatch
+from logtool.startup.rates import BATCH_SECONDS, BROKER_BYTES_PER_SECOND, MIB, Rates
 from logtool.startup.request import LoadRequest
+from logtool.startup.timing import StretchTimes
 
 
 def load(name: str, size: int = 0, batches: int = 0, *timed: float) -> PartitionForecast:
@@ -262,7 +263,7 @@ def test_a_rate_that_is_given_is_the_whole_range_and_without_stretches_there_is_
 
 def test_a_stretch_is_timed_for_each_4_mib_and_everybody_is_told() -> None:
     told: list[int] = []
-    stopwatch = Stopwatch(told.append)
+    stopwatch = StretchTimes(told.append)
     for _ in range(11):
         stopwatch(MIB)
     assert told == [MIB] * 11

@@ -11,16 +11,16 @@ from logtool.errors import UnreadableError
 from logtool.formats.names import FileKind
 from logtool.loading.loaded import Outcome
 from logtool.log.dir import OFFSET_CHECKPOINTS
-from logtool.startup.assumed import Assumed
+from logtool.node.options import StartOptions
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
 
 Scenario = Callable[[str], Path]
-KAFKA = Assumed((4, 3))
+KAFKA = StartOptions((4, 3))
 
 
 def forecast(
-    *paths: Path, settings: Assumed = KAFKA
+    *paths: Path, settings: StartOptions = KAFKA
 ) -> tuple[dict[str, PartitionForecast], list[Action]]:
     """Return the forecasts by directory name, and what is said of the log dirs."""
     partitions, notes = {}, []
@@ -137,7 +137,9 @@ def test_partition_metadata_is_read_once_a_log_is_loaded(
     home = copy_of("4.3.1/clean")
     path = (home / "codec-gzip-0").rename(home / f"codec-gzip-0{suffix}")
     damage_file(path / "partition.metadata", lambda _: content.encode())
-    found = [forecast(path, settings=Assumed(kafka))[0][path.name] for kafka in ((3, 3), (4, 3))]
+    found = [
+        forecast(path, settings=StartOptions(kafka))[0][path.name] for kafka in ((3, 3), (4, 3))
+    ]
     assert tuple(one.outcome for one in found) == outcomes
     assert all(
         one.reason.startswith("partition.metadata: ")
@@ -187,7 +189,7 @@ def test_a_partition_that_waits_for_its_deletion_lacks_nothing(scenario: Scenari
 
 def fates(home: Path, kafka: tuple[int, int]) -> dict[str, str]:
     """Return what becomes of directories that the metadata log does not know."""
-    partitions, _ = forecast(home, settings=Assumed(kafka))
+    partitions, _ = forecast(home, settings=StartOptions(kafka))
     kinds = ("stray", "delete", "adopt", "keep")
     return {
         name: action.action
@@ -220,11 +222,12 @@ def test_without_its_file_a_log_gets_its_id_by_name_in_3_3(copy_of: Callable[[st
 def test_the_release_is_that_of_the_broker_that_registered_last(
     release: str, scenario: Scenario
 ) -> None:
-    found = Forecast([scenario(f"{release}/clean")], Assumed())
+    found = Forecast([scenario(f"{release}/clean")], StartOptions())
     assert [item for item in found if isinstance(item, UnreadableError)] == []
     major, minor, _ = release.split(".")
-    assert found.ensemble.kafka == found.ensemble.shown == (int(major), int(minor))
-    assert not found.ensemble.is_kafka_assumed
+    node = found.broker.node
+    assert node.kafka == node.shown_kafka == (int(major), int(minor))
+    assert not node.is_kafka_assumed
 
 
 def test_a_partition_of_another_node_is_stray(copy_of: Callable[[str], Path]) -> None:

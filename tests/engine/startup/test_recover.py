@@ -13,14 +13,14 @@ from logtool.apply import Journal
 from logtool.errors import LogtoolError, RefusedError, UsageError
 from logtool.formats import offset_checkpoint
 from logtool.log.selection import Selection
-from logtool.startup.assumed import Assumed
-from logtool.startup.home import Points
+from logtool.node.options import StartOptions
+from logtool.startup.log_dir_start import Points
 from logtool.startup.partition import PartitionForecast
 from logtool.startup.recover import Consent, Recover
 from logtool.verify import Verification
 
 Copy = Callable[[str], Path]
-KAFKA = Assumed((4, 3))
+KAFKA = StartOptions((4, 3))
 POINTS = "recovery-point-offset-checkpoint"
 
 
@@ -28,7 +28,7 @@ class Run:
     """One recovery and what it yielded."""
 
     def __init__(
-        self, home: Path, *, settings: Assumed = KAFKA, selection: Selection | None = None,
+        self, home: Path, *, settings: StartOptions = KAFKA, selection: Selection | None = None,
         points: Points = lambda key, row: row or 0, **consent: Any,
     ) -> None:  # fmt: skip
         self.job = Recover(
@@ -120,7 +120,7 @@ def test_segments_behind_the_recovery_point_alone_are_recovered(copy_of: Copy) -
 
 def test_from_an_offset_the_segment_that_holds_it_is_the_first(copy_of: Copy) -> None:
     home = copy_of("4.3.1/clean")
-    settings = Assumed((4, 3), clean=False)
+    settings = StartOptions((4, 3), clean=False)
     logs = sorted(int(p.stem) for p in (home / "small-segments-0").glob("*.log"))
     inside = logs[-3] + 1
     found = Run(
@@ -132,7 +132,7 @@ def test_from_an_offset_the_segment_that_holds_it_is_the_first(copy_of: Copy) ->
 
 
 def test_a_full_recovery_reads_every_segment(copy_of: Copy) -> None:
-    settings = Assumed((4, 3), clean=False)
+    settings = StartOptions((4, 3), clean=False)
     found = Run(copy_of("4.3.1/clean"), settings=settings, points=lambda key, row: 0)
     assert all(
         one.recovered == one.segments
@@ -162,7 +162,9 @@ def test_offsets_that_go_backwards_cost_what_is_behind_and_no_more(copy_of: Copy
     first = int.from_bytes(data[8:12], "big") + 12
     append_to_file(log, data[:first])
     as_broker = Run(home).partitions["index.dense-0"]
-    precise = Run(home, settings=Assumed((4, 3), cut_precisely=True)).partitions["index.dense-0"]
+    precise = Run(home, settings=StartOptions((4, 3), cut_precisely=True)).partitions[
+        "index.dense-0"
+    ]
     (emptied,) = [a for a in as_broker.actions if a.action == "truncate"]
     (trimmed,) = [a for a in precise.actions if a.action == "truncate"]
     assert (emptied.position, trimmed.position) == (0, len(data))

@@ -15,7 +15,7 @@ from logtool.findings import Finding
 from logtool.formats.messages.cluster_metadata import PartitionRecord
 from logtool.log.inputs import NodeDir
 from logtool.metadata.image import MetadataImage
-from logtool.startup.assumed import Assumed
+from logtool.node.options import StartOptions
 from logtool.watermark.replica import Replica
 from logtool.watermark.replica_group import Group, group_replicas
 from logtool.watermark.run import Watermarks, least_in_sync
@@ -35,7 +35,7 @@ class Seen:
 
     def __init__(self, *dirs: Path | NodeDir, leader: int | None = None) -> None:
         places = [one if isinstance(one, NodeDir) else NodeDir(one) for one in dirs]
-        self.job = Watermarks(places, Assumed((4, 3)), leader=leader)
+        self.job = Watermarks(places, StartOptions((4, 3)), leader=leader)
         self.replicas: dict[tuple[str, int | None], Replica] = {}
         self.groups: dict[str, Group] = {}
         self.findings: list[tuple[str, str | None]] = []

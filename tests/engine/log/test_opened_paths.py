@@ -5,8 +5,8 @@ import pytest
 from logtool.errors import UnreadableError
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.log import inputs, opening
-from logtool.startup.assumed import Assumed
-from logtool.startup.opened import Opened, open_each
+from logtool.log.inputs import OpenedPath, open_each
+from logtool.node.options import StartOptions
 from logtool.startup.recover import Consent, Recover
 
 
@@ -22,8 +22,8 @@ def calls(monkeypatch):
 
         return call
 
-    for module, name in ((inputs, "kind_of"), (opening, "open_log_dir")):
-        monkeypatch.setattr(module, name, counting(name, getattr(module, name)))
+    for name in ("kind_of", "open_log_dir"):
+        monkeypatch.setattr(inputs, name, counting(name, getattr(inputs, name)))
     return counted
 
 
@@ -40,15 +40,15 @@ def test_what_is_no_directory_of_logs_is_said_in_its_place(scenario):
     home = scenario("4.3.1/clean")
     missing, there = open_each([home / "missing", home])
     assert isinstance(missing, UnreadableError)
-    assert isinstance(there, Opened)
+    assert isinstance(there, OpenedPath)
 
 
 def test_recover_looks_each_path_up_once_and_again_only_under_the_lock(copy_of, calls):
     home = copy_of("4.3.1/killed")
-    list(Recover([home], Assumed((4, 3)), Consent()))
+    list(Recover([home], StartOptions((4, 3)), Consent()))
     assert calls == {("kind_of", home): 1, ("open_log_dir", home): 1}
     calls.clear()
-    list(Recover([home], Assumed((4, 3)), Consent(apply=True)))
+    list(Recover([home], StartOptions((4, 3)), Consent(apply=True)))
     assert calls == {("kind_of", home): 1, ("open_log_dir", home): 2}
 
 
@@ -62,7 +62,7 @@ def test_recover_lists_a_partition_dir_once_under_the_lock(copy_of, monkeypatch)
         return read(path, *more)
 
     monkeypatch.setattr(opening, "open_partition", counting)
-    list(Recover([home], Assumed((4, 3)), Consent(apply=True)))
+    list(Recover([home], StartOptions((4, 3)), Consent(apply=True)))
     # What the metadata log says is read on a way of its own.
     counts = {path: count for path, count in listed.items() if CLUSTER_METADATA not in path.name}
     assert len(counts) > 5

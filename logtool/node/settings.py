@@ -1,4 +1,4 @@
-"""What a metadata log, and the broker's own file beside it, say of a topic's settings.
+"""The settings of topics, by the metadata log and the broker's own file.
 
 A setting of the topic itself counts before that of the broker, which counts before what the
 broker's own file sets. Source: ``LogConfig.fromProps``, ``DynamicBrokerConfig`` (Kafka 3.9 to 4.3).
@@ -9,16 +9,25 @@ from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 
+from logtool.disk import files
+from logtool.errors import UnreadableError
 from logtool.formats import offset_index
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.lazy_dataclass import dataclass
+from logtool.log import opening
+from logtool.log.kafka import KAFKA
+from logtool.metadata import image as metadata_image
 from logtool.metadata.image import MetadataImage
 from logtool.metadata.policies import Past, PastPolicies
+from logtool.node.identity import identify
+from logtool.node.node import Node
+
+_NOTHING: Mapping[str, str] = {}
 
 
 @dataclass()
 class Settings:
-    """What topics are set to, as far as is known."""
+    """The settings of topics, as far as they are known."""
 
     image: MetadataImage | None = None
     node_id: int | None = None
@@ -81,3 +90,32 @@ class Settings:
     @cached_property
     def _policies(self) -> PastPolicies | None:
         return PastPolicies(self.metadata_dir) if self.metadata_dir else None
+
+
+def of_node(node: Node) -> Settings:
+    """Return the settings by the metadata log of a node; without one, by its own file alone."""
+    holder = node.metadata_log
+    return Settings(node.image, node.node_id, node.static, holder.path if holder else None)
+
+
+def within(path: Path, static: Mapping[str, str] = _NOTHING) -> Settings:
+    """Return the settings by the metadata log in a log dir; without one, by `static` alone."""
+    if not files.has_dir(path / metadata_image.DIRECTORY):
+        return Settings(static=static)
+    try:
+        meta = identify(opening.open_log_dir(path, KAFKA)).meta
+        image = metadata_image.read(path)
+    except UnreadableError:
+        return Settings(static=static)
+    image.static = static
+    return Settings(image, meta.node_id if meta else None, static, path)
+
+
+def around(path: Path, static: Mapping[str, str] = _NOTHING) -> Settings:
+    """Return the same for a partition dir, or a file in one, by the log dir that it stands in.
+
+    At a URL only the path itself is read, for each further file is a request.
+    """
+    if files.is_remote(path):
+        return Settings(static=static)
+    return within(path.resolve().parent, static)

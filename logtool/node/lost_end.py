@@ -1,4 +1,4 @@
-"""Whether a log that ends below what its log dir says of it has lost its end.
+"""Logs that have lost their end, by the offsets that their log dir has checkpointed.
 
 A checkpointed offset is never above the log end of a running broker, and a broker that is killed
 leaves its logs as they are. But a running broker's log dir that is copied file by file may have a
@@ -9,8 +9,6 @@ of that name: a broker writes it some seconds after the topic was made anew.
 from collections.abc import Mapping
 from contextlib import suppress
 
-from logtool.checks import small_files
-from logtool.checks.report import PartitionSummary
 from logtool.disk import files, in_use
 from logtool.formats.names import FileKind, TopicPartition
 from logtool.log.dir import LogDir, Partition
@@ -20,13 +18,16 @@ _TOLERANCE_NS = 2_000_000_000
 """Coarsest time stamps of the file systems in use; no broker makes a topic that quickly."""
 
 
-def has_lost_end(root: LogDir, checkpoint: File, facts: PartitionSummary) -> bool:
+def has_lost_end(root: LogDir, checkpoint: File, newest_log: File | None, made_ns: int) -> bool:
     """Return whether nothing but a loss explains that a log ends below a checkpointed offset.
+
+    `newest_log` is the youngest segment of the partition, and `made_ns` the time of its
+    partition.metadata, 0 without one.
 
     True after a clean stop, or where the checkpoint is not younger than the log, so that it was not
     written while the log dir was copied; and in the log dir itself, where nobody copied anything.
     """
-    log = facts.newest_log
+    log = newest_log
     if root.is_clean or log is None or checkpoint.mtime_ns <= log.mtime_ns:
         return True
     if files.is_remote(root.path) or in_use.holder(root.path):
@@ -34,7 +35,7 @@ def has_lost_end(root: LogDir, checkpoint: File, facts: PartitionSummary) -> boo
     meta = root.files.get(FileKind.META_PROPERTIES)
     # meta.properties is older than all of it, unless a copy was made without times.
     has_times = meta is None or meta.mtime_ns + _TOLERANCE_NS < checkpoint.mtime_ns
-    is_older_topic = facts.made_ns > checkpoint.mtime_ns
+    is_older_topic = made_ns > checkpoint.mtime_ns
     # The log alone does not tell: what is copied while it grows is as young as its copy.
     is_copy = any(_is_copy(file) for file in (log, checkpoint, meta) if file)
     return has_times and not is_older_topic and not is_copy
@@ -42,8 +43,8 @@ def has_lost_end(root: LogDir, checkpoint: File, facts: PartitionSummary) -> boo
 
 def watermarks(root: LogDir) -> dict[TopicPartition, int]:
     """Return the high watermarks that a log dir has checkpointed; UnreadableError."""
-    file = root.files.get(FileKind.REPLICATION_CHECKPOINT)
-    return dict(small_files.check_file(file)[0].offsets) if file else {}
+    rows = root.rows(FileKind.REPLICATION_CHECKPOINT)
+    return {key: row.offset for key, row in rows.items()}
 
 
 def lost(
@@ -59,8 +60,8 @@ def lost(
         return None
     newest = max((one.log for one in listed.segments), key=lambda log: log.mtime_ns, default=None)
     made = listed.fixed.get(FileKind.PARTITION_METADATA)
-    facts = PartitionSummary(newest_log=newest, made_ns=made.mtime_ns if made else 0)
-    return range(end, watermark) if has_lost_end(root, checkpoint, facts) else None
+    made_ns = made.mtime_ns if made else 0
+    return range(end, watermark) if has_lost_end(root, checkpoint, newest, made_ns) else None
 
 
 def _is_copy(file: File) -> bool:

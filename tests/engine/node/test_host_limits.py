@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from logtool.checks import host_limits
-from logtool.checks.host_limits import BROKER_FILES, BROKER_MAPS, Limits, Needs
 from logtool.formats import producer_snapshot
 from logtool.log import opening
+from logtool.node import host_limits
+from logtool.node.host_limits import BROKER_FILES, BROKER_MAPS, Limits, Needs
 
 HOME = Path("data")
 NEEDS = Needs(logs=10, segments=50, transaction_indexes=5, indexes=100, producers=1000)

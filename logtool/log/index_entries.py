@@ -8,7 +8,7 @@ from logtool.disk.files import LogFile
 from logtool.formats import offset_index, time_index
 
 
-class Entries:
+class SparseEntries:
     """The entries of an index file, few of which are read; padding lies behind everything."""
 
     def __init__(self, file: LogFile, size: int, field: slice) -> None:

@@ -12,25 +12,26 @@ from pathlib import Path
 import pytest
 
 from logtool.actions import Action
-from logtool.checks import ensemble, identity
-from logtool.checks.ensemble import Ensemble
+from logtool.checks.broker_dirs import BrokerDirs
 from logtool.log import opening
 from logtool.metadata.releases import NEWEST
-from logtool.startup.assumed import Assumed
+from logtool.node.identity import LogDirIdentity, identify
+from logtool.node.node import Node, nodes_of
+from logtool.node.options import StartOptions
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
 
 Copy = Callable[[str], Path]
 
 
-def members(paths: Sequence[Path]) -> list[identity.Member]:
-    return [identity.member(opening.open_log_dir(path)) for path in paths]
+def identities(paths: Sequence[Path]) -> list[LogDirIdentity]:
+    return [identify(opening.open_log_dir(path)) for path in paths]
 
 
 def actions(paths: Sequence[Path], kafka: tuple[int, int] = NEWEST) -> list[Action]:
     """Return what a forecast says, of partitions and of log dirs."""
     found: list[Action] = []
-    for item in Forecast(paths, Assumed(kafka)):
+    for item in Forecast(paths, StartOptions(kafka)):
         if isinstance(item, PartitionForecast):
             found += item.actions
         else:
@@ -52,7 +53,7 @@ def dirs(copy_of: Copy) -> list[Path]:
 
 
 def directory_id(log_dir: Path) -> str:
-    (one,) = members([log_dir])
+    (one,) = identities([log_dir])
     assert one.meta and one.meta.directory_id
     return one.meta.directory_id
 
@@ -138,8 +139,8 @@ def test_a_copy_in_the_assigned_log_dir_replaces_the_live_one_and_what_it_lacks_
 def test_releases_before_directory_ids_want_the_same_file_in_all_log_dirs(
     dirs: list[Path],
 ) -> None:
-    assert Ensemble(members(dirs), (3, 7)).refuses is False
-    (verdict,) = Ensemble(members(dirs), (3, 3)).verdicts
+    assert BrokerDirs(Node(identities(dirs), (3, 7))).refuses is False
+    (verdict,) = BrokerDirs(Node(identities(dirs), (3, 3))).verdicts
     assert verdict.finding.code == "meta-properties/mismatch"
     assert verdict.finding.message.startswith(f"directory.id is {directory_id(dirs[1])}, but ")
 
@@ -149,18 +150,18 @@ def test_log_dirs_of_several_brokers_are_told_apart_by_their_metadata_logs(
 ) -> None:
     home = scenario("4.3.1/replicas")
     nodes = [home / f"node-{node}" for node in (1, 2, 3)]
-    found = ensemble.brokers(members(nodes), NEWEST)
-    assert [[one.path for one in broker.members] for broker in found] == [[path] for path in nodes]
-    assert not any(broker.verdicts for broker in found)
-    (alone,) = ensemble.brokers(members(dirs), NEWEST)
-    assert [one.path for one in alone.members] == dirs
+    found = nodes_of(identities(nodes), NEWEST)
+    assert [[one.path for one in node.log_dirs] for node in found] == [[path] for path in nodes]
+    assert not any(BrokerDirs(node).verdicts for node in found)
+    (alone,) = nodes_of(identities(dirs), NEWEST)
+    assert [one.path for one in alone.log_dirs] == dirs
 
 
 def test_another_node_id_beside_the_only_metadata_log_is_no_other_broker(dirs: list[Path]) -> None:
     meta = dirs[1] / "meta.properties"
     meta.write_text(meta.read_text().replace("node.id=1", "node.id=2"))
-    (broker,) = ensemble.brokers(members(dirs), NEWEST)
-    assert broker.refuses
+    (node,) = nodes_of(identities(dirs), NEWEST)
+    assert BrokerDirs(node).refuses
 
 
 def test_when_every_log_dir_goes_offline_the_broker_does_not_start(dirs: list[Path]) -> None:

@@ -9,7 +9,7 @@ from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Assumed:
+class StartOptions:
     """What is assumed of the broker that will start."""
 
     kafka: tuple[int, int] | None = None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from verification import logs, set_offsets, verify
 
-from logtool.checks import lost_end
+from logtool.node import lost_end
 from logtool.verify import Level
 
 WATERMARKS, MARKER = "replication-offset-checkpoint", ".kafka_cleanshutdown"

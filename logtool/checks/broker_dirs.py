@@ -1,0 +1,275 @@
+"""Rules for the log dirs of one node together: what stops its start or takes one of them offline.
+
+The effect of a log dir on a start is known only together with the others: a file that stops a
+broker with one log dir takes one of several offline. Both `plan` and `verify` ask here. Source:
+``MetaPropertiesEnsemble``, ``KafkaRaftServer.initializeLogDirs``, ``LogManager.loadLog`` and
+``recoverAbandonedFutureLogs`` (Kafka 3.7 to 4.3); ``BrokerMetadataCheckpoint`` (before 3.7, where
+every difference between the files is fatal).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+from logtool.checks.identity import Effect, differences, faults
+from logtool.findings import Broker, Finding
+from logtool.formats.names import (
+    CLUSTER_METADATA,
+    DirectoryKind,
+    FileKind,
+    PartitionDirectory,
+    TopicPartition,
+)
+from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import OF_TODAY
+from logtool.metadata import image as metadata_image
+from logtool.metadata import releases
+from logtool.node.identity import LogDirIdentity
+from logtool.node.node import Node
+
+WITH_STRAYS = (3, 6)
+"""The first release that knows names that end in ``-stray``."""
+_META = FileKind.META_PROPERTIES.value
+
+
+@dataclass(frozen=True, slots=True)
+class StartVerdict:
+    """A finding, and its effect on a start of the broker."""
+
+    finding: Finding
+    effect: Effect
+    log_dir: Path
+
+
+@dataclass(frozen=True, slots=True)
+class FutureReplica:
+    """A copy of a partition that moves to another log dir of the broker."""
+
+    key: TopicPartition
+    path: Path
+    live: Path | None
+    """The copy that it is made of."""
+    assigned: bool
+    """Whether the metadata log assigns the partition to this log dir already. Then the copy becomes
+    the partition as soon as all logs are loaded, and the live one is deleted."""
+
+    @property
+    def is_blocked(self) -> bool:
+        """Return whether the name that it is to get is taken."""
+        return self.live is not None and self.live.parent == self.path.parent
+
+
+class BrokerDirs:
+    """The rules for the log dirs of one node."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    @cached_property
+    def verdicts(self) -> tuple[StartVerdict, ...]:
+        """Return what stops the broker, or takes a log dir of it offline."""
+        known = self._by_themselves
+        return (
+            *known,
+            *self._identities(),
+            *self._two_metadata_logs(),
+            *self._unknown_names(),
+            *self._twice(),
+        )
+
+    @cached_property
+    def offline(self) -> frozenset[Path]:
+        """Return the log dirs that the broker starts without, and of which it loads nothing."""
+        known = self._by_themselves
+        return frozenset(verdict.log_dir for verdict in known if verdict.effect is Effect.OFFLINE)
+
+    @property
+    def refuses(self) -> bool:
+        """Return whether the broker does not start."""
+        return any(verdict.effect is Effect.REFUSE for verdict in self.verdicts)
+
+    @cached_property
+    def future_replicas(self) -> tuple[FutureReplica, ...]:
+        """Return the copies that move to another log dir, with what becomes of them."""
+        node = self.node
+        skips_strays = node.has_directory_ids
+        copies = [
+            (one, path, d)
+            for one in node.log_dirs
+            if one.path not in self.offline
+            for path, d in one.root.partitions
+            if d.kind is DirectoryKind.FUTURE and not (skips_strays and node.is_stray(path, d))
+        ]
+        live = {
+            (d.topic, d.partition): path
+            for one in node.log_dirs
+            for path, d in one.root.partitions
+            if d.kind is DirectoryKind.LIVE
+        }
+        return tuple(
+            FutureReplica(
+                key=(d.topic, d.partition),
+                path=path,
+                live=live.get((d.topic, d.partition)),
+                assigned=node.is_assigned(one, path, d),
+            )
+            for one, path, d in copies
+        )
+
+    @property
+    def limits(self) -> Iterator[str]:
+        """Yield what is not known because not all log dirs of the broker were given."""
+        node = self.node
+        if not node.given_kafka and node.shown_kafka and node.shown_kafka != node.kafka:
+            yield (
+                f"the broker registered last with Kafka {releases.text(node.shown_kafka)}, which "
+                f"was not held against one: this is what {releases.text(node.kafka)} does"
+            )
+        if node.is_kraft and node.metadata_log is None:
+            yield (
+                "holds no metadata log: which partitions are put aside as stray, how topics are "
+                "set and which log dirs the broker has is not known; give all its log dirs together"
+            )
+        missing = node.missing_ids()
+        if missing:
+            s, be = ("s", "are") if len(missing) > 1 else ("", "is")
+            yield (
+                f"the metadata log knows log dir{s} {', '.join(sorted(missing))} of node "
+                f"{node.node_id}, which {be} not given: partitions in two log dirs and ids that do "
+                "not agree are not seen, and what the broker does with those partitions is not said"
+            )
+
+    @property
+    def _has_strays(self) -> bool:
+        return self.node.kafka >= WITH_STRAYS
+
+    @cached_property
+    def _by_themselves(self) -> tuple[StartVerdict, ...]:
+        return tuple(self._unidentified())
+
+    def _unidentified(self) -> Iterator[StartVerdict]:
+        """Yield what is wrong with each meta.properties by itself."""
+        node = self.node
+        broken = {one.path: found for one in node.log_dirs if (found := self._faults(one))}
+        nothing_left = len(broken) == len(node.log_dirs)
+        for one in node.log_dirs:
+            needed = nothing_left or one is node.metadata_log
+            for finding, effect in broken.get(one.path, ()):
+                outcome = Effect.REFUSE if needed else effect
+                yield StartVerdict(_with_outcome(finding, outcome), outcome, one.path)
+            is_missing = one.meta is None and not one.is_folder and not one.unread
+            if is_missing and node.is_kraft:
+                text = "holds no meta.properties, as the broker's other log dirs do"
+                if one.has_metadata_log:
+                    text = "holds a metadata log and no meta.properties"
+                finding = Finding("meta-properties/missing", text, path=one.path)
+                yield StartVerdict(finding, Effect.REFUSE, one.path)
+
+    def _faults(self, log_dir: LogDirIdentity) -> list[tuple[Finding, Effect]]:
+        node = self.node
+        return faults(log_dir, has_ids=node.has_directory_ids, is_kraft=node.is_kraft)
+
+    def _identities(self) -> Iterator[StartVerdict]:
+        """Compare the files that can be read with each other."""
+        node, has_ids = self.node, self.node.has_directory_ids
+        readable = [
+            (one, one.meta)
+            for one in node.log_dirs
+            if one.meta and (not has_ids or not self._faults(one))
+        ]
+        # The file next to the metadata log is right: the broker takes its id from there.
+        readable.sort(key=lambda pair: pair[0] is not node.metadata_log)
+        if not readable:
+            return
+        (first, right), *others = readable
+        for one, meta in others:
+            for key, value, wanted in differences(right, meta, all_keys=not has_ids):
+                text = f"{key} is {value}, but {first.path} says {wanted}"
+                yield _refusal("meta-properties/mismatch", text, one.path / _META)
+        if not has_ids:
+            return
+        seen: dict[str, LogDirIdentity] = {}
+        for one, meta in readable:
+            other = seen.setdefault(meta.directory_id, one) if meta.directory_id else one
+            if other is not one:
+                text = f"directory.id {meta.directory_id} is also that of {other.path}"
+                yield _refusal("meta-properties/duplicate-id", text, one.path / _META)
+
+    def _two_metadata_logs(self) -> Iterator[StartVerdict]:
+        holder = self.node.metadata_log
+        for one in self.node.log_dirs:
+            if one.has_metadata_log and holder and one is not holder:
+                path = one.path / metadata_image.DIRECTORY
+                text = f"is also in {holder.path}; a broker has one metadata log"
+                yield _refusal("data-dir/duplicate-partition", text, path, (CLUSTER_METADATA, 0))
+
+    def _unknown_names(self) -> Iterator[StartVerdict]:
+        for one in self.node.log_dirs:
+            for path, directory in () if self._has_strays else one.root.partitions:
+                if directory.kind is DirectoryKind.STRAY:
+                    text = "is a name that releases before 3.6 do not know"
+                    yield _refusal("data-dir/stops-broker", text, path)
+
+    def _twice(self) -> Iterator[StartVerdict]:
+        """Yield partitions that lie in the log dirs twice, live or on their way."""
+        seen: dict[tuple[TopicPartition, DirectoryKind], Path] = {}
+        for one in self.node.log_dirs:
+            if one.path in self.offline:
+                continue
+            for path, directory in one.root.partitions:
+                if directory.kind not in OF_TODAY or directory.topic == CLUSTER_METADATA:
+                    continue
+                key = directory.topic, directory.partition
+                other = seen.setdefault((key, directory.kind), path)
+                if other is path or self._one_is_stray(path, other, directory):
+                    continue
+                if directory.kind is DirectoryKind.FUTURE:
+                    text = f"is a second copy on its way, beside {other}"
+                elif other.parent == path.parent:
+                    continue  # The rules for names in one log dir report it.
+                else:
+                    text = f"is also in {other.parent}"
+                yield _refusal("data-dir/duplicate-partition", text, path, key)
+        yield from self._in_the_way()
+
+    def _in_the_way(self) -> Iterator[StartVerdict]:
+        """Yield future copies that cannot get their name: the live copy of their log dir has it."""
+        for future in self.future_replicas:
+            if not future.is_blocked:
+                continue
+            topic, number = future.key
+            text = f"is to become {topic}-{number}, which lies in the same log dir"
+            finding = Finding(
+                "data-dir/duplicate-partition",
+                text,
+                path=future.path,
+                topic=topic,
+                partition=number,
+            )
+            effect = Effect.REFUSE if future.assigned else Effect.OFFLINE
+            if effect is Effect.OFFLINE:
+                text += "; once it is at its end, the broker takes the log dir offline"
+                finding = replace(finding, message=text, broker_override=Broker.ALWAYS)
+            yield StartVerdict(finding, effect, future.path.parent)
+
+    def _one_is_stray(self, path: Path, other: Path, directory: PartitionDirectory) -> bool:
+        """Return whether one of two is renamed as stray before the other is in its way."""
+        node = self.node
+        return node.has_directory_ids and any(
+            node.is_stray(one, directory) for one in (path, other)
+        )
+
+
+def _refusal(code: str, text: str, path: Path, key: TopicPartition | None = None) -> StartVerdict:
+    topic, number = key or (None, None)
+    finding = Finding(code, text, path=path, topic=topic, partition=number)
+    return StartVerdict(finding, Effect.REFUSE, path.parent)
+
+
+def _with_outcome(finding: Finding, effect: Effect) -> Finding:
+    """Return the finding; its message says so where the broker starts without the log dir."""
+    if effect is Effect.REFUSE:
+        return finding
+    text = f"{finding.message}; the broker starts without this log dir"
+    return replace(finding, message=text, broker_override=Broker.ALWAYS)

@@ -1,0 +1,65 @@
+"""Rules for a snapshot of the metadata log: its batches, its header and its footer."""
+
+from collections.abc import Iterator
+
+from logtool.disk import shell
+from logtool.errors import FormatError, UnreadableError
+from logtool.findings import Finding
+from logtool.formats import control_record, kraft_snapshot
+from logtool.formats.kraft_snapshot import BodyBatch
+from logtool.log.batches import read_batches
+from logtool.log.chunk import Chunk
+from logtool.log.file import File
+from logtool.log.records import RecordTable, batch_records
+
+
+def check_kraft_snapshot(file: File) -> Iterator[Finding | UnreadableError]:
+    """Check a snapshot of the metadata log: batches that begin at offset 0, header and footer."""
+    batches: list[BodyBatch] = []
+    damaged = False
+    command = f"logtool dump {shell.path(file.path)}"
+    try:
+        with file.open() as log:
+            for chunk in read_batches(log, base_offset=0):
+                if chunk.damage:
+                    damaged, damage = True, chunk.damage
+                    yield Finding(
+                        code="kraft-snapshot/damaged",
+                        message=damage.message,
+                        position=damage.position,
+                        length=damage.length,
+                        path=file.path,
+                        next=command,
+                    )
+                batches += [_body(chunk, row) for row in range(len(chunk.table))]
+    except UnreadableError as error:
+        yield error
+        return
+    if damaged:
+        return  # The header, the footer or what is out of step may stand in what is lost.
+    for finding in kraft_snapshot.check(batches, epoch=file.name.epoch):
+        yield finding.placed(file.path, next_command=command)
+
+
+def _body(chunk: Chunk, row: int) -> BodyBatch:
+    table = chunk.table
+    return BodyBatch(
+        position=int(table.position[row]),
+        base_offset=int(table.base_offset[row]),
+        last_offset=int(table.last_offset[row]),
+        partition_leader_epoch=int(table.leader_epoch[row]),
+        control_types=_control_types(chunk, row) if table.is_control[row] else None,
+    )
+
+
+def _control_types(chunk: Chunk, row: int) -> tuple[int, ...]:
+    types = []
+    for part in batch_records(chunk, row):
+        if not isinstance(part, RecordTable):
+            break
+        for number in range(len(part.offset)):
+            try:
+                types.append(control_record.parse(part.key(number) or b"", b"").type)
+            except FormatError:
+                types.append(-1)
+    return tuple(types)

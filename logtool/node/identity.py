@@ -1,0 +1,137 @@
+"""The identity of a log dir: the node and the cluster it belongs to, by ``meta.properties``.
+
+Source: ``MetaPropertiesEnsemble`` (Kafka 3.7 to 4.3), ``BrokerMetadataCheckpoint`` (before 3.7).
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from logtool.disk import files
+from logtool.errors import UnreadableError, UsageError
+from logtool.findings import Finding
+from logtool.formats import meta_properties, partition_metadata
+from logtool.formats.meta_properties import MetaProperties
+from logtool.formats.names import CLUSTER_METADATA, FileKind
+from logtool.lazy_dataclass import dataclass
+from logtool.log import small_files
+from logtool.log.dir import LogDir, Partition
+
+_META = FileKind.META_PROPERTIES.value
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirIdentity:
+    """One log dir and its identity."""
+
+    root: LogDir
+    meta: MetaProperties | None
+    """None where there is no such file, where it is a folder, or where it cannot be read."""
+    wrong: tuple[Finding, ...] = ()
+    """The findings of the file by itself."""
+    is_folder: bool = False
+    unread: UnreadableError | None = None
+    """Why the file could not be read; then no rule applies to it."""
+    given_node: int | None = None
+    """The id that the command line gives it, whatever the file says."""
+
+    @property
+    def path(self) -> Path:
+        """Return the log dir."""
+        return self.root.path
+
+    @property
+    def has_metadata_log(self) -> bool:
+        """Return whether there is a directory for a metadata log, be it empty."""
+        return any(directory.topic == CLUSTER_METADATA for _, directory in self.root.partitions)
+
+    @property
+    def node(self) -> str | None:
+        """Return the id of the broker as it is written."""
+        if self.given_node is not None:
+            return str(self.given_node)
+        return node_of(self.meta) if self.meta else None
+
+    @property
+    def node_id(self) -> int | None:
+        """Return the id of the broker as a number; None where it is not a number."""
+        if self.given_node is not None:
+            return self.given_node
+        return self.meta.node_id if self.meta else None
+
+
+def identify(root: LogDir) -> LogDirIdentity:
+    """Read the identity of a log dir, as far as that is possible."""
+    file = root.files.get(FileKind.META_PROPERTIES)
+    if file is None:
+        is_folder = any(path.name == _META for path, _ in root.bad_directories)
+        return LogDirIdentity(root, None, is_folder=is_folder)
+    try:
+        value, findings = small_files.check_file(file)
+    except UnreadableError as error:
+        return LogDirIdentity(root, None, unread=error)
+    return LogDirIdentity(root=root, meta=value, wrong=tuple(findings))
+
+
+def node_of(meta: MetaProperties) -> str | None:
+    """Return the id of the broker that the log dir belongs to, as it is written."""
+    return meta.properties.get("node.id", meta.properties.get("broker.id"))
+
+
+def topic_id_of(path: Path) -> str | None:
+    """Return what partition.metadata of a partition dir says; None where it cannot be read."""
+    try:
+        return _topic_id(path / FileKind.PARTITION_METADATA.value)
+    except UnreadableError:
+        return None
+
+
+def listed_topic_id(listed: Partition) -> str | None:
+    """Return what partition.metadata says; None where there is none; else UnreadableError."""
+    file = listed.fixed.get(FileKind.PARTITION_METADATA)
+    return _topic_id(file.path) if file else None
+
+
+def _topic_id(path: Path) -> str | None:
+    return partition_metadata.parse(files.read_small(path)).topic_id
+
+
+def cluster_id_of(log_dir: Path) -> str | None:
+    """Return the id of the cluster of a log dir; None where no file says it.
+
+    Raises UnreadableError where the file is there and cannot be read.
+    """
+    try:
+        content = files.read_small(log_dir / FileKind.META_PROPERTIES.value)
+    except UnreadableError as error:
+        if error.missing:
+            return None
+        raise
+    return meta_properties.parse(content).properties.get("cluster.id")
+
+
+def refuse_several_clusters(paths: Iterable[Path]) -> None:
+    """Raise UsageError where paths are of different clusters: log dirs, or what lies in them.
+
+    What is read from them is joined by names that are unique within one cluster only. A file that
+    does not exist or cannot be read is not compared here: `verify` reports it.
+    """
+    first: tuple[Path, str] | None = None
+    for path in paths:
+        found = _cluster_id_around(path)
+        if found is None:
+            continue
+        if first is None:
+            first = path, found
+        elif found != first[1]:
+            text = f"{path} is of cluster {found}, and {first[0]} of {first[1]}: give one cluster"
+            raise UsageError(f"{text} at a time")
+
+
+def _cluster_id_around(path: Path) -> str | None:
+    """Return the id of the cluster of a log dir, or of the one around a partition dir or a file."""
+    for place in (path, *path.resolve().parents[:2]):
+        with suppress(UnreadableError):
+            if found := cluster_id_of(place):
+                return found
+    return None

@@ -1,0 +1,78 @@
+"""One log dir of a node as its broker reads it: checkpoint rows, marker and index settings."""
+
+from logtool.errors import UnreadableError
+from logtool.formats import offset_index
+from logtool.formats.names import FileKind, TopicPartition
+from logtool.formats.refusal import Refusal
+from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir
+from logtool.metadata.image import MetadataImage
+from logtool.node.identity import identify
+from logtool.node.node import Node
+from logtool.node.options import StartOptions
+
+
+class LogDirState:
+    """One log dir, and the node that it belongs to: `node`, else one of this log dir alone.
+
+    The metadata image is that of the node, from whichever of its log dirs has the metadata log.
+    """
+
+    def __init__(self, log_dir: LogDir, options: StartOptions, node: Node | None = None) -> None:
+        self.log_dir = log_dir
+        self.node = node or Node([identify(log_dir)], options.kafka, options.static)
+        self.clean = log_dir.is_clean if options.clean is None else options.clean
+        """Whether the node stopped cleanly, or is assumed to have done so."""
+        self.unread: list[UnreadableError] = []
+        """Why files of the log dir could not be read; they count as missing."""
+        self.refused: dict[FileKind, Refusal] = {}
+        """The checkpoints that a broker does not read, and where it gives up."""
+        self._static = options.static
+        self._rows = {kind: self._read(kind) for kind in OFFSET_CHECKPOINTS}
+        self.image, self.node_id = self.node.image, self.node.node_id
+        here = (one for one in self.node.log_dirs if one.path == log_dir.path)
+        self.unread += [one.unread for one in here if one.unread]
+        if self.has_metadata_log and self.node.unread:
+            self.unread.append(self.node.unread)
+
+    @property
+    def has_metadata_log(self) -> bool:
+        """Return whether the metadata log of the node lies in this log dir."""
+        holder = self.node.metadata_log
+        return holder is not None and holder.path == self.log_dir.path
+
+    def rows(self, kind: FileKind) -> dict[TopicPartition, int]:
+        """Return the offsets of one checkpoint; none where it cannot be read here or by a broker.
+
+        A negative offset is returned as it stands.
+        """
+        return self._rows[kind]
+
+    def lacking(self, *needed: FileKind) -> list[UnreadableError]:
+        """Return the files that could not be read, but for offset checkpoints not `needed`."""
+        others = {kind.value for kind in OFFSET_CHECKPOINTS if kind not in needed}
+        return [error for error in self.unread if error.path.name not in others]
+
+    def index_interval(self, topic: str, chosen: int | None) -> int:
+        """Return ``index.interval.bytes``: the `chosen`, else the topic's, else the default."""
+        return self._setting(topic, "index.interval.bytes", chosen, offset_index.DEFAULT_INTERVAL)
+
+    def max_index_size(self, topic: str, chosen: int | None) -> int:
+        """Return ``segment.index.bytes``: the `chosen`, else the topic's, else the default."""
+        return self._setting(topic, "segment.index.bytes", chosen, offset_index.DEFAULT_MAX_SIZE)
+
+    def _setting(self, topic: str, name: str, chosen: int | None, default: int) -> int:
+        if chosen is not None:
+            return chosen
+        image = self.image or MetadataImage(static=self._static)
+        return image.topic_number(topic, name, default, self.node_id)
+
+    def _read(self, kind: FileKind) -> dict[TopicPartition, int]:
+        try:
+            found = self.log_dir.broker_offsets(kind)
+        except UnreadableError as error:
+            self.unread.append(error)
+            return {}
+        if isinstance(found, Refusal):
+            self.refused[kind] = found
+            return {}
+        return found

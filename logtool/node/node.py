@@ -1,0 +1,165 @@
+"""The log dirs of one node, taken together as its start takes them.
+
+A broker reads `meta.properties` of all its log dirs before it opens a log, and loads the partitions
+of all of them into one table. `logtool.checks.broker_dirs` has the rules of that start.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from logtool.disk import files
+from logtool.errors import UnreadableError
+from logtool.formats.names import PartitionDirectory
+from logtool.metadata import image as metadata_image
+from logtool.metadata import releases
+from logtool.metadata.image import MetadataImage
+from logtool.node.identity import LogDirIdentity, topic_id_of
+
+WITH_DIRECTORY_IDS = (3, 7)
+"""The first release that reads directory ids, and starts without a log dir it cannot identify."""
+NO_LOG_DIRS = frozenset({"AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ",
+                          "AAAAAAAAAAAAAAAAAAAAAg"})  # fmt: skip
+"""The ids in an assignment whose log dir is not known (``DirectoryId``): migrating, unassigned,
+lost."""
+
+
+class Node:
+    """The log dirs of one node, its metadata image and its release."""
+
+    def __init__(
+        self,
+        log_dirs: Sequence[LogDirIdentity],
+        kafka: tuple[int, int] | None,
+        static: Mapping[str, str] | None = None,
+    ) -> None:
+        """Take the log dirs, and the release of `kafka`; None: the release that they show.
+
+        `static` has the settings in the broker's own file.
+        """
+        self.log_dirs = tuple(log_dirs)
+        self.static = static or {}
+        self.given_kafka = kafka
+        self.unread: UnreadableError | None = None
+        """Why the metadata log could not be opened; known after `image`."""
+
+    @cached_property
+    def metadata_log(self) -> LogDirIdentity | None:
+        """Return the log dir with the metadata log: the fuller one, where there are two."""
+        holders = [one for one in self.log_dirs if one.has_metadata_log]
+        if len(holders) < 2:
+            return holders[0] if holders else None
+        return max(
+            holders, key=lambda one: len(files.list_dir(one.path / metadata_image.DIRECTORY))
+        )
+
+    @cached_property
+    def image(self) -> MetadataImage | None:
+        """Return the image of the metadata log; None without one that can be opened."""
+        if self.metadata_log is None:
+            return None
+        try:
+            image = metadata_image.read(self.metadata_log.path / metadata_image.DIRECTORY)
+        except UnreadableError as error:
+            self.unread = error
+            return None
+        image.static = self.static
+        return image
+
+    @cached_property
+    def node_id(self) -> int | None:
+        """Return the node's id: that in the log dir of the metadata log, else in any other."""
+        first = [self.metadata_log] if self.metadata_log else []
+        for one in (*first, *self.log_dirs):
+            if one.node_id is not None:
+                return one.node_id
+        return None
+
+    @cached_property
+    def shown_kafka(self) -> tuple[int, int] | None:
+        """Return the release with which the node registered last; None where that is not known."""
+        if not self.image or self.node_id is None:
+            return None
+        level = self.image.metadata_version_of(self.node_id)
+        return None if level is None else releases.of_feature(level)
+
+    @cached_property
+    def kafka(self) -> tuple[int, int]:
+        """Return the release that starts: the given one, else the nearest known to that shown.
+
+        Without either, the broker's own file may hint at one.
+        """
+        if self.given_kafka:
+            return self.given_kafka
+        near = self.shown_kafka or releases.hinted(self.static)
+        return releases.nearest(near) if near else releases.KNOWN[-1]
+
+    @property
+    def is_kafka_assumed(self) -> bool:
+        """Return whether neither the caller nor the log dirs say the release."""
+        return not (self.given_kafka or self.shown_kafka)
+
+    @property
+    def has_directory_ids(self) -> bool:
+        """Return whether its release reads directory ids."""
+        return self.kafka >= WITH_DIRECTORY_IDS
+
+    @property
+    def is_kraft(self) -> bool:
+        """Return whether a log dir is one of KRaft, as its own files show."""
+        return any(one.has_metadata_log or (one.meta and one.meta.version == 1)
+                   for one in self.log_dirs)  # fmt: skip
+
+    def needs(self, log_dir: Path) -> bool:
+        """Return whether the broker does not start without this log dir: not before 3.7."""
+        holder = self.metadata_log
+        return self.has_directory_ids and holder is not None and holder.path == log_dir
+
+    def is_stray(self, path: Path, directory: PartitionDirectory) -> bool:
+        """Return whether the metadata log, as far as it could be read, does not know the log."""
+        image = self.image
+        if not image or image.damage or self.node_id is None:
+            return False
+        topic_id = topic_id_of(path)
+        return image.is_stray(directory.topic, directory.partition, topic_id, self.node_id)
+
+    def is_assigned(self, here: LogDirIdentity, path: Path, directory: PartitionDirectory) -> bool:
+        """Return whether the metadata log assigns a partition of this node to `here`."""
+        image, topic_id = self.image, topic_id_of(path)
+        known = self.has_directory_ids and image and not image.damage
+        if not known or not image or topic_id is None or not here.meta:
+            return False
+        state = image.partition(topic_id, directory.partition)
+        if state is None or self.node_id not in state.replicas or not state.directories:
+            return False
+        assigned = state.directories[state.replicas.index(self.node_id)]
+        return assigned == here.meta.directory_id
+
+    def missing_ids(self) -> set[str]:
+        """Return the directory ids of this node that no log dir given has."""
+        image = self.image
+        if not self.has_directory_ids or not image or image.damage or self.node_id is None:
+            return set()
+        known = [one.meta.directory_id if one.meta else None for one in self.log_dirs]
+        missing = image.log_dirs(self.node_id) - {*known} - NO_LOG_DIRS
+        # A log dir that has lost its id may be any of them.
+        return missing if len(missing) > known.count(None) else set()
+
+
+def nodes_of(
+    log_dirs: Sequence[LogDirIdentity],
+    kafka: tuple[int, int],
+    static: Mapping[str, str] | None = None,
+) -> list[Node]:
+    """Group log dirs by the node that they belong to.
+
+    Each node has one metadata log, so log dirs with another node id and a metadata log of their own
+    are another node's. A log dir with neither belongs to the only node there is.
+    """
+    groups: dict[str | None, list[LogDirIdentity]] = {}
+    for one in log_dirs:
+        groups.setdefault(one.node, []).append(one)
+    whole = [any(one.has_metadata_log for one in group) for group in groups.values()]
+    if sum(whole) <= 1 and not (len(groups) > 1 and not any(whole)):
+        return [Node(log_dirs, kafka, static)] if log_dirs else []
+    return [Node(group, kafka, static) for group in groups.values()]

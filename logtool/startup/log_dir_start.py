@@ -1,0 +1,214 @@
+"""The start of a broker on one log dir: notes on the log dir, and requests for its partitions."""
+
+import time
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from logtool.actions import Action
+from logtool.checks import inventory, root
+from logtool.checks.broker_dirs import BrokerDirs
+from logtool.checks.identity import Effect
+from logtool.errors import UnreadableError
+from logtool.findings import Broker
+from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
+from logtool.formats.refusal import Refusal
+from logtool.loading import metadata_log
+from logtool.loading.loaded import Start
+from logtool.log.dir import OF_TODAY, LogDir
+from logtool.log.redpanda import REDPANDA
+from logtool.metadata import image as metadata_image
+from logtool.node.log_dir_state import LogDirState
+from logtool.node.options import StartOptions
+from logtool.startup import strays
+from logtool.startup.request import LoadRequest
+from logtool.startup.strays import Fate
+
+if TYPE_CHECKING:
+    from logtool.log.kvstore import Kvstores
+
+Points = Callable[[TopicPartition, int | None], int]
+"""From a partition and its row of recovery-point-offset-checkpoint to where recovery begins."""
+_NO_NUMBER = {
+    FileKind.RECOVERY_POINT_CHECKPOINT: "is not read, every offset in it counts as 0",
+    FileKind.LOG_START_CHECKPOINT: "is not read, every offset in it counts as 0",
+    FileKind.REPLICATION_CHECKPOINT:
+        "is not read: the broker starts, and does not lead or follow the partitions of this log "
+        "dir, perhaps none at all",
+    FileKind.CLEANER_CHECKPOINT:
+        "is not read: the broker starts, and its log cleaner ends at once: nothing is compacted",
+}  # fmt: skip
+"""The effect of a number that a broker cannot parse, which it does not count as an I/O error."""
+
+
+class LogDirStart(LogDirState):
+    """One log dir, and what a start makes of it.
+
+    `broker` has the rules for all log dirs of its node; None: for this log dir alone.
+    """
+
+    def __init__(
+        self, log_dir: LogDir, options: StartOptions, broker: BrokerDirs | None = None
+    ) -> None:
+        super().__init__(log_dir, options, broker.node if broker else None)
+        self.broker = broker or BrokerDirs(self.node)
+        self.notes: list[Action] = []
+        """The actions of the start on the log dir as a whole."""
+        self._options = options
+        self._now_ms = time.time_ns() // 1_000_000
+        self._in_raft = log_dir.flavour is REDPANDA
+        self._note_checkpoints()
+        self._note_metadata()
+        self._note_names()
+
+    @property
+    def is_offline(self) -> bool:
+        """Return whether the broker starts without the log dir, and loads nothing of it."""
+        return self.log_dir.path in self.broker.offline
+
+    def request(self, path: Path, directory: PartitionDirectory, points: Points) -> LoadRequest:
+        """Return the request to load one of its partitions."""
+        if self._in_raft:
+            return self._redpanda_request(path, directory)
+        key = directory.topic, directory.partition
+        point = points(key, self.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(key))
+        options, topic = self._options, directory.topic
+        truncate_to = options.truncate_to.get(key)
+        if path.name != f"{topic}-{directory.partition}":
+            truncate_to = None  # A copy on its way, or what is to be deleted.
+        start = Start(
+            clean=self.clean,
+            recovery_point=point,
+            log_start=self.rows(FileKind.LOG_START_CHECKPOINT).get(key, 0),
+            now_ms=self._now_ms,
+            index_interval=self.index_interval(topic, options.index_interval),
+            max_index_size=self.max_index_size(topic, options.index_size),
+            kafka=self.node.kafka,
+            cut_precisely=options.cut_precisely,
+            truncate_to=truncate_to,
+        )
+        watermark = None
+        if directory.kind in OF_TODAY:  # A row of that name is not about one that goes.
+            watermark = self.rows(FileKind.REPLICATION_CHECKPOINT).get(key)
+        return LoadRequest(
+            path=path,
+            start=start,
+            topic=topic,
+            partition=directory.partition,
+            high_watermark=watermark,
+            flushed=self.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(key),
+            fate=self._fate(path, directory),
+            assumed=options,
+        )
+
+    def _redpanda_request(self, path: Path, directory: PartitionDirectory) -> LoadRequest:
+        """Return the request for a partition of Redpanda, with its values in the kvstores."""
+        # Here and below, because a log dir of Kafka needs none of the formats behind it.
+        from logtool.startup.redpanda_start import RedpandaStart
+
+        namespace, known = path.absolute().parent.parent.name, self._kvstores
+        start = RedpandaStart(
+            data_dir=self.log_dir.path,
+            clean_segment=known.clean_segment(namespace, directory.topic, directory.partition),
+            start_offset=known.start_offset(namespace, directory.topic, directory.partition),
+            everything=self._options.clean is False,
+        )
+        return LoadRequest(
+            path=path,
+            start=Start(clean=False),
+            topic=directory.topic,
+            partition=directory.partition,
+            assumed=self._options,
+            redpanda=start,
+        )
+
+    @cached_property
+    def _kvstores(self) -> "Kvstores":
+        """The key-value stores of the cores of a Redpanda broker."""
+        from logtool.log import kvstore
+
+        return kvstore.read(self.log_dir.path)
+
+    def _note_checkpoints(self) -> None:
+        needed = self.node.needs(self.log_dir.path)
+        for kind, refusal in self.refused.items():
+            action, text = _unread_checkpoint(kind, refusal, needed=needed)
+            self.notes.append(
+                Action(
+                    action=action,
+                    path=self.log_dir.files[kind].path,
+                    reason=text,
+                    position=refusal.position,
+                )
+            )
+
+    def _note_metadata(self) -> None:
+        """Note the effects of `meta.properties` and of the metadata log on the start."""
+        for verdict in self.broker.verdicts:
+            finding = verdict.finding
+            if verdict.log_dir != self.log_dir.path:
+                continue
+            path, text = finding.path or verdict.log_dir, finding.message
+            if verdict.effect is Effect.OFFLINE:
+                path, text = verdict.log_dir, f"{path.name}: {text}"
+            self.notes.append(Action(action=str(verdict.effect), path=path, reason=text))
+        if not self.has_metadata_log or self.node.unread:
+            return
+        bootstrap = self.log_dir.files.get(FileKind.BOOTSTRAP_CHECKPOINT)
+        try:
+            for one in metadata_log.hindrances(self.log_dir.path, bootstrap, self.node.kafka):
+                action = "refuse" if one.stops else "ignore"
+                self.notes.append(
+                    Action(action=action, path=one.path, reason=one.text, position=one.position)
+                )
+        except UnreadableError as error:
+            self.unread.append(error)
+        if self.image and self.image.damage:
+            text = f"which logs are put aside as stray is not known: {self.image.damage}"
+            path = self.log_dir.path / metadata_image.DIRECTORY
+            self.notes.append(Action(action="unknown", path=path, reason=text))
+
+    def _note_names(self) -> None:
+        """Note damaged kvstores, a lock that is held, and names that stop a start."""
+        if self._in_raft:
+            for path, reason in self._kvstores.problems:
+                text = f"{reason}; what stands behind it of the logs is not known here"
+                self.notes.append(Action(action="unknown", path=path, reason=text))
+        where = self.log_dir.path
+        for finding in root.check_in_use(where, self.log_dir.flavour):
+            self.notes.append(Action(action="in-use", path=where, reason=finding.message))
+        if self.is_offline:
+            return  # The broker does not list it.
+        for finding in inventory.check_root_names(self.log_dir):
+            if finding.broker is Broker.REFUSES:
+                path, text = finding.path or where, finding.message
+                self.notes.append(Action(action="refuse", path=path, reason=text))
+
+    def _fate(self, path: Path, directory: PartitionDirectory) -> Fate | None:
+        """Return the outcome for a directory that the metadata log does not know."""
+        node = self.node
+        if directory.kind not in OF_TODAY or not node.is_stray(path, directory):
+            return None
+        fate = strays.fate(node, path, directory)
+        if fate and fate.action == "stray" and node.is_kafka_assumed:
+            return Fate(fate.action, f"{fate.text}, if the broker is 3.7 or later")
+        return fate
+
+
+def _unread_checkpoint(kind: FileKind, refusal: Refusal, *, needed: bool) -> tuple[str, str]:
+    """Return the action of a broker that cannot read a checkpoint, and the reason.
+
+    `needed` is a log dir without which the broker does not start. Source: ``LogManager.loadLogs``,
+    ``ReplicaManager.handleLogDirFailure``, ``LogCleanerManager``.
+    """
+    if not refusal.is_io_error:
+        return "ignore", f"{_NO_NUMBER[kind]}: {refusal.message}"
+    if needed:
+        text = "the broker does not start: it takes the log dir offline that holds its metadata log"
+        return "refuse", f"{text}: {refusal.message}"
+    text = (
+        "the broker takes the log dir offline with all its partitions, and does not start if it "
+        "has no other"
+    )
+    return "offline", f"{text}: {refusal.message}"
