@@ -13,21 +13,20 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from logtool.disk.files import LogFile
-from logtool.dump.blocks import Block, Origin
-from logtool.dump.log import Filter, dump_chunk
-from logtool.dump.records import Object
 from logtool.errors import FormatError, UnreadableError
 from logtool.findings import Finding
 from logtool.formats.messages import internal_topics
 from logtool.formats.messages.codec import Value
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
-from logtool.log.damage import DamageReason
+from logtool.log.damage import Damage, DamageReason
 from logtool.log.dir import Partition, Segment
 from logtool.log.flavour import Flavour
 from logtool.log.producer_state import NONE
-from logtool.log.records import RecordTable
+from logtool.log.records import RecordTable, Unread, records
 from logtool.txns import findings
 
 TOPIC: Final = "__transaction_state"
@@ -44,7 +43,7 @@ _HEAD = struct.Struct(">hq")
 _KNOWN_VERSIONS = (0, 1)
 _TRANSACTIONAL_ID = b"\x00\x00"
 """What a key of the only known type begins with."""
-_LEFT_BEHIND = (str(DamageReason.INCOMPLETE), str(DamageReason.ZEROS))
+_LEFT_BEHIND = (DamageReason.INCOMPLETE, DamageReason.ZEROS)
 TopicNumber = tuple[str, int]
 
 
@@ -180,13 +179,16 @@ class CoordinatorLog:
             return None
         return None if data is None else str(data["transactionalId"])
 
-    def damage(self, error: Object, segment: Segment) -> None:
-        """Take bytes that cannot be read; a tail that an unclean stop leaves is none."""
-        at, length = error["position"] or 0, error["length"] or 0
-        at_end = segment.is_active and at + length >= segment.log.size
-        if at_end and error["reason"] in _LEFT_BEHIND:
-            return
-        self._add(findings.damaged(error["message"], at, length), segment)
+    def damage(self, damage: Damage, segment: Segment) -> None:
+        """Add damage between the batches, unless it is a tail that an unclean stop leaves."""
+        at_end = segment.is_active and damage.position + damage.length >= segment.log.size
+        if not (at_end and damage.reason in _LEFT_BEHIND):
+            text = damage.message
+            self._add(findings.damaged(text, damage.position, damage.length), segment)
+
+    def unread(self, batch: Unread, segment: Segment) -> None:
+        """Add a batch whose records cannot be read."""
+        self._add(findings.damaged(batch.reason, batch.position, batch.size), segment)
 
     def lose_end(self, lost: range) -> None:
         """Take that these offsets, which were acknowledged, are not there any more."""
@@ -262,36 +264,33 @@ def _far(log: CoordinatorLog) -> tuple[int, int]:
 
 def _read(log: CoordinatorLog, listed: Partition) -> Iterator[UnreadableError]:
     for segment in listed.segments:
-        origin = Origin(path=segment.log.path, topic=TOPIC, partition=log.number)
         try:
             with segment.log.open() as file:
-                _read_segment(log, segment, file, origin)
+                _read_segment(log, segment, file)
         except UnreadableError as error:
             log.is_whole = False
             yield error
 
 
-def _read_segment(log: CoordinatorLog, segment: Segment, file: LogFile, origin: Origin) -> None:
-    chosen = Filter(records=True)
+def _read_segment(log: CoordinatorLog, segment: Segment, file: LogFile) -> None:
     for chunk in segment.batches(file):
         if len(chunk.table):
             log.leader_epoch = int(chunk.table.leader_epoch[-1])
             log.end_offset = int(chunk.table.last_offset[-1]) + 1
             log.newest_ms = max(log.newest_ms, int(chunk.table.max_timestamp.max()))
-        for item in dump_chunk(origin, file, chunk, chosen, in_blocks=True):
-            if isinstance(item, Block):
-                if item.records:
-                    _take_block(log, item.records)
-            elif item["type"] == "record" and not item["control"]:
-                log.take(item["offset"], item["key"], item["value"])
-            elif item["type"] == "error":
-                log.damage(item, segment)
+        if chunk.damage:
+            log.damage(chunk.damage, segment)
+        for found in records(chunk, np.flatnonzero(~chunk.table.is_control), source=file):
+            if isinstance(found, Unread):
+                log.unread(found, segment)
+            else:
+                _take(log, found)
 
 
-def _take_block(log: CoordinatorLog, records: RecordTable) -> None:
-    data, spans = records.data, records.spans
+def _take(log: CoordinatorLog, table: RecordTable) -> None:
+    data, spans = table.data, table.spans
     for offset, key, key_size, value, value_size in zip(
-        records.offset.tolist(),
+        table.offset.tolist(),
         spans.key_position.tolist(),
         spans.key_length.tolist(),
         spans.value_position.tolist(),
