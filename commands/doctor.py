@@ -141,7 +141,7 @@ def _examine(
             if isinstance(item, UnreadableError):
                 report.unreadable(item)
             else:
-                report.item(item.as_json())
+                report.item(views.row(item))
     return report.exit_status(fail_on)
 
 

@@ -62,6 +62,7 @@ def generated_files(program: Any, written: dict[str, str]) -> dict[str, str]:
     """
     from logtool.commands.program import completion, guides, manual
     from logtool.commands.program.command_tree import read_tree
+    from logtool.commands.program.printed import documents_printed
     from logtool.schemas import documents
 
     root, commands = read_tree(program)
@@ -75,6 +76,8 @@ def generated_files(program: Any, written: dict[str, str]) -> dict[str, str]:
     pages |= {f"man/{name}.7": guides.render(name, texts[name], names) for name in names}
     pages |= {f"man/{name}.md": text for name, text in made.items()}
     pages |= {f"logtool/schemas/{name}": text for name, text in documents.files().items()}
+    made_here = documents.files_of(documents_printed())
+    pages |= {f"logtool/schemas/{name}": text for name, text in made_here.items()}
     return pages | {
         "completions/logtool": completion.bash(root, commands),
         "completions/_logtool": completion.zsh(root, commands),

@@ -41,6 +41,7 @@ from logtool.exits import Exit
 from logtool.findings import Severity
 from logtool.lazy_dataclass import dataclass
 from logtool.running.summary import Summary
+from logtool.schemas.printed import ERROR, SUMMARY
 
 if TYPE_CHECKING:
     from logtool.log.inputs import GivenPaths
@@ -138,18 +139,9 @@ class Report:
         if isinstance(problem, NothingMatchedError):
             self._unmatched.add(problem.path)
         if self.settings.format in ("json", "ndjson"):
-            self.item(
-                {
-                    "type": "error",
-                    "path": str(problem.path),
-                    "position": None,
-                    "length": None,
-                    "reason": "nothing-matched"
-                    if isinstance(problem, NothingMatchedError)
-                    else "unreadable",
-                    "message": problem.reason,
-                }
-            )
+            matched = not isinstance(problem, NothingMatchedError)
+            reason = "unreadable" if matched else "nothing-matched"
+            self.item(_error(str(problem.path), reason, problem.reason))
         self._hide_progress()
         config = self._inputs.config if self._inputs else None
         source = config.source_of(problem.path) if config else None
@@ -158,16 +150,7 @@ class Report:
     def refused(self, problem: LogtoolError, reason: str = "refused") -> None:
         """Print what was not done for safety's sake, like an input that could not be read."""
         if self.settings.format in ("json", "ndjson"):
-            self.item(
-                {
-                    "type": "error",
-                    "path": None,
-                    "position": None,
-                    "length": None,
-                    "reason": reason,
-                    "message": str(problem),
-                }
-            )
+            self.item(_error(None, reason, str(problem)))
         self._hide_progress()
         error(str(problem))
 
@@ -251,7 +234,7 @@ class Report:
                     self.summary.add(problem)
                     self.unreadable(problem)
         self._closed = True
-        last = self.summary.as_json()
+        last = SUMMARY.row(self.summary)
         if not known:
             last["complete"] = False
         if self._writer is None:
@@ -335,6 +318,10 @@ def _writing() -> Iterator[None]:
         raise
     except OSError as error:
         raise OutputError(f"cannot write the output: {error.strerror or error}") from error
+
+
+def _error(path: str | None, reason: str, message: str) -> Object:
+    return ERROR.make(path=path, position=None, length=None, reason=reason, message=message)
 
 
 def describe_error(obj: Object) -> str:

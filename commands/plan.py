@@ -165,7 +165,7 @@ def _print(
     How long it takes is said of a broker alone, and not where what is there is supplemented.
     """
     from logtool.actions import Action
-    from logtool.commands.views import actions
+    from logtool.commands.views import actions, plan_tables
     from logtool.node import host_limits
     from logtool.startup import rates
     from logtool.startup.below import below
@@ -204,10 +204,10 @@ def _print(
             known = rates.known(partitions, rate, disks=disks)
         if known:
             time = duration(partitions, threads, known)
-            report.item(time.as_json())
+            report.item(plan_tables.DURATION.row(time))
         if timing.policy:
             chosen = [Policy(one) for one in dict.fromkeys(timing.policy)]
-            report.item(compare(partitions, chosen, threads, known))
+            report.item(plan_tables.POLICIES.row(compare(partitions, chosen, threads, known)))
         unread = None if forecast.assumed.trust else below(partitions)
         if unread:
             summary.next.setdefault(unread.command)

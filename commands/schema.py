@@ -141,7 +141,7 @@ def _tables() -> Iterator[Object]:
         yield {
             "type": "table",
             "table": table.name,
-            "row": f"a row for each {table.row}",
+            "row": f"a row for each {table.each}",
             "columns": len(table.columns),
             "ways": [str(way) for way in Way if way in table.ways],
         }

@@ -9,6 +9,7 @@ import typer
 from logtool.commands import options
 from logtool.commands.printing import text
 from logtool.commands.program.spread import Without, spread
+from logtool.schemas.printed import ACTION
 
 if TYPE_CHECKING:
     from logtool.actions import Action
@@ -79,7 +80,7 @@ def undo(
         try:
             journal = Journal.open(undo_dir)
             for action in _put_back(journal, apply=apply):
-                report.item(action.as_json())
+                report.item(ACTION.row(action))
                 count += 1
         except RefusedError as error:
             summary.refused = True

@@ -10,6 +10,7 @@ from logtool.commands.program import broker_config, parsing, starting_broker
 from logtool.commands.program.spread import spread
 from logtool.findings import Severity
 from logtool.lazy_dataclass import dataclass
+from logtool.schemas.tables import FINDING
 
 if TYPE_CHECKING:
     from logtool.commands.output import OutputSettings, Report
@@ -156,7 +157,7 @@ def _print(report: "Report", job: "Watermarks") -> None:
                 refused = " (no broker starts with it)" if item.action == "refuse" else ""
                 report.note(f"{item.path}: {item.reason}{refused}", "warning")
             elif isinstance(item, Replica | Finding):
-                printer.show(item.as_json())
+                printer.show(FINDING.row(item) if isinstance(item, Finding) else item.as_json())
             else:
                 printer.group(item)
         printer.finish()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from logtool.lazy_dataclass import dataclass
 
@@ -142,27 +142,14 @@ class Action:
         cut = self.action == Kind.TRUNCATE and not self.loss.only_zeros
         return self.action in GRAVE or cut or bool(self.loss)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract; every key is there, unknown ones null."""
-        loss, (first, last) = self.loss, self.offsets
-        return {
-            "type": "action",
-            "action": str(self.action),
-            "path": str(self.path),
-            "target": None if self.target is None else str(self.target),
-            "topic": self.topic,
-            "partition": self.partition,
-            "segment": self.segment,
-            "position": self.position,
-            "length": self.length,
-            "first_offset": first if loss.first_offset is None else loss.first_offset,
-            "last_offset": last if loss.last_offset is None else loss.last_offset,
-            "lost_bytes": loss.bytes,
-            "lost_batches": loss.batches,
-            "lost_records": loss.records,
-            "lost_bad_batches": loss.bad_batches,
-            "lost_bad_records": loss.bad_records,
-            "lost_behind_damage": loss.batches_behind_damage,
-            "below_high_watermark": loss.below_high_watermark,
-            "reason": self.reason,
-        }
+    @property
+    def first_offset(self) -> int | None:
+        """Return the first offset that is lost, else that of the range that is filled."""
+        lost = self.loss.first_offset
+        return self.offsets[0] if lost is None else lost
+
+    @property
+    def last_offset(self) -> int | None:
+        """Return the last offset that is lost, else that of the range that is filled."""
+        lost = self.loss.last_offset
+        return self.offsets[1] if lost is None else lost

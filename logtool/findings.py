@@ -9,7 +9,6 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from logtool.lazy_dataclass import dataclass
 
@@ -109,25 +108,6 @@ class Finding:
             segment=self.segment if self.segment is not None else segment,
             next=self.next or next_command,
         )
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract; every key is there, unknown ones null."""
-        return {
-            "type": "finding",
-            "code": self.code,
-            "severity": str(self.severity),
-            "broker": str(self.broker),
-            "path": None if self.path is None else str(self.path),
-            "topic": self.topic,
-            "partition": self.partition,
-            "segment": self.segment,
-            "position": self.position,
-            "length": self.length,
-            "first_offset": self.first_offset,
-            "last_offset": self.last_offset,
-            "message": self.message,
-            "next": self.next,
-        }
 
 
 class _Catalogue(Mapping[str, Rule]):

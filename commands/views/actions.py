@@ -10,11 +10,15 @@ from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
 from logtool.commands.views import playback, policies
 from logtool.commands.views.collapsing import collapsed, is_routine
+from logtool.commands.views.plan_tables import DOCUMENT, FORECAST
 from logtool.disk import shell
 from logtool.errors import LogtoolError, UnreadableError, UnwritableError
 from logtool.findings import Finding
 from logtool.log.redpanda import REDPANDA
 from logtool.running.summary import ActionSummary
+from logtool.schemas.columns import Way
+from logtool.schemas.printed import ACTION, UNDO
+from logtool.schemas.tables import FINDING
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,12 +28,8 @@ if TYPE_CHECKING:
     from logtool.startup.partition import PartitionForecast
     from logtool.startup.recover import Recover
 
-SCHEMA = "logtool.plan/1"
-_ACTION = columns(
-    "action", "path", "target", "topic", "partition", "segment", "position", "length",
-    "first_offset", "last_offset", "lost_bytes", "lost_batches", "lost_records",
-    "lost_bad_batches", "lost_bad_records", "lost_behind_damage", "below_high_watermark", "reason",
-)  # fmt: skip
+SCHEMA = DOCUMENT.schema
+_ACTION = columns(*ACTION.names(Way.CSV))
 _MARKDOWN = columns("action", "path", "position", "length", "lost_records", "reason")
 _STYLES = {"refuse": "error", "offline": "error", "truncate": "warning", "remove": "warning"}
 
@@ -86,17 +86,17 @@ class Printer:
             for action in forecast.actions
         )
         self.lost_records += lost
-        actions = [(action, action.as_json()) for action in forecast.actions]
+        actions = [(action, ACTION.row(action)) for action in forecast.actions]
         of_playback = forecast.bytes_saved > 0 or forecast.distrust
         news = of_playback or not all(is_routine(obj) for _, obj in actions)
         if news or not self._brief:
-            self._report.item(forecast.as_json())
+            self._report.item(FORECAST.row(forecast))
         for action, obj in collapsed(actions) if self._brief else actions:
             self.action(action, obj)
 
     def action(self, action: Action, obj: Object | None = None) -> None:
         """Print one action."""
-        obj = obj or action.as_json()
+        obj = obj or ACTION.row(action)
         self.grave += action.is_grave
         self.stray += action.action == "stray"
         self.filled += action.action == "fill"
@@ -119,7 +119,7 @@ class Printer:
         """Print what the host does not have for the logs."""
         self._summary.add(finding)
         self.shown += 1
-        self._report.item(finding.as_json())
+        self._report.item(FINDING.row(finding))
 
     def problem(self, error: LogtoolError) -> None:
         """Print why something was not looked at or not done."""
@@ -321,8 +321,8 @@ _NONE = "no partition is there"
 
 
 def undo_object(path: object) -> dict[str, Any]:
-    """Return the object that names an undo directory."""
-    return {"type": "undo", "path": str(path)}
+    """Return the object with an undo directory."""
+    return UNDO.make(path=path)
 
 
 def undo_line(path: object) -> str:

@@ -19,6 +19,7 @@ from logtool.exits import Exit
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.running.summary import ActionSummary
+from logtool.schemas.printed import ACTION
 
 if TYPE_CHECKING:
     from logtool.log.inputs import GivenPaths
@@ -164,7 +165,7 @@ class Job:
                     continue
                 edits.append(item)
                 diffs[str(item.action.path)] = difference(item)
-                report.item(item.action.as_json())
+                report.item(ACTION.row(item.action))
             summary.to_do = bool(edits) and not self.apply
             if self.apply and edits and summary.complete:
                 undo_dir = carry_out(edits, self.log_dir, self.undo_dir, self.command)

@@ -14,6 +14,7 @@ from logtool.disk import shell
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity, catalogue
 from logtool.running.summary import Summary
+from logtool.schemas.tables import FINDING
 
 if TYPE_CHECKING:
     from logtool.log.file import File
@@ -77,7 +78,7 @@ class Printer:
             return
         if self._left is not None:
             self._left -= 1
-        self._report.item(item.as_json())
+        self._report.item(FINDING.row(item))
 
     def left_out(self, logs: Iterable["File"]) -> None:
         """Print the logs for which the whole time of the run was too short."""
@@ -129,7 +130,7 @@ class Aside:
         report = self._report
         report.summary.add(finding)
         if report.settings.format in ("json", "ndjson"):
-            report.item(finding.as_json())
+            report.item(FINDING.row(finding))
             return
         self._counts[finding.code] += 1
         if report.settings.verbose or self._counts[finding.code] <= MOST_OF_A_CODE:

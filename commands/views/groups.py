@@ -9,6 +9,7 @@ from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
 from logtool.commands.views import group_objects as objects
 from logtool.findings import Finding
+from logtool.schemas.tables import FINDING
 
 if TYPE_CHECKING:
     from logtool.groups.judging import GroupState
@@ -108,7 +109,7 @@ class Printer:
         from logtool.groups.run import OffsetsPartition
 
         if isinstance(item, Finding):
-            self.report.item(item.as_json())
+            self.report.item(FINDING.row(item))
         elif isinstance(item, OffsetsPartition):
             self.unknown += item.loaded.unknown_records
             self.partition(item)

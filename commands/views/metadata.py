@@ -16,6 +16,7 @@ from logtool.metadata.history import Event, takes
 from logtool.metadata.image import Until
 from logtool.metadata.state import MetadataImage
 from logtool.running.summary import ActionSummary
+from logtool.schemas.tables import FINDING
 from logtool.times import rfc3339
 
 SCHEMA = "logtool.metadata/1"
@@ -212,7 +213,7 @@ class Printer:
         for check in (rules.skipped_snapshots, rules.check, rules.ends_early):
             for finding in check(image):
                 self._report.summary.add(finding)
-                self._report.item(finding.as_json())
+                self._report.item(FINDING.row(finding))
         self._summary.to_do |= image.damage is not None
 
 

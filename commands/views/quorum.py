@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from logtool.actions import Action
 from logtool.commands import output
 from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns, keep
 from logtool.commands.views import actions
 from logtool.errors import UnreadableError
+from logtool.schemas.printed import ACTION
 
 if TYPE_CHECKING:
     from logtool.quorum.run import Item
@@ -72,7 +74,7 @@ class Printer:
             summary.add(item)
             self._report.unreadable(item)
             return
-        self._report.item(item.as_json())
+        self._report.item(ACTION.row(item) if isinstance(item, Action) else item.as_json())
         if isinstance(item, MetadataCopy):
             self._copies += 1
             summary.partitions += 1
@@ -87,7 +89,7 @@ class Printer:
             self._changes = len(item.actions)
             summary.to_do |= bool(item.actions)
             for action in item.actions:
-                self._report.item(action.as_json())
+                self._report.item(ACTION.row(action))
         else:  # an earlier change that was not finished
             summary.to_do = True
 

@@ -14,6 +14,7 @@ from logtool.errors import UnreadableError
 from logtool.exits import Exit
 from logtool.rebuild import BLOCKED
 from logtool.running.summary import ActionSummary
+from logtool.schemas.printed import ACTION
 
 if TYPE_CHECKING:
     from logtool.rebuild import Rebuild
@@ -35,7 +36,7 @@ def run(job: "Rebuild", report: Report, summary: ActionSummary) -> Exit:
             if isinstance(item, Action):
                 counts["built"] += item.change is not None
                 counts["blocked"] += item.action in BLOCKED
-                report.item(item.as_json())
+                report.item(ACTION.row(item))
             elif isinstance(item, UnreadableError):
                 summary.add(item)
                 report.unreadable(item)

@@ -13,6 +13,7 @@ from logtool.commands.views.coordinators import age
 from logtool.dump.values import or_null
 from logtool.log.producer_state import NONE
 from logtool.log.redpanda import REDPANDA
+from logtool.schemas.tables import FINDING
 from logtool.times import rfc3339
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class Printer:
             self._print(objects)
         for finding in joining.findings():
             self._report.summary.add(finding)
-            self._report.item(finding.as_json())
+            self._report.item(FINDING.row(finding))
         entries = joining.joined(every=self._every)
         self._print(coordinators.of_entry(one, self._bootstrap, self._now_ms) for one in entries)
 
@@ -134,7 +135,7 @@ class Printer:
 
     def _objects(self, audited: "PartitionTransactions") -> Iterator[Object]:
         """Yield what is printed of a partition."""
-        findings = [finding.as_json() for finding in audited.findings]
+        findings = [FINDING.row(finding) for finding in audited.findings]
         transactions = [one for one in audited.transactions if self._every or one.is_open]
         producers = {} if self._only_open else audited.producers
         if self._shortened:

@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from dataclasses import field
-from typing import Any, Protocol
+from typing import Protocol
 
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.exits import Exit
@@ -18,6 +18,15 @@ class Counts(Protocol):
     batches: int
     records: int
     bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeverityCounts:
+    """Findings by severity."""
+
+    error: int
+    warning: int
+    info: int
 
 
 @dataclass(slots=True)
@@ -105,21 +114,15 @@ class Summary:
             return Exit.FINDINGS
         return Exit.OK
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        return {
-            "type": "summary",
-            "complete": self.complete,
-            "partitions": self.partitions,
-            "segments": self.segments,
-            "batches": self.batches,
-            "records": self.records,
-            "bytes": self.bytes,
-            "elapsed_s": self.elapsed_s,
-            "findings": {str(s): self.severities[s] for s in reversed(Severity)},
-            "codes": dict(sorted(self.codes.items())),
-            "next": list(self.next),
-        }
+    @property
+    def severity_counts(self) -> SeverityCounts:
+        """Return the findings by severity."""
+        return SeverityCounts(*(self.severities[one] for one in reversed(Severity)))
+
+    @property
+    def code_counts(self) -> dict[str, int]:
+        """Return the findings by code, in the order of the codes."""
+        return dict(sorted(self.codes.items()))
 
 
 @dataclass(slots=True)

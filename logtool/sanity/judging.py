@@ -19,6 +19,7 @@ from logtool.log.dir import Partition, Segment
 from logtool.log.redpanda import REDPANDA
 from logtool.sanity import screening
 from logtool.sanity.indexes import Item
+from logtool.schemas.tables import FINDING
 
 
 class SeenBy(StrEnum):
@@ -54,7 +55,7 @@ class Seen:
 
     def as_json(self) -> dict[str, Any]:
         """Return the finding of the contract with two more keys."""
-        return {**self.finding.as_json(), "seen_by": str(self.by), "risk": self.risk}
+        return {**FINDING.row(self.finding), "seen_by": str(self.by), "risk": self.risk}
 
 
 def seen_by(finding: Finding) -> SeenBy:

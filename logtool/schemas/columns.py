@@ -1,12 +1,16 @@
-"""What a column is: its name, type, unit and meaning, when it is null, and where it is to be had.
+"""Tables and columns: name, type, unit, meaning and null of all that is printed or stored.
 
-Pure data, so that everything which prints, writes or reads a table can take it from here. `tables`
-has the columns of every table, `entries` those of what `dump` prints of small files.
+Each object has one declaration, a `Table`. Its JSON, the header of its CSV, its JSON Schema and its
+Parquet and Spark schemas are made from that. `tables` has the tables that are stored, `entries`
+what `dump` prints of small files, `printed` what several commands print; an object of one command
+is declared in the view of that command.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
-from typing import Final
+from functools import cached_property
+from operator import attrgetter
+from typing import Any, Final
 
 from logtool.lazy_dataclass import dataclass
 
@@ -30,8 +34,22 @@ class Kind(StrEnum):
     """The same with keys that are strings, as Spark's own source has it."""
     NUMBERS = "numbers"
     """A list of numbers."""
+    PATH = "path"
+    """A path, as text."""
+    FLOAT = "float"
+    STRINGS = "strings"
+    """A list of strings."""
+    PAIRS = "pairs"
+    """A list of pairs of numbers, such as first and last offsets."""
+    COUNTS = "counts"
+    """Numbers by name."""
+    SETTINGS = "settings"
+    """Strings by name."""
     OBJECT = "object"
-    """What JSON has as an object, and a table as its JSON text."""
+    """An object in JSON, and its JSON text in a table; `Column.of` says what is in it."""
+
+
+LISTS: Final = frozenset({Kind.NUMBERS, Kind.STRINGS, Kind.PAIRS})
 
 
 class Way(StrEnum):
@@ -70,6 +88,8 @@ EVERY_WAY: Final = frozenset(Way) - {Way.HISTORY}
 JSON: Final = frozenset({Way.NDJSON})
 TABLES: Final = frozenset({Way.SCAN, Way.SOURCE})
 DUMP: Final = EVERY_WAY - TABLES
+PRINTED: Final = DUMP - {Way.PARQUET}
+"""The ways of what is printed and not stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +110,34 @@ class Column:
     """How it is to be had."""
     payload: Payload = Payload.NONE
     """How much of keys and values a table of records must tell to have it; `dump` always does."""
+    value: str | None = None
+    """The attribute of the engine object, with dots for those of its parts; None: the name."""
+    of: "Table | None" = None
+    """What is in an OBJECT."""
+    many: bool = False
+    """Whether it is a list of objects."""
+    digits: int | None = None
+    """Decimals to which a number is rounded; None: it is printed as it is."""
+
+    def read(self, value: Any) -> Any:
+        """Return the JSON value of an attribute."""
+        if value is None:
+            return None
+        if self.of is not None:
+            return [self.of.row(one) for one in value] if self.many else self.of.row(value)
+        if self.digits is not None:
+            return round(value, self.digits) if self.digits else round(value)
+        if self.kind is Kind.PATH:
+            return str(value)
+        if self.kind is Kind.PAIRS:
+            return [list(pair) for pair in value]
+        return list(value) if self.kind in LISTS else value
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether its JSON value is the attribute as it is."""
+        changed = self.kind in LISTS or self.kind is Kind.PATH
+        return self.of is None and self.digits is None and not changed
 
     @property
     def least(self) -> int | None:
@@ -97,17 +145,65 @@ class Column:
         return 0 if self.unit in ("bytes", "byte", "count") or self.kind is Kind.UINT32 else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
     """One table, or one type of object that is printed."""
 
     name: str
-    row: str
+    each: str
     """What a row is, for a sentence that begins with "a row for each"."""
     columns: tuple[Column, ...]
-    ways: frozenset[Way]
+    ways: frozenset[Way] = PRINTED
     """How it is to be had."""
     note: str = ""
+    """What a reader must know besides; the description in the JSON Schema of an object."""
+    type: str | None = None
+    """The value of the key ``type`` of an object that is printed; None: it has no such key."""
+    made_from: str = ""
+    """The class of the engine whose objects are its rows, as module:name; "" for rows that are
+    made otherwise."""
+
+    def row(self, obj: Any) -> dict[str, Any]:
+        """Return the JSON object of an object of the engine; every column is a key."""
+        values = self._values(obj)
+        row = dict(zip(self._names, values, strict=True))
+        for name, read in self._readers:
+            row[name] = read(row[name])
+        return row if self.type is None else {"type": self.type, **row}
+
+    def make(self, **values: Any) -> dict[str, Any]:
+        """Return the JSON object of these values, one for each column; TypeError for any other."""
+        if tuple(values) != self._names:
+            raise TypeError(f"{self.name}: expected {self._names}, found {tuple(values)}")
+        row = {column.name: column.read(values[column.name]) for column in self.columns}
+        return row if self.type is None else {"type": self.type, **row}
+
+    def names(self, way: Way) -> tuple[str, ...]:
+        """Return the names of the columns that it has in one of the ways."""
+        return tuple(column.name for column in self.by(way))
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def _values(self) -> Callable[[Any], tuple[Any, ...]]:
+        get = attrgetter(*(column.value or column.name for column in self.columns))
+        return get if len(self.columns) > 1 else lambda obj: (get(obj),)
+
+    @cached_property
+    def _readers(self) -> list[tuple[str, Callable[[Any], Any]]]:
+        return [(column.name, column.read) for column in self.columns if not column.is_plain]
+
+    def parts(self) -> Iterator["Table"]:
+        """Yield the tables of the objects in its columns, the innermost first.
+
+        A table that is used twice comes twice.
+        """
+        for column in self.columns:
+            if column.of is not None:
+                yield from column.of.parts()
+                yield column.of
 
     def by(self, way: Way, payload: Payload = Payload.FULL) -> tuple[Column, ...]:
         """Return the columns that it has in one of the ways, in their order."""

@@ -1,16 +1,18 @@
-"""JSON Schemas out of columns: what `dump` and `verify` promise of each object that they print.
+"""JSON Schemas from tables of columns.
 
-The files beside this module are written by ``logtool generate``: it replaces what they say of the
-types of object in `DEFINITIONS`, and leaves the rest alone.
+``logtool generate`` writes the files next to this module: those of a `Document` as a whole. In the
+others it replaces the types of object in `DEFINITIONS`, and leaves the rest as it is.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import Any, Final
 
 from logtool.schemas import entries, tables
-from logtool.schemas.columns import Column, Kind, Table, Way
+from logtool.schemas.columns import PRINTED, Column, Kind, Table, Way
+from logtool.schemas.document import Document
+from logtool.schemas.printed import ERROR, SUMMARY
 
 Schema = dict[str, Any]
 
@@ -21,6 +23,15 @@ _TYPES: Final[Mapping[Kind, str]] = {
     Kind.INT32: "integer", Kind.INT64: "integer", Kind.UINT32: "integer",
     Kind.TIMESTAMP: "string", Kind.NUMBERS: "array", Kind.HEADERS: "array",
     Kind.KAFKA_HEADERS: "array", Kind.BINARY: "object", Kind.OBJECT: "object",
+    Kind.PATH: "string", Kind.FLOAT: "number", Kind.STRINGS: "array", Kind.PAIRS: "array",
+    Kind.COUNTS: "object", Kind.SETTINGS: "object",
+}  # fmt: skip
+_ITEMS: Final[Mapping[Kind, Schema]] = {
+    Kind.NUMBERS: {"type": "integer"}, Kind.STRINGS: {"type": "string"},
+    Kind.PAIRS: {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2},
+}  # fmt: skip
+_MEMBERS: Final[Mapping[Kind, Schema]] = {
+    Kind.COUNTS: {"type": "integer", "minimum": 0}, Kind.SETTINGS: {"type": "string"},
 }  # fmt: skip
 _HEADERS: Schema = {
     "type": "object",
@@ -63,6 +74,12 @@ DEFINITIONS: Final[Mapping[str, Mapping[str, tuple[str, Table]]]] = {
     "verify": {"finding": ("finding", tables.FINDING)},
 }
 """By the name of a schema: its definitions that are made here, each by its type and its table."""
+_BY_HAND = (
+    "checkpoint", "convert", "diff", "dirs", "doctor", "dump", "dump-index", "explain", "gaps",
+    "groups", "lookup", "may-delete", "metadata", "quorum", "salvage", "sanity", "scan",
+    "schema", "stat", "txns", "verify", "watermark",
+)  # fmt: skip
+"""The files that are not a `Document` yet, and keep definitions that were written by hand."""
 _TYPE_OF: Final = {
     table.name: type_ for made in DEFINITIONS.values() for type_, table in made.values()
 }
@@ -70,10 +87,55 @@ _BESIDE: Final[Mapping[str, tuple[str, ...]]] = {"dump-index": ("batch", "verdic
 """What a command says more of its entries; these stand in the file as they are."""
 
 
+_LINES = (
+    "A line of --format ndjson, or the document of --format json, whose items are such lines "
+    "without the summary."
+)
+
+
+def json_schema(document: Document) -> Schema:
+    """Return the JSON Schema of what a command prints."""
+    const = {"const": document.schema}
+    types = [table.name for table in document.tables]
+    items = [{"$ref": f"#/$defs/{name}"} for name in (*types, ERROR.name)]
+    parts = {part.name: part for table in document.tables for part in table.parts()}
+    definitions = {
+        table.name: definition(table, table.type, const) for table in (*document.tables, ERROR)
+    }
+    definitions[SUMMARY.name] = definition(SUMMARY, SUMMARY.type, const)
+    properties = {
+        "schema": const, "type": {"const": "document"}, "flavour": FLAVOUR,
+        "items": {"type": "array", "items": {"anyOf": items}},
+        "summary": {"$ref": f"#/$defs/{SUMMARY.name}"},
+    }  # fmt: skip
+    definitions["document"] = {
+        "type": "object", "properties": properties,
+        "required": ["schema", "type", "items", "summary"], "additionalProperties": False,
+    }  # fmt: skip
+    definitions |= {name: definition(part) for name, part in parts.items()}
+    definitions |= {part.name: definition(part) for part in SUMMARY.parts()}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:logtool:{document.name}:1",
+        "title": document.title,
+        "description": _LINES,
+        "anyOf": [*items, *({"$ref": f"#/$defs/{name}"} for name in (SUMMARY.name, "document"))],
+        "$defs": definitions,
+    }
+
+
+def files_of(documents: Iterable[Document]) -> dict[str, str]:
+    """Return the file of each document, by its name."""
+    return {
+        f"{document.name}.json": json.dumps(json_schema(document), indent=1) + "\n"
+        for document in documents
+    }
+
+
 def files() -> dict[str, str]:
     """Return every file that has definitions made here, by its name, as it should be."""
     found = {}
-    for name in DEFINITIONS:
+    for name in _BY_HAND:
         text = (resources.files("logtool.schemas") / f"{name}.json").read_text("utf-8")
         found[f"{name}.json"] = json.dumps(updated(name, json.loads(text)), indent=1) + "\n"
     return found
@@ -87,7 +149,10 @@ def updated(name: str, document: Schema) -> Schema:
     """Return the JSON Schema of a command with its definitions as the columns say."""
     definitions = dict(document["$defs"])
     const = definitions["document"]["properties"]["schema"]
-    for title, (type_, table) in DEFINITIONS[name].items():
+    for table in (ERROR, SUMMARY):
+        definitions[table.name] = definition(table, table.type, const)
+    definitions |= {part.name: definition(part) for part in SUMMARY.parts()}
+    for title, (type_, table) in DEFINITIONS.get(name, {}).items():
         old = definitions[title]
         made = definition(table, type_, const)
         if "description" in old:
@@ -111,15 +176,16 @@ def definition(table: Table, type_: str | None = None, schema: Schema | None = N
     properties |= {column.name: _property(column) for column in columns}
     # Only the first line of an output has its schema, and the flavour where it is not Kafka's.
     required = [name for name in properties if name not in ("schema", "flavour")]
+    note = {"description": table.note} if table.note and table.ways == PRINTED else {}
     return {
-        "type": "object", "properties": properties, "required": required,
+        "type": "object", **note, "properties": properties, "required": required,
         "additionalProperties": False,
     }  # fmt: skip
 
 
 def document(table: Table) -> Schema:
     """Return a JSON Schema that stands alone, of a row of `table`."""
-    title = f"A row of {table.name}, one for each {table.row}"
+    title = f"A row of {table.name}, one for each {table.each}"
     made = {"$schema": "https://json-schema.org/draft/2020-12/schema",
             "$id": f"urn:logtool:table:{table.name}:{tables.VERSION}", "title": title,
             **definition(table, _TYPE_OF.get(table.name), {"type": "string"})}  # fmt: skip
@@ -144,6 +210,10 @@ def _shape(column: Column) -> Schema:
     kind, nullable = column.kind, column.null is not None
     if kind is Kind.BINARY:
         return dict(_BYTES)
+    if column.of is not None:
+        part: Schema = {"$ref": f"#/$defs/{column.of.name}"}
+        part = {"type": "array", "items": part} if column.many else part
+        return {"anyOf": [part, {"type": "null"}]} if nullable else part
     if kind is Kind.OBJECT:
         return dict(_CONTROL_RECORD) if column.name == "control_record" else {}
     if column.words and kind is Kind.STRING:
@@ -155,8 +225,10 @@ def _shape(column: Column) -> Schema:
         found["pattern"] = _TIME
     elif kind in (Kind.HEADERS, Kind.KAFKA_HEADERS):
         found["items"] = _HEADERS
-    elif kind is Kind.NUMBERS:
-        found["items"] = {"type": "integer"}
+    elif kind in _ITEMS:
+        found["items"] = _ITEMS[kind]
+    elif kind in _MEMBERS:
+        found["additionalProperties"] = _MEMBERS[kind]
     elif column.least is not None:
         found["minimum"] = column.least
     if column.pattern:

@@ -249,13 +249,13 @@ _FINDINGS = Table("findings", "finding of logtool verify, and for each input tha
     Column("next", Kind.STRING, "the command to run next", null="there is none"),
 ), _SCAN | JSON)  # fmt: skip
 FINDING: Final = replace(
-    _FINDINGS,
-    columns=tuple(
+    _FINDINGS, name="finding", type="finding", made_from="logtool.findings:Finding", columns=tuple(
         replace(
             column, null=None if column.null == _NOT_LOOKED_AT else column.null,
             words=tuple(word for word in column.words if word != "unreadable"),
+            kind=Kind.PATH if column.name == "path" else column.kind,
         )
-        for column in _FINDINGS.columns
+        for column in _FINDINGS.by(Way.NDJSON)
     ),
 )  # fmt: skip
 """What `verify` prints: there an input that could not be read is an object of another type."""

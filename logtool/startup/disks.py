@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from heapq import nlargest
 from pathlib import Path
-from typing import Any
 
 from logtool.disk import files
 from logtool.errors import UnreadableError
@@ -54,16 +53,6 @@ class Disk:
         if self.through_cache is None:
             return 0.0
         return cold.bytes / self.through_cache + cold.logs * self.first_seconds
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the object in the list of disks."""
-        past, through = self.past_cache, self.through_cache
-        return {
-            "log_dir": str(self.log_dir),
-            "bytes_per_second": None if past is None else round(past),
-            "uncached_bytes_per_second": None if through is None else round(through),
-            "first_seconds": round(self.first_seconds, 6),
-        }
 
 
 Timed = Callable[[Path, int, float], tuple[int, float, float]]

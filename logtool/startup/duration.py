@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nlargest
 from pathlib import Path
-from typing import Any
 
 from logtool.formats import wording
 from logtool.lazy_dataclass import dataclass
@@ -63,25 +62,6 @@ class Slow:
         if one.producers:
             yield wording.count(one.producers, "producer")
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the object in the list of the slowest."""
-        one = self.forecast
-        return {
-            "path": str(one.request.path),
-            "topic": one.request.topic,
-            "partition": one.request.partition,
-            "seconds": round(self.seconds, 3),
-            "seconds_low": round(self.seconds_low, 3),
-            "seconds_high": round(self.seconds_high, 3),
-            "recovered_segments": one.recovered,
-            "recovered_why": dict(one.why),
-            "bytes_scanned": one.bytes_scanned,
-            "bytes_replayed": one.bytes_replayed,
-            "batches": one.batches_scanned,
-            "indexes_changed": one.indexes_changed,
-            "producers": one.producers,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Duration:
@@ -114,28 +94,15 @@ class Duration:
         """Return the partition that takes longest; no number of threads is quicker than that."""
         return self.slowest[0].forecast.request.path if self.slowest else None
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        rates = self.rates
-        return {
-            "type": "duration",
-            "threads": self.threads,
-            "bytes_per_second": round(rates.usual),
-            "bytes_per_second_low": round(rates.slow),
-            "bytes_per_second_high": round(rates.fast),
-            "rate_from": rates.basis,
-            "pieces": rates.pieces,
-            "disk_bytes_per_second": None if rates.disk is None else round(rates.disk),
-            "disks": [one.as_json() for one in rates.disks.values()],
-            "bytes": self.bytes,
-            "seconds": round(self.seconds, 3),
-            "seconds_low": round(self.seconds_low, 3),
-            "seconds_high": round(self.seconds_high, 3),
-            "critical": None if self.critical is None else str(self.critical),
-            "critical_seconds": round(self.slowest[0].seconds, 3) if self.slowest else 0.0,
-            "probe_timeout_s": self.probe_timeout_s,
-            "slowest": [one.as_json() for one in self.slowest],
-        }
+    @property
+    def critical_seconds(self) -> float:
+        """Return how long the partition `critical` takes; 0 without one."""
+        return self.slowest[0].seconds if self.slowest else 0.0
+
+    @property
+    def disks(self) -> Sequence[Disk]:
+        """Return what each disk gave."""
+        return list(self.rates.disks.values())
 
 
 def duration(forecasts: Iterable[PartitionForecast], threads: int, rates: Rates) -> Duration:

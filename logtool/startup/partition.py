@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from logtool.actions import Action, Kind, Loss
 from logtool.errors import UnreadableError
@@ -115,57 +115,45 @@ class PartitionForecast:
             for action in self.actions
         )
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        request, losses = self.request, self.losses
-        precise = request.start.cut_precisely
-        return {
-            "type": "partition",
-            "path": str(request.path),
-            "topic": request.topic,
-            "partition": request.partition,
-            "outcome": str(self.outcome),
-            "reason": self.reason or None,
-            "clean": request.start.clean,
-            "log_start_offset": self.log_start,
-            "recovery_point": request.start.recovery_point,
-            "new_recovery_point": self.recovery_point,
-            "high_watermark": request.high_watermark,
-            "log_end_offset": self.log_end,
-            "broker_log_end_offset": self.other_end if precise else self.log_end,
-            "recover_log_end_offset": self.log_end if precise else self.other_end,
-            "segments": self.segments,
-            "recovered_segments": self.recovered,
-            "bytes_scanned": self.bytes_scanned,
-            "bytes_replayed": self.bytes_replayed,
-            "bytes_applied": self.bytes_applied,
-            "records_applied": self.records_applied,
-            "unread_segments": self.unread_segments,
-            "unread_bytes": self.unread_bytes,
-            "playback": self._playback_as_json(),
-            "distrust": self.distrust or None,
-            "lost_batches": sum(loss.batches for loss in losses),
-            "lost_records": sum(loss.records for loss in losses),
-            "lost_bytes": sum(loss.bytes for loss in losses),
-            "lost_acknowledged": self.lost_acknowledged,
-            "fix": self.fix,
-        }
+    @property
+    def failure(self) -> str | None:
+        """Return why the log does not load; None where it does."""
+        return self.reason or None
 
-    def _playback_as_json(self) -> dict[str, Any] | None:
-        one = self.playback
-        if one is None:
-            return None
-        return {
-            "time_index_checkpoint": one.time_index,
-            "transaction_index_checkpoint": one.transaction_index,
-            "transaction_index_checkpoint_from": one.transaction_index_from,
-            "producer_snapshot_checkpoint": one.producer_snapshot,
-            "starting_offset": one.starting_offset,
-            "replayed_from": one.replayed_from,
-            "trusted": self.trusted,
-            "bytes_saved": self.bytes_saved,
-            "unchecked_bytes": self.unchecked_bytes,
-        }
+    @property
+    def why_checked(self) -> str | None:
+        """Return why the log was checked although it was to be trusted; None where it was not."""
+        return self.distrust or None
+
+    @property
+    def broker_log_end(self) -> int | None:
+        """Return where a broker ends the log; None where it would not load it."""
+        return self.other_end if self.request.start.cut_precisely else self.log_end
+
+    @property
+    def recover_log_end(self) -> int | None:
+        """Return where `recover` ends the log, which cuts precisely."""
+        return self.log_end if self.request.start.cut_precisely else self.other_end
+
+    @property
+    def lost_batches(self) -> int:
+        """Return the sound batches that its actions lose."""
+        return sum(loss.batches for loss in self.losses)
+
+    @property
+    def lost_records(self) -> int:
+        """Return the records that its actions lose."""
+        return sum(loss.records for loss in self.losses)
+
+    @property
+    def lost_bytes(self) -> int:
+        """Return the bytes of log that its actions lose."""
+        return sum(loss.bytes for loss in self.losses)
+
+    @property
+    def supplemented(self) -> "PartitionForecast | None":
+        """Return the forecast itself where indexes and producer state are supplemented."""
+        return self if self.playback else None
 
 
 def forecast_partition(

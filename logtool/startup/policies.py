@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from logtool.lazy_dataclass import dataclass
 from logtool.startup.duration import duration
@@ -49,22 +48,12 @@ class Outlook:
     missed: tuple[Missed, ...]
     """Of what is known: what neither policy reads was not read here."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return its object in the list of policies."""
-        return {
-            "policy": str(self.policy),
-            "segments": self.segments,
-            "bytes": self.bytes,
-            "seconds": round(self.seconds, 6),
-            "seconds_low": round(self.seconds_low, 6),
-            "seconds_high": round(self.seconds_high, 6),
-            "unread_segments": self.unread_segments,
-            "unread_bytes": self.unread_bytes,
-            "missed": [
-                {"path": str(one.path), "position": one.position, "reason": one.reason}
-                for one in self.missed
-            ],
-        }
+
+@dataclass(frozen=True, slots=True)
+class PolicyComparison:
+    """The outlooks of policies, side by side."""
+
+    outlooks: tuple[Outlook, ...]
 
 
 def compare(
@@ -72,15 +61,16 @@ def compare(
     policies: Sequence[Policy],
     threads: int,
     rates: Rates | None,
-) -> dict[str, Any]:
-    """Return the JSON object of the contract with what each policy comes to.
+) -> PolicyComparison:
+    """Return the outlook of each policy.
 
     Without `rates` those of a broker with the logs in the page cache are taken.
     """
     slow, fast = BROKER_BYTES_PER_SECOND
     known = rates or Rates(slow, (slow + fast) / 2, fast)
-    outlooks = [_outlook(forecasts, policy, threads, known) for policy in policies]
-    return {"type": "policies", "policies": [one.as_json() for one in outlooks]}
+    return PolicyComparison(
+        tuple(_outlook(forecasts, policy, threads, known) for policy in policies)
+    )
 
 
 def _outlook(

@@ -12,6 +12,7 @@ from logtool import verify as engine
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity, catalogue
 from logtool.running.summary import Summary
+from logtool.schemas.tables import FINDING
 
 LOG = Path("/data/orders-0/00000000000000000000.log")
 
@@ -144,7 +145,7 @@ def test_max_findings_limits_what_is_printed_and_not_what_is_counted(verify):
 def test_a_finding_in_json_has_every_key_of_the_contract(verify):
     (finding, *_) = verify([ERROR], "-f", "ndjson").objects
     assert finding.pop("schema") == "logtool.verify/1"
-    assert finding == ERROR.as_json()
+    assert finding == FINDING.row(ERROR)
     (error, _) = verify([UNREADABLE], "-f", "ndjson").objects
     assert (error["type"], error["path"], error["message"]) == (
         "error", "/data/other", "Permission denied",

@@ -16,6 +16,8 @@ from logtool.log import opening
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
 from logtool.log.redpanda import REDPANDA
+from logtool.schemas.printed import SUMMARY
+from logtool.schemas.tables import FINDING
 from logtool.spark.engine import SparkEngine, _shared_out
 from logtool.verify import Level
 
@@ -26,10 +28,11 @@ MANY = 70
 
 def everything(outcome: Outcome) -> tuple[object, ...]:
     """Return all that is said, in its order, but for how long it took."""
-    summary = outcome.summary.as_json()
+    summary = SUMMARY.row(outcome.summary)
     del summary["elapsed_s"]
     told = [(str(error.path), error.reason) for error in outcome.unreadable]
-    return [finding.as_json() for finding in outcome.findings], told, summary, outcome.exit_status
+    findings = [FINDING.row(finding) for finding in outcome.findings]
+    return findings, told, summary, outcome.exit_status
 
 
 def agree(

@@ -22,6 +22,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Segment
 from logtool.running.workers import OnBytes
 from logtool.schemas import arrow
+from logtool.schemas.tables import FINDING
 from logtool.spark.engine import SparkEngine, SparkRunner, TaskWork
 from logtool.spark.identity import place_of, place_of_dir
 from logtool.spark.scan.incremental import Earlier, KeptSegment, Tail, key_of, rows_of
@@ -250,7 +251,7 @@ def finding_row(
     if path is not None:
         row |= place_of(path, log_dirs)._asdict()
     if isinstance(item, Finding):
-        told = item.as_json()
+        told = FINDING.row(item)
         columns = (
             "topic",
             "partition",

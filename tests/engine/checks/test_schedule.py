@@ -25,6 +25,8 @@ from logtool.formats import record, record_batch
 from logtool.running import workers
 from logtool.running.resume import load
 from logtool.running.workers import OutOfTimeError, Pace, Workers
+from logtool.schemas.printed import SUMMARY
+from logtool.schemas.tables import FINDING
 from logtool.verify import Budget, Verification
 
 LOGTOOL = Path(sys.executable).parent / "logtool"
@@ -53,8 +55,8 @@ def partition(tmp_path: Path) -> Path:
 
 def outcome(path: Path, budget: Budget | None = None) -> tuple[list[str], dict[str, object]]:
     job = Verification([path], budget=budget)
-    found = [json.dumps(item.as_json()) for item in job]
-    summary = job.summary.as_json()
+    found = [json.dumps(FINDING.row(item)) for item in job]
+    summary = SUMMARY.row(job.summary)
     del summary["elapsed_s"]
     return found, summary
 

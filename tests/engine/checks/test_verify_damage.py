@@ -53,6 +53,7 @@ from logtool.checks import pieces, schedule
 from logtool.findings import catalogue
 from logtool.formats import record, record_batch, wording
 from logtool.formats.record_batch import BatchTable
+from logtool.schemas.printed import SUMMARY
 from logtool.verify import Budget, Level
 
 VERSION = "4.3.1"
@@ -1178,7 +1179,7 @@ def test_a_summary_counts_and_names_the_next_commands(log_dir):
     home = log_dir(PLAIN)
     in_batch(3, 70)(home)
     offset(WATERMARK, "codec-none", 10**12)(home)
-    summary = verify(home).summary.as_json()
+    summary = SUMMARY.row(verify(home).summary)
     assert summary["findings"] == {"error": 2, "warning": 0, "info": 0}
     assert summary["codes"] == {"batch/crc": 1, "checkpoint/high-watermark-beyond-end": 1}
     assert summary["complete"] is True

@@ -35,6 +35,7 @@ from logtool.formats import leader_epoch_checkpoint
 from logtool.log import opening
 from logtool.log.dir import Partition
 from logtool.log.file import describe
+from logtool.schemas.tables import FINDING
 from logtool.verify import Level, Selection
 
 PYTHON = [sys.executable, "-c"]
@@ -354,7 +355,7 @@ def test_partitions_with_odd_names(scenario, tmp_path, name):
         assert outcome.codes == {"batch/crc": 1}
         (finding,) = outcome.findings
         assert finding.path == logs(target)[0]
-        json.dumps(outcome.findings[0].as_json())
+        json.dumps(FINDING.row(outcome.findings[0]))
 
 
 @pytest.mark.parametrize("name", ODD_NAMES, ids=ascii)

@@ -33,6 +33,7 @@ from logtool.sanity.model import Size, Target
 from logtool.sanity.results import Directory, Measurement, Mode
 from logtool.sanity.run import Procedure, Sanity
 from logtool.sanity.starts import Eager, Lazy, readers
+from logtool.schemas.tables import FINDING
 
 STAMP = 1_700_000_000_000
 PAIRS = ">ii"
@@ -272,7 +273,7 @@ def test_time_by_kind_is_a_part_of_the_whole(scenario):
 def told(partitions):
     """Return what the rules find in the inactive and active segments of partitions, as JSON."""
     found = judging.passed_over(partitions, {}, clean=False)
-    return sorted(str(one.as_json()) for one in found if isinstance(one, Finding))
+    return sorted(str(FINDING.row(one)) for one in found if isinstance(one, Finding))
 
 
 @pytest.mark.parametrize("name", ["4.3.1/clean", "4.3.1/killed", "3.9.2/torn", "2.2.2/zookeeper"])

@@ -1,0 +1,88 @@
+"""The objects that several commands print: errors, the summary, actions, undo directories."""
+
+from typing import Final
+
+from logtool.schemas.columns import Column, Kind, Table
+
+_SEVERITIES = Table("severities", "summary", (
+    Column("error", Kind.INT64, "findings that are errors", "count"),
+    Column("warning", Kind.INT64, "findings that are warnings", "count"),
+    Column("info", Kind.INT64, "findings that are worth knowing", "count"),
+), made_from="logtool.running.summary:SeverityCounts")  # fmt: skip
+SUMMARY: Final = Table("summary", "run", (
+    Column("complete", Kind.BOOL, "whether everything that was asked for was read"),
+    Column("partitions", Kind.INT64, "partitions that were read", "count"),
+    Column("segments", Kind.INT64, "segments that were read", "count"),
+    Column("batches", Kind.INT64, "sound batches that were read", "count"),
+    Column("records", Kind.INT64, "records in these batches", "count"),
+    Column("bytes", Kind.INT64, "bytes of logs that were read", "bytes"),
+    Column("elapsed_s", Kind.FLOAT, "time since the command began", "s"),
+    Column("findings", Kind.OBJECT, "findings by severity", value="severity_counts",
+           of=_SEVERITIES),
+    Column("codes", Kind.COUNTS, "findings by code", value="code_counts"),
+    Column("next", Kind.STRINGS, "commands to run next, each once, in the order found"),
+), note="The last line. complete is false after an interrupt, when something could not be read, "
+        "and when nothing matched.",
+    type="summary", made_from="logtool.running.summary:Summary")  # fmt: skip
+
+_SINGLE = "it is about no single file"
+ERROR: Final = Table("error", "input that could not be read", (
+    Column("path", Kind.STRING, "the file or directory", null=_SINGLE),
+    Column("position", Kind.INT64, "byte in the file", "byte", "it is about no single place"),
+    Column("length", Kind.INT64, "bytes affected", "bytes", "it is about no bytes"),
+    Column("reason", Kind.STRING, "what kind of error it is"),
+    Column("message", Kind.STRING, "what is wrong"),
+), note="Bytes that cannot be shown, an input that could not be read (reason: unreadable), a path "
+        "at which nothing matched (nothing-matched), a file that could not be written "
+        "(unwritable), or what was not done for safety's sake (refused).",
+    type="error")  # fmt: skip
+
+_NOT_PARTITION = "it is about no partition"
+ACTION: Final = Table("action", "thing that happens to a partition or its log dir", (
+    Column("action", Kind.STRING, "what happens", words=(
+        "truncate", "append", "replace", "create", "remove", "rename", "recover", "refuse",
+        "lacks", "fill", "unfilled", "zombie", "overlap", "discard", "offline", "unknown", "stray",
+        "delete", "keep", "adopt", "ignore", "unnoticed", "move", "promote", "limits", "in-use",
+        "finish", "damaged", "impossible")),
+    Column("path", Kind.PATH, "the file or directory"),
+    Column("target", Kind.PATH, "the new name of a file, or the copy that damage is filled from",
+           null="it has none"),
+    Column("topic", Kind.STRING, "name of the topic", null=_NOT_PARTITION),
+    Column("partition", Kind.INT32, "number of the partition", null=_NOT_PARTITION),
+    Column("segment", Kind.INT64, "base offset of the segment", "offset",
+           "it is not about one segment"),
+    Column("position", Kind.INT64, "byte from which on something goes", "byte",
+           "it is about no single place"),
+    Column("length", Kind.INT64, "bytes that go, or that are written", "bytes",
+           "it is about no bytes"),
+    Column("first_offset", Kind.INT64, "first offset that is lost; of fill and unfilled the first "
+           "of the range", "offset", "no offset, or it is not known"),
+    Column("last_offset", Kind.INT64, "last offset that is lost; of fill and unfilled the last of "
+           "the range", "offset", "no offset, or it is not known"),
+    Column("lost_bytes", Kind.INT64, "bytes of batches that are lost", "bytes", value="loss.bytes"),
+    Column("lost_batches", Kind.INT64, "sound batches that are lost", "count",
+           value="loss.batches"),
+    Column("lost_records", Kind.INT64, "records that are lost", "count", value="loss.records"),
+    Column("lost_bad_batches", Kind.INT64, "batches that are not sound and whose headers can be "
+           "believed", "count", value="loss.bad_batches"),
+    Column("lost_bad_records", Kind.INT64, "of lost_records, those in bad batches", "count",
+           value="loss.bad_records"),
+    Column("lost_behind_damage", Kind.INT64, "of lost_batches, those that are lost only because of "
+           "the damage before them", "count", value="loss.batches_behind_damage"),
+    Column("below_high_watermark", Kind.BOOL, "whether offsets that were acknowledged are lost",
+           null="the high watermark is not known", value="loss.below_high_watermark"),
+    Column("reason", Kind.STRING, "why it happens"),
+), note="One thing that happens. truncate, append (the undoing of truncate), replace, create, "
+        "remove and rename change a file; recover reads a segment again; fill (damage that the "
+        "batches of another copy replace, target: the partition dir that has them), unfilled "
+        "(damage of which nothing proves what stood there), refuse, offline, unknown, stray, "
+        "ignore, unnoticed, zombie (a segment that a truncation had removed and that came back), "
+        "overlap (segments of which leader epochs do not say which is right), move (a copy goes on "
+        "to another log dir), promote (it becomes the partition), discard (it goes with its "
+        "records), limits (what is not known of log dirs that were not given), in-use, finish, "
+        "damaged (a log) and impossible (an index or snapshot to be built) change none.",
+    type="action", made_from="logtool.actions:Action")  # fmt: skip
+UNDO: Final = Table("undo", "undo directory", (
+    Column("path", Kind.PATH, "the directory"),
+), note="The directory from which logtool undo puts back what was changed.",
+    type="undo")  # fmt: skip
