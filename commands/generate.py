@@ -75,9 +75,10 @@ def generated_files(program: Any, written: dict[str, str]) -> dict[str, str]:
     }
     pages |= {f"man/{name}.7": guides.render(name, texts[name], names) for name in names}
     pages |= {f"man/{name}.md": text for name, text in made.items()}
-    pages |= {f"logtool/schemas/{name}": text for name, text in documents.files().items()}
-    made_here = documents.files_of(documents_printed())
-    pages |= {f"logtool/schemas/{name}": text for name, text in made_here.items()}
+    pages |= {
+        f"logtool/schemas/{name}": text
+        for name, text in documents.files(documents_printed()).items()
+    }
     return pages | {
         "completions/logtool": completion.bash(root, commands),
         "completions/_logtool": completion.zsh(root, commands),

@@ -74,12 +74,8 @@ DEFINITIONS: Final[Mapping[str, Mapping[str, tuple[str, Table]]]] = {
     "verify": {"finding": ("finding", tables.FINDING)},
 }
 """By the name of a schema: its definitions that are made here, each by its type and its table."""
-_BY_HAND = (
-    "checkpoint", "convert", "diff", "dirs", "doctor", "dump", "dump-index", "explain", "gaps",
-    "groups", "lookup", "may-delete", "metadata", "quorum", "salvage", "sanity", "scan",
-    "schema", "stat", "txns", "verify", "watermark",
-)  # fmt: skip
-"""The files that are not a `Document` yet, and keep definitions that were written by hand."""
+_JOURNAL = "journal.json"
+"""Describes the undo journal, and nothing that is printed."""
 _TYPE_OF: Final = {
     table.name: type_ for made in DEFINITIONS.values() for type_, table in made.values()
 }
@@ -124,21 +120,14 @@ def json_schema(document: Document) -> Schema:
     }
 
 
-def files_of(documents: Iterable[Document]) -> dict[str, str]:
-    """Return the file of each document, by its name."""
-    return {
-        f"{document.name}.json": json.dumps(json_schema(document), indent=1) + "\n"
-        for document in documents
-    }
-
-
-def files() -> dict[str, str]:
-    """Return every file that has definitions made here, by its name, as it should be."""
-    found = {}
-    for name in _BY_HAND:
-        text = (resources.files("logtool.schemas") / f"{name}.json").read_text("utf-8")
-        found[f"{name}.json"] = json.dumps(updated(name, json.loads(text)), indent=1) + "\n"
-    return found
+def files(documents: Iterable[Document]) -> dict[str, str]:
+    """Return every file that is made here, by its name: those of documents, and those in part."""
+    found = {f"{one.name}.json": json_schema(one) for one in documents}
+    for path in resources.files("logtool.schemas").iterdir():
+        if path.name.endswith(".json") and path.name not in (*found, _JOURNAL):
+            name = path.name.removesuffix(".json")
+            found[path.name] = updated(name, json.loads(path.read_text("utf-8")))
+    return {name: json.dumps(one, indent=1) + "\n" for name, one in sorted(found.items())}
 
 
 FLAVOUR = {"const": "redpanda"}
