@@ -159,9 +159,9 @@ def show(
     Exit status:
       0    everything was printed
       1    a file has lines that a broker cannot read, or a partition has more than --max-unflushed
-      2    the command line makes no sense
+      2
       4    some input could not be read, or nothing matched
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     from logtool.commands.output import Report
@@ -239,9 +239,9 @@ def lint(
     Exit status:
       0    nothing found at or above --fail-on
       1    findings at or above --fail-on
-      2    the command line makes no sense
+      2
       4    some input could not be read, or nothing matched
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     from logtool.commands.output import Report
@@ -299,10 +299,10 @@ def rebuild(
     Exit status:
       0    nothing is to be done, or with --apply, it was done
       1    something is to be done
-      2    the command line makes no sense
+      2
       4    some input could not be read, or nothing matched; nothing was written
       5    refused: a broker holds the log dir, or a file changed meanwhile
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     from logtool.checkpoints.rebuild import Rebuild
@@ -367,10 +367,10 @@ def set_row(
       0    it is so already, or there is no such row or file to remove, or with --apply, it was
            done
       1    it is to be done
-      2    the command line makes no sense
+      2
       4    the file could not be read
       5    refused: a broker holds the log dir, or cannot read the file as it is
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     from logtool.checkpoints.carry_out import log_dir_of

@@ -65,10 +65,10 @@ def convert(
     Exit status:
       0    all was converted
       1    all that is sound was converted; damage was left out
-      2    the command line makes no sense
+      2
       4    incomplete: a path is no segment, or could not be read, or DIR not be written
       5    refused: DIR is not empty or lies in a log dir, or a batch has no form in the target
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     from logtool.commands.output import Report

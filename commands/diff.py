@@ -89,11 +89,11 @@ def diff(
       0    complete: nothing diverged, nothing damaged; or the digest was saved
       1    complete: copies diverge, are damaged, or batches are missing; with --identical, copies
            differ in anything, or there is one only
-      2    the command line makes no sense
-      4    incomplete: some input could not be read, or nothing matched
+      2
+      4
       5    refused: --digest names a file that is there, or one in a log dir
       6    --max-duration ran out; nothing said of the rest, no digest saved
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     from logtool.commands.output import Report

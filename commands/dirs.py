@@ -62,10 +62,10 @@ def dirs(
       1    complete: a log dir is absent, offline or has no id, a replica lies elsewhere or is lost,
            a future copy is abandoned, diverged or damaged, there is a stray, or the metadata log
            is damaged
-      2    the command line makes no sense
+      2
       4    incomplete: some input could not be read, or is no log dir
-      6    --max-duration ran out; nothing said of the rest
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      6
+      130
 
     """
     from logtool.commands.output import Report

@@ -94,7 +94,7 @@ def doctor(
     Exit status:
       0    complete, nothing found at or above --fail-on, and the next start loses nothing
       1    complete, with findings at or above --fail-on, or with what 'logtool plan' warns of
-      2    the command line makes no sense
+      2
       4    incomplete: nothing matched, or some input could not be read
       6    --max-duration ran out before every batch was checked
       130  interrupted by Ctrl-C (143: SIGTERM, 129: SIGHUP); what was found until then is shown

@@ -228,11 +228,11 @@ def dump(
     Exit status:
       0    everything was printed
       1    something is damaged; what could be read was printed
-      2    the command line makes no sense
+      2
       4    some input could not be read, or a batch is beyond --max-batch-memory, or nothing matched
       5    --output exists or lies in what is dumped, or a record cannot be said in the format;
            nothing was written
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     settings = printing.settings(format)

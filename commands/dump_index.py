@@ -44,9 +44,9 @@ def dump_index(
     Exit status:
       0    everything was printed
       1    an index is damaged, or an entry is wrong
-      2    the command line makes no sense
+      2
       4    some input could not be read, or nothing matched
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     from logtool.commands.output import Report, View

@@ -208,11 +208,11 @@ def gaps(
     Exit status:
       0    complete, and no gap that may mean loss
       1    complete, with gaps that may mean loss
-      2    the command line makes no sense
+      2
       4    incomplete: nothing matched, some input could not be read, or --output not be written
       5    refused: --output is there, lies among files of a broker, or would be no sound log
-      6    --max-duration ran out; nothing said of the rest
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      6
+      130
 
     """
     from logtool.commands.output import Report

@@ -116,10 +116,10 @@ def groups(
     Exit status:
       0    complete: nothing found at or above --fail-on
       1    complete: something found at or above it
-      2    the command line makes no sense
+      2
       4    incomplete: some input could not be read, or no such topic or group is there
-      6    --max-duration ran out; nothing said of the rest
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      6
+      130
 
     """
     from logtool.commands.output import Report

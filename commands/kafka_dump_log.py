@@ -147,9 +147,9 @@ def kafka_dump_log(
     Exit status:
       0    everything was printed
       1    something is damaged, or an entry of an index is wrong; Kafka's tool says 0 of most
-      2    the command line makes no sense
+      2
       4    some input could not be read
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     for decoder in (key_decoder_class, value_decoder_class):

@@ -77,9 +77,9 @@ def lookup(
     Exit status:
       0    it was found, and index and scan agree
       1    nothing is there, or index and scan disagree
-      2    the command line makes no sense
+      2
       4    the log could not be read
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     from logtool.commands.output import Report

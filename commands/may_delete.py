@@ -68,10 +68,10 @@ def may_delete(
     Exit status:
       0    yes: live copies hold every batch, or have a later record of each key of it
       1    no: some batches are nowhere else, or it is not proven
-      2    the command line makes no sense
+      2
       4    incomplete: some input could not be read; nothing is proven
       6    --max-duration ran out; nothing is proven
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     from logtool.commands.output import Report

@@ -113,9 +113,9 @@ def show(*, inputs: Given, chosen: Chosen, printing: options.StillPrinting) -> N
     Exit status:
       0    everything was printed
       1    a record cannot be applied, records are missing, or the log is damaged
-      2    the command line makes no sense
+      2
       4    some input could not be read, or nothing matched
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     from logtool.metadata.image import END
@@ -144,9 +144,9 @@ def at(
     Exit status:
       0    everything was printed
       1    a record cannot be applied, records are missing, or the log is damaged
-      2    the command line makes no sense
+      2
       4    some input could not be read, or nothing matched
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     from logtool.metadata.image import Until
@@ -201,9 +201,9 @@ def log(*, inputs: Given, chosen: Chosen, printing: options.StillPrinting) -> No
     Exit status:
       0    everything was printed
       1    a record cannot be applied, records are missing, or the log is damaged
-      2    the command line makes no sense
+      2
       4    some input could not be read, or nothing matched
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     from logtool.metadata.entities import View
@@ -237,9 +237,9 @@ def diff(
     Exit status:
       0    they are the same
       1    they differ, or one of them is damaged
-      2    the command line makes no sense
+      2
       4    some input could not be read
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     from logtool.commands.views.metadata import difference

@@ -130,10 +130,10 @@ def plan(
       0    complete: nothing is lost, nothing stops the start
       1    complete: a log is cut, does not load or is put aside, a log dir goes offline, no start,
            a file is ignored, a bad index goes unnoticed, segments overlap, or limits are too low
-      2    the command line makes no sense
-      4    incomplete: some input could not be read, or nothing matched
-      6    --max-duration ran out; nothing said of the rest
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      2
+      4
+      6
+      130
 
     """
     from logtool.commands.output import Report

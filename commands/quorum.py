@@ -125,11 +125,11 @@ def quorum(
            these vote already, or with --apply, it was done
       1    complete: copies diverge or are damaged, are of several clusters, or are fewer than a
            majority; with --voters, something is to be done
-      2    the command line makes no sense
+      2
       4    incomplete: some input could not be read, or holds no metadata log; nothing was written
       5    refused: it would not be safe, or a broker holds the log dir
-      6    --max-duration ran out; nothing said of the rest
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      6
+      130
 
     """
     from logtool.commands.output import Report

@@ -106,12 +106,12 @@ def rebuild_index(
       0    with --apply or --output: done; without: nothing to do
       1    without them: there is something to do; with: something could not be built, or a log is
            damaged
-      2    the command line makes no sense
+      2
       4    incomplete: nothing matched, or some input could not be read, or not be written
       5    refused: a broker holds the log dir, --output is in use or in a log dir, or files changed
            meanwhile
       6    --max-duration ran out; nothing of the log dir at hand was changed
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     from logtool.commands.output import Report

@@ -249,11 +249,11 @@ def recover(
       0    with --apply: done; without: nothing to do
       1    without --apply: there is something to do; with: a log does not load, damage is not
            filled, a file of the log dir stops a broker or takes the log dir offline
-      2    the command line makes no sense
+      2
       4    incomplete: nothing matched, or some input could not be read, or not be written
       5    refused: in use, records would be lost, files changed, or it cannot be marked clean
       6    --max-duration ran out; nothing of the log dir at hand was done
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     from logtool.commands.output import Report

@@ -121,11 +121,11 @@ def salvage(
     Exit status:
       0    all was saved, or filled from another copy
       1    something was rejected, or a broker would not start with what was saved
-      2    the command line makes no sense
+      2
       4    incomplete: nothing matched, or some input could not be read, or DIR not be written
       5    refused: DIR is not empty, lies in a log dir or lacks room; or records are none for kcat
       6    --max-duration ran out; the partitions saved until then are whole
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     if records is RecordsFormat.PARQUET and find_spec("pyarrow") is None:

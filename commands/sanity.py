@@ -190,10 +190,10 @@ def sanity(
     Exit status:
       0    complete, nothing found
       1    complete: a check of Kafka's fails, an index is bad, or the host has too little
-      2    the command line makes no sense
-      4    incomplete: some input could not be read, or nothing matched
+      2
+      4
       6    --max-duration ran out; what was not finished is not printed
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     from logtool.sanity.run import Sanity

@@ -214,7 +214,7 @@ def scan(
       0    complete: the tables are written, whatever was found
       1    with --compare: a finding of warning or error is new, or a replica fell behind or
            diverged
-      2    the command line makes no sense
+      2
       4    incomplete: some input could not be read, and the tables are complete but for that; or
            nothing matched, Spark cannot be had, or the output cannot be written, and nothing of the
            run is left

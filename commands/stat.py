@@ -108,9 +108,9 @@ def stat(
     Exit status:
       0    complete, whatever was counted
       1    complete, with findings at or above --fail-on: --fail-on info is for odd timestamps
-      2    the command line makes no sense
-      4    incomplete: some input could not be read, or nothing matched
-      6    --max-duration ran out; nothing said of the rest
+      2
+      4
+      6
       130  interrupted by Ctrl-C (143: SIGTERM, 129: SIGHUP); the summary says what was counted
 
     """

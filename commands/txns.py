@@ -97,10 +97,10 @@ def txns(
     Exit status:
       0    complete: nothing hangs, snapshots and transaction indexes agree with the log
       1    complete: a transaction hangs, or files or coordinators contradict the log
-      2    the command line makes no sense
-      4    incomplete: some input could not be read, or nothing matched
-      6    --max-duration ran out; nothing said of the rest
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      2
+      4
+      6
+      130
 
     """
     from logtool.commands.output import Report

@@ -35,11 +35,11 @@ def undelete(
     Exit status:
       0    all that waits for its deletion was written
       1    something of it was rejected, or a broker would not start with it
-      2    the command line makes no sense
+      2
       4    incomplete: nothing matched, or some input could not be read, or DIR not be written
       5    refused: DIR is not empty or lies in a log dir, or has too little room
       6    --max-duration ran out; the partitions written until then are whole
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     given = saved.Saved(inputs, output, (), running, printing)

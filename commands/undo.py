@@ -57,7 +57,7 @@ def undo(
     Exit status:
       0    with --apply: it was put back; without: nothing to put back
       1    without --apply: there is something to put back
-      2    the command line makes no sense
+      2
       4    some file could not be read or written; the message says how to go on
       5    refused: a broker holds the log dir, a file was changed by somebody else, the
            directory is no undo directory, or somebody else than you and root owns it or may

@@ -105,11 +105,11 @@ def verify(
     Exit status:
       0    complete, nothing found at or above --fail-on
       1    complete, with findings at or above --fail-on
-      2    the command line makes no sense
+      2
       4    incomplete: nothing matched, or some input could not be read, which says nothing about
            corruption
       5    refused: --resume names a file in a log dir
-      6    --max-duration ran out; nothing said of the rest
+      6
       130  interrupted by Ctrl-C (143: SIGTERM, 129: SIGHUP); the summary says what was checked
 
     """

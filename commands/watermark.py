@@ -114,10 +114,10 @@ def watermark(
       0    complete: no acknowledged record is lost, nothing found at or above --fail-on
       1    complete: acknowledged records are or may be lost, a replica does not load or belongs to
            another topic, or there are findings
-      2    the command line makes no sense
-      4    incomplete: some input could not be read, or nothing matched
-      6    --max-duration ran out; nothing said of the rest
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      2
+      4
+      6
+      130
 
     """
     from logtool.commands.output import Report
@@ -236,7 +236,7 @@ def simulate(
       0    all committed records are there, and no follower differs from its leader
       1    committed or acknowledged records are lost, or logs differ
       2    the command line or the scenario makes no sense
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+      130
 
     """
     from logtool.watermark.simulation.scenario import read

@@ -7,6 +7,7 @@ module with commands of its own has them in `app`.
 
 import importlib
 import inspect
+import re
 from collections import UserDict
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -45,9 +46,24 @@ def new_app(**settings: Any) -> typer.Typer:
     )
 
 
+STATUSES = {
+    2: "the command line makes no sense",
+    4: "incomplete: some input could not be read, or nothing matched",
+    6: "--max-duration ran out; nothing said of the rest",
+    130: "interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)",
+}
+"""The texts of exit statuses that mean the same in many commands."""
+_BARE_STATUS = re.compile(r"^  (\d+)$", re.MULTILINE)
+
+
 def help_text(function: Callable[..., None]) -> str:
-    """Return the docstring of a command for Typer, which leaves its indented blocks alone."""
-    blocks = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+    """Return the docstring of a command for Typer, which leaves its indented blocks alone.
+
+    A line with an exit status alone gets its text from `STATUSES`.
+    """
+    text = inspect.cleandoc(function.__doc__ or "")
+    text = _BARE_STATUS.sub(lambda found: f"{found[0]:<6} {STATUSES[int(found[1])]}", text)
+    blocks = text.split("\n\n")
     # A line of \b tells the help formatter to leave a paragraph alone.
     return "\n\n".join(f"\b\n{b}" if "\n  " in b or b.startswith("  ") else b for b in blocks)
 
