@@ -113,11 +113,11 @@ def diff(
     )  # fmt: skip
     report = Report(settings=settings, view=diff.make(settings), summary=summary, inputs=given)
     job = Comparison(
-        sources, selection=given.selection, run=running.run(report.show), save=digest,
+        sources, selection=given.selection, run=running.run(report), save=digest,
         flavour=given.flavour,
     )  # fmt: skip
     _print(report, job, summary, identical=identical)
-    if digest and not job.out_of_time and not summary.interrupted:
+    if digest and not summary.out_of_time and not summary.interrupted:
         report.note(f"saved in {digest}", "good")
     raise typer.Exit(report.exit_status())
 
@@ -135,5 +135,4 @@ def _print(
                 printer.problem(item)
             else:
                 printer.verdict(item)
-        summary.out_of_budget = job.out_of_time
     printer.conclude(compared=not job.saves)

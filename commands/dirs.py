@@ -1,5 +1,6 @@
 """``logtool dirs``: log dirs against what the metadata log says of them. Writes nothing."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -77,7 +78,7 @@ def dirs(
     given = inputs.of_one_cluster([source.path for source in sources])
     summary = ActionSummary()
     report = Report(settings=settings, view=dirs.make(settings), summary=summary, inputs=given)
-    job = Audit(sources, given.selection, running.run(report.show))
+    job = Audit(sources, given.selection, running.run(report))
     _print(report, job, summary)
     raise typer.Exit(report.exit_status())
 
@@ -88,11 +89,9 @@ def _print(report: "Report", job: "Audit", summary: "ActionSummary") -> None:
 
     printer = dirs.Printer(report, summary)
     with report:
-        try:
+        with suppress(OutOfTimeError):
             for item in job:
                 printer.show(item)
-        except OutOfTimeError:
-            summary.out_of_budget = True
         damage = job.image.damage if job.image else None
         summary.to_do |= damage is not None
     if job.image is None:

@@ -222,7 +222,7 @@ def gaps(
 
     settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
     report = Report(settings=settings, view=gaps.make(settings), summary=summary, inputs=given)
-    wanted, run = shown.wanted(inputs.broker), running.run(report.show)
+    wanted, run = shown.wanted(inputs.broker), running.run(report)
     job = Gaps(given.paths, wanted, selection=given.selection, run=run, flavour=given.flavour)
     if shown.output:
         _check_target(shown.output, of_redpanda=given.output_flavour is not None)
@@ -256,7 +256,6 @@ def _list(report: "Report", summary: "ActionSummary", job: "Gaps", shown: Shown)
                 printer.partition(item, replica)
                 for finding in item.findings:
                     aside.take(finding)
-        summary.out_of_budget = job.out_of_time
         summary.to_do = printer.totals.all["losses"] > 0
         for obj in printer.totals.topics():
             report.item(obj)

@@ -134,7 +134,7 @@ def groups(
     report = Report(settings, views.make(settings, for_shell=restore_plan), summary, given)
     job = Groups(
         paths=given.paths, groups=tuple(group or ()), selection=given.selection, summary=summary,
-        history_of=history, flavour=given.flavour, run=running.run(report.show),
+        history_of=history, flavour=given.flavour, run=running.run(report),
         retention_ms=round(1000 * parsing.parse_duration("--offsets-retention", offsets_retention)),
     )  # fmt: skip
     if told:

@@ -84,7 +84,7 @@ def may_delete(
     view = dirs.make(settings, schema=dirs.MAY_DELETE_SCHEMA)
     report = Report(settings=settings, view=view, summary=summary)
     with report:
-        _prove(report, path, among or [], running.run(report.show), summary)
+        _prove(report, path, among or [], running.run(report), summary)
     raise typer.Exit(report.exit_status())
 
 
@@ -113,7 +113,7 @@ def _prove(
     except UnreadableError as error:
         printer.show(error)
     except OutOfTimeError:
-        summary.out_of_budget = True
+        return
 
 
 def _target(path: Path) -> "ListedCopy":

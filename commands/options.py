@@ -23,13 +23,13 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.flavour import FlavourName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from logtool.commands.output import Report
     from logtool.log import inputs
     from logtool.log.flavour import Flavour
     from logtool.log.inputs import NodeDir
     from logtool.log.selection import Selection
-    from logtool.running.progress import Progress as RunProgress
     from logtool.running.run import Run
     from logtool.running.workers import Pace
 
@@ -390,12 +390,16 @@ class Running:
 
         return self.jobs or available_cpus()
 
-    def run(self, on_progress: "Callable[[RunProgress], None]") -> "Run":
-        """Return a run that begins now; UsageError for a rate or a time that is none."""
+    def run(self, report: "Report") -> "Run":
+        """Return a run that begins now, and whose progress and time limit `report` shows.
+
+        UsageError for a rate or a time that cannot be read.
+        """
         from logtool.running.budget import Budget
         from logtool.running.run import Run
 
-        return Run(on_progress=on_progress, budget=Budget(self.threads, self.pace()))
+        report.summary.pace = self.pace()
+        return Run(on_progress=report.show, budget=Budget(self.threads, report.summary.pace))
 
     def pace(self) -> "Pace":
         """Return how fast may be read from now on, and how long; UsageError for what is neither."""

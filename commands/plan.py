@@ -146,7 +146,7 @@ def plan(
     report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
     forecast = Forecast(
         given.paths, strategy.chosen(broker.assumed(inputs.broker)), selection=given.selection,
-        run=running.run(report.show), flavour=given.flavour,
+        run=running.run(report), flavour=given.flavour,
         sample_disks=timing.rate is None and running.max_rate is None,
     )  # fmt: skip
     _print(report, forecast, summary, timing, inputs.broker.number(broker_config.THREADS, 1))
@@ -191,7 +191,6 @@ def _print(
                 partitions.append(replace(item, actions=_kept(item) if timing.policy else ()))
             else:
                 printer.problem(item)
-        summary.out_of_budget = forecast.out_of_time
         summary.to_do = printer.grave > 0
         needed = sum((one.needs for one in partitions), host_limits.Needs())
         for start in forecast.log_dirs[:1]:

@@ -143,7 +143,7 @@ def quorum(
     report = Report(settings=settings, view=quorum.make(settings), summary=summary, inputs=given)
     job = Inquiry(
         sources=sources,
-        run=running.run(report.show),
+        run=running.run(report),
         configured=_configured(inputs),
         order=order,
     )
@@ -176,7 +176,6 @@ def _print(report: "Report", job: "Inquiry", summary: "ActionSummary") -> None:
             report.refused(error, "unwritable")
         for place in job.undo_dirs:
             report.item(quorum.undo_object(place))
-        summary.out_of_budget = job.out_of_time
         if job.order and job.order.apply:
             summary.to_do = False
     for line, style in printer.last_lines(applied=bool(job.undo_dirs)):

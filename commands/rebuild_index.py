@@ -129,7 +129,7 @@ def rebuild_index(
         consent=Consent(apply, undo_dir, output, shell.join(["logtool", *sys.argv[1:]])),
         selection=given.selection,
         indexing=broker.indexing(inputs.broker),
-        run=running.run(report.show), summary=summary, flavour=given.flavour,
+        run=running.run(report), summary=summary, flavour=given.flavour,
     )  # fmt: skip
     raise typer.Exit(rebuild.run(job, report, summary))
 

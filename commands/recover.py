@@ -267,7 +267,7 @@ def recover(
     report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
     assumed, consent = way.assumed(broker, begin, inputs.broker), consented.consent()
     _check_flavour(given, begin, way, consented)
-    job = Recover(given.paths, assumed, consent, selection, points, running.run(report.show))
+    job = Recover(given.paths, assumed, consent, selection, points, running.run(report))
     job.named_by, job.flavour = begin.named_by, given.flavour
     _print(report, job, summary)
     raise typer.Exit(report.exit_status())
@@ -301,7 +301,6 @@ def _print(report: "Report", job: "Recover", summary: "ActionSummary") -> None:
                 printer.problem(item)
         for undo in job.undo_dirs:
             report.item(actions.undo_object(undo))
-        summary.out_of_budget = job.out_of_time
         summary.to_do |= (changes > 0 and not consent.apply) or printer.unfilled > 0
     for line in actions.recovered_lines(printer, partitions, job, changes, summary):
         report.note(line)

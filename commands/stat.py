@@ -157,7 +157,7 @@ def _survey(
         selection=given.selection,
         limit=limit,
         static=static,
-        run=running.run(report.show),
+        run=running.run(report),
         flavour=given.flavour,
     )
     printer, aside = _Printer(report, chosen), Aside(report)
@@ -170,7 +170,6 @@ def _survey(
                 printer.partition(item)
                 for finding in item.findings:
                     aside.take(finding)
-        report.summary.out_of_budget = survey.out_of_time
         printer.finish()
     aside.conclude()
     return report.exit_status(fail_on)
@@ -188,7 +187,7 @@ def _weigh(
     from logtool.stat.sizes import Weighing
 
     report = Report(settings=settings, view=sizes.make(), summary=Summary(), inputs=given)
-    weighing = Weighing(given.paths, given.selection, running.run(report.show), given.flavour)
+    weighing = Weighing(given.paths, given.selection, running.run(report), given.flavour)
     printer = sizes.Printer(report, str(sort), top)
     with report:
         for item in weighing:
@@ -197,7 +196,6 @@ def _weigh(
                 report.unreadable(item)
             else:
                 printer.partition(*item)
-        report.summary.out_of_budget = weighing.out_of_time
         printer.finish()
     return report.exit_status()
 

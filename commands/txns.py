@@ -118,7 +118,7 @@ def txns(
         now_ms=now_ms,
         max_age_ms=_max_age_ms(max_age),
         selection=given.selection,
-        run=running.run(report.show), summary=summary, flavour=given.flavour,
+        run=running.run(report), summary=summary, flavour=given.flavour,
     )  # fmt: skip
     printer = txns.Printer(report, bootstrap_server, now_ms, every=every, only_open=only_open)
     if told:

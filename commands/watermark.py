@@ -123,20 +123,20 @@ def watermark(
     from logtool.commands.output import Report
     from logtool.commands.views import watermark
     from logtool.node.options import StartOptions
+    from logtool.running.summary import ActionSummary
     from logtool.watermark.run import Watermarks
 
     settings, dirs = printing.settings(), inputs.node_dirs()
     version = parsing.parse_kafka_version(kafka_version)
     given = inputs.resolved([source.path for source in dirs])
+    summary = ActionSummary()
+    report = Report(settings=settings, view=watermark.of_replicas(), summary=summary, inputs=given)
     job = Watermarks(
         dirs,
         StartOptions(version, static=inputs.broker.take(broker_config.LEAST_IN_SYNC)),
         selection=given.selection, leader=leader, flavour=given.flavour,
-        run=running.run(lambda progress: report.show(progress)),
+        run=running.run(report), summary=summary,
     )  # fmt: skip
-    report = Report(
-        settings=settings, view=watermark.of_replicas(), summary=job.summary, inputs=given
-    )
     _print(report, job)
     raise typer.Exit(report.exit_status(fail_on))
 

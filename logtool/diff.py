@@ -50,7 +50,6 @@ class Comparison:
         self._save = save
         if save:
             digest.check_place(save)
-        self.out_of_time = False
         self._images: list[MetadataImage] = []
 
     @property
@@ -80,7 +79,7 @@ class Comparison:
         try:
             with digest.Writer(self._save, self._sources[0].path) as writer:
                 yield from self._all(groups, writer)
-                if self.out_of_time:
+                if self._run.ran_out:
                     raise OutOfTimeError  # what is not whole must not be taken for it
         except OutOfTimeError:
             return
@@ -106,7 +105,7 @@ class Comparison:
                     verdict = replace(verdict, standing=standing)
                     yield replace(verdict, fixes=tuple(_fixes(verdict)))
         except OutOfTimeError:
-            self.out_of_time = True
+            return
 
 
 def _fixes(verdict: Verdict) -> Iterator[str]:

@@ -125,7 +125,7 @@ class Verification:
         self._engine = engine
         self._earlier = earlier
         self._schedule = Schedule(self._run, engine=engine, earlier=earlier)
-        self.summary = Summary()
+        self.summary = Summary(pace=self._run.budget.pace)
 
     def use(self, engine: Engine) -> None:
         """Check the segments with an engine; call it before the first item is asked for."""
@@ -177,7 +177,7 @@ class Verification:
         opened = [(path, _open(path, self._flavour)) for path in files.each_once(self._paths)]
         self._gather(found for _, found in opened if _is_of_kafka(found))
         for path, found in opened:
-            if self.summary.out_of_budget:
+            if self.summary.out_of_time:
                 break
             try:
                 if isinstance(found, UnreadableError):
@@ -418,7 +418,6 @@ class Verification:
                 what = subject.partition, subject.request, subject.facts
                 yield from check_partition(*what, reports)
             self.summary.count(subject.facts)
-            self.summary.out_of_budget = self._schedule.out_of_time
             if judged:
                 yield from judged(subject)
 

@@ -57,7 +57,7 @@ class Saved:
             deleted=deleted,
             selection=given.selection,
             flavour=given.flavour,
-            run=self.running.run(report.show),
+            run=self.running.run(report),
             summary=summary,
         )
         extras = None

@@ -96,7 +96,7 @@ class Printer:
     def last_lines(self, *, applied: bool) -> Iterator[tuple[str, str | None]]:
         """Yield what it comes to, for people, with the style of each line."""
         found = self._verdict
-        if found is None or self._summary.out_of_budget:
+        if found is None or self._summary.out_of_time:
             return
         if len(found.clusters) > 1:
             yield f"the copies are of {len(found.clusters)} clusters", "error"

@@ -36,13 +36,8 @@ class Checked:
 
     items: list[Item] = field(default_factory=list)
     summary: Summary = field(default_factory=Summary)
-    ended: bool = False
-    """Whether it came to its end."""
-
-    @property
-    def is_whole(self) -> bool:
-        """Return whether everything was looked at that could be read."""
-        return self.ended and not self.summary.out_of_budget
+    is_whole: bool = False
+    """Whether everything was looked at that could be read."""
 
 
 @dataclass(slots=True)
@@ -67,6 +62,8 @@ class Examination:
     """How many files a start cuts, rebuilds, renames or removes."""
     forecast: Forecast = field(init=False)
     forecast_ended: bool = False
+    forecast_is_whole: bool = False
+    """Whether every partition was loaded before time was over."""
     homes: list[listing.Listing] = field(default_factory=list)
     """What the paths hold, as names and sizes."""
     _problems: dict[Path, UnreadableError] = field(default_factory=dict)
@@ -74,6 +71,7 @@ class Examination:
 
     def __post_init__(self) -> None:
         self.paths = list(files.each_once(self.paths))
+        self.summary.pace = self.budget.pace
         self.forecast = Forecast(
             self.paths, self.assumed, selection=self.selection, run=self._run(),
             flavour=self.flavour,
@@ -129,6 +127,7 @@ class Examination:
         for item in self.forecast:
             self._foretold(item)
         self.forecast_ended = True
+        self.forecast_is_whole = not self.forecast.out_of_time
         with suppress(OutOfTimeError):
             self.budget.pace.spend(0)
             self._verify(Level.BATCHES, self.deep)
@@ -141,7 +140,7 @@ class Examination:
         checked.summary = run.summary
         for item in run:
             checked.items.append(item)
-        checked.ended = True
+        checked.is_whole = not run.summary.out_of_time
 
     def _foretold(self, item: Action | PartitionForecast | UnreadableError) -> None:
         if isinstance(item, UnreadableError):
@@ -166,4 +165,3 @@ class Examination:
         for error in self.unread:
             summary.add(error)
         summary.to_do = bool(self.actions)
-        summary.out_of_budget = not self.deep.is_whole or self.forecast.out_of_time

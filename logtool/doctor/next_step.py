@@ -32,7 +32,7 @@ def choose(run: Examination, given: Sequence[Answer]) -> Next:
         return _plan(run, "what the next start does, and what it does not notice")
     for found in by_severity[Severity.WARNING]:
         return _finding(found)
-    if run.summary.out_of_budget:
+    if not run.deep.is_whole:
         return Next(_logtool(run, "verify"), "every batch, without a time limit")
     return Next(_logtool(run, "verify --level records"), "every record too; nothing is wrong yet")
 

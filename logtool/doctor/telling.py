@@ -99,7 +99,7 @@ def next_start(run: Examination) -> NextStart:
     not_loaded = sum(one.outcome is not Outcome.LOADS for one in forecasts)
     groups = _grouped((one.action, _state_of(one), one) for one in actions)
     recovered = sum(one.recovered for one in forecasts)
-    reached = run.forecast_ended and not run.forecast.out_of_time and not run.unread
+    reached = run.forecast_is_whole and not run.unread
     worst = max((list(State).index(group.state) for group in groups), default=0)
     state = list(State)[worst]
     if state is State.GOOD and (recovered or not reached):

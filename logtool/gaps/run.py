@@ -70,7 +70,6 @@ class Gaps:
         self._wanted = wanted
         self._selection = selection or Selection()
         self._run = run or Run()
-        self.out_of_time = False
 
     @cached_property
     def _chosen(self) -> list[PartitionToRead | UnreadableError]:
@@ -137,7 +136,7 @@ class Gaps:
             if isinstance(item, UnreadableError):
                 raise item
             ends.append(item.ledger.log_end)
-        if other.out_of_time:
+        if run.ran_out:
             raise UnreadableError(path, "there was no time to read it")
         if len(ends) != 1:
             raise UsageError(f"{path}: expected one partition, found {len(ends)}")
@@ -152,9 +151,8 @@ class Gaps:
         for item, task in zip(looked, subject.looks(self._wanted), strict=True):
             for position in sorted(item.too_large) if isinstance(item, Coverage) else ():
                 yield BatchTooLargeError(task.segment.log.path, position, task.limit)
-        if any(isinstance(item, OutOfTimeError) for item in looked):
-            self.out_of_time = True
-        elif not problems:
+        is_whole = not any(isinstance(item, OutOfTimeError) for item in looked)
+        if is_whole and not problems:
             looks = subject.looks(self._wanted)
             segments = _without_overlaps(looks, segments)
             facts = indexed(subject, segments, problems.append)

@@ -123,7 +123,6 @@ class Groups:
             for number in sorted(found):
                 yield from self._partition(found[number], ends)
         except OutOfTimeError:
-            self.summary.out_of_budget = True
             return
         if not found and not self.summary.unreadable:
             for path in self.paths:

@@ -47,7 +47,6 @@ class Inquiry:
     configured: tuple[Voter, ...] | None = None
     """The voters of a static quorum."""
     order: Order | None = None
-    out_of_time: bool = False
     undo_dirs: list[Path] = field(default_factory=list)
     """Those with which the log dir can be put back, the oldest first."""
 
@@ -57,7 +56,7 @@ class Inquiry:
             if found and self.order:
                 yield from self._ordered(found, self.order)
         except OutOfTimeError:
-            self.out_of_time = True
+            return
 
     @property
     def _wanted(self) -> Set[int]:

@@ -90,7 +90,7 @@ class Rebuild:
                     yield from self._log_dir(log_dir, self._partitions(log_dir, chosen), output)
             except (UnreadableError, RefusedError) as error:
                 yield error
-            if self.summary.out_of_budget:
+            if self.run.ran_out:
                 return
 
     def _redpanda(self, paths: Sequence[Path]) -> Iterator[list[Action | UnreadableError]]:
@@ -127,7 +127,7 @@ class Rebuild:
                 actions = [item for item in items if isinstance(item, Action)]
                 yield from (item for item in items if not isinstance(item, Action))
                 yield from take(actions) if take else actions
-            if self.consent.apply and not self.summary.out_of_budget:
+            if self.consent.apply and not self.run.ran_out:
                 if in_place.journal:
                     self.undo_dirs.append(in_place.journal.undo_dir)
                 in_place.carry_out()
@@ -160,9 +160,6 @@ class Rebuild:
                 except OutOfTimeError:
                     break
                 self.summary.count(subject.facts)
-            else:
-                return
-        self.summary.out_of_budget = True
 
     def _job(self, home: LogDirState, scope: Scope) -> Job:
         try:

@@ -111,15 +111,13 @@ class Salvage:
             except (UnreadableError, RefusedError) as error:
                 yield error
             except OutOfTimeError:
-                self.summary.out_of_budget = True
                 break
-        for listed in () if self.summary.out_of_budget else listings:
+        for listed in () if self.run.ran_out else listings:
             try:
                 yield from self._redpanda(listed)
             except (UnreadableError, RefusedError) as error:
                 yield error
             except OutOfTimeError:
-                self.summary.out_of_budget = True
                 break
         if found or listings:
             self.output.finish(log_starts)

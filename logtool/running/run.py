@@ -32,6 +32,11 @@ class Run(Progress):
             function=function, jobs=jobs, pace=self.budget.pace, on_progress=self.advance
         )
 
+    @property
+    def ran_out(self) -> bool:
+        """Return whether time was over before everything was read."""
+        return self.budget.pace.ran_out
+
     def anew(self) -> "Run":
         """Return a run within the same budget that begins at zero."""
         return Run(on_progress=self.on_progress, budget=self.budget)

@@ -9,6 +9,7 @@ from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.exits import Exit
 from logtool.findings import Finding, Severity
 from logtool.lazy_dataclass import dataclass
+from logtool.running.workers import Pace
 
 
 class Counts(Protocol):
@@ -52,8 +53,14 @@ class Summary:
     """Whether something was not done for safety's sake."""
     ended_by: int = 0
     """Number of the signal that ended the command (SIGINT, SIGTERM, SIGHUP); 0: none did."""
-    out_of_budget: bool = False
+    pace: Pace = field(default_factory=Pace, repr=False, compare=False)
+    """The pace of the run, which knows whether its time ran out."""
     started: float = field(default_factory=time.monotonic)
+
+    @property
+    def out_of_time(self) -> bool:
+        """Return whether time was over before everything was read."""
+        return self.pace.ran_out
 
     @property
     def interrupted(self) -> bool:
@@ -64,12 +71,12 @@ class Summary:
     def complete(self) -> bool:
         """Return whether everything that was asked for was looked at."""
         failed = self.unreadable or self.unwritten
-        return not (failed or self.interrupted or self.out_of_budget)
+        return not (failed or self.interrupted or self.out_of_time)
 
     @property
     def has_no_partition(self) -> bool:
         """Return whether a run came to its end without a partition that it was to look at."""
-        stopped = self.interrupted or self.out_of_budget
+        stopped = self.interrupted or self.out_of_time
         ended = not (stopped or self.refused or self.unwritten)
         return ended and not self.partitions and self.unreadable == self.unmatched
 
@@ -108,7 +115,7 @@ class Summary:
             return Exit.of_signal(self.ended_by)
         if self.unreadable or self.unwritten:
             return Exit.INCOMPLETE
-        if self.out_of_budget:
+        if self.out_of_time:
             return Exit.BUDGET
         if any(n and s.weight >= fail_on.weight for s, n in self.severities.items()):
             return Exit.FINDINGS

@@ -47,6 +47,8 @@ class Pace:
     bytes_per_second: float | None = None
     deadline: float | None = None
     """On the clock of `time.monotonic`."""
+    ran_out: bool = False
+    """Whether time was over while something was still to be read: then a run is not complete."""
     _free_at: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _over: threading.Event = field(default_factory=threading.Event)
@@ -68,6 +70,7 @@ class Pace:
             self._over.wait(max(0.0, last - now))
             now = time.monotonic()
         if self._over.is_set() or (self.deadline is not None and now >= self.deadline):
+            self.ran_out = True
             raise OutOfTimeError
 
     def end(self) -> None:

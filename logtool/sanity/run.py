@@ -90,7 +90,7 @@ class Sanity:
         """Whether a broker holds what is looked at."""
         self.in_use: list[Finding] = []
         """Log dirs whose broker is at work."""
-        self.summary = ActionSummary()
+        self.summary = ActionSummary(pace=self._pace)
 
     def __iter__(self) -> Iterator[Said]:
         for path in dict.fromkeys(self._paths):
@@ -102,7 +102,6 @@ class Sanity:
                 self._count(error)
                 yield error
             except OutOfTimeError:
-                self.summary.out_of_budget = True
                 return
         for seen in self._short_of():
             self._count(seen)

@@ -81,9 +81,13 @@ class Forecast:
         self.broker = broker or BrokerDirs(Node((), assumed.kafka, assumed.static))
         """The log dirs given, which belong to one broker."""
         self.log_dirs: list[LogDirStart] = []
-        self.out_of_time = False
         self.not_reached = 0
         """Partitions for which there was no time."""
+
+    @property
+    def out_of_time(self) -> bool:
+        """Return whether time was over before every partition was loaded."""
+        return self._run.ran_out
 
     def __iter__(self) -> Iterator[Action | PartitionForecast | UnreadableError]:
         requests: list[LoadRequest] = []
@@ -104,7 +108,6 @@ class Forecast:
             ):
                 self._run.path = request.path
                 if isinstance(result, OutOfTimeError):
-                    self.out_of_time = True
                     self.not_reached += 1
                 elif not self._is_gone(request, result):
                     if isinstance(result, PartitionForecast):

@@ -91,7 +91,6 @@ class Recover:
     """Whether the changes to a log dir began and did not all come to their end."""
     flavour: Flavour | None = None
     """The value of ``--flavour``; None: each directory by its names."""
-    out_of_time: bool = False
     blocked: bool = False
     """Whether --apply refuses, because a file that decides could not be read."""
     _broker: BrokerDirs = field(init=False)
@@ -182,7 +181,6 @@ class Recover:
                 elif isinstance(item, UnreadableError):
                     work.unread = True
                 yield item
-            self.out_of_time |= forecast.out_of_time
             if forecast.out_of_time:
                 return
             for start in forecast.log_dirs:

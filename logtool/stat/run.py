@@ -74,7 +74,6 @@ class Survey:
         self._run = run or Run()
         self._settings: dict[Path, Settings] = {}
         """By log dir."""
-        self.out_of_time = False
 
     def __iter__(self) -> Iterator[Surveyed | UnreadableError]:
         chosen: list[tuple[Partition, tuple[Segment, ...]]] = []
@@ -104,7 +103,7 @@ class Survey:
                         yield error
                     continue
                 yield from self._partition(listed, segments, found)
-                if self.out_of_time:
+                if any(isinstance(one, OutOfTimeError) for one in found):
                     return
 
     def _settled(
@@ -153,7 +152,6 @@ class Survey:
                 yield result
             for position in result.too_large if isinstance(result, Statistics) else ():
                 yield BatchTooLargeError(segment.log.path, position, self._limit)
-            self.out_of_time |= isinstance(result, OutOfTimeError)
             known = result if isinstance(result, Statistics) else unread(segment)
             measured.append((segment, known))
         yield Surveyed(listed, tuple(measured))

@@ -92,7 +92,6 @@ class Weighing:
     run: Run
     flavour: Flavour | None = None
     """The value of ``--flavour``; None: each directory by its names."""
-    out_of_time: bool = False
 
     def __iter__(self) -> Iterator[tuple[Partition, Sizes] | UnreadableError]:
         for path in files.each_once(self.paths):
@@ -107,7 +106,6 @@ class Weighing:
             except UnreadableError as error:
                 yield error
             except OutOfTimeError:
-                self.out_of_time = True
                 return
 
     def _folders(self, path: Path) -> list[tuple[Path, Flavour | None]]:

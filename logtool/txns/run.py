@@ -78,7 +78,6 @@ class Audit:
         with Schedule(self.run) as schedule:
             for job, found in schedule.run(jobs):
                 reports = list(found)
-                self.summary.out_of_budget = schedule.out_of_time
                 if not any(report.skipped for report in reports):
                     yield from self._partition(job.subject, reports)
 

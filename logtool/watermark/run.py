@@ -87,6 +87,7 @@ class Watermarks:
         leader: int | None = None,
         run: Run | None = None,
         flavour: Flavour | None = None,
+        summary: ActionSummary | None = None,
     ) -> None:
         self._flavour = flavour
         self._places = _each_once(places)
@@ -96,7 +97,8 @@ class Watermarks:
         self._run = run or Run()
         self._images: list[MetadataImage] = []
         self._brokers: list[_Broker] = []
-        self.summary = ActionSummary()
+        self.summary = summary or ActionSummary()
+        self.summary.pace = self._run.budget.pace
         self.keeps_watermarks = True
         """False where some of it is of Redpanda, which keeps no high watermark."""
 
@@ -181,7 +183,6 @@ class Watermarks:
         for work, result in members:
             self._run.path = work.request.path
             if isinstance(result, OutOfTimeError):
-                self.summary.out_of_budget = True
                 whole = False
             elif isinstance(result, UnreadableError):
                 yield result

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from dataclasses import asdict
 
 import pytest
 from conftest import SCENARIOS
@@ -13,6 +12,7 @@ from logtool import verify as verifying
 from logtool.checks.plain import PlainPartitions
 from logtool.running.budget import Budget
 from logtool.running.workers import Pace
+from logtool.schemas.printed import SUMMARY
 from logtool.verify import Level, Verification
 
 KEPT = ("empty-topic-0", "index.dense-0", "idempotent_writes-0", "small-segments-0")
@@ -23,7 +23,7 @@ def said(home, **budget):
     """Return all that a run says."""
     run = Verification([home], level=Level.BATCHES, budget=Budget(**budget))
     items = [str(item) for item in run]
-    summary = asdict(run.summary) | {"elapsed": None, "started": None}
+    summary = SUMMARY.row(run.summary) | {"elapsed_s": None}
     return items, {key: value for key, value in summary.items() if "time" not in key}
 
 

@@ -215,13 +215,10 @@ def test_a_digest_is_never_written_over_a_file_or_into_a_log_dir(nodes, tmp_path
 
 
 def test_a_digest_that_is_not_finished_is_not_there(nodes, tmp_path):
-    job = Comparison(
-        [NodeDir(nodes[0])],
-        save=tmp_path / "x.npz",
-        run=Run(budget=Budget(pace=Pace.starting_now(None, 1e-9))),
-    )
+    limited = Run(budget=Budget(pace=Pace.starting_now(None, 1e-9)))
+    job = Comparison([NodeDir(nodes[0])], save=tmp_path / "x.npz", run=limited)
     assert list(job) == []
-    assert job.out_of_time
+    assert limited.ran_out
     assert not list(tmp_path.glob("x.npz*"))
 
 
@@ -300,11 +297,9 @@ def test_large_copies_are_read_in_threads_of_their_own_with_the_same_answer(node
         assert {topic: told(verdict) for topic, verdict in found.items()} == alone
         assert bool(begun) == (jobs > 1)
     before = threading.active_count()
-    job = Comparison(
-        [NodeDir(node) for node in nodes],
-        run=Run(budget=Budget(jobs=2, pace=Pace.starting_now(None, 1e-9))),
-    )
-    assert (list(job), job.out_of_time) == ([], True)
+    limited = Run(budget=Budget(jobs=2, pace=Pace.starting_now(None, 1e-9)))
+    job = Comparison([NodeDir(node) for node in nodes], run=limited)
+    assert (list(job), limited.ran_out) == ([], True)
     assert threading.active_count() == before
 
 

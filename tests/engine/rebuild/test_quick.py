@@ -1,7 +1,6 @@
 """The quick way of building indexes, held against the long one that it goes round."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from logtool.rebuild.subject import PartitionToRebuild
 from logtool.running.budget import Budget
 from logtool.running.run import Run
 from logtool.running.workers import Pace
+from logtool.schemas.printed import SUMMARY
 
 BAD, ALL = FileChoice(), FileChoice(everything=True)
 OFFSETS = FileChoice(frozenset({FileKind.OFFSET_INDEX}), everything=True)
@@ -28,7 +28,7 @@ def said(path: Path, wanted: FileChoice, **more: Any) -> tuple[list[Any], dict[s
     """Return all that a dry run says."""
     job = Rebuild([path], wanted, **more)
     items = [item if not isinstance(item, Exception) else str(item) for item in job]
-    return items, asdict(job.summary) | {"started": None}
+    return items, SUMMARY.row(job.summary) | {"elapsed_s": None}
 
 
 def agrees(path: Path, monkeypatch: pytest.MonkeyPatch, wanted: FileChoice, **more: Any) -> int:

@@ -537,7 +537,7 @@ def test_once_time_is_over_nothing_is_changed(copy_of: Scenario) -> None:
         pace = _Ending(spent)
         job = Rebuild([home], ALL, Consent(apply=True), run=Run(budget=Budget(pace=pace)))
         list(job)
-        assert job.summary.out_of_budget
+        assert job.run.ran_out
         assert fingerprint(home) == before
         assert job.undo_dirs == []
         assert list(home.parent.glob("*undo*")) == []

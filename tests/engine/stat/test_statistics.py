@@ -113,11 +113,9 @@ def test_threads_change_nothing(scenario, monkeypatch):
 
 
 def test_without_time_the_rest_is_said_to_be_unread(scenario):
-    survey = Survey(
-        [scenario("4.3.1/clean")], run=Run(budget=Budget(pace=Pace.starting_now(None, 1e-9)))
-    )
-    (found, *rest) = list(survey)
-    assert survey.out_of_time
+    run = Run(budget=Budget(pace=Pace.starting_now(None, 1e-9)))
+    (found, *rest) = list(Survey([scenario("4.3.1/clean")], run=run))
+    assert run.ran_out
     assert (rest, found.statistics.unread_segments) == ([], 1)
 
 
