@@ -1,7 +1,7 @@
 """How a comparison of replicas looks: a verdict for each partition, and why."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from logtool.commands import output
 from logtool.commands.output import OutputSettings, Report, View
@@ -11,17 +11,95 @@ from logtool.copies.pair import Status
 from logtool.copies.verdict import Verdict
 from logtool.errors import UnreadableError
 from logtool.running.summary import ActionSummary
+from logtool.schemas.columns import JSON, Column, Kind, Table, Way
+from logtool.schemas.document import Document
+from logtool.schemas.printed import COPY_STATUSES, PAIR
 
-SCHEMA = "logtool.diff/1"
-_PAIR = columns(
-    "topic", "partition", "left", "right", "status", "first_offset", "end_offset",
-    "left_end_offset", "right_end_offset", "equal_batches", "rewritten_batches", "diverges_at",
-    "left_batch", "right_batch", "left_lacks", "right_lacks", "common_epoch", "epochs_diverge_at",
-)  # fmt: skip
-_PARTITION = keep(columns(
-    "topic", "partition", "copies", "status", "diverges_at", "superset", "behind", "damaged",
-    "unfilled", "in_sync", "eligible", "fixes",
-), "topic", "partition", "status", "diverges_at", "behind")  # fmt: skip
+_TOPIC = Column("topic", Kind.STRING, "name of the topic")
+_NUMBER = Column("partition", Kind.INT32, "number of the partition")
+_NO_METADATA = "no metadata log among the log dirs knows the partition"
+PARTITION: Final = Table("partition", "partition", (
+    _TOPIC,
+    _NUMBER,
+    Column("copies", Kind.STRINGS, "names of the copies: the id of the node, or the path where the "
+           "id is not known or not the only one", value="labels"),
+    Column("status", Kind.STRING, "how the copies relate to each other; the gravest counts",
+           words=COPY_STATUSES),
+    Column("identical", Kind.BOOL, "whether each copy has the same batches, log start, log end and "
+           "leader epochs as each other one, and no damage; indexes and producer snapshots are not "
+           "compared", ways=JSON),
+    Column("diverges_at", Kind.INT64, "first offset at which any two copies diverge", "offset",
+           "no two do"),
+    Column("superset", Kind.STRINGS, "copies that have everything that any copy has"),
+    Column("behind", Kind.STRINGS, "copies that end before another one that is the same up to "
+           "there"),
+    Column("damaged", Kind.STRINGS, "copies that are damaged, other than by an unfinished append"),
+    Column("unfilled", Kind.INT64, "damaged ranges that no other copy can fill; an unfinished "
+           "append does not count", "count"),
+    Column("in_sync", Kind.NUMBERS, "node ids of the replicas in sync, by the newest metadata log "
+           "among the log dirs", null=_NO_METADATA),
+    Column("eligible", Kind.NUMBERS, "node ids of the eligible leader replicas, by the same "
+           "metadata log", null=_NO_METADATA),
+    Column("fixes", Kind.STRINGS, "command lines that repair copies that are damaged, or lack "
+           "offsets, from others that are directories at hand"),
+), note="The verdict on one partition; its copies, pairs and damage follow.",
+    type="partition", made_from="logtool.copies.verdict:Verdict")  # fmt: skip
+COPY: Final = Table("copy", "copy of a partition", (
+    _TOPIC,
+    _NUMBER,
+    Column("copy", Kind.STRING, "name of the copy, as its partition lists it", value="label"),
+    Column("node", Kind.INT32, "id of the node that it is from", null="it is not known"),
+    Column("path", Kind.STRING, "the partition dir, where it was read"),
+    Column("topic_id", Kind.STRING, "topic id in its partition.metadata", null="it has none"),
+    Column("log_start_offset", Kind.INT64, "start of the log", "offset", value="log_start"),
+    Column("log_end_offset", Kind.INT64, "end of the log", "offset", value="log_end"),
+    Column("high_watermark", Kind.INT64, "checkpointed high watermark", "offset",
+           "it is not known"),
+    Column("segments", Kind.INT64, "segments", "count"),
+    Column("batches", Kind.INT64, "sound batches", "count", value="tally.batches"),
+    Column("records", Kind.INT64, "records in these batches", "count"),
+    Column("bytes", Kind.INT64, "bytes of its logs", "bytes"),
+    Column("leader_epochs", Kind.PAIRS, "leader epochs in leader-epoch-checkpoint, each with its "
+           "first offset, in order", value="epochs"),
+    Column("batch_epochs", Kind.PAIRS, "leader epochs in the batches, each with its first offset, "
+           "in order"),
+    Column("compaction_hints", Kind.STRINGS, "what shows that it was compacted",
+           words=("cleaner-checkpoint", "delete-horizons", "partial-batches")),
+    Column("damaged_ranges", Kind.INT64, "damaged ranges, an unfinished append not counted",
+           "count"),
+), note="One copy as it was read.", type="copy",
+    made_from="logtool.copies.copy:Copy")  # fmt: skip
+_LOSES_NONE = "none is missing for it"
+DAMAGE: Final = Table("damage", "damaged range of a copy", (
+    Column("topic", Kind.STRING, "name of the topic", value="copy.topic"),
+    Column("partition", Kind.INT32, "number of the partition", value="copy.partition"),
+    Column("copy", Kind.STRING, "name of the copy, as its partition lists it", value="copy.label"),
+    Column("path", Kind.STRING, "the partition dir", value="copy.path"),
+    Column("segment", Kind.INT64, "base offset of the segment", "offset", value="damage.segment"),
+    Column("position", Kind.INT64, "byte in the log of the segment where it begins", "byte",
+           value="damage.position"),
+    Column("length", Kind.INT64, "bytes that hold no sound batch", "bytes", value="damage.length"),
+    Column("reason", Kind.STRING, "kind of damage", value="damage.reason"),
+    Column("message", Kind.STRING, "what is wrong there", value="damage.message"),
+    Column("torn_tail", Kind.BOOL, "whether it is an unfinished append, as a kill leaves it",
+           value="damage.tail"),
+    Column("first_offset", Kind.INT64, "first offset that is missing for it", "offset",
+           _LOSES_NONE),
+    Column("last_offset", Kind.INT64, "last offset that is missing for it", "offset",
+           f"{_LOSES_NONE}, or the last is not known"),
+    Column("filled_by", Kind.STRINGS, "copies that have all of these offsets sound"),
+    Column("partly_filled_by", Kind.STRINGS, "copies that have some of these offsets",
+           value="partly_by"),
+), note="A range of bytes that holds no sound batch, and the copies that have its offsets sound.",
+    type="damage", made_from="logtool.copies.verdict:Wound")  # fmt: skip
+DOCUMENT: Final = Document(
+    name="diff", title="What logtool diff prints", tables=(PARTITION, COPY, PAIR, DAMAGE)
+)
+SCHEMA = DOCUMENT.schema
+_PAIR = columns(*PAIR.names(Way.CSV))
+_PARTITION = keep(
+    columns(*PARTITION.names(Way.CSV)), "topic", "partition", "status", "diverges_at", "behind"
+)
 _DAMAGE = columns("topic", "partition", "copy", "segment", "position", "length", "reason",
                   "first_offset", "last_offset", "filled_by")  # fmt: skip
 _MOST_EPOCHS = 4
@@ -80,10 +158,14 @@ class Printer:
         summary.to_do |= status.is_grave or unequal
         if self._brief and status in (Status.SAME, Status.ALONE) and not unequal:
             return
-        self._report.item(verdict.as_json())
-        for parts in (verdict.copies, verdict.pairs, verdict.wounds):
+        self._report.item(PARTITION.row(verdict))
+        for table, parts in (
+            (COPY, verdict.copies),
+            (PAIR, verdict.pairs),
+            (DAMAGE, verdict.wounds),
+        ):
             for part in parts:
-                self._report.item(part.as_json())
+                self._report.item(table.row(part))
 
     def problem(self, error: UnreadableError) -> None:
         """Print what could not be read."""

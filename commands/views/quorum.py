@@ -1,28 +1,142 @@
 """How the copies of a metadata log look, what they say together, and what other voters take."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from logtool.actions import Action
 from logtool.commands import output
 from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns, keep
 from logtool.commands.views import actions
 from logtool.errors import UnreadableError
-from logtool.schemas.printed import ACTION
+from logtool.schemas.columns import JSON, Column, Kind, Table, Way
+from logtool.schemas.document import Document
+from logtool.schemas.printed import ACTION, PAIR, UNDO
 
 if TYPE_CHECKING:
     from logtool.quorum.run import Item
     from logtool.quorum.verdict import Quorum
     from logtool.running.summary import ActionSummary
 
-SCHEMA = "logtool.quorum/1"
-_COPY = keep(columns(
-    "copy", "node", "role", "path", "cluster_id", "directory_id", "log_start_offset",
-    "log_end_offset", "last_epoch", "batches", "records", "bytes", "kraft_version", "voters_from",
-    "voters_offset", "leader", "leader_epoch", "voted_for", "damaged_ranges",
-), "copy", "role", "log_end_offset", "last_epoch", "leader_epoch")  # fmt: skip
+_ENDPOINT = Table("endpoint", "address of a voter", (
+    Column("listener", Kind.STRING, "name of the listener"),
+    Column("host", Kind.STRING, "host name or IP address"),
+    Column("port", Kind.INT32, "port"),
+), made_from="logtool.quorum.voters:Endpoint")  # fmt: skip
+_VOTER = Table("voter", "voter of a metadata quorum", (
+    Column("node", Kind.INT32, "node id"),
+    Column("directory_id", Kind.STRING, "id of the log dir with its metadata log",
+           null="a static quorum has none"),
+    Column("endpoints", Kind.OBJECT, "addresses of the voter; in a static quorum known from "
+           "controller.quorum.voters alone", of=_ENDPOINT, many=True),
+), note="A node that votes.", made_from="logtool.quorum.voters:Voter")  # fmt: skip
+_NO_VOTERS = "nothing in it says who votes"
+_NO_STATE = "it has no quorum-state, or that does not say"
+COPY: Final = Table("copy", "copy of the metadata log", (
+    Column("copy", Kind.STRING, "name of the copy: node id, or path where the id is not known or "
+           "not the only one", value="label"),
+    Column("node", Kind.INT32, "id of the node that it is from", null="it is not known"),
+    Column("role", Kind.STRING, "whether the node votes, by the voters that the copy knows",
+           null="the node or the voters are not known", words=("voter", "observer")),
+    Column("path", Kind.PATH, "the directory of the metadata log"),
+    Column("cluster_id", Kind.STRING, "cluster id in meta.properties",
+           null="there is none"),
+    Column("directory_id", Kind.STRING, "id of the log dir in meta.properties",
+           null="there is none"),
+    Column("log_start_offset", Kind.INT64, "start of the log", "offset",
+           value="batches.log_start"),
+    Column("log_end_offset", Kind.INT64, "end of the log, or of the newest snapshot where that is "
+           "ahead of the log", "offset", value="log_end"),
+    Column("last_epoch", Kind.INT32, "leader epoch of the last batch, or of that snapshot"),
+    Column("batches", Kind.INT64, "batches before the first damage", "count",
+           value="usable_batches"),
+    Column("records", Kind.INT64, "records in these batches", "count", value="usable_records"),
+    Column("bytes", Kind.INT64, "bytes of its logs", "bytes", value="batches.bytes"),
+    Column("snapshots", Kind.PAIRS, "end offset and epoch of each snapshot, by epoch",
+           value="snapshot_ends", ways=JSON),
+    Column("kraft_version", Kind.INT32, "kraft.version: 0 in a static quorum"),
+    Column("voters", Kind.OBJECT, "voters that it knows", null=_NO_VOTERS, of=_VOTER, many=True,
+           ways=JSON),
+    Column("voters_from", Kind.STRING, "where it knows the voters from", null=_NO_VOTERS,
+           words=("log", "snapshot", "quorum-state")),
+    Column("voters_offset", Kind.INT64, "offset of the batch with the control record, or end "
+           "offset of the snapshot", "offset", "the voters are from neither of these"),
+    Column("leader", Kind.INT32, "leader by quorum-state; -1: none", null=_NO_STATE),
+    Column("leader_epoch", Kind.INT32, "epoch of the last election by quorum-state",
+           null=_NO_STATE),
+    Column("voted_for", Kind.INT32, "node that it voted for by quorum-state; -1: nobody",
+           null=_NO_STATE),
+    Column("damaged_ranges", Kind.INT64, "damaged ranges, an unfinished append not counted",
+           "count", value="batches.damaged_ranges"),
+    Column("problems", Kind.STRINGS, "what no controller could read, a line for each problem",
+           ways=JSON),
+), note="One copy of the metadata log, up to its first damage.", type="copy",
+    made_from="logtool.quorum.copy:MetadataCopy")  # fmt: skip
+LOSS: Final = Table("loss", "copy with something that the kept one lacks", (
+    Column("copy", Kind.STRING, "name of the copy", value="copy.label"),
+    Column("first_offset", Kind.INT64, "first offset that the kept copy lacks", "offset"),
+    Column("last_offset", Kind.INT64, "last offset that the kept copy lacks", "offset"),
+    Column("batches", Kind.INT64, "batches that it lacks", "count"),
+    Column("records", Kind.INT64, "records in these batches", "count"),
+), note="What one copy has and the kept one lacks.",
+    made_from="logtool.quorum.verdict:Loss")  # fmt: skip
+_UNKNOWN_VOTERS = "nothing says who votes"
+QUORUM: Final = Table("quorum", "run", (
+    Column("voters", Kind.OBJECT, "voters, by the copy to keep", null=_UNKNOWN_VOTERS, of=_VOTER,
+           many=True),
+    Column("voters_from", Kind.STRING, "where the voters are known from", null=_UNKNOWN_VOTERS,
+           words=("log", "snapshot", "quorum-state", "controller.quorum.voters")),
+    Column("kraft_version", Kind.INT32, "kraft.version of the copy to keep: 0 in a static quorum",
+           value="keep.kraft_version"),
+    Column("majority", Kind.INT32, "how many voters are a majority", "count", _UNKNOWN_VOTERS),
+    Column("missing", Kind.NUMBERS, "node ids of the voters of whom no copy was given",
+           value="missing_nodes"),
+    Column("majority_offset", Kind.INT64, "offset below which a majority of the voters has "
+           "everything, as the copies show", "offset", "fewer copies than a majority were given"),
+    Column("majority_at_most", Kind.INT64, "offset below which a majority has everything at most",
+           "offset", "copies that were not given may have any more"),
+    Column("committed_at_least", Kind.INT64, "end of the newest snapshot, below which everything "
+           "was committed; 0 without one", "offset"),
+    Column("diverges_at", Kind.INT64, "first offset at which two copies diverge", "offset",
+           "no two do"),
+    Column("diverging", Kind.OBJECT, "the two copies that diverge there", null="no two do",
+           value="diverges", of=PAIR),
+    Column("keep", Kind.STRING, "name of the copy to keep: the one that Raft would elect",
+           value="keep.label"),
+    Column("keep_path", Kind.PATH, "the directory of the copy to keep", value="keep.path"),
+    Column("keep_epoch", Kind.INT32, "leader epoch of the last batch of the copy to keep",
+           value="keep.last_epoch"),
+    Column("keep_end_offset", Kind.INT64, "end of the log of the copy to keep", "offset",
+           value="keep.log_end"),
+    Column("lost", Kind.OBJECT, "what other copies have and the one to keep lacks",
+           value="losses", of=LOSS, many=True),
+    Column("unknown", Kind.STRING, "what cannot be known because copies are missing",
+           null="nothing"),
+), note="What the copies say together.", type="quorum",
+    made_from="logtool.quorum.verdict:Quorum")  # fmt: skip
+REWRITE: Final = Table("rewrite", "change of the voters", (
+    Column("copy", Kind.STRING, "name of the copy to keep", value="copy.label"),
+    Column("path", Kind.PATH, "the directory of the copy to keep", value="copy.path"),
+    Column("voters", Kind.OBJECT, "the new voters", of=_VOTER, many=True),
+    Column("gone", Kind.NUMBERS, "node ids of those that voted and no longer do"),
+    Column("leader_epoch", Kind.INT32, "leader epoch with which the new voters begin",
+           value="epoch"),
+    Column("offset", Kind.INT64, "offset of the control record that is written", "offset",
+           "a static quorum has none"),
+    Column("unclean_partitions", Kind.INT64, "partitions of which no replica in sync is left, so "
+           "that only an unclean election gives them a leader", "count", value="unclean"),
+    Column("settings", Kind.SETTINGS, "what the files of all nodes must say, by key"),
+), note="What --voters makes of the copy to keep; its actions follow, none where it is so already.",
+    type="rewrite", made_from="logtool.quorum.rewrite:Rewrite")  # fmt: skip
+DOCUMENT: Final = Document(
+    name="quorum",
+    title="What logtool quorum prints",
+    tables=(COPY, QUORUM, REWRITE, ACTION, UNDO),
+)
+SCHEMA = DOCUMENT.schema
+_COPY = keep(
+    columns(*COPY.names(Way.CSV)), "copy", "role", "log_end_offset", "last_epoch", "leader_epoch"
+)
 _NOBODY = (None, -1)
 
 
@@ -74,7 +188,7 @@ class Printer:
             summary.add(item)
             self._report.unreadable(item)
             return
-        self._report.item(ACTION.row(item) if isinstance(item, Action) else item.as_json())
+        self._report.item(DOCUMENT.row(item))
         if isinstance(item, MetadataCopy):
             self._copies += 1
             summary.partitions += 1

@@ -45,6 +45,10 @@ class Batches:
         """Return one batch as plain integers."""
         return {name: int(getattr(self, name)[index]) for name in COLUMNS}
 
+    def batch(self, index: int) -> "Batch":
+        """Return one batch."""
+        return Batch(*(int(getattr(self, field.name)[index]) for field in fields(Batch)))
+
 
 COLUMNS = tuple(field.name for field in fields(Batches))
 
@@ -57,6 +61,21 @@ def joined(parts: Sequence[Batches]) -> Batches:
 
 
 NOTHING = Batches(*(np.empty(0, np.int64) for _ in COLUMNS))
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One batch of a copy, as far as it is shown."""
+
+    segment: int
+    """Base offset."""
+    position: int
+    size: int
+    base_offset: int
+    last_offset: int
+    leader_epoch: int
+    crc: int
+    record_count: int
 
 
 @dataclass(frozen=True, slots=True)

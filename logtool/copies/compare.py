@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from logtool.copies.batches import NOTHING, Batches, DamagedRange
+from logtool.copies.batches import NOTHING, Batch, Batches, DamagedRange
 from logtool.copies.copy import Copy, Epochs, Reading, WholeCopy
 from logtool.copies.pair import Lacks, Pair, Status
 from logtool.formats.record_batch import (
@@ -93,14 +93,14 @@ class _Divergence:
 
     def __init__(self, at: int) -> None:
         self.at = at
-        self.batches: list[dict[str, int] | None] = [None, None]
+        self.batches: list[Batch | None] = [None, None]
 
     def look(self, *sides: Batches) -> None:
         """Take what is missing of the batches from the next ones of both copies."""
         for number, table in enumerate(sides):
             row = int(np.searchsorted(table.last_offset, self.at))
             if self.batches[number] is None and row < len(table):
-                self.batches[number] = table.row(row)
+                self.batches[number] = table.batch(row)
 
 
 class Comparing:

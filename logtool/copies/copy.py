@@ -27,6 +27,9 @@ OVERLAP = "overlap"
 class Tally:
     """What the batches of a copy add up to."""
 
+    batches: int
+    records: int
+
     def __init__(self, *tables: Batches) -> None:
         self.batches = 0
         self.records = 0
@@ -113,28 +116,10 @@ class Copy:
         """Return the damage but for an unfinished append, which is how a kill leaves any log."""
         return tuple(damage for damage in self.damages if not damage.tail)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        return {
-            "type": "copy",
-            "topic": self.topic,
-            "partition": self.partition,
-            "copy": self.label,
-            "node": self.node,
-            "path": self.path,
-            "topic_id": self.topic_id,
-            "log_start_offset": self.log_start,
-            "log_end_offset": self.log_end,
-            "high_watermark": self.high_watermark,
-            "segments": self.segments,
-            "batches": self.tally.batches,
-            "records": self.tally.records,
-            "bytes": self.bytes,
-            "leader_epochs": [list(entry) for entry in self.epochs],
-            "batch_epochs": [list(entry) for entry in self.batch_epochs],
-            "compaction_hints": list(self.compaction_hints),
-            "damaged_ranges": len(self.real_damages),
-        }
+    @property
+    def damaged_ranges(self) -> int:
+        """Return how many ranges are damaged, an unfinished append not counted."""
+        return len(self.real_damages)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,8 @@
 """What two copies of a partition are to each other: the same, behind, compacted, or diverged."""
 
 from enum import StrEnum
-from typing import Any
 
+from logtool.copies.batches import Batch
 from logtool.copies.copy import Copy
 from logtool.lazy_dataclass import dataclass
 
@@ -53,16 +53,6 @@ class Lacks:
     def __bool__(self) -> bool:
         return bool(self.compacted or self.damaged or self.missing or self.before or self.behind)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON of the contract."""
-        return {
-            "compacted": self.compacted,
-            "damaged": self.damaged,
-            "missing": [list(span) for span in self.missing],
-            "before": self.before,
-            "behind": self.behind,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -78,9 +68,9 @@ class Pair:
     rewritten: int = 0
     """Batches that compaction left in two shapes."""
     diverges_at: int | None = None
-    left_batch: dict[str, int] | None = None
+    left_batch: Batch | None = None
     """At the divergence, or the first behind it; None where there is none."""
-    right_batch: dict[str, int] | None = None
+    right_batch: Batch | None = None
     left_lacks: Lacks = Lacks()
     """Below the divergence, if there is one."""
     right_lacks: Lacks = Lacks()
@@ -94,40 +84,12 @@ class Pair:
         """Return whether what one has says something of the other."""
         return self.status not in (Status.OTHER_TOPIC, Status.DIVERGED)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        return {
-            "type": "pair",
-            "topic": self.left.topic,
-            "partition": self.left.partition,
-            "left": self.left.label,
-            "right": self.right.label,
-            "status": str(self.status),
-            "first_offset": self.common[0] if self.common else None,
-            "end_offset": self.common[1] if self.common else None,
-            "left_end_offset": self.left.log_end,
-            "right_end_offset": self.right.log_end,
-            "equal_batches": self.equal,
-            "rewritten_batches": self.rewritten,
-            "diverges_at": self.diverges_at,
-            "left_batch": _shown(self.left_batch),
-            "right_batch": _shown(self.right_batch),
-            "left_lacks": self.left_lacks.as_json(),
-            "right_lacks": self.right_lacks.as_json(),
-            "common_epoch": list(self.common_epoch) if self.common_epoch else None,
-            "epochs_diverge_at": self.epochs_diverge_at,
-        }
+    @property
+    def first_offset(self) -> int | None:
+        """Return the first offset that both may have."""
+        return self.common[0] if self.common else None
 
-
-def _shown(batch: dict[str, int] | None) -> dict[str, int] | None:
-    keys = (
-        "segment",
-        "position",
-        "size",
-        "base_offset",
-        "last_offset",
-        "leader_epoch",
-        "crc",
-        "record_count",
-    )
-    return None if batch is None else {key: batch[key] for key in keys}
+    @property
+    def end_offset(self) -> int | None:
+        """Return the end of what both may have."""
+        return self.common[1] if self.common else None

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -25,26 +24,15 @@ class Wound:
     filled_by: tuple[str, ...]
     partly_by: tuple[str, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        damage = self.damage
-        return {
-            "type": "damage",
-            "topic": self.copy.topic,
-            "partition": self.copy.partition,
-            "copy": self.copy.label,
-            "path": self.copy.path,
-            "segment": damage.segment,
-            "position": damage.position,
-            "length": damage.length,
-            "reason": damage.reason,
-            "message": damage.message,
-            "torn_tail": damage.tail,
-            "first_offset": damage.first_offset if damage.loses else None,
-            "last_offset": damage.last_offset if damage.loses else None,
-            "filled_by": list(self.filled_by),
-            "partly_filled_by": list(self.partly_by),
-        }
+    @property
+    def first_offset(self) -> int | None:
+        """Return the first offset that is missing for it; None where none is."""
+        return self.damage.first_offset if self.damage.loses else None
+
+    @property
+    def last_offset(self) -> int | None:
+        """Return the last offset that is missing for it; None where none is, or it is unknown."""
+        return self.damage.last_offset if self.damage.loses else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,25 +86,35 @@ class Verdict:
         whole = not any(copy.damages for copy in self.copies)
         return self.status is Status.SAME and len(states) == 1 and whole
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        first = self.copies[0]
-        return {
-            "type": "partition",
-            "topic": first.topic,
-            "partition": first.partition,
-            "copies": [copy.label for copy in self.copies],
-            "status": str(self.status),
-            "identical": self.identical,
-            "diverges_at": self.diverges_at,
-            "superset": list(self.superset),
-            "behind": list(self.behind),
-            "damaged": [copy.label for copy in self.copies if copy.real_damages],
-            "unfilled": self.unfilled,
-            "in_sync": list(self.standing.in_sync) if self.standing else None,
-            "eligible": list(self.standing.eligible) if self.standing else None,
-            "fixes": list(self.fixes),
-        }
+    @property
+    def topic(self) -> str:
+        """Return the name of the topic."""
+        return self.copies[0].topic
+
+    @property
+    def partition(self) -> int:
+        """Return the number of the partition."""
+        return self.copies[0].partition
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return the names of the copies."""
+        return tuple(copy.label for copy in self.copies)
+
+    @property
+    def damaged(self) -> tuple[str, ...]:
+        """Return the names of the copies that are damaged, other than by an unfinished append."""
+        return tuple(copy.label for copy in self.copies if copy.real_damages)
+
+    @property
+    def in_sync(self) -> tuple[int, ...] | None:
+        """Return the nodes in sync; None where no metadata log knows the partition."""
+        return self.standing.in_sync if self.standing else None
+
+    @property
+    def eligible(self) -> tuple[int, ...] | None:
+        """Return the eligible leader replicas; None where no metadata log knows the partition."""
+        return self.standing.eligible if self.standing else None
 
 
 def judge(

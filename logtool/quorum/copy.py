@@ -181,35 +181,50 @@ class MetadataCopy:
         votes = self.node in static or (self.node, self.directory_id) in dynamic
         return "voter" if votes else "observer"
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        known, source, at = self.voted
-        state = self.state
-        return {
-            "type": "copy",
-            "copy": self.label,
-            "node": self.node,
-            "role": self.role,
-            "path": str(self.path),
-            "cluster_id": self.cluster_id,
-            "directory_id": self.directory_id,
-            "log_start_offset": self.batches.log_start,
-            "log_end_offset": self.log_end,
-            "last_epoch": self.last_epoch,
-            "batches": len(self.usable),
-            "records": int(self.usable.record_count.sum()),
-            "bytes": self.batches.bytes,
-            "snapshots": [[one.end_offset, one.epoch] for one in self.snapshots],
-            "kraft_version": self.kraft_version,
-            "voters": None if known is None else [voter.as_json() for voter in known],
-            "voters_from": source,
-            "voters_offset": at,
-            "leader": state.leader_id if state else None,
-            "leader_epoch": state.leader_epoch if state else None,
-            "voted_for": state.voted_id if state else None,
-            "damaged_ranges": len(self.batches.real_damages),
-            "problems": list(self.problems),
-        }
+    @property
+    def voters(self) -> tuple[Voter, ...] | None:
+        """Return the voters that it knows; None where nothing says who votes."""
+        return self.voted[0]
+
+    @property
+    def voters_from(self) -> str | None:
+        """Return where it knows them from."""
+        return self.voted[1]
+
+    @property
+    def voters_offset(self) -> int | None:
+        """Return the offset of the control record, or the end offset of the snapshot."""
+        return self.voted[2]
+
+    @property
+    def usable_batches(self) -> int:
+        """Return how many batches there are before the first damage."""
+        return len(self.usable)
+
+    @property
+    def usable_records(self) -> int:
+        """Return how many records are in these batches."""
+        return int(self.usable.record_count.sum())
+
+    @property
+    def snapshot_ends(self) -> tuple[tuple[int, int], ...]:
+        """Return end offset and epoch of each snapshot."""
+        return tuple((one.end_offset, one.epoch) for one in self.snapshots)
+
+    @property
+    def leader(self) -> int | None:
+        """Return the leader by ``quorum-state``; -1 where there was none."""
+        return self.state.leader_id if self.state else None
+
+    @property
+    def leader_epoch(self) -> int | None:
+        """Return the epoch of the last election that ``quorum-state`` has."""
+        return self.state.leader_epoch if self.state else None
+
+    @property
+    def voted_for(self) -> int | None:
+        """Return whom it voted for by ``quorum-state``; -1 where it was nobody."""
+        return self.state.voted_id if self.state else None
 
 
 def read(sources: Sequence[NodeDir], run: Run) -> Iterator[MetadataCopy | UnreadableError]:

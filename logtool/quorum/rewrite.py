@@ -72,20 +72,6 @@ class Rewrite:
         named = ",".join(f"{node}@{end}" for node, end in ends.items())
         return {"controller.quorum.voters": named}
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        return {
-            "type": "rewrite",
-            "copy": self.copy.label,
-            "path": str(self.copy.path),
-            "voters": [voter.as_json() for voter in self.voters],
-            "gone": list(self.gone),
-            "leader_epoch": self.epoch,
-            "offset": self.offset,
-            "unclean_partitions": self.unclean,
-            "settings": self.settings,
-        }
-
 
 def plan(
     quorum: Quorum, voters: Sequence[Voter], accepted: Set[TopicPartition] = frozenset()

@@ -8,7 +8,6 @@ any disk. The end of a snapshot was committed, for controllers write them of not
 
 from collections.abc import Sequence, Set
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -29,15 +28,10 @@ class Loss:
     batches: int
     records: int
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON of the contract."""
-        return {
-            "copy": self.copy.label,
-            "first_offset": self.first_offset,
-            "last_offset": self.copy.log_end - 1,
-            "batches": self.batches,
-            "records": self.records,
-        }
+    @property
+    def last_offset(self) -> int:
+        """Return the last offset that the copy has."""
+        return self.copy.log_end - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,28 +102,15 @@ class Quorum:
             f"they agreed on behind offset {self.keep.log_end - 1} cannot be known"
         )
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        pair = self.diverges
-        return {
-            "type": "quorum",
-            "voters": None if self.voters is None else [one.as_json() for one in self.voters],
-            "voters_from": self.voters_from,
-            "kraft_version": self.keep.kraft_version,
-            "majority": self.majority,
-            "missing": [voter.node for voter in self.missing],
-            "majority_offset": self.majority_offset,
-            "majority_at_most": self.majority_at_most,
-            "committed_at_least": self.committed_at_least,
-            "diverges_at": pair.diverges_at if pair else None,
-            "diverging": pair.as_json() if pair else None,
-            "keep": self.keep.label,
-            "keep_path": str(self.keep.path),
-            "keep_epoch": self.keep.last_epoch,
-            "keep_end_offset": self.keep.log_end,
-            "lost": [loss.as_json() for loss in self.losses],
-            "unknown": self.unknown,
-        }
+    @property
+    def missing_nodes(self) -> tuple[int, ...]:
+        """Return the nodes of the voters of whom no copy was given."""
+        return tuple(voter.node for voter in self.missing)
+
+    @property
+    def diverges_at(self) -> int | None:
+        """Return the first offset at which two copies diverge; None where none do."""
+        return self.diverges.diverges_at if self.diverges else None
 
 
 def judge(

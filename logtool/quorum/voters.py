@@ -56,17 +56,6 @@ class Voter:
         """Return what Raft takes for one voter: another directory is another voter."""
         return self.node, self.directory_id
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON of the contract."""
-        return {
-            "node": self.node,
-            "directory_id": self.directory_id,
-            "endpoints": [
-                {"listener": one.listener, "host": one.host, "port": one.port}
-                for one in self.endpoints
-            ],
-        }
-
 
 def parse_named(text: str, option: str = "--voters") -> tuple[Voter, ...]:
     """Read ``ID@HOST:PORT,...``, where ID may be ``ID-DIRECTORY_ID``; UsageError for what is not.

@@ -103,7 +103,7 @@ class Column:
     null: str | None = None
     """What null says; None where the column is never null."""
     words: tuple[str, ...] = ()
-    """Every value that it takes, where these are few."""
+    """Every value that it takes, where these are few; of a list, every value in it."""
     pattern: str | None = None
     """A regular expression that every text matches."""
     ways: frozenset[Way] = EVERY_WAY

@@ -108,7 +108,7 @@ def json_schema(document: Document) -> Schema:
         "type": "object", "properties": properties,
         "required": ["schema", "type", "items", "summary"], "additionalProperties": False,
     }  # fmt: skip
-    definitions |= {name: definition(part) for name, part in parts.items()}
+    definitions |= {name: definition(part, part.type) for name, part in parts.items()}
     definitions |= {part.name: definition(part) for part in SUMMARY.parts()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -159,7 +159,9 @@ def definition(table: Table, type_: str | None = None, schema: Schema | None = N
     With `type_` it has the key ``type``, and the first of an output ``schema``, as `schema` says.
     """
     columns = table.by(Way.NDJSON) or table.columns
-    properties: Schema = {} if type_ is None else {"schema": schema, "type": {"const": type_}}
+    properties: Schema = {} if schema is None else {"schema": schema}
+    if type_ is not None:
+        properties["type"] = {"const": type_}
     if schema and "const" in schema:
         properties["flavour"] = FLAVOUR
     properties |= {column.name: _property(column) for column in columns}
@@ -215,7 +217,7 @@ def _shape(column: Column) -> Schema:
     elif kind in (Kind.HEADERS, Kind.KAFKA_HEADERS):
         found["items"] = _HEADERS
     elif kind in _ITEMS:
-        found["items"] = _ITEMS[kind]
+        found["items"] = {"enum": list(column.words)} if column.words else _ITEMS[kind]
     elif kind in _MEMBERS:
         found["additionalProperties"] = _MEMBERS[kind]
     elif column.least is not None:

@@ -1,4 +1,4 @@
-"""The objects that several commands print: errors, the summary, actions, undo directories."""
+"""The objects that several commands print, such as errors, the summary and actions."""
 
 from typing import Final
 
@@ -86,3 +86,69 @@ UNDO: Final = Table("undo", "undo directory", (
     Column("path", Kind.PATH, "the directory"),
 ), note="The directory from which logtool undo puts back what was changed.",
     type="undo")  # fmt: skip
+
+COPY_STATUSES: Final = (
+    "other-topic", "diverged", "damaged", "missing", "compacted", "disjoint", "behind", "same",
+    "alone",
+)  # fmt: skip
+"""How copies of a partition relate to each other, the gravest first."""
+_COMPARED_BATCH = Table("batch", "batch at which two copies diverge", (
+    Column("segment", Kind.INT64, "base offset of its segment", "offset"),
+    Column("position", Kind.INT64, "byte in the log of the segment where it begins", "byte"),
+    Column("size", Kind.INT64, "size of the batch with its header", "bytes"),
+    Column("base_offset", Kind.INT64, "first offset", "offset"),
+    Column("last_offset", Kind.INT64, "last offset", "offset"),
+    Column("leader_epoch", Kind.INT32, "epoch of the leader that took the batch; -1: not known"),
+    Column("crc", Kind.UINT32, "CRC that its header has"),
+    Column("record_count", Kind.INT32, "records in it; -1: not known, as in a compressed wrapper "
+           "of magic 0 or 1"),
+), note="A batch of one of two copies that diverge.",
+    made_from="logtool.copies.batches:Batch")  # fmt: skip
+_LACKS = Table("lacks", "copy of two that are compared", (
+    Column("compacted", Kind.INT64, "batches that compaction removed, or left with fewer records",
+           "count"),
+    Column("damaged", Kind.INT64, "batches that are damaged in it", "count"),
+    Column("missing", Kind.PAIRS, "ranges that are missing for no known reason, each with its "
+           "first and last offset", "offset"),
+    Column("before", Kind.INT64, "batches before the start of its log", "count"),
+    Column("behind", Kind.INT64, "batches after the end of its log", "count"),
+), note="What the other copy has and this one lacks.",
+    made_from="logtool.copies.pair:Lacks")  # fmt: skip
+_TOGETHER = "they do not diverge, or topic ids differ"
+_NOTHING_COMMON = "they have no offset in common, or topic ids differ"
+PAIR: Final = Table("pair", "two copies of a partition", (
+    Column("topic", Kind.STRING, "name of the topic", value="left.topic"),
+    Column("partition", Kind.INT32, "number of the partition", value="left.partition"),
+    Column("left", Kind.STRING, "name of the one copy: id of its node, or its path where the id is "
+           "not known or not the only one", value="left.label"),
+    Column("right", Kind.STRING, "name of the other copy, by the same rule", value="right.label"),
+    Column("status", Kind.STRING, "how the copies relate to each other; the gravest counts",
+           words=COPY_STATUSES),
+    Column("first_offset", Kind.INT64, "first offset that both may have", "offset",
+           _NOTHING_COMMON),
+    Column("end_offset", Kind.INT64, "offset after the last that both may have", "offset",
+           _NOTHING_COMMON),
+    Column("left_end_offset", Kind.INT64, "end of the log of the left copy", "offset",
+           value="left.log_end"),
+    Column("right_end_offset", Kind.INT64, "end of the log of the right copy", "offset",
+           value="right.log_end"),
+    Column("equal_batches", Kind.INT64, "batches that are the same in both, byte for byte",
+           "count", value="equal"),
+    Column("rewritten_batches", Kind.INT64, "batches that compaction left in two shapes", "count",
+           value="rewritten"),
+    Column("diverges_at", Kind.INT64, "first offset at which the copies diverge", "offset",
+           _TOGETHER),
+    Column("left_batch", Kind.OBJECT, "batch of the left copy at the divergence, or the first "
+           "after it", null=f"it has none there, {_TOGETHER}", of=_COMPARED_BATCH),
+    Column("right_batch", Kind.OBJECT, "batch of the right copy at the divergence, or the first "
+           "after it", null=f"it has none there, {_TOGETHER}", of=_COMPARED_BATCH),
+    Column("left_lacks", Kind.OBJECT, "what only the right copy has, up to a divergence",
+           of=_LACKS),
+    Column("right_lacks", Kind.OBJECT, "what only the left copy has, up to a divergence",
+           of=_LACKS),
+    Column("common_epoch", Kind.NUMBERS, "the last leader epoch that both know, and its first "
+           "offset", null="they share none, or topic ids differ"),
+    Column("epochs_diverge_at", Kind.INT64, "offset from which on their leader epochs differ",
+           "offset", "they do not differ, or topic ids do"),
+), note="Two copies of a partition compared, over the offsets that both may have.",
+    type="pair", made_from="logtool.copies.pair:Pair")  # fmt: skip

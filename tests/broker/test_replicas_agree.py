@@ -240,8 +240,8 @@ def test_the_first_batch_that_differs_has_the_epochs_of_both_leaders(
     found = pair(verdict, 2, 3)
     for batch, node in ((found.left_batch, 2), (found.right_batch, 3)):
         assert batch is not None
-        assert batch["base_offset"] == COMMON
-        assert batch["leader_epoch"] == situation.live[topic, node].leader_epoch
+        assert batch.base_offset == COMMON
+        assert batch.leader_epoch == situation.live[topic, node].leader_epoch
     assert found.epochs_diverge_at == COMMON
     if topic == "diverged":
         assert pair(verdict, 3, 4).status == Status.SAME

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from log_dir_damage import new_batch
 from verification import batches, logs
 
+from logtool.commands.views.diff import COPY, DAMAGE, PARTITION
 from logtool.copies import digest
 from logtool.copies.batches import COLUMNS, NOTHING, Batches, DamagedRange, Part
 from logtool.copies.compare import compare
@@ -35,6 +36,7 @@ from logtool.running.ahead import OneAhead
 from logtool.running.budget import Budget
 from logtool.running.run import Run
 from logtool.running.workers import Pace
+from logtool.schemas.printed import COPY_STATUSES, PAIR
 
 VERSIONS = ("3.9.0", "3.9.2", "4.3.1")
 NODES = ("node-1", "node-2", "node-3")
@@ -49,8 +51,13 @@ def run(*sources, **options):
 
 def told(verdict):
     """Return everything that is said of a partition but where it lies."""
-    parts = [verdict, *verdict.copies, *verdict.pairs, *verdict.wounds]
-    return [{k: v for k, v in part.as_json().items() if k != "path"} for part in parts]
+    rows = [
+        PARTITION.row(verdict),
+        *map(COPY.row, verdict.copies),
+        *map(PAIR.row, verdict.pairs),
+        *map(DAMAGE.row, verdict.wounds),
+    ]
+    return [{k: v for k, v in row.items() if k != "path"} for row in rows]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -78,9 +85,9 @@ def test_the_first_diverging_batch_is_that_of_the_new_leader_epoch(scenario, ver
     (pair,) = run(home / "node-2", home / "node-3")["replica.diverged"].pairs
     won = dict(pair.right.epochs)
     assert pair.diverges_at == pair.epochs_diverge_at == won[max(won)]
-    assert pair.left_batch["base_offset"] == pair.right_batch["base_offset"] == pair.diverges_at
-    assert pair.left_batch["leader_epoch"] < pair.right_batch["leader_epoch"] == max(won)
-    assert pair.left_batch["crc"] != pair.right_batch["crc"]
+    assert pair.left_batch.base_offset == pair.right_batch.base_offset == pair.diverges_at
+    assert pair.left_batch.leader_epoch < pair.right_batch.leader_epoch == max(won)
+    assert pair.left_batch.crc != pair.right_batch.crc
     (theirs,) = (batches(log).base_offset for log in logs(home / "node-2" / "replica.diverged-0"))
     assert pair.equal == (theirs < pair.diverges_at).sum()
     assert pair.common_epoch == (pair.left.epochs[0][0], 0)
@@ -520,7 +527,7 @@ def test_where_blocks_end_makes_no_difference(rows, data):
     for count in (1, 2, 7):
         assert told(judge([reading(copy, count, at_once=False) for copy in copies])) == whole
     if len(copies) == 2:
-        pair = compare(*copies).as_json()
+        pair = PAIR.row(compare(*copies))
         assert {**pair, "left": 0, "right": 0} == {**whole[3], "left": 0, "right": 0}
 
 
@@ -604,7 +611,7 @@ def test_other_content_at_the_same_offsets_is_divergence(rows, at, crc):
     other[at] = (*rows[at][:4], crc)
     pair = compare(copy_with(rows), copy_with(other, node=2))
     assert pair.diverges_at == rows[at][0]
-    assert (pair.left_batch["crc"], pair.right_batch["crc"]) == (rows[at][4], crc)
+    assert (pair.left_batch.crc, pair.right_batch.crc) == (rows[at][4], crc)
 
 
 def test_a_batch_of_other_bounds_is_divergence_at_its_first_offset():
@@ -635,3 +642,7 @@ def test_logs_with_no_offset_in_common_are_neither_the_same_nor_diverged():
 def test_a_copy_alone_has_everything():
     verdict = judged([replace(copy_with([(0, 5, 5, 0, 1)]), label="")])
     assert (verdict.status, verdict.superset) == (Status.ALONE, ("1",))
+
+
+def test_the_schema_has_every_status_in_its_order():
+    assert tuple(Status) == COPY_STATUSES

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from metadata_logs import NO_OP, control, data, directory_id, log_dir, voter, voters_batch
 
+from logtool.commands.views.quorum import LOSS
 from logtool.errors import FormatError, NothingMatchedError, UnreadableError, UsageError
 from logtool.formats import control_record
 from logtool.log.inputs import NodeDir
@@ -119,7 +120,7 @@ def test_the_copy_of_the_later_epoch_is_kept_though_it_is_shorter(tmp_path: Path
     assert pair.diverges_at == 3
     assert found.majority_offset == 3
     (loss,) = found.losses
-    assert loss.as_json() == {
+    assert LOSS.row(loss) == {
         "copy": "1", "first_offset": 3, "last_offset": 5, "batches": 2, "records": 3,
     }  # fmt: skip
     assert found.is_grave
