@@ -63,7 +63,7 @@ COPY: Final = Table("copy", "copy of a partition", (
            "first offset, in order", value="epochs"),
     Column("batch_epochs", Kind.PAIRS, "leader epochs in the batches, each with its first offset, "
            "in order"),
-    Column("compaction_hints", Kind.STRINGS, "what shows that it was compacted",
+    Column("compaction_hints", Kind.STRINGS, "signs that it was compacted",
            words=("cleaner-checkpoint", "delete-horizons", "partial-batches")),
     Column("damaged_ranges", Kind.INT64, "damaged ranges, an unfinished append not counted",
            "count"),
@@ -80,7 +80,7 @@ DAMAGE: Final = Table("damage", "damaged range of a copy", (
            value="damage.position"),
     Column("length", Kind.INT64, "bytes that hold no sound batch", "bytes", value="damage.length"),
     Column("reason", Kind.STRING, "kind of damage", value="damage.reason"),
-    Column("message", Kind.STRING, "what is wrong there", value="damage.message"),
+    Column("message", Kind.STRING, "description of the damage", value="damage.message"),
     Column("torn_tail", Kind.BOOL, "whether it is an unfinished append, as a kill leaves it",
            value="damage.tail"),
     Column("first_offset", Kind.INT64, "first offset that is missing for it", "offset",

@@ -1,19 +1,140 @@
 """How log dirs, futures and strays look, and what may be deleted."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from logtool.commands import output
 from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns, keep
 from logtool.errors import UnreadableError
+from logtool.schemas.columns import Column, Kind, Table
+from logtool.schemas.document import Document
 
 if TYPE_CHECKING:
     from logtool.dirs.directories import Item
     from logtool.running.summary import ActionSummary
 
-SCHEMA = "logtool.dirs/1"
-MAY_DELETE_SCHEMA = "logtool.may-delete/1"
+_NO_NODE = "it is not known"
+DIRECTORY: Final = Table("directory", "log dir", (
+    Column("node", Kind.INT32, "id of the node that has it", null=_NO_NODE),
+    Column("path", Kind.PATH, "the log dir", null="it was not given"),
+    Column("directory_id", Kind.STRING, "id of the log dir in its meta.properties; of one that was "
+           "not given, by the metadata log", null="it has none"),
+    Column("status", Kind.STRING, "state by the registration of the broker; absent: it was not "
+           "given; unidentified: it has no id and others have; unknown: no registration says",
+           words=("online", "cordoned", "offline", "absent", "unidentified", "unknown")),
+    Column("partitions", Kind.INT64, "live partition dirs in it; of one that was not given, the "
+           "partitions that are assigned to it", "count"),
+    Column("deleting", Kind.INT64, "partition dirs that wait for their deletion", "count"),
+), note="A log dir that was given, or that the metadata log knows.",
+    type="directory", made_from="logtool.dirs.directories:Directory")  # fmt: skip
+ASSIGNMENT: Final = Table("assignment", "live replica in another log dir than the metadata log "
+                          "says", (
+    Column("node", Kind.INT32, "id of the node that has it"),
+    Column("path", Kind.PATH, "the partition dir"),
+    Column("topic", Kind.STRING, "name of the topic"),
+    Column("partition", Kind.INT32, "number of the partition"),
+    Column("directory_id", Kind.STRING, "id of the log dir in which it lies",
+           null="that log dir has none"),
+    Column("assigned", Kind.STRING, "id of the log dir to which the metadata log assigns it"),
+    Column("status", Kind.STRING, "elsewhere: assigned to another log dir; the others: the "
+           "assignment names no log dir",
+           words=("elsewhere", "unassigned", "lost", "migrating")),
+), note="A live replica in another log dir than the metadata log says.",
+    type="assignment", made_from="logtool.dirs.directories:Assignment")  # fmt: skip
+_NO_LIVE = "no live copy is among the log dirs of its broker"
+FUTURE: Final = Table("future", "copy on its way to another log dir", (
+    Column("path", Kind.STRING, "the directory of the copy", value="copy.path"),
+    Column("topic", Kind.STRING, "name of the topic", value="copy.topic"),
+    Column("partition", Kind.INT32, "number of the partition", value="copy.partition"),
+    Column("live", Kind.STRING, "the directory of the live copy that it is made from",
+           null=_NO_LIVE, value="live_path"),
+    Column("status", Kind.STRING, "how far the copy is; abandoned: without a live copy",
+           words=("caught-up", "catching-up", "abandoned", "diverged", "damaged")),
+    Column("assigned", Kind.BOOL, "whether the metadata log assigns the partition to this log dir "
+           "already"),
+    Column("log_start_offset", Kind.INT64, "start of its log", "offset", value="copy.log_start"),
+    Column("log_end_offset", Kind.INT64, "end of its log", "offset", value="copy.log_end"),
+    Column("live_log_end_offset", Kind.INT64, "end of the log of the live copy", "offset",
+           _NO_LIVE, value="live_log_end"),
+    Column("behind", Kind.INT64, "offsets that it is behind the live copy", "count", _NO_LIVE),
+    Column("superset", Kind.BOOL, "whether it holds everything that the live copy holds",
+           null=_NO_LIVE),
+    Column("diverges_at", Kind.INT64, "first offset at which it diverges from the live copy",
+           "offset", f"it does not, or {_NO_LIVE}"),
+), note="A copy on its way to another log dir.",
+    type="future", made_from="logtool.dirs.directories:FutureCopy")  # fmt: skip
+_HELD = Table("held", "copy that holds some of the batches", (
+    Column("path", Kind.STRING, "the directory of the copy", value="copy.path"),
+    Column("node", Kind.INT32, "id of the node that has it", null=_NO_NODE, value="copy.node"),
+    Column("batches", Kind.INT64, "batches that it is the first to hold", "count"),
+    Column("ranges", Kind.PAIRS, "stretches of these batches, each with its first and last offset",
+           "offset"),
+), note="The first copy that holds these batches.",
+    made_from="logtool.dirs.proof:Held")  # fmt: skip
+_COMPACTED = Table("compacted", "copy that was compacted", (
+    Column("path", Kind.STRING, "the directory of the copy"),
+    Column("evidence", Kind.STRING, "evidence that it was compacted"),
+), note="A copy that was compacted.", made_from="logtool.dirs.replaced:Compacted")  # fmt: skip
+_REPLACED = Table("replaced", "copy with batches that compaction replaced elsewhere", (
+    Column("batches", Kind.INT64, "batches that no copy holds and that were replaced", "count"),
+    Column("ranges", Kind.PAIRS, "stretches of these batches, each with its first and last offset",
+           "offset"),
+    Column("keys", Kind.INT64, "keys whose last record is in batches that no copy holds", "count"),
+    Column("held", Kind.INT64, "keys whose last record a copy holds", "count"),
+    Column("later", Kind.INT64, "keys for which a copy holds a later record", "count"),
+    Column("deleted", Kind.INT64, "keys that the record deletes, and that are gone", "count"),
+    Column("by", Kind.OBJECT, "copies that were compacted", of=_COMPACTED, many=True),
+), note="Batches that no copy holds and that compaction replaced, key by key.",
+    made_from="logtool.dirs.replaced:Replaced")  # fmt: skip
+_ONLY = Table("only", "range of offsets that no other copy is known to hold", (
+    Column("first_offset", Kind.INT64, "first offset", "offset"),
+    Column("last_offset", Kind.INT64, "last offset", "offset", "the end is not known"),
+    Column("batches", Kind.INT64, "batches of the range; 0 where it is damaged or not read",
+           "count"),
+    Column("reason", Kind.STRING, "why no other copy is known to hold them"),
+), note="Offsets that no other copy is known to hold.",
+    made_from="logtool.dirs.proof:Only")  # fmt: skip
+_UNPROVEN = Table("unproven", "directory that proves nothing", (
+    Column("path", Kind.STRING, "the directory"),
+    Column("reason", Kind.STRING, "why it proves nothing"),
+), note="A directory that proves nothing.", made_from="logtool.dirs.proof:Unproven")  # fmt: skip
+PROOF: Final = Table("proof", "copy that may be deleted or not", (
+    Column("path", Kind.STRING, "the directory of the copy", value="copy.path"),
+    Column("topic", Kind.STRING, "name of the topic", value="copy.topic"),
+    Column("partition", Kind.INT32, "number of the partition", value="copy.partition"),
+    Column("topic_id", Kind.STRING, "topic id in its partition.metadata", null="it has none",
+           value="copy.topic_id"),
+    Column("kind", Kind.STRING, "kind of directory, by its name", value="kind_name",
+           words=("live", "delete", "future", "stray")),
+    Column("may_delete", Kind.BOOL, "whether the copy may be deleted"),
+    Column("log_start_offset", Kind.INT64, "start of its log", "offset", value="copy.log_start"),
+    Column("log_end_offset", Kind.INT64, "end of its log", "offset", value="copy.log_end"),
+    Column("batches", Kind.INT64, "sound batches", "count", value="copy.tally.batches"),
+    Column("records", Kind.INT64, "records in these batches", "count", value="copy.records"),
+    Column("bytes", Kind.INT64, "bytes of its logs", "bytes", value="copy.bytes"),
+    Column("digest", Kind.STRING, "SHA-256 of base offset, last offset, leader epoch, CRC and size "
+           "of each batch, as big-endian int64"),
+    Column("held_by", Kind.OBJECT, "copies that hold batches of it", value="held", of=_HELD,
+           many=True),
+    Column("replaced", Kind.OBJECT, "batches that no copy holds and that compaction replaced",
+           null="the keys prove nothing, or no batch needed them", of=_REPLACED),
+    Column("only_here", Kind.OBJECT, "offsets that no other copy is known to hold; empty where the "
+           "copy may be deleted", value="only", of=_ONLY, many=True),
+    Column("no_proof", Kind.OBJECT, "directories that prove nothing", of=_UNPROVEN, many=True),
+), note="Whether a copy may be deleted: every batch of it must be held by a live copy, or replaced "
+        "there by compaction.",
+    type="proof", made_from="logtool.dirs.proof:Proof")  # fmt: skip
+DOCUMENT: Final = Document(
+    name="dirs",
+    title="What logtool dirs prints",
+    tables=(DIRECTORY, ASSIGNMENT, FUTURE, PROOF),
+)
+MAY_DELETE: Final = Document(
+    name="may-delete", title="What logtool may-delete prints", tables=(PROOF,)
+)
+SCHEMA = DOCUMENT.schema
+MAY_DELETE_SCHEMA = MAY_DELETE.schema
 _ROWS = keep(columns(
     "type", "node", "path", "topic", "partition", "directory_id", "assigned", "status",
     "partitions", "deleting", "live", "log_start_offset", "log_end_offset", "behind", "superset",
@@ -55,7 +176,7 @@ class Printer:
             summary.add(item)
             self._report.unreadable(item)
             return
-        self._report.item(item.as_json())
+        self._report.item(DOCUMENT.row(item))
         if isinstance(item, Directory):
             self._directories += 1
             summary.partitions += item.partitions if item.path else 0

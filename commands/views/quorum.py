@@ -68,7 +68,7 @@ COPY: Final = Table("copy", "copy of the metadata log", (
            null=_NO_STATE),
     Column("damaged_ranges", Kind.INT64, "damaged ranges, an unfinished append not counted",
            "count", value="batches.damaged_ranges"),
-    Column("problems", Kind.STRINGS, "what no controller could read, a line for each problem",
+    Column("problems", Kind.STRINGS, "parts that no controller could read, a line for each",
            ways=JSON),
 ), note="One copy of the metadata log, up to its first damage.", type="copy",
     made_from="logtool.quorum.copy:MetadataCopy")  # fmt: skip
@@ -78,7 +78,7 @@ LOSS: Final = Table("loss", "copy with something that the kept one lacks", (
     Column("last_offset", Kind.INT64, "last offset that the kept copy lacks", "offset"),
     Column("batches", Kind.INT64, "batches that it lacks", "count"),
     Column("records", Kind.INT64, "records in these batches", "count"),
-), note="What one copy has and the kept one lacks.",
+), note="Batches that one copy has and the kept one lacks.",
     made_from="logtool.quorum.verdict:Loss")  # fmt: skip
 _UNKNOWN_VOTERS = "nothing says who votes"
 QUORUM: Final = Table("quorum", "run", (
@@ -89,12 +89,12 @@ QUORUM: Final = Table("quorum", "run", (
     Column("kraft_version", Kind.INT32, "kraft.version of the copy to keep: 0 in a static quorum",
            value="keep.kraft_version"),
     Column("majority", Kind.INT32, "how many voters are a majority", "count", _UNKNOWN_VOTERS),
-    Column("missing", Kind.NUMBERS, "node ids of the voters of whom no copy was given",
+    Column("missing", Kind.NUMBERS, "node ids of the voters of which no copy was given",
            value="missing_nodes"),
     Column("majority_offset", Kind.INT64, "offset below which a majority of the voters has "
            "everything, as the copies show", "offset", "fewer copies than a majority were given"),
     Column("majority_at_most", Kind.INT64, "offset below which a majority has everything at most",
-           "offset", "copies that were not given may have any more"),
+           "offset", "copies that were not given may have more"),
     Column("committed_at_least", Kind.INT64, "end of the newest snapshot, below which everything "
            "was committed; 0 without one", "offset"),
     Column("diverges_at", Kind.INT64, "first offset at which two copies diverge", "offset",
@@ -108,11 +108,11 @@ QUORUM: Final = Table("quorum", "run", (
            value="keep.last_epoch"),
     Column("keep_end_offset", Kind.INT64, "end of the log of the copy to keep", "offset",
            value="keep.log_end"),
-    Column("lost", Kind.OBJECT, "what other copies have and the one to keep lacks",
+    Column("lost", Kind.OBJECT, "batches that other copies have and the one to keep lacks",
            value="losses", of=LOSS, many=True),
-    Column("unknown", Kind.STRING, "what cannot be known because copies are missing",
-           null="nothing"),
-), note="What the copies say together.", type="quorum",
+    Column("unknown", Kind.STRING, "sentence about facts that are not known because copies "
+           "are missing", null="nothing"),
+), note="The verdict on all copies together.", type="quorum",
     made_from="logtool.quorum.verdict:Quorum")  # fmt: skip
 REWRITE: Final = Table("rewrite", "change of the voters", (
     Column("copy", Kind.STRING, "name of the copy to keep", value="copy.label"),
@@ -125,8 +125,8 @@ REWRITE: Final = Table("rewrite", "change of the voters", (
            "a static quorum has none"),
     Column("unclean_partitions", Kind.INT64, "partitions of which no replica in sync is left, so "
            "that only an unclean election gives them a leader", "count", value="unclean"),
-    Column("settings", Kind.SETTINGS, "what the files of all nodes must say, by key"),
-), note="What --voters makes of the copy to keep; its actions follow, none where it is so already.",
+    Column("settings", Kind.SETTINGS, "settings that the files of all nodes must have, by key"),
+), note="The change that --voters makes to the copy to keep; its actions follow, if it needs any.",
     type="rewrite", made_from="logtool.quorum.rewrite:Rewrite")  # fmt: skip
 DOCUMENT: Final = Document(
     name="quorum",

@@ -7,7 +7,6 @@ Source: ``DirectoryId``, ``ReplicaAlterLogDirsThread``, ``LogManager.recoverAban
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from logtool.copies.compare import Pairs
 from logtool.copies.copy import Copy, Reading
@@ -55,18 +54,6 @@ class Directory:
         """Return whether a person should look at it."""
         return self.status in ("absent", "offline", "unidentified")
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        return {
-            "type": "directory",
-            "node": self.node,
-            "path": None if self.path is None else str(self.path),
-            "directory_id": self.directory_id,
-            "status": self.status,
-            "partitions": self.partitions,
-            "deleting": self.deleting,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
@@ -86,19 +73,6 @@ class Assignment:
     def is_grave(self) -> bool:
         """Return whether a person should look at it."""
         return self.status in ("elsewhere", "lost")
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        return {
-            "type": "assignment",
-            "node": self.node,
-            "path": str(self.path),
-            "topic": self.topic,
-            "partition": self.partition,
-            "directory_id": self.directory_id,
-            "assigned": self.assigned,
-            "status": self.status,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,24 +116,20 @@ class FutureCopy:
         """Return whether a person should look at it."""
         return self.status in ("abandoned", "diverged", "damaged")
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        live = self.live
-        return {
-            "type": "future",
-            "path": self.copy.path,
-            "topic": self.copy.topic,
-            "partition": self.copy.partition,
-            "live": None if live is None else live.path,
-            "status": self.status,
-            "assigned": self.assigned,
-            "log_start_offset": self.copy.log_start,
-            "log_end_offset": self.copy.log_end,
-            "live_log_end_offset": None if live is None else live.log_end,
-            "behind": self.behind,
-            "superset": self.superset,
-            "diverges_at": self.pair.diverges_at if self.pair else None,
-        }
+    @property
+    def live_path(self) -> str | None:
+        """Return the directory of the live copy."""
+        return None if self.live is None else self.live.path
+
+    @property
+    def live_log_end(self) -> int | None:
+        """Return the end of the live copy."""
+        return None if self.live is None else self.live.log_end
+
+    @property
+    def diverges_at(self) -> int | None:
+        """Return the first offset at which it and the live copy diverge; None where they do not."""
+        return self.pair.diverges_at if self.pair else None
 
 
 Item = Directory | Assignment | FutureCopy | Proof | UnreadableError

@@ -11,7 +11,6 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -43,15 +42,6 @@ class Held:
     """First and last offset of what it is the first to hold."""
     batches: int
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON of the contract."""
-        return {
-            "path": self.copy.path,
-            "node": self.copy.node,
-            "batches": self.batches,
-            "ranges": [list(span) for span in self.ranges],
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Only:
@@ -63,14 +53,13 @@ class Only:
     batches: int
     reason: str
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON of the contract."""
-        return {
-            "first_offset": self.first_offset,
-            "last_offset": self.last_offset,
-            "batches": self.batches,
-            "reason": self.reason,
-        }
+
+@dataclass(frozen=True, slots=True)
+class Unproven:
+    """A directory that proves nothing."""
+
+    path: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +73,7 @@ class Proof:
     """Empty where the copy may be deleted."""
     digest: str
     """SHA-256 of its batches; see `IDENTITY`."""
-    no_proof: tuple[tuple[str, str], ...] = field(default=())
+    no_proof: tuple[Unproven, ...] = field(default=())
     """Other directories and why they prove nothing."""
     replaced: Replaced | None = None
     """What compaction took from the other copies and replaced."""
@@ -94,28 +83,10 @@ class Proof:
         """Return whether other copies hold every batch, or have replaced it by compaction."""
         return not self.only
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        copy = self.copy
-        return {
-            "type": "proof",
-            "path": copy.path,
-            "topic": copy.topic,
-            "partition": copy.partition,
-            "topic_id": copy.topic_id,
-            "kind": self.kind.name.lower(),
-            "may_delete": self.may_delete,
-            "log_start_offset": copy.log_start,
-            "log_end_offset": copy.log_end,
-            "batches": copy.tally.batches,
-            "records": copy.records,
-            "bytes": copy.bytes,
-            "digest": self.digest,
-            "held_by": [held.as_json() for held in self.held],
-            "replaced": self.replaced.as_json() if self.replaced else None,
-            "only_here": [only.as_json() for only in self.only],
-            "no_proof": [{"path": path, "reason": reason} for path, reason in self.no_proof],
-        }
+    @property
+    def kind_name(self) -> str:
+        """Return what the directory is by its name: live, delete, future or stray."""
+        return self.kind.name.lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +112,12 @@ def prove(
 
     No proof comes where the copy itself cannot be read. OutOfTimeError once time is over.
     """
-    no_proof: list[tuple[str, str]] = []
+    no_proof: list[Unproven] = []
     fit = {}
     for other in others:
         why = _unfit(other)
         if why:
-            no_proof.append((str(other.listed.path), why))
+            no_proof.append(Unproven(str(other.listed.path), why))
         else:
             fit[str(other.listed.path)] = other
     group = [target, *(other.listed for other in fit.values())]
@@ -212,7 +183,7 @@ def _judge(
     target: ListedCopy,
     others: Sequence[Other],
     found: _Compared,
-    no_proof: list[tuple[str, str]],
+    no_proof: list[Unproven],
     run: Run,
 ) -> Iterator[UnreadableError | Proof]:
     copy = found.copies[0]
@@ -223,7 +194,7 @@ def _judge(
         at = found.pairs[left, right].diverges_at
         for one, two in ((left, right), (right, left)) if at is not None else ():
             text = f"it and {found.copies[two].path} diverge at offset {at}: either may be cut off"
-            no_proof.append((found.copies[one].path, text))
+            no_proof.append(Unproven(found.copies[one].path, text))
             fit = [other for other in fit if other != one]
     held = []
     for number in fit:
@@ -298,7 +269,7 @@ def _not_replaced(wholes: Sequence[WholeCopy], answer: Answer) -> Iterator[Only]
     """Yield what no other copy holds, and no later record has replaced."""
     assert answer.replaced
     table = wholes[0].batches
-    used = {path for path, _ in answer.replaced.by}
+    used = {one.path for one in answer.replaced.by}
     for first_row, last_row, why in sorted(answer.stretches):
         first, last = int(table.base_offset[first_row]), int(table.last_offset[last_row])
         others = [
@@ -314,20 +285,22 @@ def _is_inside(table: Batches, first: int, last: int) -> bool:
     return bool(((table.last_offset >= first) & (table.base_offset <= last)).any())
 
 
-def _is_fit(copy: Copy, other: Copy, no_proof: list[tuple[str, str]]) -> bool:
+def _is_fit(copy: Copy, other: Copy, no_proof: list[Unproven]) -> bool:
     """Return whether a copy is sound and of the same topic; notes why not."""
     if copy.topic_id is None or other.topic_id is None:
         whose = "this copy" if copy.topic_id is None else "it"
-        no_proof.append((other.path, f"{whose} has no topic id, so that it may be another topic"))
+        text = f"{whose} has no topic id, so that it may be another topic"
+        no_proof.append(Unproven(other.path, text))
         return False
     if copy.topic_id != other.topic_id:
         text = f"its topic id is {other.topic_id}, here it is {copy.topic_id}: another topic"
-        no_proof.append((other.path, text))
+        no_proof.append(Unproven(other.path, text))
         return False
     if other.real_damages:
         (first, *_) = other.real_damages
         where = f"segment {first.segment} @{first.position}"
-        no_proof.append((other.path, f"is damaged in {where}, and a broker may cut off the rest"))
+        text = f"is damaged in {where}, and a broker may cut off the rest"
+        no_proof.append(Unproven(other.path, text))
         return False
     return True
 

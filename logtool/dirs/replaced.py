@@ -11,7 +11,6 @@ Source: ``Cleaner``, ``CleanedTransactionMetadata`` (Kafka 3.9 and 4.3).
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
 
@@ -52,6 +51,14 @@ class Why(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Compacted:
+    """A copy that was compacted, and what shows it."""
+
+    path: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
 class Replaced:
     """The batches that need not be held: of each key of theirs the last record is elsewhere."""
 
@@ -66,20 +73,7 @@ class Replaced:
     """Keys of which a later one is there."""
     deleted: int
     """Keys that the record deletes, and that are gone."""
-    by: tuple[tuple[str, str], ...]
-    """Copies and what shows that they were compacted."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON of the contract."""
-        return {
-            "batches": self.batches,
-            "ranges": [list(span) for span in self.ranges],
-            "keys": self.keys,
-            "held": self.held,
-            "later": self.later,
-            "deleted": self.deleted,
-            "by": [{"path": path, "evidence": evidence} for path, evidence in self.by],
-        }
+    by: tuple[Compacted, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,12 +202,12 @@ def prove(
         if problem:
             notes[other.copy.path] = f"was compacted, and {problem}"
         else:
-            by.append((other.copy.path, evidence))
+            by.append(Compacted(other.copy.path, evidence))
     if not by:
         return Answer((), None, notes)
     limits = [limit for other, limit, _ in chosen if other.copy.path not in notes]
     proof.end(others, None if None in limits else max(one or 0 for one in limits))
-    paths = " or ".join(path for path, _ in by)
+    paths = " or ".join(one.path for one in by)
     return Answer(tuple(proof.stretches(paths)), proof.replaced(tuple(by)), notes)
 
 
@@ -365,7 +359,7 @@ class _Proof:
                     )
                 yield first, last, text
 
-    def replaced(self, by: tuple[tuple[str, str], ...]) -> Replaced:
+    def replaced(self, by: tuple[Compacted, ...]) -> Replaced:
         """Return what is proven."""
         keys, table = self._keys, self._table
         proven = self._missing & (self._why == Why.REPLACED)

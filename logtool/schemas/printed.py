@@ -112,9 +112,9 @@ _LACKS = Table("lacks", "copy of two that are compared", (
            "first and last offset", "offset"),
     Column("before", Kind.INT64, "batches before the start of its log", "count"),
     Column("behind", Kind.INT64, "batches after the end of its log", "count"),
-), note="What the other copy has and this one lacks.",
+), note="Batches that the other copy has and this one lacks.",
     made_from="logtool.copies.pair:Lacks")  # fmt: skip
-_TOGETHER = "they do not diverge, or topic ids differ"
+_NO_DIVERGENCE = "they do not diverge, or topic ids differ"
 _NOTHING_COMMON = "they have no offset in common, or topic ids differ"
 PAIR: Final = Table("pair", "two copies of a partition", (
     Column("topic", Kind.STRING, "name of the topic", value="left.topic"),
@@ -137,14 +137,14 @@ PAIR: Final = Table("pair", "two copies of a partition", (
     Column("rewritten_batches", Kind.INT64, "batches that compaction left in two shapes", "count",
            value="rewritten"),
     Column("diverges_at", Kind.INT64, "first offset at which the copies diverge", "offset",
-           _TOGETHER),
+           _NO_DIVERGENCE),
     Column("left_batch", Kind.OBJECT, "batch of the left copy at the divergence, or the first "
-           "after it", null=f"it has none there, {_TOGETHER}", of=_COMPARED_BATCH),
+           "after it", null=f"it has none there, {_NO_DIVERGENCE}", of=_COMPARED_BATCH),
     Column("right_batch", Kind.OBJECT, "batch of the right copy at the divergence, or the first "
-           "after it", null=f"it has none there, {_TOGETHER}", of=_COMPARED_BATCH),
-    Column("left_lacks", Kind.OBJECT, "what only the right copy has, up to a divergence",
+           "after it", null=f"it has none there, {_NO_DIVERGENCE}", of=_COMPARED_BATCH),
+    Column("left_lacks", Kind.OBJECT, "batches that only the right copy has, up to a divergence",
            of=_LACKS),
-    Column("right_lacks", Kind.OBJECT, "what only the left copy has, up to a divergence",
+    Column("right_lacks", Kind.OBJECT, "batches that only the left copy has, up to a divergence",
            of=_LACKS),
     Column("common_epoch", Kind.NUMBERS, "the last leader epoch that both know, and its first "
            "offset", null="they share none, or topic ids differ"),

@@ -24,7 +24,7 @@ from broker.workloads import Message, Writer
 
 from logtool.copies.sources import ListedCopy, find
 from logtool.dirs.directories import Audit, FutureCopy, candidates
-from logtool.dirs.proof import Other, Proof, prove
+from logtool.dirs.proof import Other, Proof, Unproven, prove
 from logtool.errors import UnreadableError
 from logtool.log import inputs
 from logtool.log.selection import Selection
@@ -276,16 +276,16 @@ def test_what_may_be_deleted_is_deleted_and_nothing_is_lost(cluster: Cluster) ->
     replaced = proofs["keyed"].replaced
     assert replaced
     (by,) = replaced.by
-    assert by == (str(cluster.one("keyed-0")), "cleanup.policy=compact (the metadata log)")
+    assert by.path == str(cluster.one("keyed-0"))
+    assert by.evidence == "cleanup.policy=compact (the metadata log)"
     assert replaced.batches
     assert replaced.keys == replaced.held + replaced.later + replaced.deleted
 
     assert asked(future, *homes).may_delete
     alone = asked(live, *homes)
     assert [(one.first_offset, one.last_offset) for one in alone.only] == [(0, 599)]
-    assert (str(future), "it is on its way to another log dir, and a broker may drop it") in (
-        alone.no_proof
-    )
+    reason = "it is on its way to another log dir, and a broker may drop it"
+    assert Unproven(str(future), reason) in alone.no_proof
 
     for path in (future, cluster.one("shared-0.*-stray"), cluster.one("keyed-0.*-stray")):
         assert asked(path, *homes).may_delete
