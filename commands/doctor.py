@@ -116,6 +116,7 @@ def _examine(
     """Print what is wrong with log dirs."""
     from logtool.commands.output import Report
     from logtool.commands.views import doctor as views
+    from logtool.commands.views.doctor_tables import DOCUMENT
     from logtool.doctor import telling
     from logtool.doctor.examination import Examination
     from logtool.errors import UnreadableError
@@ -141,7 +142,7 @@ def _examine(
             if isinstance(item, UnreadableError):
                 report.unreadable(item)
             else:
-                report.item(views.row(item))
+                report.item(DOCUMENT.row(item))
     return report.exit_status(fail_on)
 
 
@@ -149,13 +150,14 @@ def _environment(settings: "OutputSettings") -> "Exit":
     """Print what logtool runs on."""
     from logtool.commands.output import Report
     from logtool.commands.views import doctor as views
+    from logtool.commands.views.doctor_tables import COMPONENT
     from logtool.doctor.environment import components
     from logtool.running.summary import Summary
 
     report = Report(settings, views.of_environment(), Summary())
     with report:
         for one in (*components(), *_own_settings()):
-            report.item(one.as_json())
+            report.item(COMPONENT.row(one))
     return report.exit_status()
 
 

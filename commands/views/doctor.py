@@ -4,21 +4,14 @@ import shutil
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from logtool.actions import Action
 from logtool.commands import output
 from logtool.commands.output import OutputSettings, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns
-from logtool.findings import Finding
-from logtool.schemas.printed import ACTION
-from logtool.schemas.tables import FINDING
+from logtool.commands.views.doctor_tables import DOCUMENT
 
-if TYPE_CHECKING:
-    from logtool.doctor.answers import Answer
-
-SCHEMA = "logtool.doctor/1"
+SCHEMA = DOCUMENT.schema
 ANSWERS = frozenset(
     {"damage", "start", "high_watermark", "broker", "versions", "disk", "limit", "next"}
 )
@@ -30,13 +23,6 @@ _INDENT = 19
 _LABELS = {"high_watermark": "watermark", "limit": "limits"}
 _WORDS = {"good": "ok", "warning": "WARNING", "error": "ERROR"}
 _LIMITS = {"open-files": "open files", "max-map-count": "maps"}
-
-
-def row(item: "Answer | Finding | Action") -> Object:
-    """Return the JSON object of what an examination yields."""
-    if isinstance(item, Finding):
-        return FINDING.row(item)
-    return ACTION.row(item) if isinstance(item, Action) else item.as_json()
 
 
 def make(settings: OutputSettings, paths: Sequence[Path]) -> View:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from logtool.disk.in_use import Holder
 from logtool.lazy_dataclass import dataclass
+from logtool.running.summary import SeverityCounts
 from logtool.startup.duration import Duration
 from logtool.startup.partition import PartitionForecast
 
@@ -36,17 +36,6 @@ class Group:
     position: int | None
     message: str
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
-        return {
-            "name": self.name,
-            "state": str(self.state),
-            "count": self.count,
-            "path": None if self.path is None else str(self.path),
-            "position": self.position,
-            "message": self.message,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Damage:
@@ -65,28 +54,9 @@ class Damage:
     checked_bytes: int
     unreadable: int
     """Inputs that could not be read."""
-    findings: tuple[int, int, int]
-    """Errors, warnings and infos."""
+    findings: SeverityCounts
     groups: Sequence[Group] = ()
     """The worst first."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        errors, warnings, infos = self.findings
-        return {
-            "type": "damage",
-            "state": str(self.state),
-            "complete": self.complete,
-            "partitions": self.partitions,
-            "segments": self.segments,
-            "looked_at_segments": self.looked_at,
-            "checked_segments": self.checked,
-            "log_bytes": self.log_bytes,
-            "checked_bytes": self.checked_bytes,
-            "unreadable": self.unreadable,
-            "findings": {"error": errors, "warning": warnings, "info": infos},
-            "groups": [group.as_json() for group in self.groups],
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,31 +87,27 @@ class NextStart:
     time: Duration | None
     """How long that takes; None where too little was read here to tell."""
     groups: Sequence[Group] = ()
+    """The worst first."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        time = self.time
-        return {
-            "type": "start",
-            "state": str(self.state),
-            "complete": self.complete,
-            "refuses": self.refuses,
-            "partitions": self.partitions,
-            "partitions_not_reached": self.not_reached,
-            "partitions_not_loaded": self.not_loaded,
-            "segments": self.segments,
-            "recovered_segments": self.recovered_segments,
-            "changed_files": self.changed_files,
-            "lost_records": self.lost_records,
-            "losing_partitions": list(self.losing),
-            "offline_log_dirs": self.offline,
-            "read_bytes": self.read_bytes,
-            "seconds": None if time is None else round(time.seconds, 3),
-            "seconds_low": None if time is None else round(time.seconds_low, 3),
-            "seconds_high": None if time is None else round(time.seconds_high, 3),
-            "bytes_per_second": None if time is None else round(time.rates.usual),
-            "groups": [group.as_json() for group in self.groups],
-        }
+    @property
+    def seconds(self) -> float | None:
+        """Return how long it takes at the usual rate; None where that is not known."""
+        return None if self.time is None else self.time.seconds
+
+    @property
+    def seconds_low(self) -> float | None:
+        """Return how long it takes at the fastest rate that is likely; None likewise."""
+        return None if self.time is None else self.time.seconds_low
+
+    @property
+    def seconds_high(self) -> float | None:
+        """Return how long it takes at the slowest rate that is likely; None likewise."""
+        return None if self.time is None else self.time.seconds_high
+
+    @property
+    def bytes_per_second(self) -> float | None:
+        """Return the usual rate; None likewise."""
+        return None if self.time is None else self.time.rates.usual
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,25 +118,6 @@ class HighWatermark:
     known: int
     """Partitions with a row in replication-offset-checkpoint."""
     below: Sequence[PartitionForecast] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        return {
-            "type": "high_watermark",
-            "state": str(self.state),
-            "partitions_known": self.known,
-            "below": [
-                {
-                    "path": str(one.request.path),
-                    "topic": one.request.topic,
-                    "partition": one.request.partition,
-                    "high_watermark": one.request.high_watermark,
-                    "log_end_offset": one.log_end,
-                    "lost_acknowledged": one.lost_acknowledged,
-                }
-                for one in self.below
-            ],
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,18 +130,20 @@ class BrokerState:
     clean: bool | None
     """None of Redpanda, which says it of each log by itself."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        holder = self.holder
-        return {
-            "type": "broker",
-            "state": str(self.state),
-            "path": str(self.path),
-            "in_use": holder is not None,
-            "pid": holder.pid if holder and holder.pid else None,
-            "command": holder.command if holder and holder.command else None,
-            "clean": self.clean,
-        }
+    @property
+    def in_use(self) -> bool:
+        """Return whether a process holds the log dir."""
+        return self.holder is not None
+
+    @property
+    def pid(self) -> int | None:
+        """Return the id of that process; None without it, and where the system does not say."""
+        return (self.holder and self.holder.pid) or None
+
+    @property
+    def command(self) -> str | None:
+        """Return the name of its program; None likewise."""
+        return (self.holder and self.holder.command) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,16 +155,6 @@ class Identity:
     node_id: int | None
     cluster_id: str | None
     directory_id: str | None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
-        return {
-            "path": str(self.path),
-            "version": self.version,
-            "node_id": self.node_id,
-            "cluster_id": self.cluster_id,
-            "directory_id": self.directory_id,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,18 +171,6 @@ class Versions:
     mode: str | None
     """``kraft`` or ``zookeeper``; None where nothing tells it."""
     identities: Sequence[Identity] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        return {
-            "type": "versions",
-            "state": str(self.state),
-            "kafka": self.kafka,
-            "kafka_shown": self.shown,
-            "metadata_version": self.metadata_version,
-            "mode": self.mode,
-            "meta_properties": [one.as_json() for one in self.identities],
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,21 +208,6 @@ class Disk:
         """Return the share of inodes that is used, rounded up; None where none are counted."""
         return _percent(self.inodes - self.free_inodes, self.inodes) if self.inodes else None
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        return {
-            "type": "disk",
-            "state": str(self.state),
-            "paths": [str(path) for path in self.paths],
-            "total_bytes": self.total,
-            "used_bytes": self.used,
-            "available_bytes": self.available,
-            "used_percent": self.used_percent,
-            "inodes_percent": self.inodes_percent,
-            "read_only": self.read_only,
-            "log_dir_bytes": self.logs,
-        }
-
 
 def _percent(part: int, whole: int) -> int:
     return -(-part * 100 // whole) if whole else 100
@@ -319,17 +231,6 @@ class Limit:
         short = self.allowed is not None and self.needed > self.allowed
         return State.WARNING if short else State.GOOD
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        return {
-            "type": "limit",
-            "state": str(self.state),
-            "name": self.name,
-            "needed": self.needed,
-            "allowed": self.allowed,
-            "pid": self.pid,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Next:
@@ -339,10 +240,6 @@ class Next:
     """As a shell takes it."""
     reason: str
     """What it is for."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        return {"type": "next", "command": self.command, "reason": self.reason}
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,17 +251,6 @@ class Component:
     version: str | None = None
     detail: str | None = None
     state: State = State.GOOD
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        return {
-            "type": "component",
-            "state": str(self.state),
-            "name": self.name,
-            "found": self.found,
-            "version": self.version,
-            "detail": self.detail,
-        }
 
 
 Answer = Damage | NextStart | HighWatermark | BrokerState | Versions | Disk | Limit | Next

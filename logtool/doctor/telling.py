@@ -68,15 +68,14 @@ def answers(run: Examination) -> Iterator[Answer]:
 def damage(run: Examination) -> Damage:
     """Return what verify finds, and how far it has come."""
     summary, deep = run.summary, run.deep
-    counts = [summary.severities[one] for one in reversed(Severity)]
-    errors, warnings, infos = counts
+    found = summary.severity_counts
     # What could not be read calms nobody.
-    warned = warnings or summary.unreadable
-    state = State.ERROR if errors else State.WARNING if warned else State.GOOD
-    if state is State.GOOD and (infos or not summary.complete):
+    warned = found.warning or summary.unreadable
+    state = State.ERROR if found.error else State.WARNING if warned else State.GOOD
+    if state is State.GOOD and (found.info or not summary.complete):
         state = State.INFO
-    sizes = [one.log.size for home in run.homes for found in home.partitions
-             for one in found.segments]  # fmt: skip
+    sizes = [one.log.size for home in run.homes for partition in home.partitions
+             for one in partition.segments]  # fmt: skip
     return Damage(
         state=state,
         complete=deep.is_whole and not summary.unreadable,
@@ -87,7 +86,7 @@ def damage(run: Examination) -> Damage:
         log_bytes=sum(sizes),
         checked_bytes=deep.summary.bytes,
         unreadable=summary.unreadable,
-        findings=(errors, warnings, infos),
+        findings=found,
         groups=_grouped((one.code, _STATES[one.severity], one) for one in run.findings),
     )
 

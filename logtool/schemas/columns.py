@@ -36,6 +36,8 @@ class Kind(StrEnum):
     """A list of numbers."""
     PATH = "path"
     """A path, as text."""
+    PATHS = "paths"
+    """A list of paths, as text."""
     FLOAT = "float"
     STRINGS = "strings"
     """A list of strings."""
@@ -49,7 +51,7 @@ class Kind(StrEnum):
     """An object in JSON, and its JSON text in a table; `Column.of` says what is in it."""
 
 
-LISTS: Final = frozenset({Kind.NUMBERS, Kind.STRINGS, Kind.PAIRS})
+LISTS: Final = frozenset({Kind.NUMBERS, Kind.STRINGS, Kind.PAIRS, Kind.PATHS})
 
 
 class Way(StrEnum):
@@ -129,6 +131,8 @@ class Column:
             return round(value, self.digits) if self.digits else round(value)
         if self.kind is Kind.PATH:
             return str(value)
+        if self.kind is Kind.PATHS:
+            return [str(path) for path in value]
         if self.kind is Kind.PAIRS:
             return [list(pair) for pair in value]
         return list(value) if self.kind in LISTS else value

@@ -23,11 +23,12 @@ _TYPES: Final[Mapping[Kind, str]] = {
     Kind.INT32: "integer", Kind.INT64: "integer", Kind.UINT32: "integer",
     Kind.TIMESTAMP: "string", Kind.NUMBERS: "array", Kind.HEADERS: "array",
     Kind.KAFKA_HEADERS: "array", Kind.BINARY: "object", Kind.OBJECT: "object",
-    Kind.PATH: "string", Kind.FLOAT: "number", Kind.STRINGS: "array", Kind.PAIRS: "array",
-    Kind.COUNTS: "object", Kind.SETTINGS: "object",
+    Kind.PATH: "string", Kind.PATHS: "array", Kind.FLOAT: "number", Kind.STRINGS: "array",
+    Kind.PAIRS: "array", Kind.COUNTS: "object", Kind.SETTINGS: "object",
 }  # fmt: skip
 _ITEMS: Final[Mapping[Kind, Schema]] = {
     Kind.NUMBERS: {"type": "integer"}, Kind.STRINGS: {"type": "string"},
+    Kind.PATHS: {"type": "string"},
     Kind.PAIRS: {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2},
 }  # fmt: skip
 _MEMBERS: Final[Mapping[Kind, Schema]] = {

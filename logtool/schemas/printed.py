@@ -4,7 +4,7 @@ from typing import Final
 
 from logtool.schemas.columns import Column, Kind, Table
 
-_SEVERITIES = Table("severities", "summary", (
+SEVERITIES: Final = Table("severities", "summary", (
     Column("error", Kind.INT64, "findings that are errors", "count"),
     Column("warning", Kind.INT64, "findings that are warnings", "count"),
     Column("info", Kind.INT64, "findings that are worth knowing", "count"),
@@ -18,7 +18,7 @@ SUMMARY: Final = Table("summary", "run", (
     Column("bytes", Kind.INT64, "bytes of logs that were read", "bytes"),
     Column("elapsed_s", Kind.FLOAT, "time since the command began", "s"),
     Column("findings", Kind.OBJECT, "findings by severity", value="severity_counts",
-           of=_SEVERITIES),
+           of=SEVERITIES),
     Column("codes", Kind.COUNTS, "findings by code", value="code_counts"),
     Column("next", Kind.STRINGS, "commands to run next, each once, in the order found"),
 ), note="The last line. complete is false after an interrupt, when something could not be read, "
