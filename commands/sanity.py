@@ -237,6 +237,7 @@ def _print(job: "Sanity", settings: "OutputSettings", given: "GivenPaths", *, mo
     """Print what a measurement says while it runs; returns the exit status."""
     from logtool.commands.output import Report
     from logtool.commands.views import sanity
+    from logtool.commands.views.sanity_tables import DOCUMENT
     from logtool.errors import UnreadableError
 
     view = sanity.make(settings, models=models)
@@ -247,7 +248,7 @@ def _print(job: "Sanity", settings: "OutputSettings", given: "GivenPaths", *, mo
             if isinstance(item, UnreadableError):
                 report.unreadable(item)
                 continue
-            said.append(item.as_json())
+            said.append(DOCUMENT.row(item))
             report.item(said[-1])
     for finding in job.in_use:
         report.note(f"{finding.path}: {finding.message}")

@@ -5,16 +5,12 @@ from collections.abc import Iterator, Sequence
 from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns
+from logtool.commands.views.sanity_tables import DOCUMENT, MEASUREMENT
 from logtool.findings import Severity
+from logtool.schemas.columns import Way
 
-SCHEMA = "logtool.sanity/1"
-_COLUMNS = columns(
-    "path", "mode", "threads", "repeat", "cache", "segments_opened", "files_opened", "bytes_read",
-    "disk_bytes", "minor_faults", "major_faults", "seconds", "service_seconds",
-    "offset_index_seconds", "time_index_seconds", "transaction_index_seconds",
-    "seconds_per_segment", "speed_up", "seen", "missed", "readers", "reader_mean_seconds",
-    "reader_max_seconds", "forced",
-)  # fmt: skip
+SCHEMA = DOCUMENT.schema
+_COLUMNS = columns(*MEASUREMENT.names(Way.CSV))
 _FINDING = columns("severity", "code", "seen_by", "path", "position", "message")
 
 

@@ -13,7 +13,6 @@ their errors stand in ``tests/broker/reports/loads.md``; ``make loads`` repeats 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from logtool.disk import files
 from logtool.errors import UnreadableError
@@ -66,22 +65,10 @@ class Load:
     open_seconds: float
     """Measured here: opening logs, and reading leader epochs, topic ids and producer snapshots."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
-        return {
-            "type": "load",
-            "path": str(self.path),
-            "mode": str(self.mode),
-            "releases": RELEASES[self.mode],
-            "partitions": self.partitions,
-            "segments": self.segments,
-            "threads": self.threads,
-            "snapshots_written": self.snapshots,
-            "seconds_low": round(self.seconds_low, 6),
-            "seconds_high": round(self.seconds_high, 6),
-            "check_seconds": round(self.check_seconds, 6),
-            "open_seconds": round(self.open_seconds, 6),
-        }
+    @property
+    def releases(self) -> str:
+        """Return the Kafka releases that start this way."""
+        return RELEASES[self.mode]
 
 
 def seconds(

@@ -54,6 +54,10 @@ class Cost:
         for kind, ns in other.ns.items():
             self.ns[kind] += ns
 
+    def seconds_of(self, kind: FileKind) -> float:
+        """Return the time that one kind of index took."""
+        return self.ns[kind] / 1e9
+
 
 @dataclass(frozen=True, slots=True)
 class Opener:

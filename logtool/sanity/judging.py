@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from logtool.checks import indexes
 from logtool.checks.report import Level, SegmentReport, Task
@@ -19,7 +18,6 @@ from logtool.log.dir import Partition, Segment
 from logtool.log.redpanda import REDPANDA
 from logtool.sanity import screening
 from logtool.sanity.indexes import Item
-from logtool.schemas.tables import FINDING
 
 
 class SeenBy(StrEnum):
@@ -52,10 +50,6 @@ class Seen:
         of_redpanda = self.finding.code.startswith("base-index/")
         does = " ".join(((of_redpanda and known.redpanda) or known.broker_does).split())
         return f"{_LOOKS[self.by]} {does}"
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the finding of the contract with two more keys."""
-        return {**FINDING.row(self.finding), "seen_by": str(self.by), "risk": self.risk}
 
 
 def seen_by(finding: Finding) -> SeenBy:

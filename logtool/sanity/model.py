@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -97,28 +96,35 @@ class Projection:
     doubts: tuple[str, ...]
     """Why it should not be relied on."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
-        low, high = self.interval or (None, None)
-        least, most = self.load
-        brokers = self.brokers
-        return {
-            "type": "projection",
-            "path": str(self.path),
-            "mode": str(self.mode),
-            "partitions": round(self.size.partitions),
-            "segments": round(self.size.segments),
-            "bytes": round(self.size.bytes),
-            "seconds": round(self.seconds, 6),
-            "seconds_low": None if low is None else round(low, 6),
-            "seconds_high": None if high is None else round(high, 6),
-            "load_seconds_low": round(least, 6),
-            "load_seconds_high": round(most, 6),
-            "brokers": brokers,
-            "bounce_seconds_low": None if brokers is None else round(brokers * least, 6),
-            "bounce_seconds_high": None if brokers is None else round(brokers * most, 6),
-            "doubts": list(self.doubts),
-        }
+    @property
+    def seconds_low(self) -> float | None:
+        """Return the lower end of the interval; None without one."""
+        return None if self.interval is None else self.interval[0]
+
+    @property
+    def seconds_high(self) -> float | None:
+        """Return the upper end of the interval; None without one."""
+        return None if self.interval is None else self.interval[1]
+
+    @property
+    def load_seconds_low(self) -> float:
+        """Return how long the whole load takes at least."""
+        return self.load[0]
+
+    @property
+    def load_seconds_high(self) -> float:
+        """Return how long the whole load takes at most."""
+        return self.load[1]
+
+    @property
+    def bounce_seconds_low(self) -> float | None:
+        """Return how long the loads of all brokers take at least; None without a number of them."""
+        return None if self.brokers is None else self.brokers * self.load_seconds_low
+
+    @property
+    def bounce_seconds_high(self) -> float | None:
+        """Return how long the loads of all brokers take at most; None likewise."""
+        return None if self.brokers is None else self.brokers * self.load_seconds_high
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +146,21 @@ class Model:
     threads: int = 1
     largest: int = 0
     """Segments of the largest partition."""
+
+    @property
+    def seconds_per_partition(self) -> float | None:
+        """Return the term of each partition."""
+        return self.terms[0]
+
+    @property
+    def seconds_per_segment(self) -> float | None:
+        """Return the term of each segment."""
+        return self.terms[1]
+
+    @property
+    def seconds_per_byte(self) -> float | None:
+        """Return the term of each byte that is looked at."""
+        return self.terms[2]
 
     def at(self, target: Target, brokers: int | None = None) -> Projection:
         """Return the time at another size, for so many brokers one after the other."""
@@ -189,19 +210,6 @@ class Model:
                 f"it is for {each:,.0f} segments in each partition, the largest one measured has "
                 f"{self.largest:,}"
             )
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
-        names = ("seconds_per_partition", "seconds_per_segment", "seconds_per_byte")
-        rounded = [None if term is None else round(term, 12) for term in self.terms]
-        return {
-            "type": "model",
-            "path": str(self.path),
-            "mode": str(self.mode),
-            "samples": self.samples,
-            **dict(zip(names, rounded, strict=True)),
-            "r_squared": None if self.r_squared is None else round(self.r_squared, 4),
-        }
 
 
 def fit(path: Path, mode: Mode, run: Run, threads: int = 1) -> Model | None:

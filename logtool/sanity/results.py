@@ -2,7 +2,6 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
@@ -33,19 +32,6 @@ class Directory:
     most_maps: int | None
     """What one process may map, ``vm.max_map_count``; None where the system does not tell."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
-        return {
-            "type": "directory",
-            "path": str(self.path),
-            "partitions": self.partitions,
-            "segments": self.segments,
-            "index_files": self.index_files,
-            "index_bytes": self.index_bytes,
-            "maps": self.maps,
-            "max_map_count": self.most_maps,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
@@ -64,38 +50,39 @@ class Measurement:
     missed: int | None = None
     """Findings that others see; None where nobody looked."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
-        cost, usage, readers = self.run.cost, self.run.usage, self.run.readers
-        per_segment = self.run.seconds / cost.segments if cost.segments else None
-        return {
-            "type": "measurement",
-            "path": str(self.path),
-            "mode": str(self.mode),
-            "threads": self.threads,
-            "repeat": self.repeat,
-            "cache": None if self.cache is None else str(self.cache),
-            "segments_opened": cost.segments,
-            "files_opened": cost.files,
-            "bytes_read": cost.bytes,
-            "disk_bytes": usage.disk_bytes,
-            "minor_faults": usage.minor_faults,
-            "major_faults": usage.major_faults,
-            "seconds": _micro(self.run.seconds),
-            "service_seconds": _micro(self.run.service_seconds),
-            "offset_index_seconds": _micro(cost.ns[FileKind.OFFSET_INDEX] / 1e9),
-            "time_index_seconds": _micro(cost.ns[FileKind.TIME_INDEX] / 1e9),
-            "transaction_index_seconds": _micro(cost.ns[FileKind.TRANSACTION_INDEX] / 1e9),
-            "seconds_per_segment": None if per_segment is None else round(per_segment, 9),
-            "speed_up": None if self.speed_up is None else round(self.speed_up, 2),
-            "seen": self.seen,
-            "missed": self.missed,
-            "readers": None if readers is None else readers.count,
-            "reader_mean_seconds": _micro(readers.seconds / readers.count if readers else None),
-            "reader_max_seconds": _micro(readers.longest if readers else None),
-            "forced": self.run.forced,
-        }
+    @property
+    def offset_index_seconds(self) -> float:
+        """Return the time spent on offset indexes."""
+        return self.run.cost.seconds_of(FileKind.OFFSET_INDEX)
 
+    @property
+    def time_index_seconds(self) -> float:
+        """Return the time spent on time indexes."""
+        return self.run.cost.seconds_of(FileKind.TIME_INDEX)
 
-def _micro(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 6)
+    @property
+    def transaction_index_seconds(self) -> float:
+        """Return the time spent on transaction indexes."""
+        return self.run.cost.seconds_of(FileKind.TRANSACTION_INDEX)
+
+    @property
+    def seconds_per_segment(self) -> float | None:
+        """Return the time for each segment opened; None where none was."""
+        segments = self.run.cost.segments
+        return self.run.seconds / segments if segments else None
+
+    @property
+    def reader_count(self) -> int | None:
+        """Return how many first readers were timed; None where that was not asked for."""
+        return None if self.run.readers is None else self.run.readers.count
+
+    @property
+    def reader_mean_seconds(self) -> float | None:
+        """Return how long such a reader waits on average; None likewise."""
+        readers = self.run.readers
+        return None if readers is None else readers.seconds / readers.count
+
+    @property
+    def reader_max_seconds(self) -> float | None:
+        """Return how long such a reader waits at most; None likewise."""
+        return None if self.run.readers is None else self.run.readers.longest
