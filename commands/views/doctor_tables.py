@@ -33,7 +33,7 @@ _GROUP = Table("group", "kind of finding or action", (
     Column("path", Kind.PATH, "the file or directory of the first of them",
            null="it is about no single one"),
     Column("position", Kind.INT64, "byte in that file", "byte", "it is about no single place"),
-    Column("message", Kind.STRING, "what the first of them says"),
+    Column("message", Kind.STRING, "message of the first of them"),
 ), note="Findings of one code, or actions of one kind.",
     made_from="logtool.doctor.answers:Group")  # fmt: skip
 _GROUPS = Column("groups", Kind.OBJECT, "findings or actions by their kind, the worst first",
@@ -51,7 +51,7 @@ DAMAGE: Final = Table("damage", "run", (
     _count("unreadable", "inputs that could not be read"),
     Column("findings", Kind.OBJECT, "findings by severity", of=SEVERITIES),
     _GROUPS,
-), note="What logtool verify finds, and how much was looked at.", type="damage",
+), note="The findings of logtool verify, and how much was looked at.", type="damage",
     made_from="logtool.doctor.answers:Damage")  # fmt: skip
 START: Final = Table("start", "start of a broker", (
     _STATE,
@@ -76,8 +76,8 @@ START: Final = Table("start", "start of a broker", (
     Column("bytes_per_second", Kind.INT64, "usual rate of the thread, in a second", "bytes",
            _TOO_LITTLE, digits=0),
     _GROUPS,
-), note="What the next start of the broker does, as logtool plan says it; its action objects are "
-        "the grave ones.",
+), note="The next start of the broker, as logtool plan says it; the action objects are the grave "
+        "ones.",
     type="start", made_from="logtool.doctor.answers:NextStart")  # fmt: skip
 
 _BELOW = Table("below", "partition that ends below its high watermark", (
@@ -104,10 +104,10 @@ BROKER: Final = Table("broker", "log dir", (
     Column("path", Kind.PATH, "the log dir"),
     Column("in_use", Kind.BOOL, "whether a process holds the .lock of the log dir, or the pid.lock "
            "of Redpanda"),
-    Column("pid", Kind.INT64, "id of that process", null="there is none, or the system does not "
-           "say which it is"),
-    Column("command", Kind.STRING, "name of its program", null="there is none, or the system does "
-           "not say which it is"),
+    Column("pid", Kind.INT64, "id of that process",
+           null="no process holds it, or the system does not say which one does"),
+    Column("command", Kind.STRING, "name of its program",
+           null="no process holds it, or the system does not say which one does"),
     Column("clean", Kind.BOOL, "whether the last broker stopped in order (.kafka_cleanshutdown)",
            null="Redpanda, which has no such file"),
 ), note="The process that holds the .lock of a log dir, and how the last one left it.",
@@ -150,7 +150,7 @@ DISK: Final = Table("disk", "file system with log dirs", (
     type="disk", made_from="logtool.doctor.answers:Disk")  # fmt: skip
 LIMIT: Final = Table("limit", "limit of a process", (
     _STATE,
-    Column("name", Kind.STRING, "what is limited", words=("open-files", "max-map-count")),
+    Column("name", Kind.STRING, "name of the limit", words=("open-files", "max-map-count")),
     _count("needed", "how many a broker needs"),
     Column("allowed", Kind.INT64, "how many a process may have", "count",
            "any number, or the system does not say it"),
@@ -160,7 +160,7 @@ LIMIT: Final = Table("limit", "limit of a process", (
     made_from="logtool.doctor.answers:Limit")  # fmt: skip
 NEXT: Final = Table("next", "run", (
     Column("command", Kind.STRING, "the command line, as a shell takes it"),
-    Column("reason", Kind.STRING, "what it is for"),
+    Column("reason", Kind.STRING, "purpose of the command"),
 ), note="The one command to run next.", type="next",
     made_from="logtool.doctor.answers:Next")  # fmt: skip
 COMPONENT: Final = Table("component", "part of what logtool runs on", (
