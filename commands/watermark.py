@@ -10,7 +10,6 @@ from logtool.commands.program import broker_config, parsing, starting_broker
 from logtool.commands.program.spread import spread
 from logtool.findings import Severity
 from logtool.lazy_dataclass import dataclass
-from logtool.schemas.tables import FINDING
 
 if TYPE_CHECKING:
     from logtool.commands.output import OutputSettings, Report
@@ -144,6 +143,7 @@ def watermark(
 def _print(report: "Report", job: "Watermarks") -> None:
     from logtool.actions import Action
     from logtool.commands.views import watermark
+    from logtool.commands.views.watermark_tables import DOCUMENT
     from logtool.errors import UnreadableError
     from logtool.findings import Finding
     from logtool.watermark.replica import Replica
@@ -157,7 +157,7 @@ def _print(report: "Report", job: "Watermarks") -> None:
                 refused = " (no broker starts with it)" if item.action == "refuse" else ""
                 report.note(f"{item.path}: {item.reason}{refused}", "warning")
             elif isinstance(item, Replica | Finding):
-                printer.show(FINDING.row(item) if isinstance(item, Finding) else item.as_json())
+                printer.show(DOCUMENT.row(item))
             else:
                 printer.group(item)
         printer.finish()
@@ -257,23 +257,22 @@ def _play(
     """Print the steps of a scenario and what it comes to; returns the exit status."""
     from logtool.commands.output import Report
     from logtool.commands.views import watermark
+    from logtool.commands.views.watermark_tables import DOCUMENT
     from logtool.running.summary import ActionSummary
     from logtool.watermark.simulation.scenario import play, verdict
 
     # Played before anything is printed: a scenario that makes no sense is wrong usage.
     states = []
     for step in play(chosen, rule):
-        states += list(step.sub_steps()) if steps else []
-        states += [*step.states(), *step.answers()]
+        states += list(map(DOCUMENT.row, step.sub_steps())) if steps else []
+        states += map(DOCUMENT.row, (*step.states(), *step.answers()))
     outcome = verdict(step.replicas)
-    summary = ActionSummary(
-        to_do=any(outcome[name] for name in ("lost_offsets", "acknowledged_lost", "diverged"))
-    )
+    summary = ActionSummary(to_do=outcome.is_bad)
     report = Report(settings=settings, view=watermark.of_states(steps=steps), summary=summary)
     if settings.verbose:
         report.note(f"{chosen.title}\n{chosen.about}")
     with report:
-        for obj in (*states, outcome):
+        for obj in (*states, DOCUMENT.row(outcome)):
             report.item(obj)
     report.note(watermark.outcome(outcome), "warning" if summary.to_do else "good")
     return report.exit_status()

@@ -6,11 +6,21 @@ from typing import TYPE_CHECKING
 from logtool.commands.output import Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Columns, Object, columns, keep
+from logtool.commands.views.watermark_tables import (
+    CHOICE,
+    DOCUMENT,
+    GROUP,
+    STATE,
+    SUB_STEP,
+    TRUNCATION,
+)
+from logtool.schemas.columns import Way
 
 if TYPE_CHECKING:
     from logtool.watermark.replica_group import Group
+    from logtool.watermark.simulation.scenario import Verdict
 
-SCHEMA = "logtool.watermark/2"
+SCHEMA = DOCUMENT.schema
 _REPLICA = keep(columns(
     "topic", "partition", "node", "log_start_offset", "recovery_point", "high_watermark",
     "last_stable_offset", "log_end_offset", "uncommitted_records", "leader_epoch", "tail",
@@ -25,8 +35,7 @@ _TRUNCATION = columns(
     "diverges_from", "by_leader_epoch", "removed_by_leader_epoch", "acknowledged_lost",
 )  # fmt: skip
 _CHOICE = keep(columns(
-    "topic", "partition", "node", "election", "in_sync", "eligible", "unclean_stop",
-    "log_end_offset", "acknowledged_lost", "may_be_lost",
+    *(name for name in CHOICE.names(Way.CSV) if name != "path"),
 ), "topic", "partition", "node", "election", "acknowledged_lost")  # fmt: skip
 _FINDING = columns("severity", "code", "path", "position", "message")
 _LAYOUTS = {
@@ -54,11 +63,7 @@ _CSV = columns(
 )  # fmt: skip
 
 
-_STATE = columns(
-    "step", "event", "node", "role", "leader_epoch", "log_end_offset", "remote_log_end_offset",
-    "high_watermark", "last_stable_offset", "in_sync", "looked_at", "answers", "records",
-    "read_uncommitted", "read_committed",
-)  # fmt: skip
+_STATE = columns(*(name for name in STATE.names(Way.CSV) if name != "time_ms"))
 
 
 def of_replicas() -> View:
@@ -72,7 +77,7 @@ def _layout(obj: Object) -> Columns | str | None:
     return str(obj["text"]) if obj["type"] == "title" else _LAYOUTS.get(obj["type"])
 
 
-_SUB_STEP = columns("step", "number", "part", "node", "does", "before", "after", "records")
+_SUB_STEP = columns(*(name for name in SUB_STEP.names(Way.CSV) if name != "event"))
 _STEPS_CSV = columns("type", *dict.fromkeys(c.title for c in (*_STATE, *_SUB_STEP)))
 
 
@@ -88,16 +93,16 @@ def of_states(*, steps: bool = False) -> View:
     )
 
 
-def outcome(verdict: Object) -> str:
+def outcome(verdict: "Verdict") -> str:
     """Return for people what a simulation came to."""
-    parts = [f"by {verdict['truncation']}: {verdict['committed_offset']} committed"]
-    parts += [f"offset {offset} LOST" for offset in verdict["lost_offsets"]]
+    parts = [f"by {verdict.truncation}: {verdict.committed_offset} committed"]
+    parts += [f"offset {offset} LOST" for offset in verdict.lost_offsets]
     parts += [
-        f"replica {one['node']} DIFFERS from its leader from offset {one['from_offset']} on"
-        for one in verdict["diverged"]
+        f"replica {one.node} DIFFERS from its leader from offset {one.from_offset} on"
+        for one in verdict.diverged
     ]
-    parts += [f"{name}, which was acknowledged, LOST" for name in verdict["acknowledged_lost"]]
-    parts += [f"the producer of {records} still waits" for records in verdict["waiting"]]
+    parts += [f"{name}, which was acknowledged, LOST" for name in verdict.acknowledged_lost]
+    parts += [f"the producer of {records} still waits" for records in verdict.waiting]
     return ", ".join(parts)
 
 
@@ -134,16 +139,16 @@ class Printer:
         self._other += [str(replica.path) for replica in group.other_topic]
         if self._table and len(group.replicas) + len(group.other_topic) < 2:
             return
-        self.show(group.as_json())
+        self.show(GROUP.row(group))
         for truncation in group.truncations:
-            obj = truncation.as_json()
+            obj = TRUNCATION.row(truncation)
             cut = min(truncation.by_high_watermark, truncation.by_leader_epoch)
             if not self._table or self._report.settings.verbose or cut < obj["log_end_offset"]:
                 self.show(obj)
         everybody = all(one.standing.election == "clean" for one in group.choices)
         if not self._table or self._report.settings.verbose or not everybody:
             for one in group.choices:
-                self.show(one.as_json())
+                self.show(CHOICE.row(one))
 
     def finish(self) -> None:
         """Print what was held back."""

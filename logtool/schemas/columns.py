@@ -34,6 +34,8 @@ class Kind(StrEnum):
     """The same with keys that are strings, as Spark's own source has it."""
     NUMBERS = "numbers"
     """A list of numbers."""
+    NODES = "nodes"
+    """A list of ids of nodes; null for one that is not known."""
     PATH = "path"
     """A path, as text."""
     PATHS = "paths"
@@ -51,7 +53,7 @@ class Kind(StrEnum):
     """An object in JSON, and its JSON text in a table; `Column.of` says what is in it."""
 
 
-LISTS: Final = frozenset({Kind.NUMBERS, Kind.STRINGS, Kind.PAIRS, Kind.PATHS})
+LISTS: Final = frozenset({Kind.NUMBERS, Kind.NODES, Kind.STRINGS, Kind.PAIRS, Kind.PATHS})
 
 
 class Way(StrEnum):

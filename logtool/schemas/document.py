@@ -12,15 +12,16 @@ class Document:
     """The objects that one command prints, or several commands with the same schema."""
 
     name: str
-    """The name of the file, and of the schema: ``logtool.NAME/1``."""
+    """The name of the file, and of the schema: ``logtool.NAME/VERSION``."""
     title: str
     tables: tuple[Table, ...]
     """The types of object that are printed, but for errors and the summary."""
+    version: int = 1
 
     @property
     def schema(self) -> str:
         """Return the value of ``schema`` in the first line of the output."""
-        return f"logtool.{self.name}/1"
+        return f"logtool.{self.name}/{self.version}"
 
     def row(self, obj: object) -> dict[str, Any]:
         """Return the JSON object of an object of the engine, by the table of its class; KeyError.

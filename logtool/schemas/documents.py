@@ -24,11 +24,11 @@ _TYPES: Final[Mapping[Kind, str]] = {
     Kind.TIMESTAMP: "string", Kind.NUMBERS: "array", Kind.HEADERS: "array",
     Kind.KAFKA_HEADERS: "array", Kind.BINARY: "object", Kind.OBJECT: "object",
     Kind.PATH: "string", Kind.PATHS: "array", Kind.FLOAT: "number", Kind.STRINGS: "array",
-    Kind.PAIRS: "array", Kind.COUNTS: "object", Kind.SETTINGS: "object",
+    Kind.PAIRS: "array", Kind.NODES: "array", Kind.COUNTS: "object", Kind.SETTINGS: "object",
 }  # fmt: skip
 _ITEMS: Final[Mapping[Kind, Schema]] = {
     Kind.NUMBERS: {"type": "integer"}, Kind.STRINGS: {"type": "string"},
-    Kind.PATHS: {"type": "string"},
+    Kind.PATHS: {"type": "string"}, Kind.NODES: {"type": ["integer", "null"]},
     Kind.PAIRS: {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2},
 }  # fmt: skip
 _MEMBERS: Final[Mapping[Kind, Schema]] = {
@@ -113,7 +113,7 @@ def json_schema(document: Document) -> Schema:
     definitions |= {part.name: definition(part) for part in SUMMARY.parts()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:logtool:{document.name}:1",
+        "$id": f"urn:logtool:{document.name}:{document.version}",
         "title": document.title,
         "description": _LINES,
         "anyOf": [*items, *({"$ref": f"#/$defs/{name}"} for name in (SUMMARY.name, "document"))],

@@ -7,7 +7,6 @@ below it, so it is not committed, not written, not stable.
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -31,6 +30,20 @@ from logtool.watermark.simulation.truncation import LogState
 
 SOUND = "sound"
 STRAY = "stray"
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """The offsets with which a broker begins; None for those that are not known."""
+
+    log_start: int | None = None
+    high_watermark: int | None = None
+    committed: int | None = None
+    last_stable: int | None = None
+    log_end: int | None = None
+    uncommitted_records: int | None = None
+    leader_epoch: int | None = None
+    epoch_start: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,37 +109,28 @@ class Replica:
         """Return what the rules of truncation look at."""
         return LogState(self.epochs, self.log_end, self.high_watermark)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract; offsets are null where the log does not load."""
-        offsets = {
-            "log_start_offset": self.log_start,
-            "initial_high_watermark": self.high_watermark,
-            "committed_offset": self.committed,
-            "last_stable_offset": self.last_stable,
-            "log_end_offset": self.log_end,
-            "uncommitted_records": self.uncommitted_records,
-            "leader_epoch": self.last_epoch if self.epochs else None,
-            "epoch_start_offset": self.epochs[-1][1] if self.epochs else None,
-        }
-        if not self.keeps_watermark:
-            names = ("initial_high_watermark", "committed_offset", "uncommitted_records")
-            offsets |= dict.fromkeys(names)
-        return {
-            "type": "replica",
-            "path": str(self.path),
-            "topic": self.topic,
-            "partition": self.partition,
-            "topic_id": self.topic_id,
-            "node": self.node,
-            "outcome": str(self.outcome),
-            "reason": self.reason or None,
-            "recovery_point": self.recovery_point,
-            "high_watermark": self.checkpointed,
-            **(offsets if self.usable else dict.fromkeys(offsets)),
-            "tail": self.tail,
-            "acknowledged_gone": self.acknowledged_gone,
-            "lost_records": self.lost_records,
-        }
+    @property
+    def failure(self) -> str | None:
+        """Return why no broker comes up with it; None where nothing says so."""
+        return self.reason or None
+
+    @property
+    def offsets(self) -> Offsets:
+        """Return the offsets with which its broker begins, as far as they are known."""
+        if not self.usable:
+            return Offsets()
+        epoch, epoch_start = self.epochs[-1] if self.epochs else (None, None)
+        known = self.keeps_watermark
+        return Offsets(
+            log_start=self.log_start,
+            high_watermark=self.high_watermark if known else None,
+            committed=self.committed if known else None,
+            last_stable=self.last_stable,
+            log_end=self.log_end,
+            uncommitted_records=self.uncommitted_records if known else None,
+            leader_epoch=epoch,
+            epoch_start=epoch_start,
+        )
 
 
 def measure(

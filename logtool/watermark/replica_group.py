@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from logtool.formats.messages.cluster_metadata import NO_LEADER, PartitionRecord
 from logtool.lazy_dataclass import dataclass
@@ -45,26 +44,15 @@ class Truncation:
         end = self.follower.log_end
         return max(0, (end if watermark is None else min(end, watermark)) - common)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        end = self.follower.log_end
-        return {
-            "type": "truncation",
-            "topic": self.follower.topic,
-            "partition": self.follower.partition,
-            "leader": self.leader.node,
-            "follower": self.follower.node,
-            "path": str(self.follower.path),
-            "log_end_offset": end,
-            "by_high_watermark": self.by_high_watermark,
-            "removed_by_high_watermark": end - self.by_high_watermark,
-            "diverges_from": self.diverges_from,
-            "by_leader_epoch": self.by_leader_epoch,
-            "removed_by_leader_epoch": end - self.by_leader_epoch,
-            "epoch_requests": self.requests,
-            "epoch_unknown": self.unknown,
-            "acknowledged_lost": self.acknowledged_lost,
-        }
+    @property
+    def removed_by_high_watermark(self) -> int:
+        """Return how many offsets the follower cuts by its high watermark."""
+        return self.follower.log_end - self.by_high_watermark
+
+    @property
+    def removed_by_leader_epoch(self) -> int:
+        """Return how many offsets the follower cuts by leader epochs."""
+        return self.follower.log_end - self.by_leader_epoch
 
 
 class Election(StrEnum):
@@ -98,23 +86,6 @@ class Choice:
     acknowledged_lost: int
     may_be_lost: int | None
     """As `Group.may_be_lost`."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        return {
-            "type": "choice",
-            "topic": self.replica.topic,
-            "partition": self.replica.partition,
-            "node": self.replica.node,
-            "path": str(self.replica.path),
-            "election": str(self.standing.election),
-            "in_sync": self.standing.in_sync,
-            "eligible": self.standing.eligible,
-            "unclean_stop": self.standing.loses_it,
-            "log_end_offset": self.replica.log_end,
-            "acknowledged_lost": self.acknowledged_lost,
-            "may_be_lost": self.may_be_lost,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +133,7 @@ class Group:
     @property
     def not_looked_at(self) -> tuple[int | None, ...]:
         """Return the nodes in sync of which there is no replica to look at."""
-        here = [replica.node for replica in self.replicas]
+        here = self.nodes
         return tuple(node for node in self.in_sync if node not in here)
 
     @property
@@ -183,28 +154,20 @@ class Group:
         ]
         return max(ends, default=None)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        here = [replica.node for replica in self.replicas]
-        return {
-            "type": "group",
-            "topic": self.topic,
-            "partition": self.partition,
-            "replicas": here,
-            "in_sync": list(self.in_sync),
-            "in_sync_from": "metadata" if self.from_metadata else "all",
-            "eligible": list(self.elr),
-            "least_in_sync": self.least_in_sync,
-            "not_looked_at": list(self.not_looked_at),
-            "leader": self.leader,
-            "expected_high_watermark": self.high_watermark,
-            "committed_offset": self.committed,
-            "furthest": self.furthest.node,
-            "assumed_leader": self.assumed.node,
-            "acknowledged_lost": self.acknowledged_lost,
-            "may_be_lost": self.may_be_lost,
-            "other_topic": [replica.node for replica in self.other_topic],
-        }
+    @property
+    def nodes(self) -> list[int | None]:
+        """Return the node ids of the replicas."""
+        return [replica.node for replica in self.replicas]
+
+    @property
+    def nodes_of_other_topic(self) -> list[int | None]:
+        """Return the node ids of the replicas of another topic of that name."""
+        return [replica.node for replica in self.other_topic]
+
+    @property
+    def in_sync_from(self) -> str:
+        """Return where it stands who is in sync: in a metadata log, or all are taken to be."""
+        return "metadata" if self.from_metadata else "all"
 
 
 def group_replicas(

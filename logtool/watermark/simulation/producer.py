@@ -49,7 +49,12 @@ class Request:
     """None while the producer waits."""
 
     def __str__(self) -> str:
-        return f"{' '.join(record.name for record in self.records)}: {self.answer or 'waits'}"
+        return f"{self.names}: {self.answer or 'waits'}"
+
+    @property
+    def names(self) -> str:
+        """Return the names of its records."""
+        return " ".join(record.name for record in self.records)
 
     @property
     def end(self) -> int:

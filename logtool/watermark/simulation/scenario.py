@@ -107,6 +107,86 @@ class Scenario:
 
 
 @dataclass(frozen=True, slots=True)
+class NumberedSubStep:
+    """One thing that is done for an event, and its place among these."""
+
+    step: int
+    event: str
+    number: int
+    done: SubStep
+
+    @property
+    def records(self) -> str:
+        """Return the names of the records that are written or sent."""
+        return " ".join(self.done.records)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaState:
+    """One replica behind one event."""
+
+    step: int
+    event: str
+    time_ms: int
+    node: int
+    role: str
+    """``leader``, ``follower`` or ``down``."""
+    leader_epoch: int | None
+    log_end_offset: int
+    remote_log_end_offset: int | None
+    """As far as the leader knows; None of the leader, and where it knows nothing."""
+    high_watermark: int
+    last_stable_offset: int
+    in_sync: bool
+    looked_at: str | None
+    """On which occasion the leader looked at its high watermark; None of the others."""
+    answers: str
+    """Those of this step, of the leader alone."""
+    records: str
+    """Their names."""
+    read_uncommitted: str | None
+    """Names of the records that such a consumer gets; None of those that serve nobody."""
+    read_committed: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedRequest:
+    """A produce request whose answer an event decided."""
+
+    step: int
+    event: str
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """A follower that holds other records than the leader."""
+
+    node: int
+    from_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a simulation came to."""
+
+    truncation: TruncationRule
+    committed_offset: int
+    lost_offsets: list[int]
+    """Those of committed records that the leader does not have."""
+    acknowledged_lost: list[str]
+    """Names of records likewise that were acknowledged."""
+    waiting: list[str]
+    """Names of the records of each produce request without an answer."""
+    diverged: list[Divergence]
+
+    @property
+    def is_bad(self) -> bool:
+        """Return whether records are lost or logs differ."""
+        return bool(self.lost_offsets or self.acknowledged_lost or self.diverged)
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """The replicas behind one event, the first step being their start."""
 
@@ -121,61 +201,41 @@ class Step:
     answered: tuple[Request, ...] = ()
     """Produce requests whose answer this event decided."""
 
-    def sub_steps(self) -> Iterator[dict[str, Any]]:
-        """Yield the JSON object of each thing that was done for the event, in order."""
+    def sub_steps(self) -> Iterator[NumberedSubStep]:
+        """Yield each thing that was done for the event, in order."""
         for number, one in enumerate(self.trace, 1):
-            yield {
-                "type": "substep",
-                "step": self.number,
-                "event": self.event,
-                "number": number,
-                "part": str(one.part),
-                "node": one.node,
-                "does": str(one.does),
-                "before": one.before,
-                "after": one.after,
-                "records": " ".join(one.records),
-            }
+            yield NumberedSubStep(self.number, self.event, number, one)
 
-    def states(self) -> Iterator[dict[str, Any]]:
-        """Yield the JSON object of each replica."""
+    def states(self) -> Iterator[ReplicaState]:
+        """Yield each replica as it is now."""
         all_of_them = self.replicas
         for number, node in all_of_them.nodes.items():
             remote = all_of_them.remote.get(number)
             leads = number == all_of_them.leader
             serves = leads and node.up
-            yield {
-                "type": "state",
-                "step": self.number,
-                "event": self.event,
-                "time_ms": all_of_them.now_ms,
-                "node": number,
-                "role": "down" if not node.up else "leader" if leads else "follower",
-                "leader_epoch": node.epochs.rows[-1][0] if node.epochs.rows else None,
-                "log_end_offset": node.log_end,
-                "remote_log_end_offset": remote.log_end if remote and not leads else None,
-                "high_watermark": node.high_watermark,
-                "last_stable_offset": consumer.last_stable_offset(node.log, node.high_watermark),
-                "in_sync": number in all_of_them.in_sync,
-                "looked_at": self.occasion if leads else None,
-                "answers": "; ".join(map(str, self.answered)) if leads else "",
-                "records": " ".join(record.name for record in node.log),
-                "read_uncommitted": _seen(consumer.read_uncommitted, node) if serves else None,
-                "read_committed": _seen(consumer.read_committed, node) if serves else None,
-            }
+            yield ReplicaState(
+                step=self.number,
+                event=self.event,
+                time_ms=all_of_them.now_ms,
+                node=number,
+                role="down" if not node.up else "leader" if leads else "follower",
+                leader_epoch=node.epochs.rows[-1][0] if node.epochs.rows else None,
+                log_end_offset=node.log_end,
+                remote_log_end_offset=remote.log_end if remote and not leads else None,
+                high_watermark=node.high_watermark,
+                last_stable_offset=consumer.last_stable_offset(node.log, node.high_watermark),
+                in_sync=number in all_of_them.in_sync,
+                looked_at=self.occasion if leads else None,
+                answers="; ".join(map(str, self.answered)) if leads else "",
+                records=" ".join(record.name for record in node.log),
+                read_uncommitted=_seen(consumer.read_uncommitted, node) if serves else None,
+                read_committed=_seen(consumer.read_committed, node) if serves else None,
+            )
 
-    def answers(self) -> Iterator[dict[str, Any]]:
-        """Yield the JSON object of each producer that hears in this step, or never will."""
+    def answers(self) -> Iterator[DecidedRequest]:
+        """Yield each request whose producer gets an answer in this step, or never will."""
         for request in self.answered:
-            yield {
-                "type": "answer",
-                "step": self.number,
-                "event": self.event,
-                "acks": str(request.acks),
-                "answer": str(request.answer),
-                "first_offset": request.offset,
-                "records": " ".join(record.name for record in request.records),
-            }
+            yield DecidedRequest(self.number, self.event, request)
 
 
 def _seen(view: Callable[[Sequence[Record], int], list[str]], node: SimulatedNode) -> str:
@@ -283,23 +343,16 @@ def happen(replicas: Replication, event: Event) -> None:
     getattr(replicas, event.name)(event.value, **options)
 
 
-def verdict(replicas: Replication) -> dict[str, Any]:
-    """Return the JSON object of what came of it."""
-    return {
-        "type": "verdict",
-        "truncation": str(replicas.rule),
-        "committed_offset": len(replicas.committed),
-        "lost_offsets": replicas.lost(),
-        "acknowledged_lost": replicas.acknowledged_lost(),
-        "waiting": [
-            " ".join(record.name for record in one.records)
-            for one in replicas.requests
-            if one.answer is None
-        ],
-        "diverged": [
-            {"node": node, "from_offset": offset} for node, offset in replicas.diverged().items()
-        ],
-    }
+def verdict(replicas: Replication) -> Verdict:
+    """Return what came of it."""
+    return Verdict(
+        truncation=replicas.rule,
+        committed_offset=len(replicas.committed),
+        lost_offsets=replicas.lost(),
+        acknowledged_lost=replicas.acknowledged_lost(),
+        waiting=[one.names for one in replicas.requests if one.answer is None],
+        diverged=[Divergence(node, offset) for node, offset in replicas.diverged().items()],
+    )
 
 
 def _event(number: int, given: object, nodes: list[int]) -> Event:

@@ -10,6 +10,7 @@ import pytest
 from damage import append_to_file, cut, damage_file, remove_file
 
 from logtool.actions import Action
+from logtool.commands.views.watermark_tables import REPLICA
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.messages.cluster_metadata import PartitionRecord
@@ -292,7 +293,7 @@ def test_a_replica_that_does_not_load_takes_no_part(copy_of: Scenario) -> None:
     seen = Seen(*nodes(home))
     broken = seen.replicas["replica.lagging-0", 3]
     assert broken.outcome != "loads"
-    assert broken.as_json()["log_end_offset"] is None
+    assert REPLICA.row(broken)["log_end_offset"] is None
     assert [one.node for one in seen.groups["replica.lagging-0"].replicas] == [2]
     assert seen.job.summary.to_do
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logtool.commands.views.watermark_tables import STATE, VERDICT
 from logtool.errors import UsageError
 from logtool.watermark.simulation import consumer, scenario
 from logtool.watermark.simulation.producer import Acks, Answer
@@ -33,9 +34,9 @@ def played(name: str, rule: TruncationRule | None = None) -> tuple[list[Any], di
     """Return the states behind each event of a scenario that comes along, and its verdict."""
     states, last = [], None
     for last in scenario.play(scenario.read(name), rule):
-        states.append(list(last.states()))
+        states.append([STATE.row(one) for one in last.states()])
     assert last
-    return states, scenario.verdict(last.replicas)
+    return states, VERDICT.row(scenario.verdict(last.replicas))
 
 
 # The article
