@@ -17,8 +17,8 @@ from logtool.log.redpanda import REDPANDA
 
 if TYPE_CHECKING:
     from logtool.commands.output import Report
-    from logtool.commands.printing.writers import Object
     from logtool.gaps.ghosts import Ghosts
+    from logtool.gaps.objects import PartitionGaps
     from logtool.gaps.run import GapOptions, Gaps, Result
     from logtool.running.summary import ActionSummary
 
@@ -256,9 +256,9 @@ def _list(report: "Report", summary: "ActionSummary", job: "Gaps", shown: Shown)
                 printer.partition(item, replica)
                 for finding in item.findings:
                     aside.take(finding)
-        summary.to_do = printer.totals.all["losses"] > 0
-        for obj in printer.totals.topics():
-            report.item(obj)
+        summary.to_do = printer.totals.all.losses > 0
+        for topic in printer.totals.topics():
+            report.item(gaps.DOCUMENT.row(topic))
     aside.conclude()
     style = "error" if summary.to_do else "good" if summary.complete else "warning"
     for line in gaps.last_lines(printer.totals.all, summary):
@@ -277,15 +277,16 @@ class _Printer:
 
     def partition(self, result: "Result", replica: int | None) -> None:
         """Take one partition; `replica` is where the log of --follower ends."""
+        from logtool.commands.views.gaps import DOCUMENT
         from logtool.gaps import ghosts, objects
 
         report, settings = self._report, self._report.settings
         brief = settings.format == "table" and not settings.verbose
         following = self._shown.ghost_epoch is GhostEpochChoice.FOLLOWING
         fillers = ghosts.of(result.ledger, result.subject.facts, following=following)
-        about = objects.partition_object(result, fillers)
+        about = objects.PartitionGaps(result, fillers)
         self.totals.add(about)
-        report.item(about)
+        report.item(DOCUMENT.row(about))
         for obj in objects.gap_objects(result, fillers, losses_only=brief):
             report.item(obj)
         for obj in objects.ghost_objects(result, fillers) if self._shown.ghosts else ():
@@ -305,18 +306,21 @@ class _Printer:
         summary.bytes += result.bytes
 
     def _rounds(self, result: "Result", fillers: "Ghosts", start: int) -> None:
+        from logtool.commands.views.gaps import DOCUMENT
         from logtool.errors import UnreadableError
         from logtool.gaps import objects
 
         most = parsing.parse_size("--rounds", self._shown.rounds or "")
         try:
-            for obj in objects.round_objects(result, fillers, start, most):
-                self._report.item(obj)
+            for one in objects.partition_rounds(result, fillers, start, most):
+                self._report.item(DOCUMENT.row(one))
         except UnreadableError as error:  # it has changed since it was read
             self._report.summary.add(error)
             self._report.unreadable(error)
 
-    def _write(self, target: Path, result: "Result", fillers: "Ghosts", about: "Object") -> None:
+    def _write(
+        self, target: Path, result: "Result", fillers: "Ghosts", about: "PartitionGaps"
+    ) -> None:
         from logtool.commands.views import gaps
         from logtool.gaps import fill, fill_redpanda, ghosts
 

@@ -2,22 +2,209 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from logtool.commands import output
 from logtool.commands.output import OutputSettings, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
 from logtool.running.summary import Summary
+from logtool.schemas.columns import JSON, Column, Kind, Table, Way, timed
+from logtool.schemas.document import Document
+from logtool.schemas.tables import FINDING
 
+if TYPE_CHECKING:
+    from logtool.gaps.objects import PartitionGaps, TopicGaps
+
+_NO_NAME = "the directory's name has none"
+_NO_KAFKA = "it is not known, or the log has no other offsets"
+_NOT_SENT = "ghosts, which are not sent then"
+_REASONS = (
+    "compaction", "retention", "control-batch", "aborted", "segment-missing", "truncation-hole",
+    "damage", "unknown",
+)  # fmt: skip
+
+
+def _place(of: str = "") -> tuple[Column, ...]:
+    """Return the columns that say which partition it is; `of` is where its `Partition` is."""
+    return (
+        Column("path", Kind.PATH, "the partition dir, or the log", value=f"{of}path"),
+        Column("topic", Kind.STRING, "name of the topic", null=_NO_NAME, value=f"{of}topic"),
+        Column("partition", Kind.INT32, "number of the partition", null=_NO_NAME,
+               value=f"{of}number"),
+    )  # fmt: skip
+
+
+def _offset(name: str, meaning: str, null: str | None = None, value: str | None = None) -> Column:
+    return Column(name, Kind.INT64, meaning, "offset", null, value=value)
+
+
+def _count(name: str, meaning: str, value: str | None = None) -> Column:
+    return Column(name, Kind.INT64, meaning, "count", value=value)
+
+
+def _bytes(name: str, meaning: str, value: str | None = None) -> Column:
+    return Column(name, Kind.INT64, meaning, "bytes", value=value)
+
+
+_REASON_COUNTS = Table("reason_counts", "reason", (
+    _count("gaps", "gaps that have the reason"),
+    _count("offsets", "offsets missing in these gaps"),
+), made_from="logtool.gaps.ledger:ReasonCounts")  # fmt: skip
+
+
+def _sums(of: str = "") -> tuple[Column, ...]:
+    """Return the counts of a partition and of a topic; `of` is where those of the log are."""
+    return (
+        _count("offsets", "offsets from the log start to the log end: visible, control and missing "
+               "ones", f"{of}offsets"),
+        _count("visible", "records that a consumer is given that reads uncommitted ones too",
+               f"{of}visible"),
+        _count("control", "control records, which no consumer is given", f"{of}control"),
+        _count("aborted", "visible records that a consumer is not given that reads committed ones "
+               "only", f"{of}aborted"),
+        _count("missing", "offsets that are not on disk, from the log start on"),
+        Column("missing_share", Kind.FLOAT, "missing offsets as a share of all"),
+        Column("reasons", Kind.OBJECT, "the gaps by the reason why offsets are missing",
+               words=_REASONS, of=_REASON_COUNTS, by_name=True),
+        _count("losses", "gaps that may mean loss"),
+        _count("ghosts", "empty batches that would fill the gaps", "ghost_count"),
+        _count("ghosts_of_losses", "of these, those that would fill gaps that may mean loss"),
+        _bytes("ghost_bytes", "size of all ghosts, each a header of 61 bytes"),
+        _bytes("ghost_bytes_by_rfc", "size of all ghosts at the 57 bytes each that the RFC counts"),
+        _bytes("log_bytes", "size of the sound batches"),
+        Column("ghost_share", Kind.FLOAT, "size of the ghosts, as a share of that of the sound "
+               "batches"),
+    )  # fmt: skip
+
+
+_PARTITION = Table("partition", "partition", (
+    *_place("listed."),
+    _offset("log_start_offset", "start of the log", None, "result.ledger.log_start"),
+    _offset("log_end_offset", "offset after the last batch, or the base offset of an empty segment "
+            "after it", None, "result.ledger.log_end"),
+    _offset("first_visible_offset", "first offset with a record that a consumer is given",
+            "there is no such record", "result.ledger.first_visible"),
+    _offset("last_visible_offset", "last offset with a record that a consumer is given",
+            "there is no such record", "result.ledger.last_visible"),
+    *_sums("result.ledger."),
+    Column("cleanup_policy", Kind.STRING, "cleanup policy of the topic", null="it is not known",
+           value="result.subject.facts.cleaning.policy"),
+    _count("damages", "ranges of bytes that are not sound batches", "result.ledger.damages"),
+    _count("overlaps", "places where batches lie at offsets that earlier ones have",
+           "result.ledger.overlaps"),
+    _offset("kafka_log_start_offset", "Kafka's offset for log_start_offset, which is Raft's in "
+            "Redpanda", _NO_KAFKA),
+    _offset("kafka_log_end_offset", "Kafka's offset for log_end_offset, which is Raft's in "
+            "Redpanda", _NO_KAFKA),
+    Column("kafka_offsets_from", Kind.STRING, "source of the first Kafka offset, in Redpanda",
+           null="there is none, or the log is Kafka's", value="kafka.source"),
+    Column("kafka_offsets_unknown", Kind.STRING, "why Kafka's offsets are not known, in Redpanda",
+           null="they are known, or the log has no others", value="kafka.hidden"),
+), note="A partition, from its log start to its log end.",
+    type="partition", made_from="logtool.gaps.objects:PartitionGaps")  # fmt: skip
+_GAP = Table("gap", "range of offsets that are missing, or that a consumer is not given", (
+    *_place(),
+    Column("kind", Kind.STRING, "where the offsets are missing",
+           words=("head", "between-batches", "between-segments", "in-batch", "end")),
+    _offset("first_offset", "first offset of the range"),
+    _offset("last_offset", "last offset of the range", "it is not known where the range ends"),
+    Column("kafka_first_offset", Kind.INT64, "Kafka's offset for first_offset, which is Raft's in "
+           "Redpanda", "offset", _NO_KAFKA, ways=JSON),
+    Column("kafka_last_offset", Kind.INT64, "Kafka's offset for last_offset, which is Raft's in "
+           "Redpanda", "offset", _NO_KAFKA, ways=JSON),
+    _count("missing", "offsets in the range that have no record, or none for a consumer"),
+    Column("reason", Kind.STRING, "why they are missing", words=_REASONS),
+    Column("loss", Kind.BOOL, "whether the gap may mean loss"),
+    Column("evidence", Kind.STRING, "facts that the reason rests on"),
+    _offset("before_segment", "base offset of the segment with the batch before the gap, or around "
+            "it", "no batch is before it"),
+    _offset("after_segment", "base offset of the segment with the batch after the gap, or around "
+            "it; at the end of the log that of the last segment", "the gap is below the log start, "
+            "or is no gap in the log but for a consumer"),
+    Column("position", Kind.INT64, "byte where the batch after the gap begins, or that around it",
+           "byte", "no batch follows"),
+    Column("leader_epoch", Kind.INT32, "leader epoch of the batch after the gap, or around it",
+           null="it has none, or no batch follows"),
+    *timed("before_timestamp_ms", "largest time of the batch before the gap, or around it",
+           "it has none, or it is not known"),
+    *timed("after_timestamp_ms", "largest time of the batch after the gap, or around it",
+           "it has none, or it is not known"),
+    _count("ghosts", "empty batches that would fill the gap"),
+    _bytes("ghost_bytes", "size of these ghosts"),
+), note="Offsets that are missing, or that a consumer is not given.", type="gap")  # fmt: skip
+_GHOST = Table("ghost", "batch without records that would fill a gap or a part of it", (
+    *_place(),
+    _offset("first_offset", "first offset that it covers"),
+    _offset("last_offset", "last offset that it covers"),
+    Column("leader_epoch", Kind.INT32, "leader epoch that it gets"),
+    Column("epoch_from", Kind.STRING, "source of this epoch",
+           words=("leader-epoch-checkpoint", "following-batch")),
+    Column("following_leader_epoch", Kind.INT32, "leader epoch of the batch after the gap, which "
+           "the RFC gives it"),
+    Column("checkpoint_leader_epochs", Kind.NUMBERS, "leader epochs of its offsets by "
+           "leader-epoch-checkpoint, in order; empty where that file is not sound"),
+    Column("reason", Kind.STRING, "why the offsets are missing"),
+    Column("loss", Kind.BOOL, "whether the gap may mean loss"),
+    Column("size", Kind.INT64, "size of the ghost", "bytes", always=61),
+    Column("size_by_rfc", Kind.INT64, "size of the ghost as the RFC counts it", "bytes",
+           always=57),
+), note="A batch without records that would fill a gap or a part of it.",
+    type="ghost")  # fmt: skip
+_STRETCH = Table("stretch", "run of batches without a gap, or of ghosts, that a follower is sent", (
+    *_place(),
+    Column("ghost", Kind.BOOL, "whether these are ghosts and not batches"),
+    Column("reason", Kind.STRING, "why the offsets of the ghosts are missing",
+           null="these are batches"),
+    _offset("first_offset", "first offset of the leader"),
+    _offset("last_offset", "last offset of the leader"),
+    _offset("without_ghosts_first_offset", "first offset in the follower if no ghosts are sent",
+            _NOT_SENT),
+    _offset("without_ghosts_last_offset", "last offset in the follower if no ghosts are sent",
+            _NOT_SENT),
+), note="Batches without a gap, or ghosts, that a follower is sent.",
+    type="stretch")  # fmt: skip
+_SENT_GHOST = Table("sent_ghost", "ghost that is sent in a round", (
+    _offset("first_offset", "first offset that it covers"),
+    _offset("last_offset", "last offset that it covers"),
+    Column("leader_epoch", Kind.INT32, "leader epoch that it gets"),
+), made_from="logtool.gaps.rounds:SentGhost")  # fmt: skip
+_ROUND = Table("round", "round of the recovery of a follower", (
+    *_place("listed."),
+    Column("round", Kind.INT64, "number of the round, from 1 on", value="one.number"),
+    _offset("start_offset", "next offset of the follower when the round begins", None,
+            "one.start_offset"),
+    _offset("first_offset", "base offset of the first batch that is read", None,
+            "one.first_offset"),
+    _offset("last_offset", "last offset of the last batch that is read", None, "one.last_offset"),
+    _count("batches", "batches that are read", "one.batches"),
+    _bytes("size", "size of these batches", "one.size"),
+    Column("ghosts", Kind.OBJECT, "ghosts that fill the gaps before these batches",
+           value="one.sent", of=_SENT_GHOST, many=True),
+    _offset("base_batch_offset_before", "first offset that was sent, before the round",
+            "it is the first round", "one.base_before"),
+    _offset("last_batch_offset_before", "last offset that was sent, before the round",
+            "it is the first round", "one.last_before"),
+    _offset("base_batch_offset", "first offset that was sent, after the round", None, "one.base"),
+    _offset("last_batch_offset", "last offset that was sent, after the round", None, "one.last"),
+), note="One round of the recovery of a follower (--rounds): the batches read, the ghosts that "
+        "fill the gaps before them, and the first and the last offset sent, before and after.",
+    type="round", made_from="logtool.gaps.objects:PartitionRound")  # fmt: skip
+_TOPIC = Table("topic", "topic", (
+    Column("topic", Kind.STRING, "name of the topic"),
+    _count("partitions", "partitions of it that were read"),
+    *_sums(),
+), note="The sums of the partitions of a topic.",
+    type="topic", made_from="logtool.gaps.objects:TopicGaps")  # fmt: skip
+DOCUMENT: Final = Document(
+    name="gaps",
+    title="What logtool gaps prints",
+    tables=(_PARTITION, _GAP, _GHOST, _STRETCH, _ROUND, _TOPIC, FINDING),
+)
 _MOST_NAMED = 4
 """Ghosts that the line of a round names."""
-SCHEMA = "logtool.gaps/1"
-_GAP = columns(
-    "path", "topic", "partition", "kind", "first_offset", "last_offset", "missing", "reason",
-    "loss", "evidence", "before_segment", "after_segment", "position", "leader_epoch",
-    "before_timestamp_ms", "before_timestamp", "after_timestamp_ms", "after_timestamp", "ghosts",
-    "ghost_bytes",
-)  # fmt: skip
+SCHEMA = DOCUMENT.schema
+_GAP_COLUMNS = columns(*_GAP.names(Way.CSV))
 _PARTITION_MARKDOWN = columns(
     "path", "log_start_offset", "log_end_offset", "visible", "control", "missing",
     "missing_share", "losses", "ghosts",
@@ -49,7 +236,7 @@ def make(settings: OutputSettings) -> View:
     """Return the view of ``gaps``."""
     return View(
         schema=SCHEMA,
-        columns=_GAP,
+        columns=_GAP_COLUMNS,
         layout=lambda obj: _MARKDOWN.get(obj["type"]),
         lines={"table": lambda obj: _lines(obj, settings)},
         row_types=frozenset({"gap"}),
@@ -57,32 +244,32 @@ def make(settings: OutputSettings) -> View:
     )
 
 
-def last_lines(total: Object, summary: Summary) -> Iterator[str]:
+def last_lines(total: "TopicGaps", summary: Summary) -> Iterator[str]:
     """Yield what is said in the end, for people."""
-    losses = total["losses"]
+    losses = total.losses
     if losses:
         verdict = f"{text.count(losses, 'gap')} that may mean loss"
     elif summary.complete:
         verdict = "no gap means loss"
     else:
         verdict = "no gap of what was read means loss"
-    missing = f"{total['missing']:,} of {text.count(total['offsets'], 'offset')} missing"
+    missing = f"{total.missing:,} of {text.count(total.offsets, 'offset')} missing"
     yield (
         f"{text.state(summary)}{verdict}; {missing}"
-        f"{_percent(total['missing_share'])} in {text.count(total['partitions'], 'partition')}"
+        f"{_percent(total.missing_share)} in {text.count(total.partitions, 'partition')}"
     )
 
 
-def written(path: Path, size: int, partition: Object, *, losses_too: bool) -> str:
+def written(path: Path, size: int, partition: "PartitionGaps", *, losses_too: bool) -> str:
     """Return what is said of a log that was written, for people.
 
     With `losses_too`, gaps that may mean loss were filled as well.
     """
-    ghosts = partition["ghosts"] - (0 if losses_too else partition["ghosts_of_losses"])
+    ghosts = partition.ghost_count - (0 if losses_too else partition.ghosts_of_losses)
     line = f"{path}: {text.size(size)}, {text.count(ghosts, 'ghost')}"
-    if partition["losses"] and losses_too:
+    if partition.losses and losses_too:
         line += "; gaps that may mean loss are filled too, and it does not tell which"
-    elif partition["losses"]:
+    elif partition.losses:
         line += "; gaps that may mean loss are left as they are; --fill-losses fills them too"
     return line
 

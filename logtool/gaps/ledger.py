@@ -19,6 +19,18 @@ _TORN = (DamageReason.INCOMPLETE, DamageReason.ZEROS)
 
 
 @dataclass(frozen=True, slots=True)
+class ReasonCounts:
+    """How much is missing for one reason."""
+
+    gaps: int = 0
+    offsets: int = 0
+
+    def __add__(self, other: "ReasonCounts") -> "ReasonCounts":
+        """Return both together."""
+        return ReasonCounts(self.gaps + other.gaps, self.offsets + other.offsets)
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
     """What is there and what is missing, from the log start to the log end."""
 
@@ -50,16 +62,15 @@ class Ledger:
         """Return how many offsets the log has: visible, control and missing ones."""
         return self.log_end - self.log_start
 
-    def reasons(self) -> dict[Reason, tuple[int, int]]:
+    def reasons(self) -> dict[Reason, ReasonCounts]:
         """Return for each reason the number of gaps and of offsets in them."""
-        counts: dict[Reason, tuple[int, int]] = {}
+        counts: dict[Reason, ReasonCounts] = {}
         for number, verdict in enumerate(self.verdicts):
             of_verdict = self.verdict == number
-            gaps, offsets = counts.get(verdict.reason, (0, 0))
-            count = gaps + int(of_verdict.sum())
-            if count:
-                missing = int(self.gaps.missing[of_verdict].sum())
-                counts[verdict.reason] = count, offsets + missing
+            missing = int(self.gaps.missing[of_verdict].sum())
+            found = ReasonCounts(int(of_verdict.sum()), missing)
+            if found.gaps:
+                counts[verdict.reason] = counts.get(verdict.reason, ReasonCounts()) + found
         return counts
 
     def having(self, reasons: Sequence[Reason]) -> Column:
@@ -71,12 +82,12 @@ class Ledger:
     @property
     def missing(self) -> int:
         """Return how many offsets from the log start on are on disk no more."""
-        return sum(n for reason, (_, n) in self.reasons().items() if reason.is_missing)
+        return sum(one.offsets for reason, one in self.reasons().items() if reason.is_missing)
 
     @property
     def losses(self) -> int:
         """Return the number of gaps that may mean loss."""
-        return sum(n for reason, (n, _) in self.reasons().items() if reason.is_loss)
+        return sum(one.gaps for reason, one in self.reasons().items() if reason.is_loss)
 
 
 def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False) -> Ledger:

@@ -1,6 +1,12 @@
-"""What is printed of gaps: JSON-ready objects."""
+"""What is printed of gaps.
+
+Of gaps, ghosts and stretches there may be as many as batches. To lose no time on them, these are
+JSON-ready objects; their keys are those of their tables in the view.
+"""
 
 from collections.abc import Iterator
+from dataclasses import field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -8,57 +14,150 @@ import numpy as np
 from logtool.formats.record_batch import HEADER_SIZE
 from logtool.gaps.follower import stretches
 from logtool.gaps.ghosts import RFC_OVERHEAD, Ghosts, harmless, of
-from logtool.gaps.kafka_view import NO_VIEW
-from logtool.gaps.rounds import batches, rounds
+from logtool.gaps.kafka_view import NO_VIEW, KafkaView
+from logtool.gaps.ledger import ReasonCounts
+from logtool.gaps.rounds import Round, batches, rounds
 from logtool.gaps.run import Result
 from logtool.gaps.table import Kind, Reason
+from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Partition
 from logtool.times import rfc3339
 
 Object = dict[str, Any]
-_GHOSTS = (
-    "losses", "ghosts", "ghosts_of_losses", "ghost_bytes", "ghost_bytes_by_rfc", "log_bytes"
-)  # fmt: skip
-_SUMS = ("offsets", "visible", "control", "aborted", "missing")
 
 
-def partition_object(result: Result, ghosts: Ghosts) -> Object:
-    """Return the object of a partition: from its log start to its log end."""
-    ledger, listed, kafka = result.ledger, result.subject.partition, result.kafka or NO_VIEW
-    held = sum(end - start for part in result.parts for start, end in part.stretches)
-    return {
-        "type": "partition",
-        "path": str(listed.path),
-        "topic": listed.topic,
-        "partition": listed.number,
-        "log_start_offset": ledger.log_start,
-        "log_end_offset": ledger.log_end,
-        "first_visible_offset": ledger.first_visible,
-        "last_visible_offset": ledger.last_visible,
-        "offsets": ledger.offsets,
-        "visible": ledger.visible,
-        "control": ledger.control,
-        "aborted": ledger.aborted,
-        "missing": ledger.missing,
-        "missing_share": _share(ledger.missing, ledger.offsets),
-        "reasons": {
-            str(reason): {"gaps": gaps, "offsets": offsets}
-            for reason, (gaps, offsets) in ledger.reasons().items()
-        },
-        "losses": ledger.losses,
-        "ghosts": len(ghosts),
-        "ghosts_of_losses": len(ghosts) - len(harmless(ghosts, ledger)),
-        "ghost_bytes": ghosts.bytes,
-        "ghost_bytes_by_rfc": ghosts.rfc_bytes,
-        "log_bytes": held,
-        "ghost_share": _share(ghosts.bytes, held),
-        "cleanup_policy": result.subject.facts.cleaning.policy,
-        "damages": ledger.damages,
-        "overlaps": ledger.overlaps,
-        "kafka_log_start_offset": kafka.of(ledger.log_start),
-        "kafka_log_end_offset": kafka.of(ledger.log_end),
-        "kafka_offsets_from": kafka.source,
-        "kafka_offsets_unknown": kafka.hidden,
-    }
+@dataclass(frozen=True)
+class PartitionGaps:
+    """The sums of a partition: from its log start to its log end."""
+
+    result: Result
+    ghosts: Ghosts
+
+    @property
+    def listed(self) -> Partition:
+        """Return the partition as its directory was listed."""
+        return self.result.subject.partition
+
+    @property
+    def kafka(self) -> KafkaView:
+        """Return what is known of its Kafka offsets, where these are not the log's own."""
+        return self.result.kafka or NO_VIEW
+
+    @cached_property
+    def missing(self) -> int:
+        """Return how many offsets from the log start on are on disk no more."""
+        return self.result.ledger.missing
+
+    @property
+    def missing_share(self) -> float:
+        """Return the missing offsets as a share of all."""
+        return _share(self.missing, self.result.ledger.offsets)
+
+    @cached_property
+    def reasons(self) -> dict[Reason, ReasonCounts]:
+        """Return how much is missing for each reason."""
+        return self.result.ledger.reasons()
+
+    @property
+    def ghost_count(self) -> int:
+        """Return the number of ghosts that would fill its gaps."""
+        return len(self.ghosts)
+
+    @cached_property
+    def losses(self) -> int:
+        """Return the number of gaps that may mean loss."""
+        return self.result.ledger.losses
+
+    @cached_property
+    def ghosts_of_losses(self) -> int:
+        """Return the number of ghosts that would fill gaps that may mean loss."""
+        return len(self.ghosts) - len(harmless(self.ghosts, self.result.ledger))
+
+    @property
+    def ghost_bytes(self) -> int:
+        """Return the size of its ghosts."""
+        return self.ghosts.bytes
+
+    @property
+    def ghost_bytes_by_rfc(self) -> int:
+        """Return the size of its ghosts by the RFC."""
+        return self.ghosts.rfc_bytes
+
+    @cached_property
+    def log_bytes(self) -> int:
+        """Return the size of the sound batches."""
+        return sum(end - start for part in self.result.parts for start, end in part.stretches)
+
+    @property
+    def ghost_share(self) -> float:
+        """Return the size of its ghosts as a share of that of the sound batches."""
+        return _share(self.ghost_bytes, self.log_bytes)
+
+    @property
+    def kafka_log_start_offset(self) -> int | None:
+        """Return the Kafka offset of the log start; None if it has none, or it is not known."""
+        return self.kafka.of(self.result.ledger.log_start)
+
+    @property
+    def kafka_log_end_offset(self) -> int | None:
+        """Return the Kafka offset of the log end; None if it has none, or it is not known."""
+        return self.kafka.of(self.result.ledger.log_end)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRound:
+    """A round of the recovery of a follower of one partition."""
+
+    listed: Partition
+    one: Round
+
+
+@dataclass(slots=True)
+class TopicGaps:
+    """The sums of the partitions of a topic."""
+
+    topic: str
+    partitions: int = 0
+    offsets: int = 0
+    visible: int = 0
+    control: int = 0
+    aborted: int = 0
+    missing: int = 0
+    reasons: dict[Reason, ReasonCounts] = field(default_factory=dict)
+    losses: int = 0
+    ghost_count: int = 0
+    ghosts_of_losses: int = 0
+    ghost_bytes: int = 0
+    ghost_bytes_by_rfc: int = 0
+    log_bytes: int = 0
+
+    def add(self, one: PartitionGaps) -> None:
+        """Count one partition."""
+        ledger = one.result.ledger
+        self.partitions += 1
+        self.offsets += ledger.offsets
+        self.visible += ledger.visible
+        self.control += ledger.control
+        self.aborted += ledger.aborted
+        self.missing += one.missing
+        self.losses += one.losses
+        self.ghost_count += one.ghost_count
+        self.ghosts_of_losses += one.ghosts_of_losses
+        self.ghost_bytes += one.ghost_bytes
+        self.ghost_bytes_by_rfc += one.ghost_bytes_by_rfc
+        self.log_bytes += one.log_bytes
+        for reason, counts in one.reasons.items():
+            self.reasons[reason] = self.reasons.get(reason, ReasonCounts()) + counts
+
+    @property
+    def missing_share(self) -> float:
+        """Return the missing offsets as a share of all."""
+        return _share(self.missing, self.offsets)
+
+    @property
+    def ghost_share(self) -> float:
+        """Return the size of the ghosts as a share of that of the sound batches."""
+        return _share(self.ghost_bytes, self.log_bytes)
 
 
 def gap_objects(result: Result, ghosts: Ghosts, *, losses_only: bool = False) -> Iterator[Object]:
@@ -175,77 +274,32 @@ def stretch_objects(result: Result, ghosts: Ghosts, follower_end: int) -> Iterat
         }
 
 
-def round_objects(result: Result, ghosts: Ghosts, start: int, most: int) -> Iterator[Object]:
+def partition_rounds(
+    result: Result, ghosts: Ghosts, start: int, most: int
+) -> Iterator[PartitionRound]:
     """Yield the rounds of at most `most` bytes for a follower whose log ends at `start`."""
-    listed, ledger = result.subject.partition, result.ledger
-    begin = max(start, ledger.log_start)
+    begin = max(start, result.ledger.log_start)
     for one in rounds(batches(result), ghosts, start=begin, most=most):
-        base_before, last_before = one.before or (None, None)
-        base, last = one.after
-        columns = (one.ghosts.first_offset, one.ghosts.last_offset, one.ghosts.epoch)
-        yield {
-            "type": "round",
-            "path": str(listed.path),
-            "topic": listed.topic,
-            "partition": listed.number,
-            "round": one.number,
-            "start_offset": one.start_offset,
-            "first_offset": one.first_offset,
-            "last_offset": one.last_offset,
-            "batches": one.batches,
-            "size": one.size,
-            "ghosts": [
-                {"first_offset": first, "last_offset": last, "leader_epoch": epoch}
-                for first, last, epoch in zip(*(c.tolist() for c in columns), strict=True)
-            ],
-            "base_batch_offset_before": base_before,
-            "last_batch_offset_before": last_before,
-            "base_batch_offset": base,
-            "last_batch_offset": last,
-        }
+        yield PartitionRound(result.subject.partition, one)
 
 
 class Totals:
     """Adds up partitions: all of them, and by topic."""
 
     def __init__(self) -> None:
-        self.all = _zero("")
-        self._topics: dict[str, Object] = {}
+        self.all = TopicGaps("")
+        self._topics: dict[str, TopicGaps] = {}
 
-    def add(self, partition: Object) -> None:
+    def add(self, partition: PartitionGaps) -> None:
         """Count one partition; one whose directory names no topic is of none."""
-        name = partition["topic"]
-        totals = [self.all]
+        self.all.add(partition)
+        name = partition.listed.topic
         if name is not None:
-            totals.append(self._topics.setdefault(name, _zero(name)))
-        for total in totals:
-            total["partitions"] += 1
-            for key in (*_SUMS, *_GHOSTS):
-                total[key] += partition[key]
-            total["ghost_share"] = _share(total["ghost_bytes"], total["log_bytes"])
-            for reason, counts in partition["reasons"].items():
-                of_reason = total["reasons"].setdefault(reason, {"gaps": 0, "offsets": 0})
-                for key in of_reason:
-                    of_reason[key] += counts[key]
-            total["missing_share"] = _share(total["missing"], total["offsets"])
+            self._topics.setdefault(name, TopicGaps(name)).add(partition)
 
-    def topics(self) -> list[Object]:
+    def topics(self) -> list[TopicGaps]:
         """Return the topics by name."""
         return [self._topics[name] for name in sorted(self._topics)]
-
-
-def _zero(topic: str) -> Object:
-    sums = dict.fromkeys(_SUMS, 0)
-    return {
-        "type": "topic",
-        "topic": topic,
-        "partitions": 0,
-        **sums,
-        "missing_share": 0,
-        "reasons": {},
-        **dict.fromkeys(_GHOSTS, 0),
-        "ghost_share": 0,
-    }
 
 
 def _share(part: int, whole: int) -> float:

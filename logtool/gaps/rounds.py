@@ -21,6 +21,15 @@ from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class SentGhost:
+    """A ghost as a follower is sent it."""
+
+    first_offset: int
+    last_offset: int
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class Round:
     """One round: what was read, what fills it, and the variables before and after."""
 
@@ -41,8 +50,34 @@ class Round:
     @property
     def after(self) -> tuple[int, int]:
         """Return the same variables behind the round."""
+        return self.base, self.last
+
+    @property
+    def base_before(self) -> int | None:
+        """Return ``_base_batch_offset`` before the round; None before the first one."""
+        return self.before[0] if self.before else None
+
+    @property
+    def last_before(self) -> int | None:
+        """Return ``_last_batch_offset`` before the round; None before the first one."""
+        return self.before[1] if self.before else None
+
+    @property
+    def base(self) -> int:
+        """Return ``_base_batch_offset`` behind the round."""
         first = int(self.ghosts.first_offset[0]) if len(self.ghosts) else self.first_offset
-        return min(first, self.first_offset), self.last_offset
+        return min(first, self.first_offset)
+
+    @property
+    def last(self) -> int:
+        """Return ``_last_batch_offset`` behind the round."""
+        return self.last_offset
+
+    @property
+    def sent(self) -> list[SentGhost]:
+        """Return its ghosts one by one."""
+        columns = (self.ghosts.first_offset, self.ghosts.last_offset, self.ghosts.epoch)
+        return [SentGhost(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
 
 
 def batches(result: Result) -> Iterator[BatchTable]:

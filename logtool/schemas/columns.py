@@ -120,6 +120,10 @@ class Column:
     """What is in an OBJECT."""
     many: bool = False
     """Whether it is a list of objects."""
+    by_name: bool = False
+    """Whether it is objects by name; `words` are then all the names."""
+    always: int | None = None
+    """The number that it always is."""
     digits: int | None = None
     """Decimals to which a number is rounded; None: it is printed as it is."""
 
@@ -127,6 +131,8 @@ class Column:
         """Return the JSON value of an attribute."""
         if value is None:
             return None
+        if self.of is not None and self.by_name:
+            return {str(name): self.of.row(one) for name, one in value.items()}
         if self.of is not None:
             return [self.of.row(one) for one in value] if self.many else self.of.row(value)
         if self.digits is not None:

@@ -205,9 +205,14 @@ def _shape(column: Column) -> Schema:
     if column.of is not None:
         part: Schema = {"$ref": f"#/$defs/{column.of.name}"}
         part = {"type": "array", "items": part} if column.many else part
+        if column.by_name:
+            names = {"propertyNames": {"enum": list(column.words)}} if column.words else {}
+            return {"type": "object", **names, "additionalProperties": part}
         return {"anyOf": [part, {"type": "null"}]} if nullable else part
     if kind is Kind.OBJECT:
         return dict(_CONTROL_RECORD) if column.name == "control_record" else {}
+    if column.always is not None:
+        return {"const": column.always}
     if column.words and kind is Kind.STRING:
         if len(column.words) == 1:
             return {"const": column.words[0]}

@@ -3,9 +3,13 @@
 import csv
 import io
 import json
+import shutil
 
 import pytest
 from damage import flip
+
+from logtool.commands.views.gaps import DOCUMENT
+from logtool.schemas.columns import Way
 
 
 @pytest.fixture
@@ -68,6 +72,21 @@ def test_the_lines_are_the_partition_its_gaps_the_topics_and_a_summary(run, scen
     assert sum(gap["ghosts"] for gap in gaps) == partition["ghosts"]
     assert partition["ghost_bytes"] == 61 * partition["ghosts"]
     assert result.objects[-1]["partitions"] == len(result.of_type("partition"))
+
+
+def test_every_object_has_the_keys_of_its_table(run, holed, tmp_path):
+    follower = tmp_path / "b" / holed.name
+    shutil.copytree(holed, follower)
+    (follower / "00000000000000000000.log").write_bytes(b"")
+    result = run(
+        "gaps", "-f", "ndjson", "--ghosts", "--rounds", "1M", "--follower", follower, holed
+    )  # fmt: skip
+    tables = {one.type: one for one in DOCUMENT.tables}
+    objects = [obj for obj in result.objects if obj["type"] not in ("summary", "error")]
+    assert {obj["type"] for obj in objects} == tables.keys() - {"finding"}
+    for obj in objects:
+        keys = [key for key in obj if key != "schema"]
+        assert keys == ["type", *tables[obj["type"]].names(Way.NDJSON)]
 
 
 def test_rows_of_csv_are_gaps(run, scenario):

@@ -342,8 +342,8 @@ def test_read_committed_sees_neither_markers_nor_aborted_records(scenario):
     plain, committed = only(folder), only(folder, isolation=True)
     assert told(plain) == []
     counts = committed.ledger.reasons()
-    assert counts[Reason.CONTROL][1] == plain.ledger.control == 12
-    assert counts[Reason.ABORTED][1] == plain.ledger.aborted == 96
+    assert counts[Reason.CONTROL].offsets == plain.ledger.control == 12
+    assert counts[Reason.ABORTED].offsets == plain.ledger.aborted == 96
     assert committed.ledger.missing == 0
 
 
