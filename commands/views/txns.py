@@ -2,26 +2,190 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 from logtool.commands import output
 from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
+from logtool.commands.printing.writers import Column as Shown
+from logtool.commands.printing.writers import Columns, Object, columns, keep
 from logtool.commands.views import coordinators
 from logtool.commands.views.coordinators import age
-from logtool.dump.values import or_null
 from logtool.log.producer_state import NONE
-from logtool.log.redpanda import REDPANDA
+from logtool.schemas.columns import Column, Kind, Table, timed
+from logtool.schemas.document import Document
 from logtool.schemas.tables import FINDING
-from logtool.times import rfc3339
 
 if TYPE_CHECKING:
     from logtool.log.producer_state import Producer
     from logtool.txns.joining import Joining
-    from logtool.txns.open_transactions import PartitionTransactions, Transaction
+    from logtool.txns.open_transactions import PartitionTransactions
 
-SCHEMA = "logtool.txns/1"
+_NO_NAME = "the directory's name has none"
+_NO_ENTRY = "no entry is known"
+_IN_PLACE = (
+    Column("path", Kind.PATH, "the partition dir, or the log", value="audited.path"),
+    Column("topic", Kind.STRING, "name of the topic", null=_NO_NAME, value="audited.topic"),
+    Column("partition", Kind.INT32, "number of the partition", null=_NO_NAME,
+           value="audited.partition"),
+)  # fmt: skip
+
+
+def _offset(name: str, meaning: str, null: str | None = None, value: str | None = None) -> Column:
+    return Column(name, Kind.INT64, meaning, "offset", null, value=value)
+
+
+def _count(name: str, meaning: str, value: str | None = None) -> Column:
+    return Column(name, Kind.INT64, meaning, "count", value=value)
+
+
+_PARTITION = Table("partition", "partition", (
+    Column("path", Kind.PATH, "the partition dir, or the log"),
+    Column("topic", Kind.STRING, "name of the topic", null=_NO_NAME),
+    Column("partition", Kind.INT32, "number of the partition", null=_NO_NAME),
+    _count("segments", "segments"),
+    _offset("first_offset", "base offset of the first segment", None, "start_offset"),
+    _offset("log_end_offset", "end of the log", None, "end_offset"),
+    _offset("high_watermark", "high watermark in replication-offset-checkpoint", "it has no row"),
+    _offset("last_stable_offset", "offset up to which consumers with read_committed get once "
+            "everything is replicated"),
+    Column("pinned_by", Kind.INT64, "id of the producer whose open transaction holds back the last "
+           "stable offset", null="no transaction is open"),
+    _count("producers", "producers that are known at the end of the log", "producer_count"),
+    _count("open", "transactions without a marker, hanging ones too", "open_count"),
+    _count("hanging", "transactions that have been open for longer than a coordinator leaves them",
+           "hanging_count"),
+    _count("aborted", "transactions that were aborted", "aborted_count"),
+    _count("committed", "transactions that were committed", "committed_count"),
+    Column("damaged", Kind.BOOL, "whether a marker may be lost in damage"),
+), note="One partition: how many producers and transactions its log has.",
+    type="partition", made_from="logtool.txns.open_transactions:PartitionTransactions")  # fmt: skip
+
+
+def _entry_state(of: str, null: str | None) -> tuple[Column, ...]:
+    """Return the columns of the state of an entry; with `null` there may be no entry."""
+
+    def null_or(why: str) -> str:
+        return why if null is None else f"{null}, or {why}"
+
+    def timed_state(name: str, meaning: str, why: str) -> Iterator[Column]:
+        for one in timed(name, meaning, null_or(why)):
+            yield replace(one, value=f"{of}.{one.name}")
+
+    return (
+        Column("state", Kind.STRING, "state of the entry, as kafka-transactions.sh prints it",
+               null=null, value=f"{of}.state"),
+        Column("producer_id", Kind.INT64, "id of the producer in the entry", null=null,
+               value=f"{of}.producer_id"),
+        Column("producer_epoch", Kind.INT16, "epoch of the producer in the entry", null=null,
+               value=f"{of}.producer_epoch"),
+        *timed_state("started_ms", "time at which the transaction began", "none has begun"),
+        Column("age_ms", Kind.INT64, "time since the transaction began", "ms",
+               null_or("none has begun"), value=f"{of}.age_ms"),
+        Column("timeout_ms", Kind.INT64, "time after which the coordinator aborts a transaction",
+               "ms", null, value=f"{of}.timeout_ms"),
+        *timed_state("times_out_ms", "time at which the coordinator aborts the transaction",
+                     "it does not"),
+        *timed_state("last_update_ms", "time of the last change of the entry", "it has none"),
+    )  # fmt: skip
+
+
+_ACCOUNT = Table("account", "open transaction that the coordinators were asked about", (
+    Column("relation", Kind.STRING, "listed: an entry lists the transaction and its coordinator "
+           "will end it; not-listed: the entry of the producer does not list it; no-entry: no "
+           "entry has the producer; not-here: it may be in a partition of __transaction_state that "
+           "is elsewhere", words=("listed", "not-listed", "no-entry", "not-here"),
+           value="account.relation"),
+    Column("transactional_id", Kind.STRING, "transactional id of the producer",
+           null="it is not known", value="account.transactional_id"),
+    *_entry_state("entry", _NO_ENTRY),
+), note="An open transaction by the entries of __transaction_state.",
+    made_from="logtool.txns.objects:PrintedAccount")  # fmt: skip
+_TRANSACTION = Table("transaction", "transaction in a partition", (
+    *_IN_PLACE,
+    Column("state", Kind.STRING, "hanging: it has been open for longer than a coordinator leaves "
+           "it", words=("open", "hanging", "aborted", "committed"), value="one.state"),
+    Column("producer_id", Kind.INT64, "id of the producer", value="one.producer_id"),
+    Column("producer_epoch", Kind.INT16, "epoch of the producer in the first batch",
+           null="the first batch is gone", value="one.producer_epoch"),
+    _offset("first_offset", "first offset of the transaction", None, "one.first_offset"),
+    _offset("last_offset", "offset of the marker; while the transaction is open, of the last batch",
+            "it is open and the last batch is gone", "one.last_offset"),
+    Column("started_ms", Kind.INT64, "time of the first record, as its client set it",
+           "ms since 1970", "the first batch is gone, or its time", value="one.started_ms"),
+    Column("started", Kind.TIMESTAMP, "started_ms as a timestamp", "UTC",
+           "started_ms is null, or no calendar has it"),
+    Column("age_ms", Kind.INT64, "time since the first record", "ms",
+           "it has ended, or started_ms is null", value="one.age_ms"),
+    Column("pins_last_stable_offset", Kind.BOOL, "whether it holds back the last stable offset",
+           value="one.pins"),
+    Column("abort", Kind.STRING, "command line that aborts it on a broker",
+           null="it has ended, a coordinator is known to end it, or no such command is known"),
+    Column("advice", Kind.STRING, "how it ends by itself",
+           null="it has ended, or no coordinator is known to end it"),
+    Column("coordinator", Kind.OBJECT, "entry of its coordinator in __transaction_state",
+           null="it has ended, or no such log was read", of=_ACCOUNT),
+), note="One transaction. One that is open has either advice, where its coordinator is known to "
+        "end it, or the command that aborts it.",
+    type="transaction", made_from="logtool.txns.objects:PrintedTransaction")  # fmt: skip
+_ENTRY_PARTITION = Table("entry_partition", "partition that an entry lists", (
+    Column("topic", Kind.STRING, "name of the topic"),
+    Column("partition", Kind.INT32, "number of the partition"),
+    Column("state", Kind.STRING, "how the transaction stands in it; not-here: it was not looked at",
+           words=("open", "committed", "aborted", "nothing", "not-here")),
+), made_from="logtool.txns.joining:PartOfEntry")  # fmt: skip
+_COORDINATOR = Table("coordinator", "transactional id", (
+    Column("path", Kind.PATH, "the partition dir of __transaction_state",
+           value="joined.entry.path"),
+    Column("topic", Kind.STRING, "name of that topic", words=("__transaction_state",)),
+    Column("partition", Kind.INT32, "number of its partition", value="joined.entry.number"),
+    _offset("offset", "offset of the last record of the transactional id", None,
+            "joined.entry.offset"),
+    Column("transactional_id", Kind.STRING, "the transactional id",
+           value="joined.entry.transactional_id"),
+    *_entry_state("now", None),
+    Column("previous_producer_id", Kind.INT64, "id of the producer before this one",
+           null="there is none"),
+    Column("next_producer_id", Kind.INT64, "id of the producer after this one",
+           null="there is none"),
+    Column("next_producer_epoch", Kind.INT16, "epoch of the producer after this one",
+           null="there is none"),
+    Column("transaction_version", Kind.INT16, "version of transactions that the client speaks; "
+           "from 2 on each transaction has an epoch of its own",
+           value="joined.entry.transaction_version"),
+    _count("open", "partitions in which the transaction is open", "joined.open"),
+    _count("committed", "partitions in which it is committed", "joined.committed"),
+    _count("aborted", "partitions in which it is aborted", "joined.aborted"),
+    _count("nothing", "partitions in which there is nothing of it", "joined.nothing"),
+    _count("not_here", "partitions that were not looked at", "joined.not_here"),
+    Column("partitions", Kind.OBJECT, "partitions that the entry lists", value="joined.partitions",
+           of=_ENTRY_PARTITION, many=True),
+    Column("advice", Kind.STRING, "how the coordinator ends the transaction",
+           null="there is nothing to end"),
+    Column("terminate", Kind.STRING, "command line that has the coordinator abort the transaction",
+           null="it is not ongoing"),
+), note="One transactional id in __transaction_state, by its last record. Each of its partitions "
+        "has the transaction open, ended by a marker, or nothing of it, or was not looked at.",
+    type="coordinator", made_from="logtool.txns.objects:PrintedEntry")  # fmt: skip
+_PRODUCER = Table("producer", "producer in a partition", (
+    *_IN_PLACE,
+    Column("producer_id", Kind.INT64, "id of the producer"),
+    Column("producer_epoch", Kind.INT16, "epoch of the producer", value="one.epoch"),
+    Column("last_sequence", Kind.INT32, "last sequence number", null="there is none"),
+    _offset("last_offset", "last offset with data", "there is none"),
+    *timed("last_timestamp_ms", "time of the last batch or marker", "there is none"),
+    Column("coordinator_epoch", Kind.INT32, "epoch of the coordinator that wrote the last marker",
+           null="there is no marker"),
+    _offset("transaction_first_offset", "first offset of the open transaction", "none is open"),
+), note="One producer as it is known at the end of the log.",
+    type="producer", made_from="logtool.txns.objects:PrintedProducer")  # fmt: skip
+DOCUMENT: Final = Document(
+    name="txns",
+    title="What logtool txns prints",
+    tables=(_PARTITION, _TRANSACTION, _COORDINATOR, _PRODUCER, FINDING),
+)
+SCHEMA = DOCUMENT.schema
 _ROWS = columns(
     "type", "path", "topic", "partition", "state", "producer_id", "producer_epoch",
     "first_offset", "last_offset", "started_ms", "started", "age_ms", "pins_last_stable_offset",
@@ -29,30 +193,30 @@ _ROWS = columns(
 )  # fmt: skip
 _ROWS = (
     *_ROWS,
-    Column(
+    Shown(
         "transactional_id",
         lambda obj: obj.get("transactional_id") or _said(obj, "transactional_id"),
     ),
-    Column("coordinator", lambda obj: _said(obj, "relation")),
-    Column("coordinator_state", lambda obj: _said(obj, "state")),
+    Shown("coordinator", lambda obj: _said(obj, "relation")),
+    Shown("coordinator_state", lambda obj: _said(obj, "state")),
     *columns("advice", "open", "committed", "aborted", "nothing", "not_here", "terminate"),
 )
-_PRODUCER = columns(
+_PRODUCER_TABLE = columns(
     "producer_id", "producer_epoch", "last_sequence", "last_offset", "last_timestamp",
     "coordinator_epoch", "transaction_first_offset",
 )  # fmt: skip
-_TRANSACTION = keep((
+_TRANSACTION_TABLE = keep((
     *columns("state", "producer_id", "producer_epoch", "first_offset", "last_offset", "started"),
-    Column("age", lambda obj: age(obj["age_ms"])),
+    Shown("age", lambda obj: age(obj["age_ms"])),
     *columns("abort"),
 ), "state", "producer_id", "first_offset", "age")  # fmt: skip
-_JOINED = keep((
+_JOINED_TABLE = keep((
     *columns("state"),
-    Column("transactional_id", lambda obj: _said(obj, "transactional_id")),
-    Column("coordinator", lambda obj: _said(obj, "state") or _said(obj, "relation")),
+    Shown("transactional_id", lambda obj: _said(obj, "transactional_id")),
+    Shown("coordinator", lambda obj: _said(obj, "state") or _said(obj, "relation")),
     *columns("producer_id", "producer_epoch", "first_offset", "last_offset", "started"),
-    Column("age", lambda obj: age(obj["age_ms"])),
-    Column("what_to_do", lambda obj: obj["advice"] or obj["abort"]),
+    Shown("age", lambda obj: age(obj["age_ms"])),
+    Shown("what_to_do", lambda obj: obj["advice"] or obj["abort"]),
 ), "state", "transactional_id", "first_offset", "what_to_do")  # fmt: skip
 """Of an open transaction whose coordinators were asked."""
 
@@ -67,8 +231,8 @@ def make(settings: OutputSettings) -> View:
         if kind == "finding":
             return _finding(obj, settings)
         if kind == "transaction":
-            return _TRANSACTION if obj["coordinator"] is None else _JOINED
-        return {"producer": _PRODUCER, "coordinator": coordinators.ENTRY}.get(kind)
+            return _TRANSACTION_TABLE if obj["coordinator"] is None else _JOINED_TABLE
+        return {"producer": _PRODUCER_TABLE, "coordinator": coordinators.ENTRY}.get(kind)
 
     return View(
         schema=SCHEMA,
@@ -94,9 +258,10 @@ class Printer:
         every: bool = False,
         only_open: bool = False,
     ) -> None:
+        from logtool.txns.objects import Moment
+
         self._report = report
-        self._bootstrap = bootstrap
-        self._now_ms = now_ms
+        self._moment = Moment(now_ms, bootstrap)
         self._every = every
         self._only_open = only_open
         self._in_table = report.settings.format in ("table", "markdown")
@@ -121,13 +286,15 @@ class Printer:
 
     def finish(self, joining: "Joining") -> None:
         """Print what was held back, and what the coordinators say of their own."""
+        from logtool.txns.objects import printed_entry
+
         for objects in self._later:
             self._print(objects)
         for finding in joining.findings():
             self._report.summary.add(finding)
             self._report.item(FINDING.row(finding))
         entries = joining.joined(every=self._every)
-        self._print(coordinators.of_entry(one, self._bootstrap, self._now_ms) for one in entries)
+        self._print(_COORDINATOR.row(printed_entry(one, self._moment)) for one in entries)
 
     def _print(self, objects: Iterable[Object]) -> None:
         for obj in objects:
@@ -135,6 +302,8 @@ class Printer:
 
     def _objects(self, audited: "PartitionTransactions") -> Iterator[Object]:
         """Yield what is printed of a partition."""
+        from logtool.txns.objects import PrintedProducer, PrintedTransaction
+
         findings = [FINDING.row(finding) for finding in audited.findings]
         transactions = [one for one in audited.transactions if self._every or one.is_open]
         producers = {} if self._only_open else audited.producers
@@ -149,12 +318,12 @@ class Printer:
             news |= always or audited.damaged or bool(audited.transactions or producers)
         if not news:
             return
-        yield _partition(audited)
+        yield DOCUMENT.row(audited)
         yield from findings
         for transaction in transactions:
-            yield _transaction(audited, transaction, self._bootstrap, self._now_ms)
+            yield _TRANSACTION.row(PrintedTransaction(audited, transaction, self._moment))
         for producer_id, producer in producers.items():
-            yield _producer(audited, producer_id, producer)
+            yield _PRODUCER.row(PrintedProducer(audited, producer_id, producer))
 
     def last_lines(self) -> Iterator[tuple[str, str | None]]:
         """Yield what is said in the end, for people, and its style."""
@@ -177,79 +346,6 @@ class Printer:
         complete = self._report.summary.complete
         style = "good" if complete and not (hanging or findings) else "warning"
         yield text.state(self._report.summary) + ", ".join(parts), style
-
-
-def _partition(audited: "PartitionTransactions") -> dict[str, Any]:
-    pinning = next((t for t in audited.open if t.pins), None)
-    return {
-        "type": "partition",
-        "path": str(audited.path),
-        "topic": audited.topic,
-        "partition": audited.partition,
-        "segments": audited.segments,
-        "first_offset": audited.start_offset,
-        "log_end_offset": audited.end_offset,
-        "high_watermark": audited.high_watermark,
-        "last_stable_offset": audited.last_stable_offset,
-        "pinned_by": pinning.producer_id if pinning else None,
-        "producers": len(audited.producers),
-        "open": len(audited.open),
-        "hanging": sum(t.state == "hanging" for t in audited.open),
-        "aborted": sum(t.state == "aborted" for t in audited.transactions),
-        "committed": sum(t.state == "committed" for t in audited.transactions),
-        "damaged": audited.damaged,
-    }
-
-
-def _transaction(
-    audited: "PartitionTransactions", transaction: "Transaction", bootstrap: str, now_ms: int
-) -> dict[str, Any]:
-    from logtool.txns.joining import advice
-    from logtool.txns.open_transactions import abort_command
-
-    command, by_itself = None, advice(transaction.account, now_ms)
-    alone = transaction.is_open and by_itself is None and audited.flavour is not REDPANDA
-    if alone and audited.topic is not None and audited.partition is not None:
-        command = abort_command(
-            bootstrap, audited.topic, audited.partition, transaction.first_offset
-        )
-    return {
-        "type": "transaction",
-        "path": str(audited.path),
-        "topic": audited.topic,
-        "partition": audited.partition,
-        "state": str(transaction.state),
-        "producer_id": transaction.producer_id,
-        "producer_epoch": transaction.producer_epoch,
-        "first_offset": transaction.first_offset,
-        "last_offset": transaction.last_offset,
-        "started_ms": transaction.started_ms,
-        "started": rfc3339(transaction.started_ms),
-        "age_ms": transaction.age_ms,
-        "pins_last_stable_offset": transaction.pins,
-        "abort": command,
-        "advice": by_itself,
-        "coordinator": coordinators.of_account(transaction.account, now_ms),
-    }
-
-
-def _producer(
-    audited: "PartitionTransactions", producer_id: int, producer: "Producer"
-) -> dict[str, Any]:
-    return {
-        "type": "producer",
-        "path": str(audited.path),
-        "topic": audited.topic,
-        "partition": audited.partition,
-        "producer_id": producer_id,
-        "producer_epoch": producer.epoch,
-        "last_sequence": or_null(producer.last_sequence),
-        "last_offset": or_null(producer.last_offset),
-        "last_timestamp_ms": or_null(producer.timestamp),
-        "last_timestamp": rfc3339(or_null(producer.timestamp)),
-        "coordinator_epoch": or_null(producer.coordinator_epoch),
-        "transaction_first_offset": or_null(producer.transaction_first_offset),
-    }
 
 
 def _is_transactional(producer: "Producer") -> bool:

@@ -63,6 +63,15 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class PartOfEntry:
+    """One partition that an entry lists."""
+
+    topic: str
+    partition: int
+    state: Part
+
+
+@dataclass(frozen=True, slots=True)
 class JoinedEntry:
     """An entry with how its transaction stands in each of its partitions."""
 
@@ -74,6 +83,36 @@ class JoinedEntry:
     def count(self, part: Part) -> int:
         """Return in how many partitions it stands so."""
         return sum(one is part for one in self.parts.values())
+
+    @property
+    def open(self) -> int:
+        """Return in how many partitions it is open."""
+        return self.count(Part.OPEN)
+
+    @property
+    def committed(self) -> int:
+        """Return in how many partitions it is committed."""
+        return self.count(Part.COMMITTED)
+
+    @property
+    def aborted(self) -> int:
+        """Return in how many partitions it is aborted."""
+        return self.count(Part.ABORTED)
+
+    @property
+    def nothing(self) -> int:
+        """Return in how many partitions there is nothing of it."""
+        return self.count(Part.NOTHING)
+
+    @property
+    def not_here(self) -> int:
+        """Return how many of its partitions were not looked at."""
+        return self.count(Part.NOT_HERE)
+
+    @property
+    def partitions(self) -> list[PartOfEntry]:
+        """Return its partitions with how it stands in each."""
+        return [PartOfEntry(*place, part) for place, part in self.parts.items()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,36 @@ class PartitionTransactions:
         return sum(transaction.state is state for transaction in self.transactions)
 
     @property
+    def pinned_by(self) -> int | None:
+        """Return the producer whose open transaction pins the last stable offset."""
+        return next((one.producer_id for one in self.open if one.pins), None)
+
+    @property
+    def producer_count(self) -> int:
+        """Return how many producers there are."""
+        return len(self.producers)
+
+    @property
+    def open_count(self) -> int:
+        """Return how many transactions have no marker, hanging ones too."""
+        return len(self.open)
+
+    @property
+    def hanging_count(self) -> int:
+        """Return how many transactions hang."""
+        return self.count(State.HANGING)
+
+    @property
+    def aborted_count(self) -> int:
+        """Return how many transactions are aborted."""
+        return self.count(State.ABORTED)
+
+    @property
+    def committed_count(self) -> int:
+        """Return how many transactions are committed."""
+        return self.count(State.COMMITTED)
+
+    @property
     def last_stable_offset(self) -> int:
         """Return how far read_committed consumers get once everything is replicated."""
         pinned = min(

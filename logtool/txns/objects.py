@@ -1,0 +1,200 @@
+"""What is printed of producers, transactions and coordinators, at one moment."""
+
+from logtool.lazy_dataclass import dataclass
+from logtool.log.producer_state import NONE, Producer
+from logtool.log.redpanda import REDPANDA
+from logtool.times import rfc3339
+from logtool.txns.coordinator import ONGOING, TOPIC, Account, Entry
+from logtool.txns.joining import JoinedEntry, advice, advice_on
+from logtool.txns.open_transactions import (
+    PartitionTransactions,
+    Transaction,
+    abort_command,
+    terminate_command,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When it is, and the broker that commands are for."""
+
+    now_ms: int
+    bootstrap: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntryState:
+    """How the entry of a transactional id stands; all None where there is no entry."""
+
+    state: str | None = None
+    producer_id: int | None = None
+    producer_epoch: int | None = None
+    started_ms: int | None = None
+    age_ms: int | None = None
+    timeout_ms: int | None = None
+    times_out_ms: int | None = None
+    last_update_ms: int | None = None
+
+    @property
+    def started(self) -> str | None:
+        """Return `started_ms` as a timestamp."""
+        return rfc3339(self.started_ms)
+
+    @property
+    def times_out(self) -> str | None:
+        """Return `times_out_ms` as a timestamp."""
+        return rfc3339(self.times_out_ms)
+
+    @property
+    def last_update(self) -> str | None:
+        """Return `last_update_ms` as a timestamp."""
+        return rfc3339(self.last_update_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedAccount:
+    """What the coordinators say of an open transaction."""
+
+    account: Account
+    entry: EntryState
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedTransaction:
+    """A transaction of a partition."""
+
+    audited: PartitionTransactions
+    one: Transaction
+    moment: Moment
+
+    @property
+    def started(self) -> str | None:
+        """Return the time of its first record as a timestamp."""
+        return rfc3339(self.one.started_ms)
+
+    @property
+    def advice(self) -> str | None:
+        """Return what becomes of it by itself; None where nothing does."""
+        return advice(self.one.account, self.moment.now_ms)
+
+    @property
+    def abort(self) -> str | None:
+        """Return the command that aborts it; None where a coordinator ends it, or it has ended."""
+        audited = self.audited
+        if not self.one.is_open or audited.flavour is REDPANDA or self.advice is not None:
+            return None
+        if audited.topic is None or audited.partition is None:
+            return None
+        return abort_command(
+            self.moment.bootstrap, audited.topic, audited.partition, self.one.first_offset
+        )
+
+    @property
+    def coordinator(self) -> PrintedAccount | None:
+        """Return what the coordinators say of it; None where none was asked."""
+        account = self.one.account
+        if account is None:
+            return None
+        entry = account.entry
+        known = EntryState() if entry is None else state_of(entry, self.moment.now_ms)
+        return PrintedAccount(account, known)
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedProducer:
+    """A producer of a partition."""
+
+    audited: PartitionTransactions
+    producer_id: int
+    one: Producer
+
+    @property
+    def last_sequence(self) -> int | None:
+        """Return the last sequence number; None where there is none."""
+        return _known(self.one.last_sequence)
+
+    @property
+    def last_offset(self) -> int | None:
+        """Return the last offset with data; None where there is none."""
+        return _known(self.one.last_offset)
+
+    @property
+    def last_timestamp_ms(self) -> int | None:
+        """Return the time of the last batch or marker; None where there is none."""
+        return _known(self.one.timestamp)
+
+    @property
+    def last_timestamp(self) -> str | None:
+        """Return the same as a timestamp."""
+        return rfc3339(_known(self.one.timestamp))
+
+    @property
+    def coordinator_epoch(self) -> int | None:
+        """Return the epoch of the coordinator of the last marker; None where there is none."""
+        return _known(self.one.coordinator_epoch)
+
+    @property
+    def transaction_first_offset(self) -> int | None:
+        """Return where the open transaction begins; None where none is open."""
+        return _known(self.one.transaction_first_offset)
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedEntry:
+    """An entry of the coordinators with how its transaction stands in its partitions."""
+
+    joined: JoinedEntry
+    moment: Moment
+    now: EntryState
+    topic: str = TOPIC
+
+    @property
+    def previous_producer_id(self) -> int | None:
+        """Return the producer id before this one; None where there is none."""
+        return _known(self.joined.entry.previous_producer_id)
+
+    @property
+    def next_producer_id(self) -> int | None:
+        """Return the producer id after this one; None where there is none."""
+        return _known(self.joined.entry.next_producer_id)
+
+    @property
+    def next_producer_epoch(self) -> int | None:
+        """Return the epoch of the next producer id; None where there is none."""
+        return _known(self.joined.entry.next_producer_epoch)
+
+    @property
+    def advice(self) -> str | None:
+        """Return what its coordinator does about it; None where there is nothing to do."""
+        return advice_on(self.joined.entry, self.moment.now_ms, refused=self.joined.refused)
+
+    @property
+    def terminate(self) -> str | None:
+        """Return the command that has its coordinator abort it; None where it is not ongoing."""
+        entry = self.joined.entry
+        if entry.state != ONGOING:
+            return None
+        return terminate_command(self.moment.bootstrap, entry.transactional_id)
+
+
+def printed_entry(joined: JoinedEntry, moment: Moment) -> PrintedEntry:
+    """Return an entry as it is printed."""
+    return PrintedEntry(joined, moment, state_of(joined.entry, moment.now_ms))
+
+
+def state_of(entry: Entry, now_ms: int) -> EntryState:
+    """Return how an entry stands."""
+    return EntryState(
+        state=entry.state,
+        producer_id=entry.producer_id,
+        producer_epoch=entry.producer_epoch,
+        started_ms=entry.started_ms,
+        age_ms=None if entry.started_ms is None else now_ms - entry.started_ms,
+        timeout_ms=entry.timeout_ms,
+        times_out_ms=entry.times_out_ms,
+        last_update_ms=entry.last_update_ms,
+    )
+
+
+def _known(value: int) -> int | None:
+    return None if value == NONE else value
