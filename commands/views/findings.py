@@ -3,7 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from logtool.commands import output
 from logtool.commands.output import OutputSettings, Report, View
@@ -14,22 +14,24 @@ from logtool.disk import shell
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity, catalogue
 from logtool.running.summary import Summary
+from logtool.schemas.columns import Way
+from logtool.schemas.document import Document
 from logtool.schemas.tables import FINDING
 
 if TYPE_CHECKING:
     from logtool.log.file import File
     from logtool.verify import Verification
 
-SCHEMA = "logtool.verify/1"
+DOCUMENT: Final = Document(name="verify", title="What logtool verify prints", tables=(FINDING,))
+SCHEMA = DOCUMENT.schema
 MOST_OF_A_CODE = 3
 """Warnings of one code that a person is shown one by one, without -v."""
 MOST_NEXT = 10
 """Commands to run next that a person is shown; the JSON has them all."""
 
-_COLUMNS = columns(
-    "severity", "code", "broker", "path", "topic", "partition", "segment", "position", "length",
-    "first_offset", "last_offset", "message", "next",
-)  # fmt: skip
+_FIRST = ("severity", "code")
+"""The columns that a person looks for come first; the others as JSON has them."""
+_COLUMNS = columns(*_FIRST, *(one for one in FINDING.names(Way.CSV) if one not in _FIRST))
 _MARKDOWN = columns("severity", "code", "broker", "path", "position", "message")
 _BROKER_WORDS = {
     "always": "a broker acts on it at its next start",

@@ -12,6 +12,7 @@ from logtool.schemas.columns import (
     DUMP,
     EVERY_WAY,
     JSON,
+    PRINTED,
     TABLES,
     Column,
     Kind,
@@ -249,7 +250,8 @@ _FINDINGS = Table("findings", "finding of logtool verify, and for each input tha
     Column("next", Kind.STRING, "the command to run next", null="there is none"),
 ), _SCAN | JSON)  # fmt: skip
 FINDING: Final = replace(
-    _FINDINGS, name="finding", type="finding", made_from="logtool.findings:Finding", columns=tuple(
+    _FINDINGS, name="finding", type="finding", made_from="logtool.findings:Finding", ways=PRINTED,
+    note="One thing that is wrong or worth knowing.", columns=tuple(
         replace(
             column, null=None if column.null == _NOT_LOOKED_AT else column.null,
             words=tuple(word for word in column.words if word != "unreadable"),
