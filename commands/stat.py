@@ -208,13 +208,13 @@ class _Printer:
         self._sort = chosen.sort
         self._top = chosen.top
         self._with_segments = chosen.segments
-        self._unpacked = chosen.unpacked
         self._waiting: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
         self._topics: dict[str | None, list[Statistics]] = {}
 
     def partition(self, surveyed: "Surveyed") -> None:
         """Take one partition."""
-        from logtool.stat.run import as_json
+        from logtool.commands.views.stat_tables import PARTITION, SEGMENT
+        from logtool.stat.statistics import StatisticsOf
 
         summary, whole = self._report.summary, surveyed.statistics
         summary.partitions += 1
@@ -223,16 +223,13 @@ class _Printer:
         summary.records += whole.records
         summary.bytes += whole.bytes
         self._topics.setdefault(surveyed.partition.topic, []).append(whole)
-        place: dict[str, Any] = {
-            "topic": surveyed.partition.topic,
-            "partition": surveyed.partition.number,
-        }
-        objects = []
-        for segment, statistics in surveyed.segments if self._with_segments else ():
-            where = {"path": str(segment.log.path), **place, "segment": segment.base_offset}
-            objects.append(as_json("segment", statistics, where, unpacked=self._unpacked))
-        where = {"path": str(surveyed.partition.path), **place}
-        obj = as_json("partition", whole, where, unpacked=self._unpacked)
+        of = surveyed.partition
+        parts = [
+            StatisticsOf(part, segment.log.path, of.topic, of.number, segment.base_offset)
+            for segment, part in (surveyed.segments if self._with_segments else ())
+        ]
+        objects = [SEGMENT.row(part) for part in parts]
+        obj = PARTITION.row(StatisticsOf(whole, of.path, of.topic, of.number))
         if self._sort is SortBy.PATH:
             self._print(obj, objects)
         else:
@@ -240,8 +237,8 @@ class _Printer:
 
     def finish(self) -> None:
         """Print what waits, then topics and the sum of all."""
-        from logtool.stat.run import as_json
-        from logtool.stat.statistics import merged
+        from logtool.commands.views.stat_tables import TOPIC, TOTAL
+        from logtool.stat.statistics import StatisticsOf, merged
 
         key = _KEYS.get(self._sort, "")
         self._waiting.sort(key=lambda waiting: -(waiting[0][key] or 0))
@@ -249,20 +246,18 @@ class _Printer:
             self._print(obj, objects)
         topics = {name: (len(parts), merged(parts)) for name, parts in self._topics.items()}
         rows = [
-            as_json(
-                "topic", statistics, {"topic": name, "partitions": count}, unpacked=self._unpacked
-            )
+            TOPIC.row(StatisticsOf(statistics, topic=name, partitions=count))
             for name, (count, statistics) in topics.items()
         ]
         table = self._report.settings.format == "table"
         if key:
             rows.sort(key=lambda row: -(row[key] or 0))
         for row in () if table and len(rows) == 1 else rows[: self._top]:
-            self._report.item(_without_offsets(row))
-        place = {"topics": len(topics), "partitions": sum(count for count, _ in topics.values())}
+            self._report.item(row)
+        partitions = sum(count for count, _ in topics.values())
         whole = merged([statistics for _, statistics in topics.values()])
-        total = as_json("total", whole, place, unpacked=self._unpacked)
-        self._report.item(_without_offsets(total))
+        total = TOTAL.row(StatisticsOf(whole, topics=len(topics), partitions=partitions))
+        self._report.item(total)
         if table:
             self._report.item({"type": "histogram", "batch_sizes": total["batch_sizes"]})
 
@@ -270,8 +265,3 @@ class _Printer:
         for segment in segments:
             self._report.item(segment)
         self._report.item(obj)
-
-
-def _without_offsets(obj: dict[str, Any]) -> dict[str, Any]:
-    """Return the object of a sum: offsets of several partitions say nothing together."""
-    return {key: value for key, value in obj.items() if key not in ("first_offset", "last_offset")}

@@ -5,16 +5,18 @@ from typing import TYPE_CHECKING, Any
 from logtool.commands.output import Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Object, columns, keep
-from logtool.commands.views.stat import SCHEMA
+from logtool.commands.views.stat_tables import (
+    DOCUMENT,
+    PARTITION_SIZE,
+    TOPIC_SIZE,
+    TOTAL_SIZE,
+)
+from logtool.schemas.columns import Way
 
 if TYPE_CHECKING:
     from logtool.log.dir import Partition
     from logtool.stat.sizes import Sizes
 
-_CSV = columns(
-    "topic", "partitions", "segments", "files", "bytes", "log_bytes", "index_bytes", "other_bytes",
-    "going_bytes", "disk_bytes", "disk_log_bytes", "disk_index_bytes",
-)  # fmt: skip
 KEYS = {"path": "disk_bytes", "size": "bytes", "segments": "segments"}
 """By what is sorted, the largest first, by the words of --sort: `path` is the default."""
 
@@ -36,8 +38,8 @@ def make() -> View:
         "topic", "on disk", "share", "size",
     )  # fmt: skip
     return View(
-        schema=SCHEMA,
-        columns=_CSV,
+        schema=DOCUMENT.schema,
+        columns=columns(*TOPIC_SIZE.names(Way.CSV)),
         layout=lambda obj: shown if obj["type"] in ("topic_size", "total_size") else None,
         row_types=frozenset({"topic_size"}),
         sparse=True,
@@ -55,28 +57,29 @@ class Printer:
 
     def partition(self, found: "Partition", sizes: "Sizes") -> None:
         """Take one partition."""
-        from logtool.stat.sizes import as_json
+        from logtool.stat.sizes import SizesOf
 
         self._report.summary.partitions += 1
         self._report.summary.segments += sizes.segments
         self._topics.setdefault(found.topic, []).append(sizes)
-        place = {"path": str(found.path), "topic": found.topic, "partition": found.number}
-        self._rows.append(as_json("partition_size", sizes, place))
+        of = SizesOf(sizes, path=found.path, topic=found.topic, partition=found.number)
+        self._rows.append(PARTITION_SIZE.row(of))
 
     def finish(self) -> None:
         """Print the largest partitions, the largest topics and the sum of all."""
-        from logtool.stat.sizes import as_json, merged
+        from logtool.stat.sizes import SizesOf, merged
 
         topics = {name: merged(parts) for name, parts in self._topics.items()}
         whole = merged(topics.values())
-        rows = []
-        for name, sizes in topics.items():
-            place = {"topic": name, "partitions": len(self._topics[name])}
-            rows.append(as_json("topic_size", sizes, place))
-        total = {"topics": len(topics), "partitions": sum(map(len, self._topics.values()))}
+        rows = [
+            TOPIC_SIZE.row(SizesOf(sizes, topic=name, partitions=len(self._topics[name])))
+            for name, sizes in topics.items()
+        ]
+        partitions = sum(map(len, self._topics.values()))
+        total = TOTAL_SIZE.row(SizesOf(whole, topics=len(topics), partitions=partitions))
         for obj in (*self._largest(self._rows), *self._largest(rows)):
             self._report.item(self._with_share(obj, whole.disk_bytes))
-        self._report.item(self._with_share(as_json("total_size", whole, total), whole.disk_bytes))
+        self._report.item(self._with_share(total, whole.disk_bytes))
 
     def _largest(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         # Behind a URL no blocks are known.

@@ -6,16 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from logtool.commands.output import View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
+from logtool.commands.views.stat_tables import DOCUMENT, PARTITION, SEGMENT
+from logtool.schemas.columns import Way
 
-SCHEMA = "logtool.stat/1"
-MEASURES = (
-    "segments", "unread_segments", "log_bytes", "index_bytes", "batches", "records",
-    "records_per_batch", "batch_size_min", "batch_size_median", "batch_size_max", "batch_sizes",
-    "codecs", "compression_ratio", "producers", "transactional_batches", "control_batches",
-    "first_offset", "last_offset", "first_timestamp_ms", "first_timestamp", "last_timestamp_ms",
-    "last_timestamp", "span_ms", "records_per_second", "bytes_per_second", "bytes_over_time",
-    "damaged_ranges", "damaged_bytes", "unused_bytes",
-)  # fmt: skip
+SCHEMA = DOCUMENT.schema
 _DECIDE = ("partition", "segment", "topic", "in all", "size", "batches", "records", "damage")
 """The columns that stay on a narrow terminal."""
 _BARS = "▁▂▃▄▅▆▇█"
@@ -25,12 +19,12 @@ _BAR_WIDTH = 40
 
 def make(*, segments: bool) -> View:
     """Return the view; with `segments` the rows of CSV and TSV are segments, else partitions."""
-    place = ("path", "topic", "partition", *(("segment",) if segments else ()))
+    table = SEGMENT if segments else PARTITION
     return View(
         schema=SCHEMA,
-        columns=columns(*place, *MEASURES),
+        columns=columns(*table.names(Way.CSV)),
         layout=_layout(segments=segments),
-        row_types=frozenset({"segment" if segments else "partition"}),
+        row_types=frozenset({table.name}),
         sparse=True,
     )
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from logtool.disk import files
 from logtool.errors import BatchTooLargeError, UnreadableError
@@ -20,7 +19,6 @@ from logtool.node.settings import Settings
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError, Workers
 from logtool.stat.statistics import Measurement, Statistics, measure, merged, unread
-from logtool.times import rfc3339
 
 _Measured = Statistics | UnreadableError
 _Found = _Measured | OutOfTimeError
@@ -179,62 +177,3 @@ class Survey:
             if not meant:
                 raise UnreadableError(path, "expected a log dir, a partition dir or a .log")
         yield listed, meant
-
-
-def as_json(
-    kind: str, statistics: Statistics, place: dict[str, Any], *, unpacked: bool
-) -> dict[str, Any]:
-    """Return the JSON object of the contract; `place` says what the statistics are of."""
-    ratio = statistics.compression_ratio if unpacked else None
-    return {
-        "type": kind,
-        **place,
-        "segments": statistics.segments,
-        "unread_segments": statistics.unread_segments,
-        "log_bytes": statistics.bytes,
-        "index_bytes": statistics.index_bytes,
-        "batches": statistics.batches,
-        "records": statistics.records,
-        "records_per_batch": _rounded(
-            statistics.records / statistics.batches if statistics.batches else None
-        ),
-        "batch_size_min": int(statistics.sizes.values[0]) if statistics.batches else None,
-        "batch_size_median": statistics.sizes.median,
-        "batch_size_max": int(statistics.sizes.values[-1]) if statistics.batches else None,
-        "batch_sizes": [
-            {"below": top, "batches": n} for top, n in statistics.sizes.by_power_of_two()
-        ],
-        "codecs": {
-            compression.name(codec): count
-            for codec, count in zip(
-                statistics.codecs.values.tolist(), statistics.codecs.counts.tolist(), strict=True
-            )
-        },
-        "compression_ratio": _rounded(ratio),
-        "producers": len(statistics.producers),
-        "transactional_batches": statistics.transactional,
-        "control_batches": statistics.control,
-        "first_offset": statistics.first_offset,
-        "last_offset": statistics.last_offset,
-        "first_timestamp_ms": statistics.first_ms,
-        "first_timestamp": rfc3339(statistics.first_ms),
-        "last_timestamp_ms": statistics.last_ms,
-        "last_timestamp": rfc3339(statistics.last_ms),
-        "span_ms": statistics.span_ms,
-        "records_per_second": _rounded(statistics.per_second(statistics.records)),
-        "bytes_per_second": _rounded(statistics.per_second(statistics.bytes)),
-        "bytes_over_time": {
-            "start_ms": statistics.over_time.start_ms,
-            "width_ms": statistics.over_time.width_ms,
-            "bytes": statistics.over_time.sizes.tolist(),
-        }
-        if len(statistics.over_time.sizes)
-        else None,
-        "damaged_ranges": statistics.damaged_ranges,
-        "damaged_bytes": statistics.damaged_bytes,
-        "unused_bytes": statistics.unused_bytes,
-    }
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 from logtool.disk import files
 from logtool.errors import UnreadableError
@@ -48,6 +47,33 @@ class Sizes:
     def bytes(self) -> int:
         """Return the bytes of all files, by their sizes."""
         return self.log_bytes + self.index_bytes + self.other_bytes
+
+    @property
+    def known_disk_bytes(self) -> int | None:
+        """Return the blocks of all files; None where those of one are not known."""
+        return None if self.unknown_files else self.disk_bytes
+
+    @property
+    def known_disk_log_bytes(self) -> int | None:
+        """Return the blocks of the logs; None where those of a file are not known."""
+        return None if self.unknown_files else self.disk_log_bytes
+
+    @property
+    def known_disk_index_bytes(self) -> int | None:
+        """Return the blocks of the indexes; None where those of a file are not known."""
+        return None if self.unknown_files else self.disk_index_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SizesOf:
+    """The sizes of a partition, a topic or everything, and which one it is."""
+
+    sizes: Sizes
+    path: Path | None = None
+    topic: str | None = None
+    partition: int | None = None
+    partitions: int = 0
+    topics: int = 0
 
 
 def merged(parts: Iterable[Sizes]) -> Sizes:
@@ -116,21 +142,3 @@ class Weighing:
             return [(path, self.flavour)]
         root = opening.open_log_dir(path, self.flavour)
         return [(one, root.flavour) for one, name in root.partitions if self.selection.takes(name)]
-
-
-def as_json(kind: str, one: Sizes, place: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON object of the contract; `place` says what the sizes are of."""
-    return {
-        "type": kind,
-        **place,
-        "segments": one.segments,
-        "files": one.files,
-        "bytes": one.bytes,
-        "log_bytes": one.log_bytes,
-        "index_bytes": one.index_bytes,
-        "other_bytes": one.other_bytes,
-        "going_bytes": one.going_bytes,
-        "disk_bytes": None if one.unknown_files else one.disk_bytes,
-        "disk_log_bytes": None if one.unknown_files else one.disk_log_bytes,
-        "disk_index_bytes": None if one.unknown_files else one.disk_index_bytes,
-    }

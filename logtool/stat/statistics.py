@@ -6,6 +6,7 @@ segment can be measured anywhere, in pieces, and topics and log dirs are sums of
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from logtool.log.damage import DamageReason
 from logtool.log.dir import Segment
 from logtool.log.records import Unread, payload
 from logtool.log.redpanda import REDPANDA
+from logtool.times import rfc3339
 
 MOST_BUCKETS = 64
 """Of a `Timeline`: as many as a terminal shows, and few enough to keep for every partition."""
@@ -63,6 +65,15 @@ class Tally:
         return [(1 << (int(powers[0]) + i), int(n)) for i, n in enumerate(counts)]
 
 
+@dataclass(frozen=True, slots=True)
+class SizeRange:
+    """How many batches have a size between two powers of two."""
+
+    below: int
+    """The larger power: they are smaller."""
+    batches: int
+
+
 def tally(values: Column) -> Tally:
     """Count the values of a column."""
     if len(values) and (values == values[0]).all():
@@ -92,6 +103,12 @@ class Timeline:
     def start_ms(self) -> int:
         """Return where the first bucket begins."""
         return self.first << self.shift
+
+    @property
+    def bytes(self) -> list[int]:
+        """Return the bytes in each bucket."""
+        found: list[int] = self.sizes.tolist()
+        return found
 
 
 def timeline(times_ms: Column, sizes: Column, shift: int = 0) -> Timeline:
@@ -150,6 +167,62 @@ class Statistics:
     """Bytes by the largest timestamp of their batch."""
 
     @property
+    def records_per_batch(self) -> float | None:
+        """Return how many records a batch has on average; None where there is no batch."""
+        return self.records / self.batches if self.batches else None
+
+    @property
+    def batch_size_min(self) -> int | None:
+        """Return the bytes of the smallest batch; None where there is none."""
+        return int(self.sizes.values[0]) if self.batches else None
+
+    @property
+    def batch_size_max(self) -> int | None:
+        """Return the bytes of the largest batch; None where there is none."""
+        return int(self.sizes.values[-1]) if self.batches else None
+
+    @property
+    def batch_sizes(self) -> list[SizeRange]:
+        """Return the batches by powers of two of their bytes, with none left out in between."""
+        return [SizeRange(top, batches) for top, batches in self.sizes.by_power_of_two()]
+
+    @property
+    def batches_by_codec(self) -> dict[str, int]:
+        """Return the batches by the name of their codec."""
+        ids, counts = self.codecs.values.tolist(), self.codecs.counts.tolist()
+        return {compression.name(one): count for one, count in zip(ids, counts, strict=True)}
+
+    @property
+    def producer_count(self) -> int:
+        """Return how many producer ids there are."""
+        return len(self.producers)
+
+    @property
+    def first_timestamp(self) -> str | None:
+        """Return the smallest timestamp as text; None where no calendar has it."""
+        return rfc3339(self.first_ms)
+
+    @property
+    def last_timestamp(self) -> str | None:
+        """Return the largest timestamp as text; None where no calendar has it."""
+        return rfc3339(self.last_ms)
+
+    @property
+    def records_per_second(self) -> float | None:
+        """Return the records in each second of the span; None where there is no span."""
+        return self._per_second(self.records)
+
+    @property
+    def bytes_per_second(self) -> float | None:
+        """Return the bytes in each second of the span; None where there is no span."""
+        return self._per_second(self.bytes)
+
+    @property
+    def bytes_over_time(self) -> Timeline | None:
+        """Return the bytes by time; None where no batch has a time."""
+        return self.over_time if len(self.over_time.sizes) else None
+
+    @property
     def span_ms(self) -> int | None:
         """Return the time between the first and the last timestamp."""
         if self.first_ms is None or self.last_ms is None:
@@ -161,9 +234,21 @@ class Statistics:
         """Return unpacked by stored bytes of the records; None where nothing was unpacked."""
         return self.unpacked_bytes / self.stored_bytes if self.stored_bytes else None
 
-    def per_second(self, count: int) -> float | None:
-        """Return a rate over the span of time; None where there is no span."""
+    def _per_second(self, count: int) -> float | None:
         return count * 1000 / self.span_ms if self.span_ms else None
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsOf:
+    """The statistics of a segment, a partition, a topic or everything, and which one it is."""
+
+    statistics: Statistics
+    path: Path | None = None
+    topic: str | None = None
+    partition: int | None = None
+    segment: int | None = None
+    partitions: int = 0
+    topics: int = 0
 
 
 def of_table(table: BatchTable) -> Statistics:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from verification import batches, log_dirs, logs, verify
 
+from logtool.commands.views.stat_tables import TOTAL
 from logtool.errors import UnreadableError
 from logtool.formats import compression
 from logtool.formats.record_batch import BatchTable
@@ -17,11 +18,12 @@ from logtool.log import opening
 from logtool.running.budget import Budget
 from logtool.running.run import Run
 from logtool.running.workers import Pace
-from logtool.stat.run import Survey, as_json
+from logtool.stat.run import Survey
 from logtool.stat.statistics import (
     MOST_BUCKETS,
     Measurement,
     Statistics,
+    StatisticsOf,
     Tally,
     measure,
     merged,
@@ -176,5 +178,5 @@ def test_the_median_and_the_powers_of_two_are_those_of_all_sizes(sizes):
 
 
 def test_nothing_adds_up_to_nothing():
-    obj = as_json("total", merged([]), {}, unpacked=True)
+    obj = TOTAL.row(StatisticsOf(merged([])))
     assert {key for key, value in obj.items() if value} == {"type"}
