@@ -133,14 +133,14 @@ def groups(
     now_ms, told = (parsing.now_ms(), None) if now is None else parsing.parse_moment("--now", now)
     report = Report(settings, views.make(settings, for_shell=restore_plan), summary, given)
     job = Groups(
-        paths=given.paths, groups=tuple(group or ()), selection=given.selection, summary=summary,
-        history_of=history, flavour=given.flavour, run=running.run(report),
+        paths=given.paths, now_ms=now_ms, groups=tuple(group or ()), selection=given.selection,
+        summary=summary, history_of=history, flavour=given.flavour, run=running.run(report),
         retention_ms=round(1000 * parsing.parse_duration("--offsets-retention", offsets_retention)),
     )  # fmt: skip
     if told:
         report.note(told, "dim")
     kind = views.Restoring if restore_plan else views.Sizes if sizes else views.Printer
-    _print(report, job, kind(report, now_ms, bootstrap_server))
+    _print(report, job, kind(report, bootstrap_server))
     raise typer.Exit(report.exit_status(fail_on))
 
 

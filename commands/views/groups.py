@@ -1,21 +1,29 @@
 """How groups, their offsets and what happened to them look, and the last line about them."""
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from logtool.commands import output
 from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
-from logtool.commands.views import group_objects as objects
+from logtool.commands.views.group_tables import (
+    DOCUMENT,
+    GROUP,
+    MEMBER,
+    OFFSET,
+    PENDING,
+    RESTORE,
+    SHARE,
+)
 from logtool.findings import Finding
-from logtool.schemas.tables import FINDING
 
 if TYPE_CHECKING:
     from logtool.groups.judging import GroupState
     from logtool.groups.run import Item, OffsetsPartition
 
-SCHEMA = "logtool.groups/1"
+SCHEMA = DOCUMENT.schema
 _ROWS = columns(
     "type", "group", "group_type", "state", "members", "epoch", "topic", "partition", "offset",
     "log_start_offset", "log_end_offset", "last_stable_offset", "lag", "stable_lag", "place",
@@ -94,10 +102,9 @@ def make(settings: OutputSettings, *, for_shell: bool = False) -> View:
 class Printer:
     """Prints group after group, and counts."""
 
-    def __init__(self, report: Report, now_ms: int, bootstrap: str) -> None:
+    def __init__(self, report: Report, bootstrap: str) -> None:
         self.report = report
         self.bootstrap = bootstrap
-        self._now_ms = now_ms
         self._in_table = report.settings.format in ("table", "markdown")
         self.states: Counter[str] = Counter()
         self.offsets = self.shares = self.pending = self.events = 0
@@ -109,7 +116,7 @@ class Printer:
         from logtool.groups.run import OffsetsPartition
 
         if isinstance(item, Finding):
-            self.report.item(FINDING.row(item))
+            self.report.item(DOCUMENT.row(item))
         elif isinstance(item, OffsetsPartition):
             self.unknown += item.loaded.unknown_records
             self.partition(item)
@@ -121,25 +128,25 @@ class Printer:
             self.group(item)
         elif not isinstance(item, Exception):
             self.events += 1
-            self.report.item(objects.event(item))
+            self.report.item(DOCUMENT.row(item))
 
     def partition(self, item: "OffsetsPartition") -> None:
         """Print a partition of the topic that was read."""
-        self.report.item(objects.partition(item))
+        self.report.item(DOCUMENT.row(item))
 
     def group(self, state: "GroupState") -> None:
         """Print one group: a table leaves out what is deleted."""
         if state.state == "Dead" and self._in_table and not self.report.settings.verbose:
             return
-        self.report.item(objects.group(state))
+        self.report.item(GROUP.row(state))
         for member in state.members:
-            self.report.item(objects.member(state, member))
+            self.report.item(MEMBER.row(member))
         for one in state.offsets:
-            self.report.item(objects.offset(state, one, self._now_ms))
+            self.report.item(OFFSET.row(one))
         for share in state.shares:
-            self.report.item(objects.share(state, share))
+            self.report.item(SHARE.row(share))
         for waiting in state.pending:
-            self.report.item(objects.pending(state, waiting))
+            self.report.item(PENDING.row(waiting))
 
     def finish(self) -> None:
         """Print what was held back."""
@@ -166,13 +173,13 @@ class Printer:
 class Sizes(Printer):
     """Prints what the groups take up, the largest first."""
 
-    def __init__(self, report: Report, now_ms: int, bootstrap: str) -> None:
-        super().__init__(report, now_ms, bootstrap)
-        self._held: list[dict[str, Any]] = []
+    def __init__(self, report: Report, bootstrap: str) -> None:
+        super().__init__(report, bootstrap)
+        self._held: list[Object] = []
 
     def group(self, state: "GroupState") -> None:
         """Keep what is printed of a group."""
-        self._held.append({**objects.group(state), "only_sizes": True})
+        self._held.append(GROUP.row(replace(state, only_sizes=True)))
 
     def finish(self) -> None:
         """Print the groups."""
@@ -183,8 +190,8 @@ class Sizes(Printer):
 class Restoring(Printer):
     """Prints the commands that commit the offsets again."""
 
-    def __init__(self, report: Report, now_ms: int, bootstrap: str) -> None:
-        super().__init__(report, now_ms, bootstrap)
+    def __init__(self, report: Report, bootstrap: str) -> None:
+        super().__init__(report, bootstrap)
         self._number = self._left_out = self._in_use = 0
 
     def show(self, item: "Item") -> None:
@@ -208,19 +215,8 @@ class Restoring(Printer):
         if restore.command is None:
             return
         self._number += 1
-        self._in_use += bool(state.members)
-        self.report.item(
-            {
-                "type": "restore",
-                "group": restore.group,
-                "group_type": state.type,
-                "state": state.state,
-                "members": len(state.members),
-                "offsets": len(restore.offsets),
-                "left_out": restore.left_out,
-                "command": restore.command,
-            }
-        )
+        self._in_use += bool(state.member_count)
+        self.report.item(RESTORE.row(restore))
 
     def last_line(self) -> tuple[str, str]:
         """Return what the commands do not do."""

@@ -18,6 +18,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Partition, Segment
 from logtool.log.keys import NONE
 from logtool.log.records import RecordTable, Unread
+from logtool.times import rfc3339
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,11 @@ class Event:
     producer_id: int | None = None
     deleted: bool = False
     """Whether the record is a tombstone."""
+
+    @property
+    def time(self) -> str | None:
+        """Return its time as text; None where it has none, or no calendar has it."""
+        return rfc3339(self.time_ms)
 
 
 def of_group(

@@ -22,6 +22,7 @@ from logtool.groups.membership import CLASSIC, CONSUMER_PROTOCOL, Member, Member
 from logtool.groups.sharing import ShareOffset
 from logtool.lazy_dataclass import dataclass
 from logtool.log.keys import NONE
+from logtool.times import rfc3339
 
 RETENTION_MS = 7 * 86_400_000
 """Default of ``offsets.retention.minutes``."""
@@ -29,9 +30,18 @@ Takes = Callable[[str, int], bool]
 
 
 @dataclass(frozen=True, slots=True)
+class Retention:
+    """How long offsets are kept, and the moment to which that is counted."""
+
+    kept_ms: int
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class CommittedOffset:
     """The committed offset of one partition."""
 
+    group: str
     topic: str
     partition: int
     offset: int
@@ -50,13 +60,40 @@ class CommittedOffset:
     """Whether that is today's topic: `same`, `other`, `gone` or `unknown`."""
     extent: Extent | None
     """The partition on these disks, None where there is none."""
-    pending: bool = False
+    pending: bool
     """Whether an open transaction holds a newer commit."""
+    expired: bool
+    """Whether it may be removed: its time is over, and no transaction holds a newer commit."""
 
     @property
     def lag(self) -> int | None:
         """Return how far it is behind the log end; negative beyond it."""
         return self.extent.log_end - self.offset if self.extent else None
+
+    @property
+    def log_start(self) -> int | None:
+        """Return the start of the partition on these disks; None where there is none."""
+        return self.extent.log_start if self.extent else None
+
+    @property
+    def log_end(self) -> int | None:
+        """Return the end of the partition on these disks; None where there is none."""
+        return self.extent.log_end if self.extent else None
+
+    @property
+    def last_stable(self) -> int | None:
+        """Return the last stable offset of the partition; None where there is none."""
+        return self.extent.last_stable if self.extent else None
+
+    @property
+    def committed(self) -> str | None:
+        """Return when it was committed, as text; None where no calendar has it."""
+        return rfc3339(self.commit_ms)
+
+    @property
+    def expires(self) -> str | None:
+        """Return when it expires, as text; None where it does not, or no calendar has it."""
+        return rfc3339(self.expires_ms)
 
     @property
     def stable_lag(self) -> int | None:
@@ -72,10 +109,10 @@ class CommittedOffset:
             return "below-start"
         return "beyond-end" if self.offset > self.extent.log_end else "in"
 
-    def findings(self, group: str) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         """Yield what is wrong with it."""
         where = f"{self.topic}-{self.partition}"
-        name = shell.quote(group)
+        name = shell.quote(self.group)
         if self.topic_id and self.topic_is in ("other", "gone"):
             today = self.extent.topic_id if self.extent else None
             yield findings.other_topic(name, where, self.offset, self.topic_id, today)
@@ -89,6 +126,7 @@ class CommittedOffset:
 class PendingCommit:
     """A commit in a transaction without marker: it counts once the transaction is committed."""
 
+    group: str
     producer_id: int
     topic: str
     partition: int
@@ -96,6 +134,33 @@ class PendingCommit:
     record_offset: int
     commit_ms: int
     metadata: str
+
+    @property
+    def committed(self) -> str | None:
+        """Return when it was committed, as text; None where no calendar has it."""
+        return rfc3339(self.commit_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """A member with the names of the topics that it reads."""
+
+    group: str
+    member: Member
+    topic_names: Mapping[str, str]
+    """Of the topics here, by id."""
+
+    @property
+    def epoch(self) -> int | None:
+        """Return the epoch of the member; None where it has none."""
+        return None if self.member.epoch == NONE else self.member.epoch
+
+    @property
+    def assigned(self) -> list[str]:
+        """Return its partitions in order, as TOPIC-NUMBER; those of unknown topics by their ids."""
+        names = self.topic_names
+        parts = sorted((names.get(topic, topic), number) for topic, number in self.member.assigned)
+        return [f"{topic}-{number}" for topic, number in parts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +193,67 @@ class GroupState:
     """Of the topics here, by id."""
     shares: Sequence[ShareOffset] = ()
     """Where a share group begins."""
+    only_sizes: bool = False
+    """Whether it is printed without its members and offsets."""
 
     @property
-    def members(self) -> list[Member]:
+    def members(self) -> list[GroupMember]:
         """Return its members by their ids."""
         members = self.membership.members if self.membership else {}
-        return [members[name] for name in sorted(members)]
+        return [GroupMember(self.name, members[name], self.topic_names) for name in sorted(members)]
+
+    @property
+    def member_count(self) -> int:
+        """Return how many members it has."""
+        return len(self.membership.members) if self.membership else 0
+
+    @property
+    def offset_count(self) -> int:
+        """Return how many committed offsets it has."""
+        return len(self.offsets)
+
+    @property
+    def pending_count(self) -> int:
+        """Return how many commits of it lie in open transactions."""
+        return len(self.pending)
+
+    @property
+    def epoch(self) -> int | None:
+        """Return its epoch, the generation of a classic group; None where it only has offsets."""
+        return self.membership.epoch if self.membership else None
+
+    @property
+    def protocol_type(self) -> str | None:
+        """Return the type of protocol of a classic group; None where no record has it."""
+        return self.membership.protocol_type if self.membership else None
+
+    @property
+    def protocol(self) -> str | None:
+        """Return how a classic group assigns partitions; None where no record says so."""
+        return self.membership.protocol if self.membership else None
+
+    @property
+    def leader(self) -> str | None:
+        """Return the id of the member that leads a classic group; None where no record has it."""
+        return self.membership.leader if self.membership else None
+
+    @property
+    def state_ms(self) -> int | None:
+        """Return when a classic group got its state, in ms; None where no record says so."""
+        return self.membership.state_timestamp if self.membership else None
+
+    @property
+    def state_since(self) -> str | None:
+        """Return `state_ms` as text; None where it is not known, or no calendar has it."""
+        return rfc3339(self.state_ms)
 
 
 def judge(
-    loaded: Loaded, ends: Ends, takes_group: Callable[[str], bool], takes: Takes, retention_ms: int
+    loaded: Loaded,
+    ends: Ends,
+    takes_group: Callable[[str], bool],
+    takes: Takes,
+    retention: Retention,
 ) -> Iterator[GroupState]:
     """Yield the groups of a partition by name; `takes` says which committed offsets are meant."""
     slots, memberships = loaded.slots, loaded.memberships
@@ -154,8 +270,8 @@ def judge(
         membership = memberships.groups.get(name)
         commits = mine[is_commit[mine]]
         waiting = pending.get(number)
-        held = list(_pending(slots, waiting, takes)) if waiting else []
-        maker = _OffsetMaker(slots, membership, ends, retention_ms, {
+        held = list(_pending(name, slots, waiting, takes)) if waiting else []
+        maker = _OffsetMaker(name, slots, membership, ends, retention, {
             (one.topic, one.partition) for one in held
         })  # fmt: skip
         alive = commits[slots.live[commits] == 1]
@@ -190,16 +306,18 @@ class _OffsetMaker:
 
     def __init__(
         self,
+        group: str,
         slots: Slots,
         membership: Membership | None,
         ends: Ends,
-        retention_ms: int,
+        retention: Retention,
         pending: set[tuple[str, int]],
     ) -> None:
+        self._group = group
         self._slots = slots
         self._membership = membership
         self._ends = ends
-        self._retention_ms = retention_ms
+        self._retention = retention
         self._pending = pending
 
     def make(self, slot: int) -> CommittedOffset:
@@ -216,7 +334,11 @@ class _OffsetMaker:
         if self._membership:
             keys = [(one, number) for one in (topic, topic_id, today) if one]
             owner = self._membership.owner(keys, record_offset)
+        expires_ms = self._expires(slot, topic)
+        is_over = expires_ms is not None and expires_ms <= self._retention.now_ms
+        pending = (topic, number) in self._pending
         return CommittedOffset(
+            group=self._group,
             topic=topic,
             partition=number,
             offset=int(slots.offset[slot]),
@@ -225,11 +347,12 @@ class _OffsetMaker:
             metadata=_text(slots.metadata.get(slot, b"")),
             commit_ms=int(slots.commit_timestamp[slot]),
             member=owner,
-            expires_ms=self._expires(slot, topic),
+            expires_ms=expires_ms,
             topic_id=topic_id,
             topic_is=self._topic_is(topic, topic_id, today),
             extent=extent,
-            pending=(topic, number) in self._pending,
+            pending=pending,
+            expired=is_over and not pending,
         )
 
     def _topic_is(self, topic: str, topic_id: str | None, today: str | None) -> str:
@@ -251,7 +374,7 @@ class _OffsetMaker:
                 base = committed if group.state_timestamp is None else group.state_timestamp
             elif group.protocol_type != CONSUMER_PROTOCOL:
                 return None
-        return base + self._retention_ms if own is None else own
+        return base + self._retention.kept_ms if own is None else own
 
 
 def _group_of_each(slots: Slots) -> tuple[Column, list[str], Column]:
@@ -296,13 +419,14 @@ def _pending_by_group(loaded: Loaded, numbers: Column) -> dict[int, tuple[Commit
 
 
 def _pending(
-    slots: Slots, waiting: tuple[CommitRows, Column], takes: Takes
+    group: str, slots: Slots, waiting: tuple[CommitRows, Column], takes: Takes
 ) -> Iterator[PendingCommit]:
     rows, ids = waiting
     for row, producer_id in enumerate(ids.tolist()):
         _, topic, number = parse_commit_key(slots.key(int(rows.slot[row])))
         if takes(topic, number):
             yield PendingCommit(
+                group=group,
                 producer_id=producer_id,
                 topic=topic,
                 partition=number,

@@ -67,6 +67,16 @@ class Loaded:
         """Return the number of the partition."""
         return self.listed.number or 0
 
+    @property
+    def last_leader_epoch(self) -> int | None:
+        """Return the leader epoch of the last batch; None where it has none."""
+        return None if self.leader_epoch == NONE else self.leader_epoch
+
+    @property
+    def keys(self) -> int:
+        """Return how many different keys its records have."""
+        return len(self.slots)
+
 
 def load(
     listed: Partition, on_bytes: Callable[[int], None], limit: int = compression.DEFAULT_LIMIT

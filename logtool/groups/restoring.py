@@ -17,12 +17,17 @@ from logtool.lazy_dataclass import dataclass
 class Restore:
     """How to commit the offsets of one group again."""
 
-    group: str
+    group: GroupState
     offsets: Sequence[CommittedOffset]
     left_out: int
     """Offsets of a topic that is no more: they would be applied to its successor."""
     command: str | None
     """None where nothing is left to restore."""
+
+    @property
+    def offset_count(self) -> int:
+        """Return how many offsets the command commits."""
+        return len(self.offsets)
 
 
 def plan(group: GroupState, bootstrap: str, number: int) -> Restore:
@@ -33,7 +38,7 @@ def plan(group: GroupState, bootstrap: str, number: int) -> Restore:
     chosen = [one for one in group.offsets if one.topic_is not in ("other", "gone")]
     left_out = len(group.offsets) - len(chosen)
     if group.type == SHARE or not chosen:
-        return Restore(group=group.name, offsets=(), left_out=left_out, command=None)
+        return Restore(group=group, offsets=(), left_out=left_out, command=None)
     tool = "kafka-streams-groups.sh" if group.type == STREAMS else "kafka-consumer-groups.sh"
     # A topic has no character that CSV or a shell would take for another.
     lines = " ".join(shell.quote(f"{one.topic},{one.partition},{one.offset}") for one in chosen)
@@ -44,7 +49,7 @@ def plan(group: GroupState, bootstrap: str, number: int) -> Restore:
         f"--reset-offsets --from-file {file} --execute"
     )
     return Restore(
-        group=group.name,
+        group=group,
         offsets=chosen,
         left_out=left_out,
         command=command,

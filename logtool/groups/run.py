@@ -23,7 +23,7 @@ from logtool.groups import ends as group_ends
 from logtool.groups import findings, history, sharing
 from logtool.groups.ends import Ends, Extent
 from logtool.groups.history import Event
-from logtool.groups.judging import RETENTION_MS, GroupState, judge
+from logtool.groups.judging import RETENTION_MS, GroupState, Retention, judge
 from logtool.groups.loading import Loaded, Wrong, load
 from logtool.groups.membership import SHARE
 from logtool.groups.sharing import Shares
@@ -32,6 +32,7 @@ from logtool.log import inputs, opening
 from logtool.log.dir import LogDir, Partition
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
+from logtool.log.keys import NONE
 from logtool.log.selection import Selection
 from logtool.node import lost_end
 from logtool.running.run import Run
@@ -52,6 +53,11 @@ class Copy:
     def rank(self) -> tuple[int, int]:
         """Return what the copies of a partition are compared by."""
         return self.extent.leader_epoch, self.extent.log_end
+
+    @property
+    def leader_epoch(self) -> int | None:
+        """Return the leader epoch of its last batch; None where it has none."""
+        return None if self.extent.leader_epoch == NONE else self.extent.leader_epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,8 @@ class Groups:
     """
 
     paths: Sequence[Path]
+    now_ms: int
+    """The moment at which it is asked which offsets have expired."""
     groups: Sequence[str] = ()
     """Globs of the groups that are meant; all without one."""
     selection: Selection = field(default_factory=Selection)
@@ -201,7 +209,8 @@ class Groups:
         yield OffsetsPartition(loaded, others)
         yield from _findings(loaded)
         yield from self._lost(ranked, chosen, loaded.end_offset)
-        for state in judge(loaded, ends, self._takes_group, self._takes, self.retention_ms):
+        retention = Retention(self.retention_ms, self.now_ms)
+        for state in judge(loaded, ends, self._takes_group, self._takes, retention):
             self._matched = True
             if state.type == SHARE:
                 yield from self._read_shares()
@@ -209,11 +218,11 @@ class Groups:
                 state = replace(state, shares=shares)
             yield state
             for share in state.shares:
-                for finding in share.findings(state.name):
+                for finding in share.findings():
                     where = share.extent.path if share.extent else loaded.listed.path
                     yield finding.placed(where, topic=share.topic, partition=share.partition)
             for one in state.offsets:
-                for finding in one.findings(state.name):
+                for finding in one.findings():
                     where = one.extent.path if one.extent else loaded.listed.path
                     yield finding.placed(where, topic=one.topic, partition=one.partition)
             yield from _taken(ends.problems)

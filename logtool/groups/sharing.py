@@ -23,6 +23,7 @@ from logtool.log.chunk import Chunk
 from logtool.log.dir import Partition
 from logtool.log.keys import NONE
 from logtool.log.records import Unread, records
+from logtool.times import rfc3339
 
 TOPIC = "__share_group_state"
 _SNAPSHOT, _UPDATE = 0, 1
@@ -49,12 +50,28 @@ class ShareState:
 class ShareOffset:
     """The same with what these disks have of the partition."""
 
+    group: str
     topic: str | None
     """None where no metadata log has the topic id."""
     topic_id: str
     partition: int
     state: ShareState
     extent: Extent | None
+
+    @property
+    def log_start(self) -> int | None:
+        """Return the start of the partition on these disks; None where there is none."""
+        return self.extent.log_start if self.extent else None
+
+    @property
+    def log_end(self) -> int | None:
+        """Return the end of the partition on these disks; None where there is none."""
+        return self.extent.log_end if self.extent else None
+
+    @property
+    def written(self) -> str | None:
+        """Return when the state was written, as text; None where no calendar has it."""
+        return rfc3339(self.state.written_ms)
 
     @property
     def lag(self) -> int | None:
@@ -74,12 +91,12 @@ class ShareOffset:
             return "below-start"
         return "beyond-end" if start > self.extent.log_end else "in"
 
-    def findings(self, group: str) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         """Yield that the log has lost what a group has read; a start below it moves by itself."""
         start = self.state.start_offset
         if self.extent and start is not None and self.place == "beyond-end":
             where, end = f"{self.topic}-{self.partition}", self.extent.log_end
-            yield findings.beyond_end(shell.quote(group), where, start, end, "begins at")
+            yield findings.beyond_end(shell.quote(self.group), where, start, end, "begins at")
 
 
 class Shares:
@@ -161,5 +178,5 @@ class Shares:
             topic = ends.topic_names.get(topic_id)
             if name == group and takes(topic or topic_id, number):
                 extent = ends.extent(topic, number) if topic else None
-                found.append(ShareOffset(topic, topic_id, number, state, extent))
+                found.append(ShareOffset(group, topic, topic_id, number, state, extent))
         return sorted(found, key=lambda one: (one.topic or "", one.topic_id, one.partition))
