@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from logtool.errors import UnreadableError
     from logtool.log.inputs import GivenPaths
 
-SCHEMA = "logtool.dump/2"
-
 
 class DumpFormat(StrEnum):
     """As `Format`, the lines of Kafka's own tool, a file of columns, and lines for producers."""
@@ -320,7 +318,7 @@ def _view(job: "Dump", asked: _Asked, table: "ParquetFile | None") -> "View":
             raise UsageError("--count and --limit contradict each other")
         from logtool.commands.views import dump_count
 
-        return dump_count.make(SCHEMA, verbose=settings.verbose)
+        return dump_count.make(verbose=settings.verbose)
     layouts = dump.Layouts(records=shown.records)
     lines: dict[str, Callable[[Object], str | None]] = {}
     if settings.format == "kafka":
@@ -334,7 +332,7 @@ def _view(job: "Dump", asked: _Asked, table: "ParquetFile | None") -> "View":
     if table:
         lines["parquet"] = table.item
     return View(
-        schema=SCHEMA,
+        schema=dump.SCHEMA,
         columns=layouts.delimited(job.kinds()),
         layout=layouts.table,
         lines=lines,
@@ -356,6 +354,7 @@ def _export(report: "Report", first: "Dump", job: "Dump") -> None:
 
 
 def _count(report: "Report", job: "Dump") -> None:
+    from logtool.commands.views.dump_tables import DOCUMENT
     from logtool.dump.counting import Count
 
     job.in_blocks = True
@@ -365,7 +364,7 @@ def _count(report: "Report", job: "Dump") -> None:
             if isinstance(item, Exception):
                 report.unreadable(item)
             else:
-                report.item(item)
+                report.item(item if isinstance(item, dict) else DOCUMENT.row(item))
 
 
 def _print(

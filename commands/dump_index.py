@@ -7,8 +7,6 @@ import typer
 from logtool.commands import options
 from logtool.commands.program.spread import spread
 
-SCHEMA = "logtool.dump-index/1"
-
 JoinLog = Annotated[
     bool,
     typer.Option(
@@ -64,7 +62,7 @@ def dump_index(
     layouts = dump.Layouts(joined=join_log)
     of_redpanda = (names.FileKind.REDPANDA_BASE_INDEX,) if given.output_flavour else ()
     view = View(
-        schema=SCHEMA,
+        schema=dump.INDEX_SCHEMA,
         columns=layouts.delimited((*names.INDEX_KINDS, *of_redpanda)),
         layout=layouts.table,
         row_types=dump.row_types(records=False),

@@ -10,6 +10,7 @@ from logtool.commands import output
 from logtool.commands.printing import text
 from logtool.commands.printing.block_lines import BlockLines
 from logtool.commands.printing.writers import Column, Columns, Object, columns
+from logtool.commands.views.dump_tables import DOCUMENT, INDEX_DOCUMENT
 from logtool.dump.state import kind_name
 from logtool.dump.values import Values
 from logtool.findings import Severity
@@ -18,6 +19,8 @@ from logtool.formats.names import FileKind
 from logtool.schemas import entries, tables
 from logtool.schemas.columns import Table, Way
 
+SCHEMA = DOCUMENT.schema
+INDEX_SCHEMA = INDEX_DOCUMENT.schema
 _CONTENT = frozenset({"key", "key_size", "value", "value_size", "headers"})
 _OF_EVERY_ENTRY = frozenset({"path", "kind", "position"})
 _TEXTS = ("utf8", "hex", "base64", "json")

@@ -4,15 +4,17 @@ from logtool.commands import output
 from logtool.commands.output import View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
+from logtool.commands.views.dump_tables import COUNT, DOCUMENT
+from logtool.schemas.columns import Way
 
-_ROWS = columns("type", "path", "topic", "partition", "records")
+_ROWS = columns("type", *COUNT.names(Way.CSV))
 _TABLE = keep((
     Column("topic", lambda obj: obj["topic"]),
     *columns("partition", "records", "path"),
 ), "topic", "partition", "records")  # fmt: skip
 
 
-def make(schema: str, *, verbose: bool) -> View:
+def make(*, verbose: bool) -> View:
     """Return the view of the counts; a table leaves out partitions without one unless `verbose`."""
 
     def layout(obj: Object) -> Columns | str | None:
@@ -26,5 +28,8 @@ def make(schema: str, *, verbose: bool) -> View:
         return text.escape(f"!! {obj['reason']}: {output.describe_error(obj)}")
 
     return View(
-        schema=schema, columns=_ROWS, layout=layout, row_types=frozenset({"count", "total"})
+        schema=DOCUMENT.schema,
+        columns=_ROWS,
+        layout=layout,
+        row_types=frozenset({"count", "total"}),
     )

@@ -9,17 +9,38 @@ from logtool.dump.stream import Dump
 from logtool.errors import UnreadableError
 from logtool.lazy_dataclass import dataclass
 
+
+@dataclass(frozen=True, slots=True)
+class PartitionCount:
+    """How many records of one partition would be printed."""
+
+    path: Path
+    """The partition dir, or a file that lies in none."""
+    topic: str | None
+    partition: int | None
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class TotalCount:
+    """How many records of all partitions would be printed."""
+
+    partitions: int
+    """Those that have such records."""
+    records: int
+
+
 Place = tuple[Path, str | None, int | None]
 """A partition dir with its topic and partition, or a file that lies in none."""
 
 
 @dataclass(slots=True)
 class Count:
-    """Iterate to get what cannot be read or shown, then a ``count`` a partition and a ``total``."""
+    """Iterate to get what cannot be read or shown, then the counts of partitions and of all."""
 
     job: Dump
 
-    def __iter__(self) -> Iterator[Object | UnreadableError]:
+    def __iter__(self) -> Iterator[Object | UnreadableError | PartitionCount | TotalCount]:
         """Yield errors as they are met, and the counts at the end."""
         logs = self.job.logs()
         counts = {_place(log.path, log.topic, log.partition): 0 for log in logs}
@@ -39,18 +60,11 @@ class Count:
         if not logs:
             return  # of nothing there is no count
         for (path, topic, partition), records in counts.items():
-            yield {
-                "type": "count",
-                "path": str(path),
-                "topic": topic,
-                "partition": partition,
-                "records": records,
-            }
-        yield {
-            "type": "total",
-            "partitions": sum(records > 0 for records in counts.values()),
-            "records": sum(counts.values()),
-        }
+            yield PartitionCount(path, topic, partition, records)
+        yield TotalCount(
+            partitions=sum(records > 0 for records in counts.values()),
+            records=sum(counts.values()),
+        )
 
 
 def _place(path: Path, topic: str | None, partition: int | None) -> Place:

@@ -14,6 +14,7 @@ from logtool.formats.record_batch import MAGIC, SEQUENCES, Column
 from logtool.log import control as control_records
 from logtool.log.chunk import Chunk, Source
 from logtool.log.records import RecordTable, batch_records
+from logtool.schemas.printed import ERROR
 from logtool.times import rfc3339
 
 Object = dict[str, Any]
@@ -25,14 +26,9 @@ def error_object(
     path: Path, reason: str, message: str, position: int | None = None, length: int | None = None
 ) -> Object:
     """Return an ``error``: bytes that cannot be shown, with their place."""
-    return {
-        "type": "error",
-        "path": str(path),
-        "position": position,
-        "length": length,
-        "reason": reason,
-        "message": message,
-    }
+    return ERROR.make(
+        path=str(path), position=position, length=length, reason=reason, message=message
+    )
 
 
 def read_records(

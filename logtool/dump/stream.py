@@ -32,6 +32,7 @@ from logtool.log.flavour import Flavour
 from logtool.log.selection import Selection
 from logtool.running.progress import Progress
 from logtool.running.summary import Summary
+from logtool.schemas.entries import FILE
 
 if TYPE_CHECKING:
     from logtool.log.kafka_offsets import KafkaOffsets
@@ -291,19 +292,18 @@ def _topic(item: Input) -> str | None:
 
 def file_object(item: Input, size: int, content: Content | None) -> Object:
     """Return the ``file`` object that stands before what a file holds."""
-    return {
-        "type": "file",
-        "path": str(item.path),
-        "kind": kind_name(item.name.kind),
-        "state": str(item.name.state).lstrip(".") or "live",
-        "topic": item.topic,
-        "partition": item.partition,
-        "base_offset": item.name.offset,
-        "epoch": item.name.epoch,
-        "size": size,
-        "entries": content.count if content else None,
-        "padding": content.padding if content else None,
-    }
+    return FILE.make(
+        path=str(item.path),
+        kind=kind_name(item.name.kind),
+        state=str(item.name.state).lstrip(".") or "live",
+        topic=item.topic,
+        partition=item.partition,
+        base_offset=item.name.offset,
+        epoch=item.name.epoch,
+        size=size,
+        entries=content.count if content else None,
+        padding=content.padding if content else None,
+    )
 
 
 def read_content(item: Input, data: bytes) -> Content:

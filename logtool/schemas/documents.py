@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import Any, Final
 
-from logtool.schemas import entries, tables
+from logtool.schemas import tables
 from logtool.schemas.columns import PRINTED, Column, Kind, Table, Way
 from logtool.schemas.document import Document
 from logtool.schemas.printed import ERROR, SUMMARY
@@ -49,39 +49,43 @@ _CONTROL_RECORD: Schema = {
     "required": ["version", "type", "name", "data"],
     "additionalProperties": False,
 }  # fmt: skip
-_ENTRIES = {
-    f"entry-{name}": ("entry", table)
-    for name, table in entries.ALL.items()
-    if table is not entries.FILE
+_BYTES_SHOWN: Schema = {
+    "description": "Bytes with their encoding; null is no value at all.",
+    "oneOf": [
+        {"type": "null"},
+        {
+            "type": "object",
+            "properties": {
+                "size": {"type": "integer", "minimum": 0},
+                "utf8": {"type": "string"},
+                "hex": {"type": "string", "pattern": "^([0-9a-f]{2})*$"},
+                "base64": {"type": "string", "contentEncoding": "base64"},
+                "json": {
+                    "description": "A key or value of one of brokers' own topics, with bytes in "
+                    "base64.",
+                    "type": "object",
+                    "properties": {
+                        "type": {"type": "integer"}, "name": {"type": "string"},
+                        "version": {"type": "integer"}, "data": {"type": "object"},
+                    },
+                    "required": ["type", "name", "version", "data"],
+                    "additionalProperties": False,
+                },
+            },
+            "required": ["size"], "maxProperties": 2, "additionalProperties": False,
+        },
+    ],
+}  # fmt: skip
+"""The definition ``bytes``: what keys, values and headers are in JSON."""
+DEFINITIONS: Final[Mapping[str, tuple[Table, ...]]] = {
+    "gaps": (tables.FINDING,),
+    "metadata": (tables.FINDING,),
+    "stat": (tables.FINDING,),
+    "verify": (tables.FINDING,),
 }
-_INDEXES = (
-    "entry-offset-index", "entry-time-index", "entry-transaction-index",
-    "entry-redpanda-base-index",
-)  # fmt: skip
-DEFINITIONS: Final[Mapping[str, Mapping[str, tuple[str, Table]]]] = {
-    "dump": {
-        "file": ("file", entries.FILE),
-        "batch": ("batch", tables.ALL["batches"]),
-        "record": ("record", tables.ALL["records"]),
-        **_ENTRIES,
-    },
-    "dump-index": {
-        "file": ("file", entries.FILE),
-        **{name: _ENTRIES[name] for name in _INDEXES},
-    },
-    "gaps": {"finding": ("finding", tables.FINDING)},
-    "metadata": {"finding": ("finding", tables.FINDING)},
-    "stat": {"finding": ("finding", tables.FINDING)},
-    "verify": {"finding": ("finding", tables.FINDING)},
-}
-"""By the name of a schema: its definitions that are made here, each by its type and its table."""
+"""By the name of a schema: its definitions that are made here."""
 _JOURNAL = "journal.json"
 """Describes the undo journal, and nothing that is printed."""
-_TYPE_OF: Final = {
-    table.name: type_ for made in DEFINITIONS.values() for type_, table in made.values()
-}
-_BESIDE: Final[Mapping[str, tuple[str, ...]]] = {"dump-index": ("batch", "verdict")}
-"""What a command says more of its entries; these stand in the file as they are."""
 
 
 _LINES = (
@@ -97,9 +101,8 @@ def json_schema(document: Document) -> Schema:
     items = [{"$ref": f"#/$defs/{name}"} for name in (*types, ERROR.name)]
     parts = {part.name: part for table in document.tables for part in table.parts()}
     definitions = {
-        table.name: definition(table, table.type, const) for table in (*document.tables, ERROR)
+        table.name: definition(table, const) for table in (*document.tables, ERROR, SUMMARY)
     }
-    definitions[SUMMARY.name] = definition(SUMMARY, SUMMARY.type, const)
     properties = {
         "schema": const, "type": {"const": "document"}, "flavour": FLAVOUR,
         "items": {"type": "array", "items": {"anyOf": items}},
@@ -109,8 +112,10 @@ def json_schema(document: Document) -> Schema:
         "type": "object", "properties": properties,
         "required": ["schema", "type", "items", "summary"], "additionalProperties": False,
     }  # fmt: skip
-    definitions |= {name: definition(part, part.type) for name, part in parts.items()}
+    definitions |= {name: definition(part) for name, part in parts.items()}
     definitions |= {part.name: definition(part) for part in SUMMARY.parts()}
+    if any(_has_bytes(table) for table in (*document.tables, *parts.values())):
+        definitions["bytes"] = _BYTES_SHOWN
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:logtool:{document.name}:{document.version}",
@@ -140,29 +145,26 @@ def updated(name: str, document: Schema) -> Schema:
     definitions = dict(document["$defs"])
     const = definitions["document"]["properties"]["schema"]
     for table in (ERROR, SUMMARY):
-        definitions[table.name] = definition(table, table.type, const)
+        definitions[table.name] = definition(table, const)
     definitions |= {part.name: definition(part) for part in SUMMARY.parts()}
-    for title, (type_, table) in DEFINITIONS.get(name, {}).items():
-        old = definitions[title]
-        made = definition(table, type_, const)
+    for table in DEFINITIONS.get(name, ()):
+        old = definitions[table.name]
+        made = definition(table, const)
         if "description" in old:
             made = {"type": "object", "description": old["description"], **made}
-        for more in _BESIDE.get(name, ()) if type_ == "entry" else ():
-            made["properties"][more] = old["properties"][more]
-            made["required"].append(more)
-        definitions[title] = made
+        definitions[table.name] = made
     return {**document, "$defs": definitions}
 
 
-def definition(table: Table, type_: str | None = None, schema: Schema | None = None) -> Schema:
+def definition(table: Table, schema: Schema | None = None) -> Schema:
     """Return the schema of the object that a row of `table` is in JSON.
 
-    With `type_` it has the key ``type``, and the first of an output ``schema``, as `schema` says.
+    The first object of an output has the key ``schema``, as `schema` says.
     """
     columns = table.by(Way.NDJSON) or table.columns
     properties: Schema = {} if schema is None else {"schema": schema}
-    if type_ is not None:
-        properties["type"] = {"const": type_}
+    if table.type is not None:
+        properties["type"] = {"const": table.type}
     if schema and "const" in schema:
         properties["flavour"] = FLAVOUR
     properties |= {column.name: _property(column) for column in columns}
@@ -180,11 +182,14 @@ def document(table: Table) -> Schema:
     title = f"A row of {table.name}, one for each {table.each}"
     made = {"$schema": "https://json-schema.org/draft/2020-12/schema",
             "$id": f"urn:logtool:table:{table.name}:{tables.VERSION}", "title": title,
-            **definition(table, _TYPE_OF.get(table.name), {"type": "string"})}  # fmt: skip
-    if any(column.kind in (Kind.BINARY, Kind.HEADERS) for column in table.columns):
-        dump = json.loads((resources.files("logtool.schemas") / "dump.json").read_text("utf-8"))
-        made["$defs"] = {"bytes": dump["$defs"]["bytes"]}
+            **definition(table, {"type": "string"})}  # fmt: skip
+    if _has_bytes(table):
+        made["$defs"] = {"bytes": _BYTES_SHOWN}
     return made
+
+
+def _has_bytes(table: Table) -> bool:
+    return any(column.kind in (Kind.BINARY, Kind.HEADERS) for column in table.columns)
 
 
 def _property(column: Column) -> Schema:

@@ -39,7 +39,7 @@ FILE: Final = Table("file", "file, before what it holds", (
     Column("entries", Kind.INT64, "entries in it", "count", "it holds batches"),
     Column("padding", Kind.INT64, "preallocated zeros after the entries", "bytes",
            "there are never any"),
-), JSON)  # fmt: skip
+), JSON, type="file")  # fmt: skip
 
 
 def _stamped(meaning: str) -> Iterable[Column]:
@@ -51,7 +51,8 @@ def _entries(
     name: str, row: str, *columns: Column, kinds: tuple[str, ...] = (), entry: bool = False
 ) -> Table:
     common = (_PATH, Column("kind", Kind.STRING, _KIND, words=kinds or (name,)), _POSITION)
-    return Table(name, row, (*common, *((_ENTRY,) if entry else ()), *columns), _WAYS)
+    chosen = (*common, *((_ENTRY,) if entry else ()), *columns)
+    return Table(name, row, chosen, _WAYS, type="entry")
 
 
 _TABLES = (
@@ -176,12 +177,6 @@ _TABLES = (
         kinds=CHECKPOINTS,
     ),
 )  # fmt: skip
-
-BATCH_POINTED_AT: Final = Column(
-    "batch", Kind.OBJECT, "the batch that the entry leads to", null="none, or --join-log is not "
-    "given", ways=JSON,
-)  # fmt: skip
-"""What `dump-index` says more of each entry, beside a verdict."""
 
 ALL: Final = {table.name: table for table in (FILE, *_TABLES)}
 """Every table by its name."""

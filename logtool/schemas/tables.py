@@ -109,7 +109,7 @@ _BATCHES = Table("batches", "batch", (
            null="it is Kafka's", ways=_SCAN | {Way.SOURCE}),
     Column("batch_type", Kind.STRING, "of Redpanda: what the batch is, such as raft_data",
            null="it is Kafka's", ways=_SCAN | {Way.SOURCE}),
-), EVERY_WAY)  # fmt: skip
+), EVERY_WAY, type="batch")  # fmt: skip
 
 _IN_CELLS = EVERY_WAY - JSON
 """Ways in which the size of a key is a column; JSON has it inside of the key."""
@@ -148,7 +148,7 @@ _RECORDS = Table("records", "record", (
            "tombstone, where the log is compacted", payload=Payload.FULL),
     Column("headers", Kind.HEADERS, "its headers in their order; none is an empty list",
            payload=Payload.FULL),
-), EVERY_WAY)  # fmt: skip
+), EVERY_WAY, type="record")  # fmt: skip
 
 _SPANNED = (
     *timed("first_timestamp_ms", "least time that its batches tell", "they tell none"),
@@ -248,9 +248,9 @@ _FINDINGS = Table("findings", "finding of logtool verify, and for each input tha
     _offset("last_offset", "last offset affected", "it is about no offsets"),
     Column("message", Kind.STRING, "what was expected and what was found"),
     Column("next", Kind.STRING, "the command to run next", null="there is none"),
-), _SCAN | JSON)  # fmt: skip
+), _SCAN | JSON, type="finding")  # fmt: skip
 FINDING: Final = replace(
-    _FINDINGS, name="finding", type="finding", made_from="logtool.findings:Finding", ways=PRINTED,
+    _FINDINGS, name="finding", made_from="logtool.findings:Finding", ways=PRINTED,
     note="One thing that is wrong or worth knowing.", columns=tuple(
         replace(
             column, null=None if column.null == _NOT_LOOKED_AT else column.null,

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from transaction_state import entry, write
 from verification import small_log_dir
 
-from logtool.commands import dump, dump_index, explain, schema
+from logtool.commands import explain, schema
 from logtool.commands.views import (
     actions,
     checkpoint,
@@ -19,6 +19,7 @@ from logtool.commands.views import (
     diff,
     dirs,
     doctor,
+    dump,
     findings,
     gaps,
     groups,
@@ -38,7 +39,7 @@ SCHEMAS = {
     "verify": findings.SCHEMA,
     "doctor": doctor.SCHEMA,
     "dump": dump.SCHEMA,
-    "dump-index": dump_index.SCHEMA,
+    "dump-index": dump.INDEX_SCHEMA,
     "explain": explain.SCHEMA,
     "plan": actions.SCHEMA,
     "recover": actions.SCHEMA,

@@ -1,0 +1,82 @@
+"""The objects that `dump` and `dump-index` print: logtool.dump/2 and logtool.dump-index/1.
+
+The engine makes batches, records and entries itself, of which there are millions; the tables of
+`logtool.schemas` say which keys these have. Counts are made from the tables here.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from logtool.schemas import entries, tables
+from logtool.schemas.columns import PRINTED, Column, Kind, Table, timed
+from logtool.schemas.document import Document
+
+COUNT: Final = Table("count", "partition whose records are counted", (
+    Column("path", Kind.PATH, "the partition dir, or the file"),
+    Column("topic", Kind.STRING, "name of the topic", null="the file lies in no partition dir"),
+    Column("partition", Kind.INT32, "number of the partition",
+           null="the file lies in no partition dir"),
+    Column("records", Kind.INT64, "records that would be printed", "count"),
+), note="With --count: how many records of a partition, or of a file that lies in none, would be "
+        "printed.",
+    type="count", made_from="logtool.dump.counting:PartitionCount")  # fmt: skip
+TOTAL: Final = Table("total", "dump whose records are counted", (
+    Column("partitions", Kind.INT64, "partitions, or files that lie in none, that have such "
+           "records", "count"),
+    Column("records", Kind.INT64, "records that would be printed", "count"),
+), note="With --count: how many records in all, and in how many partitions or files.",
+    type="total", made_from="logtool.dump.counting:TotalCount")  # fmt: skip
+
+
+def _printed(table: Table, name: str, note: str = "", more: tuple[Column, ...] = ()) -> Table:
+    return replace(
+        table, name=name, columns=(*table.columns, *more), ways=PRINTED, note=note or table.note
+    )
+
+
+_FILE = _printed(
+    entries.FILE, "file", "Stands before what a file holds. entries is null where a file holds "
+    "batches; padding is in bytes.",
+)  # fmt: skip
+_ENTRIES = tuple(table for table in entries.ALL.values() if table is not entries.FILE)
+
+DOCUMENT: Final = Document(
+    name="dump",
+    version=2,
+    title="What logtool dump prints",
+    tables=(
+        _FILE,
+        _printed(tables.ALL["batches"], "batch", "The header of a batch. Where crc_valid is false "
+                 "its fields may be wrong."),
+        _printed(tables.ALL["records"], "record", "One record; crc is of magic 0 and 1."),
+        *(_printed(table, f"entry-{table.name}") for table in _ENTRIES),
+        COUNT,
+        TOTAL,
+    ),
+)  # fmt: skip
+
+_NOT_ASKED = "--join-log is not given"
+BATCH_POINTED_AT: Final = Table("pointed-at", "batch that an entry of an index points at", (
+    Column("position", Kind.INT64, "byte in the log where the batch begins", "byte"),
+    Column("base_offset", Kind.INT64, "first offset of the batch", "offset"),
+    Column("last_offset", Kind.INT64, "last offset of the batch", "offset"),
+    *timed("max_timestamp_ms", "largest time of the records in the batch", "it has none"),
+))  # fmt: skip
+_JOINED = (
+    Column("batch", Kind.OBJECT, "the batch in the log that the entry points at",
+           null=f"{_NOT_ASKED}, or there is no such batch", of=BATCH_POINTED_AT),
+    Column("verdict", Kind.STRING, "whether lookups through the entry find the right batch, or "
+           "why not", null=_NOT_ASKED,
+           words=("right", "unknown", "no-batch", "offset", "timestamp", "later",
+                  "no-abort-marker")),
+)  # fmt: skip
+_INDEXES = ("offset-index", "time-index", "transaction-index", "redpanda-base-index")
+
+INDEX_DOCUMENT: Final = Document(
+    name="dump-index",
+    title="What logtool dump-index prints",
+    tables=(
+        _FILE,
+        *(_printed(entries.ALL[name], f"entry-{name}", more=_JOINED) for name in _INDEXES),
+    ),
+)
