@@ -192,7 +192,8 @@ def _show(
     total: "Total",
 ) -> None:
     """Print what one path holds, and add what is not flushed to the total."""
-    from logtool.checkpoints.view import show
+    from logtool.checkpoints.view import PartitionRow, show
+    from logtool.commands.views.checkpoint import DOCUMENT
     from logtool.errors import UnreadableError
     from logtool.findings import Finding
 
@@ -209,11 +210,13 @@ def _show(
                 report.note(f"{item.path}: {item.message}", str(item.severity))
             else:
                 # Of a partition dir the rows are epochs, all of one partition.
-                report.summary.partitions += item["type"] == "partition" or not shown
+                is_partition = isinstance(item, PartitionRow)
+                report.summary.partitions += is_partition or not shown
                 shown = True
-                report.item(item)
-                if wanted and item["type"] == "partition":
-                    total.add(item)
+                obj = DOCUMENT.row(item)
+                report.item(obj)
+                if wanted and is_partition:
+                    total.add(obj)
     except UnreadableError as error:
         report.summary.add(error)
         report.unreadable(error)

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from logtool.checkpoints.carry_out import carry_out, held
 from logtool.checkpoints.edit import Edit
 from logtool.commands.output import OutputSettings, Report, View
-from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, Object, columns, keep
+from logtool.commands.printing import text, writers
+from logtool.commands.printing.writers import Object, columns, keep
 from logtool.commands.views import actions
 from logtool.disk import shell
 from logtool.errors import UnreadableError
@@ -19,12 +19,68 @@ from logtool.exits import Exit
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.running.summary import ActionSummary
+from logtool.schemas.columns import Column, Kind, Table, Way, timed
+from logtool.schemas.document import Document
 from logtool.schemas.printed import ACTION
 
 if TYPE_CHECKING:
     from logtool.log.inputs import GivenPaths
 
-SCHEMA = "logtool.checkpoint/1"
+_NO_ROW = "the checkpoint has no row of the partition"
+_NO_EPOCHS = "no leader epoch is known"
+_NOT_READ = "the log was not read, as without --unflushed"
+
+
+def _offset(name: str, meaning: str, null: str | None) -> Column:
+    return Column(name, Kind.INT64, meaning, "offset", null)
+
+
+def _bytes(name: str, meaning: str, null: str) -> Column:
+    return Column(name, Kind.INT64, meaning, "bytes", null)
+
+
+_PARTITION_ROW = Table("partition", "partition", (
+    Column("path", Kind.PATH, "the log dir, or the one checkpoint that was given"),
+    Column("topic", Kind.STRING, "name of the topic"),
+    Column("partition", Kind.INT32, "number of the partition"),
+    Column("directory", Kind.STRING, "name of the partition dir",
+           null="it is gone, or one checkpoint was given"),
+    _offset("recovery_point", "offset up to which the log is known to be flushed", _NO_ROW),
+    _offset("high_watermark", "checkpointed high watermark", _NO_ROW),
+    _offset("log_start_offset", "first offset that clients are given", _NO_ROW),
+    _offset("cleaner_offset", "offset up to which the log is compacted", _NO_ROW),
+    Column("leader_epoch", Kind.INT32, "the last leader epoch of the partition", null=_NO_EPOCHS),
+    _offset("epoch_start_offset", "first offset of the last leader epoch", _NO_EPOCHS),
+    _offset("log_end_offset", "offset behind the last sound batch", _NOT_READ),
+    _bytes("unflushed_bytes", "bytes of the log from the first batch on that ends behind the "
+           "recovery point", _NOT_READ),
+    Column("unflushed_records", Kind.INT64, "records in sound batches that end behind "
+           "the recovery point", "count", _NOT_READ),
+    *timed("unflushed_since_ms", "largest timestamp of the first batch that ends behind the "
+           "recovery point", f"there is none, it has no time, or {_NOT_READ}"),
+    Column("unflushed_age_ms", Kind.INT64, "time from unflushed_since_ms to --now; 0 where "
+           "--now is earlier", "ms", f"there is no such timestamp, or {_NOT_READ}"),
+    _bytes("recovery_bytes", "bytes of the segments that a start after a kill reads, each from "
+           "its first byte", _NOT_READ),
+    _bytes("recovery_bytes_if", "bytes that a start after a kill would read if the log were in "
+           "segments of the size of --segment-bytes, from its first byte on: an estimate",
+           f"there is no --segment-bytes, or {_NOT_READ}"),
+), note="What the checkpoints of a log dir say of one partition.", type="partition",
+    made_from="logtool.checkpoints.view:PartitionRow")  # fmt: skip
+_EPOCH_ROW = Table("epoch", "leader epoch of a partition", (
+    Column("path", Kind.PATH, "the leader-epoch-checkpoint"),
+    Column("leader_epoch", Kind.INT32, "the leader epoch"),
+    _offset("start_offset", "first offset of the epoch", None),
+    _offset("end_offset", "offset at which the next epoch starts", "it is the last epoch"),
+), note="One row of a leader-epoch-checkpoint.", type="epoch",
+    made_from="logtool.checkpoints.view:EpochRow")  # fmt: skip
+DOCUMENT: Final = Document(
+    name="checkpoint",
+    title="What logtool checkpoint show prints; lint prints what logtool verify does, rebuild and "
+    "set what logtool plan does",
+    tables=(_PARTITION_ROW, _EPOCH_ROW),
+)
+SCHEMA = DOCUMENT.schema
 _PARTITION = keep(columns(
     "topic", "partition", "directory", "recovery_point", "high_watermark", "log_start_offset",
     "cleaner_offset", "leader_epoch", "epoch_start_offset",
@@ -36,14 +92,14 @@ _UNFLUSHED = columns(
 )  # fmt: skip
 _FOR_PEOPLE = keep((
     *columns("topic", "partition"),
-    Column("unflushed", lambda obj: _size(obj["unflushed_bytes"])),
-    Column("records", lambda obj: obj["unflushed_records"]),
-    Column("age", lambda obj: _age(obj["unflushed_age_ms"])),
-    Column("start_reads", lambda obj: _size(obj["recovery_bytes"])),
-    Column("would_read", lambda obj: _size(obj["recovery_bytes_if"])),
+    writers.Column("unflushed", lambda obj: _size(obj["unflushed_bytes"])),
+    writers.Column("records", lambda obj: obj["unflushed_records"]),
+    writers.Column("age", lambda obj: _age(obj["unflushed_age_ms"])),
+    writers.Column("start_reads", lambda obj: _size(obj["recovery_bytes"])),
+    writers.Column("would_read", lambda obj: _size(obj["recovery_bytes_if"])),
     *columns("recovery_point", "log_end_offset", "unflushed_since"),
 ), "topic", "partition", "unflushed", "age")  # fmt: skip
-_EPOCH = columns("leader_epoch", "start_offset", "end_offset")
+_EPOCH = columns(*(name for name in _EPOCH_ROW.names(Way.CSV) if name != "path"))
 _CSV = columns("type", "path", *(c.title for c in _PARTITION), "start_offset", "end_offset")
 
 

@@ -1,8 +1,8 @@
-"""The checkpoints of a log dir side by side, as plain dicts: one for each partition or epoch."""
+"""The checkpoints of a log dir side by side: an object for each partition or epoch."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from logtool.checkpoints.edit import Present, content, kind_of, load
 from logtool.checkpoints.unflushed import measure
@@ -19,31 +19,9 @@ from logtool.log.inputs import PathKind
 from logtool.log.selection import Selection
 from logtool.times import rfc3339
 
-Object = dict[str, Any]
 Rows = dict[FileKind, dict[TopicPartition, int]]
 """The offsets of each checkpoint."""
-Item = Object | Finding | UnreadableError | str
-_COLUMNS = dict(
-    zip(
-        OFFSET_CHECKPOINTS,
-        ("recovery_point", "high_watermark", "log_start_offset", "cleaner_offset"),
-        strict=True,
-    )
-)
-
-
 _MAY_BE_JOURNAL = (FileKind.RECOVERY_POINT_CHECKPOINT, FileKind.UNKNOWN)
-_UNFLUSHED = (
-    "log_end_offset",
-    "unflushed_bytes",
-    "unflushed_records",
-    "unflushed_since_ms",
-    "unflushed_since",
-    "unflushed_age_ms",
-    "recovery_bytes",
-    "recovery_bytes_if",
-)
-"""What is null unless the logs were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +32,52 @@ class Wanted:
     """When it is asked, in ms since the epoch: ages are counted to it."""
     segment_bytes: int | None = None
     """Size of segments for which it is said how much a start would read."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRow:
+    """What the checkpoints of a log dir say of one partition; None where there is no row."""
+
+    path: Path
+    """The log dir, or the one checkpoint that was given."""
+    topic: str
+    partition: int
+    directory: str | None = None
+    """Name of the partition dir; None where there is none."""
+    recovery_point: int | None = None
+    high_watermark: int | None = None
+    log_start_offset: int | None = None
+    cleaner_offset: int | None = None
+    leader_epoch: int | None = None
+    epoch_start_offset: int | None = None
+    log_end_offset: int | None = None
+    """This and what follows: as `Unflushed` has it; None unless the log was read."""
+    unflushed_bytes: int | None = None
+    unflushed_records: int | None = None
+    unflushed_since_ms: int | None = None
+    unflushed_age_ms: int | None = None
+    """From `unflushed_since_ms` until it was asked; 0 where that lies before it."""
+    recovery_bytes: int | None = None
+    recovery_bytes_if: int | None = None
+
+    @property
+    def unflushed_since(self) -> str | None:
+        """Return `unflushed_since_ms` as text; None where no calendar has it."""
+        return rfc3339(self.unflushed_since_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRow:
+    """One row of a leader-epoch-checkpoint."""
+
+    path: Path
+    leader_epoch: int
+    start_offset: int
+    end_offset: int | None
+    """Where the next epoch starts; None of the last one."""
+
+
+Item = PartitionRow | EpochRow | Finding | UnreadableError | str
 
 
 def show(path: Path, selection: Selection, wanted: Wanted | None = None) -> Iterator[Item]:
@@ -121,7 +145,7 @@ def _log_dir(home: LogDir, selection: Selection, wanted: Wanted | None) -> Itera
         rows: Rows = found if has_rows else {}
         if rows:
             seen.add(key)
-        obj = _partition(home.path, *key, rows) | {"directory": path.name}
+        row = replace(_partition(home.path, *key, rows), directory=path.name)
         try:
             present = load(path / FileKind.LEADER_EPOCH_CHECKPOINT)
         except UnreadableError as error:
@@ -129,13 +153,13 @@ def _log_dir(home: LogDir, selection: Selection, wanted: Wanted | None) -> Itera
         else:
             yield from _findings(present)
             for epoch, offset in present.value.epochs[-1:]:
-                obj |= {"leader_epoch": epoch, "epoch_start_offset": offset}
+                row = replace(row, leader_epoch=epoch, epoch_start_offset=offset)
         if wanted and has_rows and directory.topic != names.CLUSTER_METADATA:
             try:
-                obj |= _unflushed(path, obj["recovery_point"] or 0, wanted)
+                row = _with_unflushed(row, path, wanted)
             except UnreadableError as error:
                 yield error
-        yield obj
+        yield row
     for topic, number in dict.fromkeys(key for rows in found.values() for key in rows):
         named = names.parse_directory(f"{topic}-{number}")
         taken = isinstance(named, PartitionDirectory) and selection.takes(named)
@@ -143,46 +167,43 @@ def _log_dir(home: LogDir, selection: Selection, wanted: Wanted | None) -> Itera
             yield _partition(home.path, topic, number, found)
 
 
-def _partition(path: Path, topic: str, number: int, rows: Rows) -> Object:
-    return {
-        "type": "partition",
-        "path": str(path),
-        "topic": topic,
-        "partition": number,
-        "directory": None,
-        **{name: rows.get(kind, {}).get((topic, number)) for kind, name in _COLUMNS.items()},
-        "leader_epoch": None,
-        "epoch_start_offset": None,
-        **dict.fromkeys(_UNFLUSHED),
-    }
+def _partition(path: Path, topic: str, number: int, rows: Rows) -> PartitionRow:
+    def offset(kind: FileKind) -> int | None:
+        return rows.get(kind, {}).get((topic, number))
+
+    return PartitionRow(
+        path,
+        topic,
+        number,
+        recovery_point=offset(FileKind.RECOVERY_POINT_CHECKPOINT),
+        high_watermark=offset(FileKind.REPLICATION_CHECKPOINT),
+        log_start_offset=offset(FileKind.LOG_START_CHECKPOINT),
+        cleaner_offset=offset(FileKind.CLEANER_CHECKPOINT),
+    )
 
 
-def _unflushed(path: Path, point: int, wanted: Wanted) -> Object:
+def _with_unflushed(row: PartitionRow, path: Path, wanted: Wanted) -> PartitionRow:
+    """Return the row with what is not flushed of the log at `path`; UnreadableError."""
+    point = row.recovery_point or 0
     found = measure(opening.open_partition(path), point, wanted.segment_bytes)
     since = found.since_ms
-    values = (
-        found.log_end,
-        found.bytes,
-        found.records,
-        since,
-        rfc3339(since),
-        None if since is None else max(0, wanted.now_ms - since),
-        found.recovery_bytes,
-        found.recovery_bytes_if,
+    return replace(
+        row,
+        log_end_offset=found.log_end,
+        unflushed_bytes=found.bytes,
+        unflushed_records=found.records,
+        unflushed_since_ms=since,
+        unflushed_age_ms=None if since is None else max(0, wanted.now_ms - since),
+        recovery_bytes=found.recovery_bytes,
+        recovery_bytes_if=found.recovery_bytes_if,
     )
-    return dict(zip(_UNFLUSHED, values, strict=True))
 
 
-def _epochs(present: Present) -> Iterator[Object]:
+def _epochs(present: Present) -> Iterator[EpochRow]:
     rows = present.value.epochs
     for number, (epoch, offset) in enumerate(rows):
-        yield {
-            "type": "epoch",
-            "path": str(present.path),
-            "leader_epoch": epoch,
-            "start_offset": offset,
-            "end_offset": rows[number + 1][1] if number + 1 < len(rows) else None,
-        }
+        end = rows[number + 1][1] if number + 1 < len(rows) else None
+        yield EpochRow(present.path, epoch, offset, end)
 
 
 def _findings(present: Present) -> Iterator[Finding]:
