@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.output import Report, View
+from logtool.commands.output import Report
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, Object, columns
+from logtool.commands.printing.writers import Object
 from logtool.commands.program.spread import Without, spread
+from logtool.commands.views import schema as views
 from logtool.errors import UsageError
 from logtool.running.summary import Summary
 
 if TYPE_CHECKING:
     from logtool.schemas.columns import Table
-
-SCHEMA = "logtool.schema/1"
 
 
 class SchemaFormat(StrEnum):
@@ -47,20 +46,6 @@ FormatOption = Annotated[
         show_default=True,
     ),
 ]
-
-_WAYS = Column("ways", lambda obj: " ".join(obj["ways"]))
-_TABLES = (*columns("table", "row", "columns"), _WAYS)
-_COLUMNS = (
-    *columns("column", "data_type", "unit"),
-    Column("null", lambda obj: obj["null"] or ""),
-    _WAYS,
-    *columns("payload", "meaning"),
-)
-_COLUMNS_CSV = (
-    *columns("table", "column", "data_type", "unit", "nullable", "null", "values"),
-    _WAYS,
-    *columns("payload", "meaning"),
-)
 
 
 @spread
@@ -100,10 +85,7 @@ def schema(
         _print(_find(table), format)
         raise typer.Exit(Exit.OK)
     objects = _tables() if table is None else _columns(_find(table))
-    row_types = frozenset({"table" if table is None else "column"})
-    chosen = _TABLES if table is None else _COLUMNS_CSV
-    layout = _TABLES if table is None else _COLUMNS
-    view = View(schema=SCHEMA, columns=chosen, layout=lambda _: layout, row_types=row_types)
+    view = views.make(views.TABLE if table is None else views.COLUMN)
     with Report(settings=settings, view=view, summary=Summary()) as report:
         for obj in objects:
             report.item(obj)
@@ -138,13 +120,12 @@ def _tables() -> Iterator[Object]:
     from logtool.schemas.columns import Way
 
     for table in (*tables.ALL.values(), *entries.ALL.values()):
-        yield {
-            "type": "table",
-            "table": table.name,
-            "row": f"a row for each {table.each}",
-            "columns": len(table.columns),
-            "ways": [str(way) for way in Way if way in table.ways],
-        }
+        yield views.TABLE.make(
+            table=table.name,
+            row=f"a row for each {table.each}",
+            columns=len(table.columns),
+            ways=[str(way) for way in Way if way in table.ways],
+        )
 
 
 def _columns(table: "Table") -> Iterator[Object]:
@@ -153,16 +134,15 @@ def _columns(table: "Table") -> Iterator[Object]:
     for column in table.columns:
         ways = [str(way) for way in Way if way in column.ways & table.ways]
         asked = column.payload is not Payload.NONE and not TABLES.isdisjoint(table.ways)
-        yield {
-            "type": "column",
-            "table": table.name,
-            "column": column.name,
-            "data_type": str(column.kind),
-            "unit": column.unit,
-            "nullable": column.null is not None,
-            "null": column.null,
-            "values": list(column.words),
-            "ways": ways,
-            "payload": str(column.payload) if asked else None,
-            "meaning": column.meaning,
-        }
+        yield views.COLUMN.make(
+            table=table.name,
+            column=column.name,
+            data_type=str(column.kind),
+            unit=column.unit,
+            nullable=column.null is not None,
+            null=column.null,
+            values=column.words,
+            ways=ways,
+            payload=str(column.payload) if asked else None,
+            meaning=column.meaning,
+        )

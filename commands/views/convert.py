@@ -1,19 +1,47 @@
 """How converted segments look."""
 
+from typing import Final
+
 from logtool.commands.output import Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
-from logtool.convert import Conversion
+from logtool.convert import Conversion, Converted
 from logtool.errors import UnreadableError, UnwritableError
 from logtool.exits import Exit
 from logtool.formats import wording
 from logtool.running.summary import ActionSummary
+from logtool.schemas.columns import Column, Kind, Table, Way
+from logtool.schemas.document import Document
 
-SCHEMA = "logtool.convert/1"
-_COLUMNS = columns(
-    "path", "target", "to", "term", "offsets", "first_offset", "last_offset", "batches", "records",
-    "bytes", "left_out", "damaged",
-)  # fmt: skip
+
+def _count(name: str, meaning: str) -> Column:
+    return Column(name, Kind.INT64, meaning, "count", value=f"piece.{name}")
+
+
+def _offset(name: str, meaning: str) -> Column:
+    return Column(name, Kind.INT64, meaning, "offset", "it has no batch", value=f"piece.{name}")
+
+
+_SEGMENT = Table("segment", "new log", (
+    Column("path", Kind.PATH, "the segment that was converted", value="piece.source"),
+    Column("target", Kind.PATH, "the new log"),
+    Column("to", Kind.STRING, "whose files were written", words=("kafka", "redpanda"),
+           value="piece.flavour"),
+    Column("term", Kind.INT64, "term in the name of a segment of Redpanda",
+           null="the new log is one of Kafka", value="piece.term"),
+    Column("offsets", Kind.STRING, "whose offsets the new log has; raft: Raft's, where nothing "
+           "says which ones Kafka's are", words=("kafka", "raft"), value="piece.offsets"),
+    _offset("first_offset", "first offset of the new log"),
+    _offset("last_offset", "last offset of the new log"),
+    _count("batches", "batches that were written"),
+    _count("records", "records in these batches"),
+    Column("bytes", Kind.INT64, "size of the new log", "bytes", value="piece.bytes"),
+    _count("left_out", "batches that Kafka has no place for"),
+    _count("damaged", "ranges of bytes that are no sound batch"),
+), note="One new log.", type="segment", made_from="logtool.convert.pieces:Converted")  # fmt: skip
+DOCUMENT: Final = Document(name="convert", title="What logtool convert prints", tables=(_SEGMENT,))
+SCHEMA = DOCUMENT.schema
+_COLUMNS = columns(*_SEGMENT.names(Way.CSV))
 _MARKDOWN = columns("path", "target", "offsets", "batches", "records", "left_out", "damaged")
 
 
@@ -33,8 +61,8 @@ def run(job: Conversion, report: Report, summary: ActionSummary) -> Exit:
     """Print what a run writes and what it does not; returns the exit status."""
     with report:
         for item in job:
-            if isinstance(item, dict):
-                report.item(item)
+            if isinstance(item, Converted):
+                report.item(DOCUMENT.row(item))
             elif isinstance(item, UnreadableError):
                 summary.add(item)
                 report.unreadable(item)

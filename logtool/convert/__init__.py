@@ -6,6 +6,7 @@ to_redpanda a log of Kafka as segments of Redpanda
 run         one run over segments, and the directory that it writes
 """
 
+from logtool.convert.pieces import Converted
 from logtool.convert.run import Conversion
 
-__all__ = ["Conversion"]
+__all__ = ["Conversion", "Converted"]

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import field
 from pathlib import Path
-from typing import Any
 
 from logtool.formats.record_batch import BatchTable
 from logtool.lazy_dataclass import dataclass
@@ -52,20 +51,11 @@ class Piece:
         span = int(table.last_offset[row] - table.base_offset[row])
         self.last_offset = first_offset + span
 
-    def as_json(self, target: Path) -> dict[str, Any]:
-        """Return the JSON object of the contract; `target` is where it was written."""
-        return {
-            "type": "segment",
-            "path": str(self.source),
-            "target": str(target),
-            "to": str(self.flavour),
-            "term": self.term,
-            "offsets": self.offsets,
-            "first_offset": self.first_offset,
-            "last_offset": self.last_offset,
-            "batches": self.batches,
-            "records": self.records,
-            "bytes": self.bytes,
-            "left_out": self.left_out,
-            "damaged": self.damaged,
-        }
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A new log that was written."""
+
+    piece: Piece
+    target: Path
+    """Where it is."""

@@ -7,10 +7,9 @@ DIR/left-out/TOPIC-N/        what Kafka has no place for, a JSON document for ea
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from logtool.convert import to_kafka, to_redpanda
-from logtool.convert.pieces import Piece
+from logtool.convert.pieces import Converted, Piece
 from logtool.disk import files
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
 from logtool.loading.loaded import Start
@@ -22,7 +21,7 @@ from logtool.running.summary import ActionSummary
 
 
 class Conversion:
-    """Iterate over it for a JSON object for each segment written, and for what could not be."""
+    """Iterate over it for each log that was written, and for what could not be."""
 
     def __init__(
         self,
@@ -38,7 +37,7 @@ class Conversion:
         self._output = Output(output)
         self.summary = summary
 
-    def __iter__(self) -> Iterator[dict[str, Any] | LogtoolError]:
+    def __iter__(self) -> Iterator[Converted | LogtoolError]:
         try:
             paths = [path for given in self._given for path in _segments(given)]
             size = sum(files.size_at(path) for path in paths)
@@ -65,7 +64,7 @@ class Conversion:
         else:
             yield from to_redpanda.pieces_of(path)
 
-    def _written(self, piece: Piece) -> dict[str, Any]:
+    def _written(self, piece: Piece) -> Converted:
         def counted() -> Iterator[bytes]:
             for block in piece.blocks(piece):
                 piece.bytes += len(block)
@@ -81,7 +80,7 @@ class Conversion:
         summary.bytes += piece.bytes
         summary.partitions += summary.partitions == 0
         summary.to_do |= piece.damaged > 0
-        return piece.as_json(self._output.path / piece.target)
+        return Converted(piece, self._output.path / piece.target)
 
 
 def _segments(path: Path) -> list[Path]:

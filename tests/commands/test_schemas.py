@@ -11,7 +11,6 @@ from jsonschema import Draft202012Validator
 from transaction_state import entry, write
 from verification import small_log_dir
 
-from logtool.commands import explain, schema
 from logtool.commands.views import (
     actions,
     checkpoint,
@@ -20,6 +19,7 @@ from logtool.commands.views import (
     dirs,
     doctor,
     dump,
+    explain,
     findings,
     gaps,
     groups,
@@ -29,6 +29,7 @@ from logtool.commands.views import (
     salvage,
     sanity,
     scan,
+    schema,
     stat,
     txns,
     watermark,
