@@ -18,6 +18,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.decoded import has_decoder
 from logtool.log.redpanda_dir import term_of
 from logtool.repair.ranges import Kind
+from logtool.repair.saved import DecodedReject, KeptReject, Saved, SavedPartition, SavedRecords
 
 if TYPE_CHECKING:
     from logtool.commands.printing.dump_parquet import ParquetFile
@@ -41,36 +42,35 @@ class Extras:
     damaged: bool = False
     """Whether rejected bytes are decoded as far as that goes."""
 
-    def after(self, obj: Object) -> Iterator[Object | LogtoolError]:
-        """Write what belongs to an object of `Salvage`; yields what is to be told of it.
+    def after(self, item: Saved) -> Iterator[Saved | LogtoolError]:
+        """Write what belongs to what `Salvage` yields, and yield what is to be said of it.
 
         Of brokers' own topics no records are written: nobody produces these again.
         """
         try:
-            if obj["type"] == "partition" and self.records and not self._is_internal(obj):
-                yield from self._records(obj)
-            elif obj["type"] == "reject" and self.damaged and obj["kind"] in _DECODED:
-                yield from self._decoded(obj)
+            if isinstance(item, SavedPartition) and self.records and not self._is_internal(item):
+                yield from self._records(item)
+            elif isinstance(item, KeptReject) and self.damaged and item.one.kind in _DECODED:
+                yield from self._decoded(item)
         except LogtoolError as error:
             yield error
 
-    def _records(self, obj: Object) -> Iterator[Object]:
-        saved = Path(obj["target"])
-        kind, *home = saved.relative_to(self.output.path).parts
+    def _records(self, saved: SavedPartition) -> Iterator[Saved]:
+        kind, *home = saved.target.relative_to(self.output.path).parts
         folder = Path(self.output.path, kind.replace("partitions", "records"), *home)
-        target = folder.with_name(f"{saved.name}.{self.records}")
-        found = partial(self._of, obj)
-        about = {"topic": obj["topic"], "partition": obj["partition"]}
-        made = {"type": "records", **about, "path": obj["path"], "target": str(target)}
+        target = folder.with_name(f"{saved.target.name}.{self.records}")
+        found = partial(self._of, saved)
+        command = None
         if self.records == "kcat":
-            count, command = self._kcat(found, target)
-            made |= {"records": count, "command": f"{command} < {target}"}
+            count, kcat = self._kcat(found, target)
+            command = f"{kcat} < {target}"
         elif self.records == "parquet":
-            made |= {"records": self._parquet(found, target), "command": None}
+            count = self._parquet(found, target)
         else:
             lines = _Lines(found)
             self._write(target, lines.blocks())
-            made |= {"records": lines.count, "command": None}
+            count = lines.count
+        made = SavedRecords(saved.topic, saved.partition, saved.path, target, count, command)
         self.output.note(made)
         yield made
 
@@ -100,39 +100,35 @@ class Extras:
                 count += 1
         return count
 
-    def _decoded(self, obj: Object) -> Iterator[Object]:
-        if obj["target"] is None:
+    def _decoded(self, kept: KeptReject) -> Iterator[Saved]:
+        if kept.target is None:
             return
-        kept = Path(obj["target"])
-        target = kept.with_name(f"{kept.name}.ndjson")
-        origin = damaged.origin_of(Path(obj["path"]), obj["topic"], obj["partition"])
-        data = memoryview(files.read_small(kept, _LARGEST))
-        term = term_of(Path(obj["path"]))
-        found = damaged.decode(origin, data, obj["position"], compression.DEFAULT_LIMIT, term)
+        one = kept.one
+        target = kept.target.with_name(f"{kept.target.name}.ndjson")
+        origin = damaged.origin_of(one.path, kept.topic, kept.partition)
+        data = memoryview(files.read_small(kept.target, _LARGEST))
+        term = term_of(one.path)
+        found = damaged.decode(origin, data, one.position, compression.DEFAULT_LIMIT, term)
         counted = _Counted()
         self._write(target, _together(counted.lines(found)))
-        made = {
-            "type": "decoded", "topic": obj["topic"], "partition": obj["partition"],
-            "path": obj["path"], "position": obj["position"], "length": obj["length"],
-            "target": str(target), "records": counted.records, "reason": counted.reason,
-        }  # fmt: skip
+        made = DecodedReject(kept, target, counted.records, counted.reason)
         self.output.note(made)
         yield made
 
-    def _is_internal(self, obj: Object) -> bool:
+    def _is_internal(self, saved: SavedPartition) -> bool:
         """Return whether brokers wrote what is in a partition: nobody produces that again."""
         written = self.output.of_redpanda
-        if written and str(written[0]) == obj["target"]:
-            namespace = Path(obj["path"]).absolute().parents[1].name
-            return namespace in saved_redpanda.INTERNAL or has_decoder(obj["topic"])
-        return has_decoder(obj["topic"])
+        if written and written[0] == saved.target:
+            namespace = saved.path.absolute().parents[1].name
+            return namespace in saved_redpanda.INTERNAL or has_decoder(saved.topic)
+        return has_decoder(saved.topic)
 
-    def _of(self, obj: Object) -> Iterator[Object]:
+    def _of(self, saved: SavedPartition) -> Iterator[Object]:
         """Yield the records of a partition that was just saved."""
-        saved, written = Path(obj["target"]), self.output.of_redpanda
-        if written is None or written[0] != saved:
-            return _of(saved)
-        origin = Origin(Path(obj["path"]), obj["topic"], obj["partition"], None)
+        written = self.output.of_redpanda
+        if written is None or written[0] != saved.target:
+            return _of(saved.target)
+        origin = Origin(saved.path, saved.topic, saved.partition, None)
         return saved_redpanda.records(origin, written[1], self.output.images)
 
     def _write(self, target: Path, blocks: Iterator[bytes]) -> None:

@@ -12,11 +12,13 @@ from logtool.exits import Exit
 from logtool.formats import wording
 from logtool.repair.salvage import Salvage
 from logtool.running.summary import ActionSummary
+from logtool.schemas.salvaged import DOCUMENT
 
 if TYPE_CHECKING:
     from logtool.commands.program.saved_records import Extras
+    from logtool.repair.saved import Saved
 
-SCHEMA = "logtool.salvage/1"
+SCHEMA = DOCUMENT.schema
 _COLUMNS = columns(
     "type", "topic", "partition", "path", "target", "log_start_offset", "log_end_offset",
     "segments", "batches", "records", "bytes", "filled_batches", "filled_bytes", "rejects",
@@ -48,15 +50,16 @@ def run(
     with report:
         for item in job:
             _take(item, report, summary, counts)
-            for more in extras.after(item) if extras and isinstance(item, dict) else ():
-                _take(more, report, summary, counts)
+            if extras and not isinstance(item, LogtoolError):
+                for more in extras.after(item):
+                    _take(more, report, summary, counts)
     status = report.exit_status()
     report.note(_last_line(job, counts), {0: "good", 1: "warning"}.get(int(status)))
     return status
 
 
 def _take(
-    item: Object | LogtoolError, report: Report, summary: ActionSummary, counts: Counter[str]
+    item: "Saved | LogtoolError", report: Report, summary: ActionSummary, counts: Counter[str]
 ) -> None:
     if isinstance(item, UnreadableError):
         summary.add(item)
@@ -65,11 +68,11 @@ def _take(
         summary.refused = True
         report.refused(item)
     else:
-        counts[item["type"]] += 1
-        if item["type"] == "partition":
-            counts["rejects"] += item["rejects"]
-            counts["filled"] += item["filled_batches"]
-        report.item(item)
+        obj = DOCUMENT.row(item)
+        if obj["type"] == "partition":
+            counts["rejects"] += obj["rejects"]
+            counts["filled"] += obj["filled_batches"]
+        report.item(obj)
 
 
 def _last_line(job: Salvage, counts: Counter[str]) -> str:

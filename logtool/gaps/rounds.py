@@ -77,7 +77,7 @@ class Round:
     def sent(self) -> list[SentGhost]:
         """Return its ghosts one by one."""
         columns = (self.ghosts.first_offset, self.ghosts.last_offset, self.ghosts.epoch)
-        return [SentGhost(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
+        return list(map(SentGhost, *(c.tolist() for c in columns)))
 
 
 def batches(result: Result) -> Iterator[BatchTable]:

@@ -19,8 +19,8 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from logtool.apply import disk, outside
 from logtool.apply.disk import Run
@@ -42,6 +42,8 @@ from logtool.log.kafka import KAFKA
 from logtool.repair import disk_image, redpanda
 from logtool.repair.bad_sectors import Patient
 from logtool.repair.ranges import Extent, Part, Reject
+from logtool.repair.saved import KeptImage, KeptReject, Saved
+from logtool.schemas.salvaged import DOCUMENT, NOTED_REJECT
 
 _BLOCK = 1024 * 1024
 _METADATA = f"{names.CLUSTER_METADATA}-0"
@@ -86,9 +88,10 @@ class Output:
             home = HeldDir(target, home) if target.exists() else disk.make_dir(home, target)
         return home
 
-    def note(self, obj: dict[str, Any]) -> None:
+    def note(self, item: Saved) -> None:
         """Add a line to the manifest."""
-        self._lines.append(json.dumps(obj).encode() + b"\n")
+        row = NOTED_REJECT.row(item) if isinstance(item, KeptReject) else DOCUMENT.row(item)
+        self._lines.append(json.dumps(row).encode() + b"\n")
 
     def place(self, name: str) -> tuple[Path, Path]:
         """Return the directories for what is saved and what is rejected of the next partition."""
@@ -102,16 +105,17 @@ class Output:
         turn = f".{self._turns[name] + 1}" if self._turns[name] else ""
         return Path(f"rejects{turn}", name)
 
-    def reject(self, folder: Path, one: Reject) -> dict[str, Any]:
-        """Write the bytes of a reject; returns its JSON object."""
-        obj = {**one.as_json(), "crc32c": None, "sha256": None, "target": None}
+    def reject(self, folder: Path, kept: KeptReject) -> KeptReject:
+        """Write the bytes of a reject, and return it with the file that has them."""
+        one = kept.one
         if one.length and one.is_given:
             target = folder / f"{one.path.name}@{one.position}-{one.length}"
             digest = _Digest()
             disk.write_new(self._home(folder), target, digest.of(_bytes(one, self.images)))
-            obj |= {"crc32c": digest.crc, "sha256": digest.sha.hexdigest(), "target": str(target)}
-        self.note(obj)
-        return obj
+            sha256 = digest.sha.hexdigest()
+            kept = replace(kept, crc32c=digest.crc, sha256=sha256, target=target)
+        self.note(kept)
+        return kept
 
     def partition(
         self,
@@ -152,8 +156,8 @@ class Output:
             disk.remove(home, target)
             raise _changed(extents, end)
 
-    def image(self, name: str, log: Path, given: Patient) -> dict[str, Any]:
-        """Keep all that a disk gives of a log, and a map of it; returns its JSON object.
+    def image(self, name: str, log: Path, given: Patient) -> KeptImage:
+        """Keep all that a disk gives of a log, and a map of it.
 
         What is saved of the log is then read from there.
         """
@@ -164,10 +168,9 @@ class Output:
         content = disk_image.encode(given.bad, given.size, coarse=given.coarse)
         disk.write_new(home, ranges, [content])
         self.images[log] = target
-        obj = {"type": "image", "path": str(log), "target": str(target), "map": str(ranges),
-               "length": given.size, "unread": sum(given.bad.values())}  # fmt: skip
-        self.note(obj)
-        return obj
+        kept = KeptImage(log, target, ranges, given.size, unread=sum(given.bad.values()))
+        self.note(kept)
+        return kept
 
     def folder(self, path: Path) -> None:
         """Make a folder below the directory, if it is not there."""

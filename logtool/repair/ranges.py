@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -91,21 +91,6 @@ class Reject:
     def refused(self, reasons: Sequence[str]) -> "Reject":
         """Return it with more reasons why nothing was taken from another copy."""
         return replace(self, proof="; ".join([*([self.proof] if self.proof else []), *reasons]))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract, without what is known once it is written."""
-        return {
-            "type": "reject",
-            "path": str(self.path),
-            "position": self.position,
-            "length": self.length,
-            "kind": str(self.kind),
-            "reason": self.reason,
-            "first_offset": self.first_offset,
-            "last_offset": self.last_offset,
-            "filled_from": None if self.filled_from is None else str(self.filled_from),
-            "proof": self.proof,
-        }
 
 
 Part = Extent | Reject

@@ -12,7 +12,6 @@ there. Names of segments tell the terms, in place of a ``leader-epoch-checkpoint
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from logtool.apply import disk
 from logtool.apply.held import HeldDir
@@ -33,8 +32,7 @@ from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.repair.ranges import Extent, Kind, Part, Reject
 from logtool.repair.reading import Piece
-
-Object = dict[str, Any]
+from logtool.repair.saved import SavedPartition, saved
 
 
 def partitions(path: Path, selection: Selection) -> Iterator[Partition | UnreadableError]:
@@ -201,27 +199,9 @@ def write_index(home: HeldDir, target: Path, segment: NewSegment) -> None:
     disk.write_new(home, target.with_suffix(FileKind.BASE_INDEX), [builder.finish()])
 
 
-def about(listed: Partition, parts: Sequence[Part], target: Path) -> Object:
+def saved_of(listed: Partition, parts: Sequence[Part], target: Path) -> SavedPartition:
     """Return what is said of one partition."""
     extents = [part for part in parts if isinstance(part, Extent)]
-    rejects = [part for part in parts if isinstance(part, Reject) and part.filled_from is None]
-    filled = [extent for extent in extents if extent.filled]
-    return {
-        "type": "partition",
-        "path": str(listed.path),
-        "target": str(target),
-        "topic": listed.topic,
-        "partition": listed.number,
-        "log_start_offset": extents[0].first.base_offset if extents else 0,
-        "log_end_offset": extents[-1].last.last_offset + 1 if extents else 0,
-        "segments": len({extent.path for extent in extents}),
-        "batches": sum(extent.batches for extent in extents),
-        "records": sum(extent.records for extent in extents),
-        "bytes": sum(extent.size for extent in extents),
-        "filled_batches": sum(extent.batches for extent in filled),
-        "filled_bytes": sum(extent.size for extent in filled),
-        "rejects": len(rejects),
-        "rejected_bytes": sum(one.length for one in rejects),
-        "outcome": "loads",
-        "reason": None,
-    }
+    start = extents[0].first.base_offset if extents else 0
+    end = extents[-1].last.last_offset + 1 if extents else 0
+    return saved((listed.topic, listed.number), (listed.path, target), parts, (start, end))

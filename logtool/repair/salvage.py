@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any
 
 from logtool.disk import files
 from logtool.errors import (
@@ -39,12 +38,19 @@ from logtool.repair.disk_image import Image
 from logtool.repair.output import Output
 from logtool.repair.ranges import FILLABLE, Extent, Kind, Part, Reject, missing, with_gaps
 from logtool.repair.reading import Piece, Reading
+from logtool.repair.saved import (
+    KeptImage,
+    KeptReject,
+    Saved,
+    SavedPartition,
+    TornTransaction,
+    saved,
+)
 from logtool.repair.sources import Source, sources, usable
 from logtool.running.run import Run
 from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError
 
-Object = dict[str, Any]
 Segments = list[tuple[int, Sequence[Extent]]]
 _UNKNOWN_OFFSETS = frozenset({Kind.DAMAGE, Kind.UNREADABLE, Kind.MISSING})
 
@@ -67,7 +73,7 @@ class Salvage:
     run: Run = field(default_factory=Run)
     summary: ActionSummary = field(default_factory=ActionSummary)
 
-    def __iter__(self) -> Iterator[Object | LogtoolError]:
+    def __iter__(self) -> Iterator[Saved | LogtoolError]:
         try:
             yield from self._saved()
         except UnwritableError as error:
@@ -76,7 +82,7 @@ class Salvage:
             text = f"{self.output.given} is incomplete: remove it, and run this again"
             raise UnwritableError(error.path, error.reason, text) from error
 
-    def _saved(self) -> Iterator[Object | LogtoolError]:
+    def _saved(self) -> Iterator[Saved | LogtoolError]:
         found: list[Source] = []
         whole = []
         if not self.deleted:
@@ -122,13 +128,13 @@ class Salvage:
         if found or listings:
             self.output.finish(log_starts)
 
-    def _redpanda(self, listed: Partition) -> Iterator[Object | LogtoolError]:
+    def _redpanda(self, listed: Partition) -> Iterator[Saved | LogtoolError]:
         """Save a partition of Redpanda in its own form."""
         self.run.path = listed.path
         name = redpanda.place_of(listed)
         found: list[Part] = []
         for item in self._found_of_redpanda(listed, name):
-            if isinstance(item, LogtoolError | dict):
+            if isinstance(item, LogtoolError | KeptImage):
                 yield item
             else:
                 found.append(item)
@@ -144,24 +150,25 @@ class Salvage:
                     yield filled
                 else:
                     parts.append(filled)
-        saved, rejected = self.output.place(name)
-        self.output.redpanda(saved, listed, parts)
-        made = redpanda.about(listed, parts, saved)
-        self.output.note(made)
-        yield made
-        about = {"topic": listed.topic, "partition": listed.number}
+        target, rejected = self.output.place(name)
+        self.output.redpanda(target, listed, parts)
+        made = redpanda.saved_of(listed, parts, target)
+        yield self._noted(made)
+        place = listed.topic, listed.number
         for torn in transactions.torn(parts, self.output.images, listed.flavour):
-            obj = {**torn.as_json(), **about}
-            self.output.note(obj)
-            yield obj
+            yield self._noted(TornTransaction(torn, *place))
         rejects = [part for part in parts if isinstance(part, Reject)]
         for one in rejects:
-            yield {**self.output.reject(rejected, one), **about}
+            yield self.output.reject(rejected, KeptReject(one, *place))
         self._add(made, to_do=any(one.filled_from is None for one in rejects))
+
+    def _noted(self, item: Saved) -> Saved:
+        self.output.note(item)
+        return item
 
     def _found_of_redpanda(
         self, listed: Partition, name: str
-    ) -> Iterator[Part | Object | LogtoolError]:
+    ) -> Iterator[Part | KeptImage | LogtoolError]:
         """Yield the parts of all segments of a partition of Redpanda, in order."""
         pieces = []
         for piece in redpanda.pieces(listed):
@@ -188,11 +195,11 @@ class Salvage:
 
     def _partition(
         self, source: Source, log_starts: dict[TopicPartition, int]
-    ) -> Iterator[Object | LogtoolError]:
+    ) -> Iterator[Saved | LogtoolError]:
         self.run.path = source.listed.path
         found: list[Part] = []
         for item in self._found(source):
-            if isinstance(item, LogtoolError | dict):
+            if isinstance(item, LogtoolError | KeptImage):
                 yield item
             else:
                 found.append(item)
@@ -206,9 +213,9 @@ class Salvage:
         extents = [part for part in parts if isinstance(part, Extent)]
         end = extents[-1].last.last_offset + 1 if extents else 0
         start = source.log_start if source.log_start <= end else 0
-        saved, rejected = self.output.place(source.name)
+        target, rejected = self.output.place(source.name)
         loaded = self.output.partition(
-            saved,
+            target,
             logs,
             _beside(source, end),
             Start(clean=False, log_start=start, now_ms=time.time_ns() // 1_000_000),
@@ -216,17 +223,16 @@ class Salvage:
         if logs and start > logs[0][0]:
             log_starts[source.key] = start
         rejects = [part for part in parts if isinstance(part, Reject)]
-        about = {"topic": source.key[0], "partition": source.key[1]}
-        made = _about(source, parts, loaded, saved)
-        torn = transactions.torn(parts, self.output.images)
-        for obj in (made, *({**one.as_json(), **about} for one in torn)):
-            self.output.note(obj)
-            yield obj
+        ends = loaded.log_start, loaded.log_end
+        made = saved(source.key, (source.listed.path, target), parts, ends, loaded)
+        yield self._noted(made)
+        for torn in transactions.torn(parts, self.output.images):
+            yield self._noted(TornTransaction(torn, *source.key))
         for one in rejects:
-            yield {**self.output.reject(rejected, one), **about}
+            yield self.output.reject(rejected, KeptReject(one, *source.key))
         self._count(made, rejects, loaded)
 
-    def _found(self, source: Source) -> Iterator[Part | Object | LogtoolError]:
+    def _found(self, source: Source) -> Iterator[Part | KeptImage | LogtoolError]:
         """Yield the parts of all segments, in order."""
         zombies = source.zombies()
         logs = [(base, file) for base, file in source.logs if base not in zombies]
@@ -274,7 +280,7 @@ class Salvage:
             return None
         return disk_image.find(self.retry / self.output.coming_rejects(name), log.path, log.size)
 
-    def _image(self, name: str, piece: Piece) -> Object:
+    def _image(self, name: str, piece: Piece) -> KeptImage:
         """Keep what the disk gives of a log that it does not give whole."""
         with reading.opened(piece) as given:
             return self.output.image(name, piece.log.path, given)
@@ -303,17 +309,17 @@ class Salvage:
             else:
                 yield part
 
-    def _count(self, made: Object, rejects: Sequence[Reject], loaded: Loaded) -> None:
+    def _count(self, made: SavedPartition, rejects: Sequence[Reject], loaded: Loaded) -> None:
         lost = any(one.filled_from is None for one in rejects)
         self._add(made, to_do=lost or loaded.outcome is not Outcome.LOADS)
 
-    def _add(self, made: Object, *, to_do: bool) -> None:
+    def _add(self, made: SavedPartition, *, to_do: bool) -> None:
         summary = self.summary
         summary.partitions += 1
-        summary.segments += made["segments"]
-        summary.batches += made["batches"]
-        summary.records += made["records"]
-        summary.bytes += made["bytes"]
+        summary.segments += made.segments
+        summary.batches += made.batches
+        summary.records += made.records
+        summary.bytes += made.bytes
         summary.to_do |= to_do
 
 
@@ -385,28 +391,3 @@ def _beside(source: Source, end: int) -> dict[str, bytes]:
         if file and file.size:
             found[FileKind.PARTITION_METADATA.value] = files.read_small(file.path)
     return found
-
-
-def _about(source: Source, parts: Sequence[Part], loaded: Loaded, target: Path) -> Object:
-    extents = [part for part in parts if isinstance(part, Extent)]
-    left = [part for part in parts if isinstance(part, Reject) and part.filled_from is None]
-    loads = loaded.outcome is Outcome.LOADS
-    return {
-        "type": "partition",
-        "path": str(source.listed.path),
-        "target": str(target),
-        "topic": source.key[0],
-        "partition": source.key[1],
-        "log_start_offset": loaded.log_start,
-        "log_end_offset": loaded.log_end,
-        "segments": len({extent.path for extent in extents}),
-        "batches": sum(extent.batches for extent in extents),
-        "records": sum(extent.records for extent in extents),
-        "bytes": sum(extent.size for extent in extents),
-        "filled_batches": sum(extent.batches for extent in extents if extent.filled),
-        "filled_bytes": sum(extent.size for extent in extents if extent.filled),
-        "rejects": len(left),
-        "rejected_bytes": sum(one.length for one in left),
-        "outcome": str(loaded.outcome),
-        "reason": None if loads else loaded.reason,
-    }

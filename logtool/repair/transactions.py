@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -34,20 +33,14 @@ class Torn:
     """The first offset that is missing."""
     text: str
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract, without where it is."""
-        return {
-            "type": "transaction",
-            "producer_id": self.producer_id,
-            "producer_epoch": self.producer_epoch,
-            "first_offset": self.first_offset,
-            "lost_from": self.lost_from,
-            "reason": self.text.format(
-                of=f"producer {self.producer_id}",
-                first=self.first_offset,
-                lost=f"the log lacks something from offset {self.lost_from} on",
-            ),
-        }
+    @property
+    def reason(self) -> str:
+        """Return what may be lost of it, and why."""
+        return self.text.format(
+            of=f"producer {self.producer_id}",
+            first=self.first_offset,
+            lost=f"the log lacks something from offset {self.lost_from} on",
+        )
 
 
 _OPEN = (

@@ -111,32 +111,38 @@ class PrintedProducer:
     @property
     def last_sequence(self) -> int | None:
         """Return the last sequence number; None where there is none."""
-        return _known(self.one.last_sequence)
+        value = self.one.last_sequence
+        return None if value == NONE else value
 
     @property
     def last_offset(self) -> int | None:
         """Return the last offset with data; None where there is none."""
-        return _known(self.one.last_offset)
+        value = self.one.last_offset
+        return None if value == NONE else value
 
     @property
     def last_timestamp_ms(self) -> int | None:
         """Return the time of the last batch or marker; None where there is none."""
-        return _known(self.one.timestamp)
+        value = self.one.timestamp
+        return None if value == NONE else value
 
     @property
     def last_timestamp(self) -> str | None:
         """Return the same as a timestamp."""
-        return rfc3339(_known(self.one.timestamp))
+        value = self.one.timestamp
+        return None if value == NONE else rfc3339(value)
 
     @property
     def coordinator_epoch(self) -> int | None:
         """Return the epoch of the coordinator of the last marker; None where there is none."""
-        return _known(self.one.coordinator_epoch)
+        value = self.one.coordinator_epoch
+        return None if value == NONE else value
 
     @property
     def transaction_first_offset(self) -> int | None:
         """Return where the open transaction begins; None where none is open."""
-        return _known(self.one.transaction_first_offset)
+        value = self.one.transaction_first_offset
+        return None if value == NONE else value
 
 
 @dataclass(frozen=True, slots=True)
