@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from logtool.gaps.objects import PartitionGaps, TopicGaps
 
 _NO_NAME = "the directory's name has none"
-_NO_KAFKA = "it is not known, or the log has no other offsets"
-_NOT_SENT = "ghosts, which are not sent then"
+_NO_KAFKA = "it is not known, or the log has one kind of offset only"
+_OF_GHOSTS = "the stretch is of ghosts"
 _REASONS = (
     "compaction", "retention", "control-batch", "aborted", "segment-missing", "truncation-hole",
     "damage", "unknown",
@@ -58,23 +58,24 @@ def _sums(of: str = "") -> tuple[Column, ...]:
     return (
         _count("offsets", "offsets from the log start to the log end: visible, control and missing "
                "ones", f"{of}offsets"),
-        _count("visible", "records that a consumer is given that reads uncommitted ones too",
+        _count("visible", "records that a consumer with read_uncommitted is given",
                f"{of}visible"),
         _count("control", "control records, which no consumer is given", f"{of}control"),
-        _count("aborted", "visible records that a consumer is not given that reads committed ones "
-               "only", f"{of}aborted"),
+        _count("aborted", "visible records that a consumer with read_committed is not given",
+               f"{of}aborted"),
         _count("missing", "offsets that are not on disk, from the log start on"),
         Column("missing_share", Kind.FLOAT, "missing offsets as a share of all"),
         Column("reasons", Kind.OBJECT, "the gaps by the reason why offsets are missing",
                words=_REASONS, of=_REASON_COUNTS, by_name=True),
         _count("losses", "gaps that may mean loss"),
         _count("ghosts", "empty batches that would fill the gaps", "ghost_count"),
-        _count("ghosts_of_losses", "of these, those that would fill gaps that may mean loss"),
-        _bytes("ghost_bytes", "size of all ghosts, each a header of 61 bytes"),
-        _bytes("ghost_bytes_by_rfc", "size of all ghosts at the 57 bytes each that the RFC counts"),
+        _count("ghosts_of_losses", "empty batches that would fill gaps that may mean loss"),
+        _bytes("ghost_bytes", "size of the empty batches, each a header of 61 bytes"),
+        _bytes("ghost_bytes_by_rfc", "size of the empty batches at the 57 bytes that the RFC "
+               "counts"),
         _bytes("log_bytes", "size of the sound batches"),
-        Column("ghost_share", Kind.FLOAT, "size of the ghosts, as a share of that of the sound "
-               "batches"),
+        Column("ghost_share", Kind.FLOAT, "size of the empty batches, as a share of that of the "
+               "sound batches"),
     )  # fmt: skip
 
 
@@ -100,7 +101,7 @@ _PARTITION = Table("partition", "partition", (
     Column("kafka_offsets_from", Kind.STRING, "source of the first Kafka offset, in Redpanda",
            null="there is none, or the log is Kafka's", value="kafka.source"),
     Column("kafka_offsets_unknown", Kind.STRING, "why Kafka's offsets are not known, in Redpanda",
-           null="they are known, or the log has no others", value="kafka.hidden"),
+           null="they are known, or the log has one kind of offset only", value="kafka.hidden"),
 ), note="A partition, from its log start to its log end.",
     type="partition", made_from="logtool.gaps.objects:PartitionGaps")  # fmt: skip
 _GAP = Table("gap", "range of offsets that are missing, or that a consumer is not given", (
@@ -114,35 +115,35 @@ _GAP = Table("gap", "range of offsets that are missing, or that a consumer is no
     Column("kafka_last_offset", Kind.INT64, "Kafka's offset for last_offset, which is Raft's in "
            "Redpanda", "offset", _NO_KAFKA, ways=JSON),
     _count("missing", "offsets in the range that have no record, or none for a consumer"),
-    Column("reason", Kind.STRING, "why they are missing", words=_REASONS),
+    Column("reason", Kind.STRING, "why the offsets are missing", words=_REASONS),
     Column("loss", Kind.BOOL, "whether the gap may mean loss"),
     Column("evidence", Kind.STRING, "facts that the reason rests on"),
     _offset("before_segment", "base offset of the segment with the batch before the gap, or around "
-            "it", "no batch is before it"),
+            "it", "no batch is before it, or only consumers lack the offsets"),
     _offset("after_segment", "base offset of the segment with the batch after the gap, or around "
             "it; at the end of the log that of the last segment", "the gap is below the log start, "
-            "or is no gap in the log but for a consumer"),
+            "or only consumers lack the offsets"),
     Column("position", Kind.INT64, "byte where the batch after the gap begins, or that around it",
            "byte", "no batch follows"),
     Column("leader_epoch", Kind.INT32, "leader epoch of the batch after the gap, or around it",
-           null="it has none, or no batch follows"),
+           null="it is not known, or no batch follows"),
     *timed("before_timestamp_ms", "largest time of the batch before the gap, or around it",
-           "it has none, or it is not known"),
+           "there is none, or it is not known"),
     *timed("after_timestamp_ms", "largest time of the batch after the gap, or around it",
-           "it has none, or it is not known"),
+           "there is none, or it is not known"),
     _count("ghosts", "empty batches that would fill the gap"),
-    _bytes("ghost_bytes", "size of these ghosts"),
+    _bytes("ghost_bytes", "size of the empty batches that would fill the gap"),
 ), note="Offsets that are missing, or that a consumer is not given.", type="gap")  # fmt: skip
 _GHOST = Table("ghost", "batch without records that would fill a gap or a part of it", (
     *_place(),
-    _offset("first_offset", "first offset that it covers"),
-    _offset("last_offset", "last offset that it covers"),
-    Column("leader_epoch", Kind.INT32, "leader epoch that it gets"),
-    Column("epoch_from", Kind.STRING, "source of this epoch",
+    _offset("first_offset", "first offset that the ghost covers"),
+    _offset("last_offset", "last offset that the ghost covers"),
+    Column("leader_epoch", Kind.INT32, "leader epoch of the ghost"),
+    Column("epoch_from", Kind.STRING, "source of leader_epoch",
            words=("leader-epoch-checkpoint", "following-batch")),
     Column("following_leader_epoch", Kind.INT32, "leader epoch of the batch after the gap, which "
-           "the RFC gives it"),
-    Column("checkpoint_leader_epochs", Kind.NUMBERS, "leader epochs of its offsets by "
+           "the RFC gives the ghost"),
+    Column("checkpoint_leader_epochs", Kind.NUMBERS, "leader epochs of the offsets by "
            "leader-epoch-checkpoint, in order; empty where that file is not sound"),
     Column("reason", Kind.STRING, "why the offsets are missing"),
     Column("loss", Kind.BOOL, "whether the gap may mean loss"),
@@ -153,21 +154,21 @@ _GHOST = Table("ghost", "batch without records that would fill a gap or a part o
     type="ghost")  # fmt: skip
 _STRETCH = Table("stretch", "run of batches without a gap, or of ghosts, that a follower is sent", (
     *_place(),
-    Column("ghost", Kind.BOOL, "whether these are ghosts and not batches"),
+    Column("ghost", Kind.BOOL, "whether the stretch is of ghosts and not of batches"),
     Column("reason", Kind.STRING, "why the offsets of the ghosts are missing",
-           null="these are batches"),
+           null="the stretch is of batches"),
     _offset("first_offset", "first offset of the leader"),
     _offset("last_offset", "last offset of the leader"),
     _offset("without_ghosts_first_offset", "first offset in the follower if no ghosts are sent",
-            _NOT_SENT),
+            _OF_GHOSTS),
     _offset("without_ghosts_last_offset", "last offset in the follower if no ghosts are sent",
-            _NOT_SENT),
+            _OF_GHOSTS),
 ), note="Batches without a gap, or ghosts, that a follower is sent.",
     type="stretch")  # fmt: skip
 _SENT_GHOST = Table("sent_ghost", "ghost that is sent in a round", (
-    _offset("first_offset", "first offset that it covers"),
-    _offset("last_offset", "last offset that it covers"),
-    Column("leader_epoch", Kind.INT32, "leader epoch that it gets"),
+    _offset("first_offset", "first offset that the ghost covers"),
+    _offset("last_offset", "last offset that the ghost covers"),
+    Column("leader_epoch", Kind.INT32, "leader epoch of the ghost"),
 ), made_from="logtool.gaps.rounds:SentGhost")  # fmt: skip
 _ROUND = Table("round", "round of the recovery of a follower", (
     *_place("listed."),
@@ -178,21 +179,23 @@ _ROUND = Table("round", "round of the recovery of a follower", (
             "one.first_offset"),
     _offset("last_offset", "last offset of the last batch that is read", None, "one.last_offset"),
     _count("batches", "batches that are read", "one.batches"),
-    _bytes("size", "size of these batches", "one.size"),
-    Column("ghosts", Kind.OBJECT, "ghosts that fill the gaps before these batches",
+    _bytes("size", "size of the batches that are read", "one.size"),
+    Column("ghosts", Kind.OBJECT, "ghosts that fill the gaps before the batches",
            value="one.sent", of=_SENT_GHOST, many=True),
-    _offset("base_batch_offset_before", "first offset that was sent, before the round",
+    _offset("base_batch_offset_before", "first offset that was sent, as known before the round",
             "it is the first round", "one.base_before"),
-    _offset("last_batch_offset_before", "last offset that was sent, before the round",
+    _offset("last_batch_offset_before", "last offset that was sent, as known before the round",
             "it is the first round", "one.last_before"),
-    _offset("base_batch_offset", "first offset that was sent, after the round", None, "one.base"),
-    _offset("last_batch_offset", "last offset that was sent, after the round", None, "one.last"),
+    _offset("base_batch_offset", "first offset that was sent, as known after the round", None,
+            "one.base"),
+    _offset("last_batch_offset", "last offset that was sent, as known after the round", None,
+            "one.last"),
 ), note="One round of the recovery of a follower (--rounds): the batches read, the ghosts that "
         "fill the gaps before them, and the first and the last offset sent, before and after.",
     type="round", made_from="logtool.gaps.objects:PartitionRound")  # fmt: skip
 _TOPIC = Table("topic", "topic", (
     Column("topic", Kind.STRING, "name of the topic"),
-    _count("partitions", "partitions of it that were read"),
+    _count("partitions", "partitions of the topic that were read"),
     *_sums(),
 ), note="The sums of the partitions of a topic.",
     type="topic", made_from="logtool.gaps.objects:TopicGaps")  # fmt: skip

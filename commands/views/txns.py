@@ -47,7 +47,8 @@ _PARTITION = Table("partition", "partition", (
     _count("segments", "segments"),
     _offset("first_offset", "base offset of the first segment", None, "start_offset"),
     _offset("log_end_offset", "end of the log", None, "end_offset"),
-    _offset("high_watermark", "high watermark in replication-offset-checkpoint", "it has no row"),
+    _offset("high_watermark", "high watermark in replication-offset-checkpoint",
+            "it has no row of the partition"),
     _offset("last_stable_offset", "offset up to which consumers with read_committed get once "
             "everything is replicated"),
     Column("pinned_by", Kind.INT64, "id of the producer whose open transaction holds back the last "
@@ -58,7 +59,7 @@ _PARTITION = Table("partition", "partition", (
            "hanging_count"),
     _count("aborted", "transactions that were aborted", "aborted_count"),
     _count("committed", "transactions that were committed", "committed_count"),
-    Column("damaged", Kind.BOOL, "whether a marker may be lost in damage"),
+    Column("damaged", Kind.BOOL, "whether damage may have taken a marker"),
 ), note="One partition: how many producers and transactions its log has.",
     type="partition", made_from="logtool.txns.open_transactions:PartitionTransactions")  # fmt: skip
 
@@ -80,20 +81,23 @@ def _entry_state(of: str, null: str | None) -> tuple[Column, ...]:
                value=f"{of}.producer_id"),
         Column("producer_epoch", Kind.INT16, "epoch of the producer in the entry", null=null,
                value=f"{of}.producer_epoch"),
-        *timed_state("started_ms", "time at which the transaction began", "none has begun"),
+        *timed_state("started_ms", "time at which the transaction began",
+                     "no transaction has begun"),
         Column("age_ms", Kind.INT64, "time since the transaction began", "ms",
-               null_or("none has begun"), value=f"{of}.age_ms"),
+               null_or("no transaction has begun"), value=f"{of}.age_ms"),
         Column("timeout_ms", Kind.INT64, "time after which the coordinator aborts a transaction",
                "ms", null, value=f"{of}.timeout_ms"),
         *timed_state("times_out_ms", "time at which the coordinator aborts the transaction",
-                     "it does not"),
-        *timed_state("last_update_ms", "time of the last change of the entry", "it has none"),
+                     "there is no such time"),
+        *timed_state("last_update_ms", "time of the last change of the entry",
+                     "there is no such time"),
     )  # fmt: skip
 
 
 _ACCOUNT = Table("account", "open transaction that the coordinators were asked about", (
-    Column("relation", Kind.STRING, "listed: an entry lists the transaction and its coordinator "
-           "will end it; not-listed: the entry of the producer does not list it; no-entry: no "
+    Column("relation", Kind.STRING, "how the entries relate to the transaction; listed: an entry "
+           "lists it and its coordinator will end it; not-listed: the entry of the producer does "
+           "not list it; no-entry: no "
            "entry has the producer; not-here: it may be in a partition of __transaction_state that "
            "is elsewhere", words=("listed", "not-listed", "no-entry", "not-here"),
            value="account.relation"),
@@ -104,8 +108,9 @@ _ACCOUNT = Table("account", "open transaction that the coordinators were asked a
     made_from="logtool.txns.objects:PrintedAccount")  # fmt: skip
 _TRANSACTION = Table("transaction", "transaction in a partition", (
     *_IN_PLACE,
-    Column("state", Kind.STRING, "hanging: it has been open for longer than a coordinator leaves "
-           "it", words=("open", "hanging", "aborted", "committed"), value="one.state"),
+    Column("state", Kind.STRING, "how the transaction stands; hanging: open for longer than a "
+           "coordinator leaves it", words=("open", "hanging", "aborted", "committed"),
+           value="one.state"),
     Column("producer_id", Kind.INT64, "id of the producer", value="one.producer_id"),
     Column("producer_epoch", Kind.INT16, "epoch of the producer in the first batch",
            null="the first batch is gone", value="one.producer_epoch"),
@@ -118,11 +123,12 @@ _TRANSACTION = Table("transaction", "transaction in a partition", (
            "started_ms is null, or no calendar has it"),
     Column("age_ms", Kind.INT64, "time since the first record", "ms",
            "it has ended, or started_ms is null", value="one.age_ms"),
-    Column("pins_last_stable_offset", Kind.BOOL, "whether it holds back the last stable offset",
+    Column("pins_last_stable_offset", Kind.BOOL, "whether the transaction holds back the last "
+           "stable offset",
            value="one.pins"),
-    Column("abort", Kind.STRING, "command line that aborts it on a broker",
+    Column("abort", Kind.STRING, "command line that aborts the transaction on a broker",
            null="it has ended, a coordinator is known to end it, or no such command is known"),
-    Column("advice", Kind.STRING, "how it ends by itself",
+    Column("advice", Kind.STRING, "how the transaction ends by itself",
            null="it has ended, or no coordinator is known to end it"),
     Column("coordinator", Kind.OBJECT, "entry of its coordinator in __transaction_state",
            null="it has ended, or no such log was read", of=_ACCOUNT),
@@ -138,26 +144,29 @@ _ENTRY_PARTITION = Table("entry_partition", "partition that an entry lists", (
 _COORDINATOR = Table("coordinator", "transactional id", (
     Column("path", Kind.PATH, "the partition dir of __transaction_state",
            value="joined.entry.path"),
-    Column("topic", Kind.STRING, "name of that topic", words=("__transaction_state",)),
-    Column("partition", Kind.INT32, "number of its partition", value="joined.entry.number"),
+    Column("topic", Kind.STRING, "name of the topic", words=("__transaction_state",)),
+    Column("partition", Kind.INT32, "number of the partition of __transaction_state",
+           value="joined.entry.number"),
     _offset("offset", "offset of the last record of the transactional id", None,
             "joined.entry.offset"),
     Column("transactional_id", Kind.STRING, "the transactional id",
            value="joined.entry.transactional_id"),
     *_entry_state("now", None),
-    Column("previous_producer_id", Kind.INT64, "id of the producer before this one",
+    Column("previous_producer_id", Kind.INT64, "id of the producer that the transactional id "
+           "had before",
            null="there is none"),
-    Column("next_producer_id", Kind.INT64, "id of the producer after this one",
+    Column("next_producer_id", Kind.INT64, "id of the producer that the transactional id has next",
            null="there is none"),
-    Column("next_producer_epoch", Kind.INT16, "epoch of the producer after this one",
+    Column("next_producer_epoch", Kind.INT16, "epoch of the producer that the transactional id "
+           "has next",
            null="there is none"),
     Column("transaction_version", Kind.INT16, "version of transactions that the client speaks; "
            "from 2 on each transaction has an epoch of its own",
            value="joined.entry.transaction_version"),
     _count("open", "partitions in which the transaction is open", "joined.open"),
-    _count("committed", "partitions in which it is committed", "joined.committed"),
-    _count("aborted", "partitions in which it is aborted", "joined.aborted"),
-    _count("nothing", "partitions in which there is nothing of it", "joined.nothing"),
+    _count("committed", "partitions in which the transaction is committed", "joined.committed"),
+    _count("aborted", "partitions in which the transaction is aborted", "joined.aborted"),
+    _count("nothing", "partitions in which there is nothing of the transaction", "joined.nothing"),
     _count("not_here", "partitions that were not looked at", "joined.not_here"),
     Column("partitions", Kind.OBJECT, "partitions that the entry lists", value="joined.partitions",
            of=_ENTRY_PARTITION, many=True),

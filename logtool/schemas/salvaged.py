@@ -36,15 +36,16 @@ _PARTITION = Table("partition", "partition that was saved", (
     _offset("log_end_offset", "end of the log that was saved"),
     _count("segments", "segments with batches that were saved"),
     _count("batches", "batches that were saved"),
-    _count("records", "records in these batches"),
-    _bytes("bytes", "size of these batches"),
-    _count("filled_batches", "of these batches, those that come from other copies"),
-    _bytes("filled_bytes", "size of the batches that come from other copies"),
+    _count("records", "records that were saved"),
+    _bytes("bytes", "size of the batches that were saved"),
+    _count("filled_batches", "batches that were saved from other copies"),
+    _bytes("filled_bytes", "size of the batches that were saved from other copies"),
     _count("rejects", "ranges that were not taken over and that no other copy has"),
-    _bytes("rejected_bytes", "size of these ranges"),
+    _bytes("rejected_bytes", "size of the ranges that were not taken over and that no other copy "
+           "has"),
     Column("outcome", Kind.STRING, "how a broker loads the log that was saved",
            words=("loads", "refuses", "offline", "unknown")),
-    Column("reason", Kind.STRING, "why a broker does not load it", null="it loads"),
+    Column("reason", Kind.STRING, "why a broker does not load the log", null="it loads"),
 ), note="One partition that was saved.", type="partition",
     made_from=f"{_MODULE}:SavedPartition")  # fmt: skip
 _REJECT = Table("reject", "range of bytes that was not taken over", (
@@ -52,12 +53,13 @@ _REJECT = Table("reject", "range of bytes that was not taken over", (
     Column("position", Kind.INT64, "byte in the log where the range begins", "byte",
            value="one.position"),
     _bytes("length", "length of the range", "one.length"),
-    Column("kind", Kind.STRING, "damage: no sound batch; unreadable: the disk does not give it; "
+    Column("kind", Kind.STRING, "kind of range; damage: no sound batch; unreadable: the disk does "
+           "not give it; "
            "order: offsets or leader epochs contradict other batches; overlap: the next segment "
            "has the offsets; zombie: a truncation had removed the segment; missing: the log is "
            "gone", words=("damage", "unreadable", "order", "overlap", "zombie", "missing"),
            value="one.kind"),
-    Column("reason", Kind.STRING, "why it was not taken over", value="one.reason"),
+    Column("reason", Kind.STRING, "why the range was not taken over", value="one.reason"),
     _offset("first_offset", "first offset that can have been in the range", "it is not known",
             "one.first_offset"),
     _offset("last_offset", "last offset that can have been in the range", "it is not known",
@@ -66,11 +68,12 @@ _REJECT = Table("reject", "range of bytes that was not taken over", (
            null="no other copy has them, or none was given", value="one.filled_from"),
     Column("proof", Kind.STRING, "why the copy is of the same log, or why no copy was used",
            null="no other copy was given", value="one.proof"),
-    Column("crc32c", Kind.UINT32, "CRC-32C of the bytes", null="no bytes were kept"),
-    Column("sha256", Kind.STRING, "SHA-256 of the bytes", null="no bytes were kept"),
-    Column("target", Kind.PATH, "the file that has the bytes", null="no bytes were kept"),
+    Column("crc32c", Kind.UINT32, "CRC-32C of the bytes in the range", null="no bytes were kept"),
+    Column("sha256", Kind.STRING, "SHA-256 of the bytes in the range", null="no bytes were kept"),
+    Column("target", Kind.PATH, "the file that has the bytes of the range",
+           null="no bytes were kept"),
     *_PLACE,
-), note="A range of bytes that was not taken over; a file has them.", type="reject",
+), note="A range of bytes that was not taken over; target is a file that has them.", type="reject",
     made_from=f"{_MODULE}:KeptReject")  # fmt: skip
 NOTED_REJECT: Final = replace(_REJECT, columns=_REJECT.columns[: -len(_PLACE)])
 """The same in the manifest, where the path alone says which partition it is of."""
@@ -80,7 +83,8 @@ _TRANSACTION = Table("transaction", "transaction that may have lost records, or 
     _offset("first_offset", "first offset of what is left of the transaction", None,
             "one.first_offset"),
     _offset("lost_from", "first offset that is missing", None, "one.lost_from"),
-    Column("reason", Kind.STRING, "how it may have lost something", value="one.reason"),
+    Column("reason", Kind.STRING, "how the transaction may have lost something",
+           value="one.reason"),
     *_PLACE,
 ), note="A transaction that was open where something is missing, or of which all that is left lies "
         "after that.",
@@ -110,8 +114,9 @@ _DECODED = Table("decoded", "file with the records that decode of a range", (
     type="decoded", made_from=f"{_MODULE}:DecodedReject")  # fmt: skip
 _IMAGE = Table("image", "log that a failing disk does not give whole", (
     Column("path", Kind.PATH, "the log"),
-    Column("target", Kind.PATH, "the file with what the disk gives of it, and zeros for the rest"),
-    Column("map", Kind.PATH, "the file that says which bytes these are, in the form of GNU "
+    Column("target", Kind.PATH, "the file with what the disk gives of the log, and zeros for the "
+           "rest"),
+    Column("map", Kind.PATH, "the file that says which bytes the disk gives, in the form of GNU "
            "ddrescue"),
     _bytes("length", "length of the log"),
     _bytes("unread", "bytes that the disk does not give"),
