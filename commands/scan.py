@@ -349,7 +349,7 @@ def _list_runs(report: "Report", output: str) -> None:
     from logtool.spark.scan import manifest, runs
 
     for run in manifest.complete(output):
-        report.item(scan.run_object(run))
+        report.item(scan.run_object(run, removed=False))
     left = runs.staged(output)
     for one in left:
         report.item(scan.staged_object(one, removed=False))
@@ -375,7 +375,7 @@ def _remove(report: "Report", output: str, run_id: str | None) -> None:
     if run_id is not None:
         known = manifest.find(output, run_id)
         runs.remove(output, run_id)
-        report.item({**scan.run_object(known), "state": "removed"})
+        report.item(scan.run_object(known, removed=True))
         return
     left = runs.clean(output)
     for run in left:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from logtool.commands.output import View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Object, columns
+from logtool.commands.views.scan_tables import DOCUMENT, FILE, RUN, WRITTEN
+from logtool.schemas.columns import Way
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from logtool.spark.scan.runs import Staged
     from logtool.spark.scan.scan import Scan
 
-SCHEMA = "logtool.scan/1"
+SCHEMA = DOCUMENT.schema
 _TABLE = (
     Column("table", lambda obj: obj["table"]),
     Column("rows", lambda obj: f"{obj['rows']:,}"),
@@ -32,11 +34,7 @@ _RUN = (
     Column("process", lambda obj: obj["process"] or ""),
 )
 _LAYOUTS = {"table": _TABLE, "run": _RUN, "file": _TABLE}
-_TABLE_KEYS = ("table", "rows", "bytes", "path", "run_id")
-_KEYS = {
-    "table": _TABLE_KEYS, "file": _TABLE_KEYS,
-    "run": ("run_id", "state", "rows", "bytes", "began", "process"),
-}  # fmt: skip
+_KEYS = {table.name: table.names(Way.CSV) for table in (WRITTEN, FILE, RUN)}
 
 
 def make(of: str = "table") -> View:
@@ -50,31 +48,29 @@ def make(of: str = "table") -> View:
     )
 
 
-def run_object(run: "Manifest") -> Object:
-    """Return the object of a complete run."""
-    return {
-        "type": "run",
-        "run_id": run.run_id,
-        "state": "complete",
-        "rows": sum(run.rows.values()),
-        "bytes": sum(part.size for part in run.parts),
-        "began": None,
-        "process": None,
-    }
+def run_object(run: "Manifest", *, removed: bool) -> Object:
+    """Return the object of a run that is complete, or was until it was removed."""
+    return RUN.make(
+        run_id=run.run_id,
+        state="removed" if removed else "complete",
+        rows=sum(run.rows.values()),
+        bytes=sum(part.size for part in run.parts),
+        began=None,
+        process=None,
+    )
 
 
 def file_objects(run: "Manifest", output: str, wanted: Sequence[str]) -> Iterator[Object]:
     """Yield an object for each file of some tables of a complete run."""
     for part in run.parts:
         if part.table in wanted and part.table in run.rows:
-            yield {
-                "type": "file",
-                "table": part.table,
-                "rows": part.rows,
-                "bytes": part.size,
-                "path": f"{output.rstrip('/')}/{part.path}",
-                "run_id": run.run_id,
-            }
+            yield FILE.make(
+                table=part.table,
+                rows=part.rows,
+                bytes=part.size,
+                path=f"{output.rstrip('/')}/{part.path}",
+                run_id=run.run_id,
+            )
 
 
 def staged_object(staged: "Staged", *, removed: bool) -> Object:
@@ -83,28 +79,26 @@ def staged_object(staged: "Staged", *, removed: bool) -> Object:
     began = staged.owner and datetime.fromtimestamp(staged.owner.began, UTC).isoformat(
         "T", "seconds"
     )
-    return {
-        "type": "run",
-        "run_id": staged.staging.run_id,
-        "state": state,
-        "rows": None,
-        "bytes": None,
-        "began": began,
-        "process": None if staged.owner is None else str(staged.owner),
-    }
+    return RUN.make(
+        run_id=staged.staging.run_id,
+        state=state,
+        rows=None,
+        bytes=None,
+        began=began,
+        process=None if staged.owner is None else str(staged.owner),
+    )
 
 
 def objects(job: "Scan") -> Iterator[Object]:
     """Yield an object for each table that was written."""
     for name in job.wanted:
-        yield {
-            "type": "table",
-            "table": name,
-            "rows": job.rows[name],
-            "bytes": job.sizes[name],
-            "path": f"{job.output.rstrip('/')}/{job.folder}/{name}",
-            "run_id": job.run_id,
-        }
+        yield WRITTEN.make(
+            table=name,
+            rows=job.rows[name],
+            bytes=job.sizes[name],
+            path=f"{job.output.rstrip('/')}/{job.folder}/{name}",
+            run_id=job.run_id,
+        )
 
 
 def reading(summary: "Summary", path: "Path") -> str:

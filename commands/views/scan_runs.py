@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 from logtool.commands.output import View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Object, columns
+from logtool.commands.views.scan_tables import DOCUMENT, FINDING, GROWTH, HISTORY, REPLICA
+from logtool.schemas.columns import Way
 from logtool.times import rfc3339
 
 if TYPE_CHECKING:
     from logtool.spark.scan.compare_runs import Comparison
 
-SCHEMA = "logtool.scan/1"
-_FINDING_KEYS = ("code", "severity", "broker", "path", "topic", "partition", "segment", "position",
-                 "length", "first_offset", "last_offset", "message")  # fmt: skip
+SCHEMA = DOCUMENT.schema
+_FINDING_KEYS = tuple(name for name in FINDING.names(Way.CSV) if name not in ("state", "next"))
 _SIZES = ("partition_dirs", "segments", "log_bytes", "records")
-_KEYS = (
-    "type", "state", *_FINDING_KEYS, "log_dir", "behind", "behind_before", "diverges_at",
-    *_SIZES, *(f"{name}_before" for name in _SIZES),
-)  # fmt: skip
+_KEYS = dict.fromkeys(
+    ("type", "state", *_FINDING_KEYS, *REPLICA.names(Way.CSV), *GROWTH.names(Way.CSV))
+)
 _FINDING = (
     Column("", lambda obj: obj["state"]),
     Column("severity", lambda obj: obj["severity"]),
@@ -43,8 +43,7 @@ _REPLICA = (
     Column("before", lambda obj: f"{obj['behind_before'] or 0:,}"),
     Column("diverges at", lambda obj: "" if obj["diverges_at"] is None else obj["diverges_at"]),
 )
-_HISTORY_KEYS = ("run_id", "at_ms", "at", "topic", *_SIZES, "damaged_bytes", "last_timestamp_ms",
-                 "last_timestamp", "errors", "warnings")  # fmt: skip
+_HISTORY_KEYS = HISTORY.names(Way.CSV)
 _HISTORY = (
     Column("run", lambda obj: obj["run_id"]),
     Column("at", lambda obj: obj["at"]),
@@ -86,24 +85,20 @@ def history() -> View:
 def objects(comparison: "Comparison") -> Iterator[Object]:
     """Yield an object for each finding, topic and replica that is told of."""
     for state, row in comparison.findings:
-        yield (
-            {"type": "finding", "state": str(state)}
-            | {name: row[name] for name in _FINDING_KEYS}
-            | {"next": None}
-        )
+        told = {name: row[name] for name in _FINDING_KEYS}
+        yield FINDING.make(state=str(state), **told, next=None)
     for row in comparison.growth:
-        yield {"type": "growth", **row}
+        yield GROWTH.make(**row)
     for lag, row, known in comparison.replicas:
-        yield {
-            "type": "replica",
-            "state": str(lag),
-            "log_dir": row["log_dir"],
-            "topic": row["topic"],
-            "partition": row["partition"],
-            "behind": row["behind"],
-            "behind_before": known and known["behind"],
-            "diverges_at": row["diverges_at"],
-        }
+        yield REPLICA.make(
+            state=str(lag),
+            log_dir=row["log_dir"],
+            topic=row["topic"],
+            partition=row["partition"],
+            behind=row["behind"],
+            behind_before=known and known["behind"],
+            diverges_at=row["diverges_at"],
+        )
 
 
 def history_object(row: dict[str, Any]) -> Object:
@@ -111,7 +106,8 @@ def history_object(row: dict[str, Any]) -> Object:
     times = {
         name.removesuffix("_ms"): rfc3339(row[name]) for name in ("at_ms", "last_timestamp_ms")
     }
-    return {"type": "history", **row, **times}
+    told = {**row, **times}
+    return HISTORY.make(**{name: told[name] for name in _HISTORY_KEYS})
 
 
 def last_line(comparison: "Comparison", before: str, after: str) -> str:

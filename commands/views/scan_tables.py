@@ -1,0 +1,94 @@
+"""The objects that `scan` prints of tables, runs, their comparison and history: logtool.scan/1."""
+
+from dataclasses import replace
+from typing import Final
+
+from logtool.schemas import tables
+from logtool.schemas.columns import EVERY_WAY, PRINTED, Column, Kind, Table, Way
+from logtool.schemas.document import Document
+
+_TABLE_NAMES = tuple(name for name, table in tables.ALL.items() if Way.SCAN in table.ways)
+_RUN_ID = Column("run_id", Kind.STRING, "the run, by its id")
+_TABLE_NAME = Column("table", Kind.STRING, "name of the table", words=_TABLE_NAMES)
+WRITTEN: Final = Table("table", "table of a run that was written", (
+    _TABLE_NAME,
+    Column("rows", Kind.INT64, "rows of the table", "count"),
+    Column("bytes", Kind.INT64, "size of the Parquet files of the table", "bytes"),
+    Column("path", Kind.STRING, "the directory of these files; the manifest of the run has those "
+           "that count"),
+    _RUN_ID,
+), note="One table of the run, which is there as a whole.", type="table")  # fmt: skip
+FILE: Final = Table("file", "file of a table of a complete run", (
+    _TABLE_NAME,
+    Column("rows", Kind.INT64, "rows in the file", "count"),
+    Column("bytes", Kind.INT64, "size of the file", "bytes"),
+    Column("path", Kind.STRING, "the file, or its URL"),
+    _RUN_ID,
+), note="One file of a table of a complete run, with --list and --tables.",
+    type="file")  # fmt: skip
+
+_UNFINISHED = "the run is not complete"
+_KILLED = "the run is complete, or nothing says whose it is"
+RUN: Final = Table("run", "run in the output", (
+    _RUN_ID,
+    Column("state", Kind.STRING, "how far the run came; killed: its process is gone and left it "
+           "behind; removed: it was removed now",
+           words=("complete", "under way", "killed", "removed")),
+    Column("rows", Kind.INT64, "rows of all its tables", "count", _UNFINISHED),
+    Column("bytes", Kind.INT64, "size of all its files", "bytes", _UNFINISHED),
+    Column("began", Kind.STRING, "when the run began, to the second", "UTC", _KILLED),
+    Column("process", Kind.STRING, "the process that the run belongs to", null=_KILLED),
+), note="A run in the output, with --list, --clean or --remove.", type="run")  # fmt: skip
+
+FINDING: Final = replace(
+    tables.ALL["findings"], name="finding", ways=PRINTED, columns=(
+        Column("state", Kind.STRING, "whether the later run alone has the finding (new), the "
+               "earlier one alone (gone), or both (still)", words=("new", "gone", "still")),
+        *tables.ALL["findings"].by(Way.NDJSON),
+    ),
+    note="With --compare: a finding of either run. unreadable: an input that could not be read.",
+)  # fmt: skip
+
+
+def _size(name: str, meaning: str, unit: str) -> tuple[Column, Column]:
+    before = Column(f"{name}_before", Kind.INT64, f"{meaning}, in the earlier run", unit)
+    return Column(name, Kind.INT64, f"{meaning}, in the later run", unit), before
+
+
+_SIZES, _SIZES_BEFORE = zip(
+    _size("partition_dirs", "partition dirs of the topic, each copy by itself", "count"),
+    _size("segments", "segments in these", "count"),
+    _size("log_bytes", "size of the .log files of these", "bytes"),
+    _size("records", "records in sound batches of these", "count"),
+    strict=True,
+)
+GROWTH: Final = Table("growth", "topic of either run", (
+    Column("topic", Kind.STRING, "name of the topic"), *_SIZES, *_SIZES_BEFORE,
+), note="With --compare: a topic of either run; 0 where it is not there. log_bytes are bytes.",
+    type="growth")  # fmt: skip
+REPLICA: Final = Table("replica", "copy of a partition that is worse off than before", (
+    Column("state", Kind.STRING, "how the copy is worse off", words=("fell-behind", "diverged")),
+    Column("log_dir", Kind.STRING, "the log dir that holds the copy"),
+    Column("topic", Kind.STRING, "name of the topic"),
+    Column("partition", Kind.INT32, "number of the partition"),
+    Column("behind", Kind.INT64, "offsets that the copy with the largest log end is ahead, in the "
+           "later run", "count"),
+    Column("behind_before", Kind.INT64, "offsets that the copy with the largest log end was ahead, "
+           "in the earlier run", "count", "the earlier run has no such copy"),
+    Column("diverges_at", Kind.INT64, "least offset at which another copy has something else, in "
+           "the later run", "offset", "nowhere"),
+), note="With --compare: a copy that is further behind the one with the largest log end than "
+        "before, in offsets, or diverges and did not.",
+    type="replica")  # fmt: skip
+HISTORY: Final = replace(
+    tables.ALL["history"], type="history", ways=PRINTED,
+    columns=tuple(replace(column, ways=EVERY_WAY) for column in tables.ALL["history"].columns),
+    note="With --history: what a topic came to in a run. at_ms: milliseconds since 1970 when the "
+         "logs had been read.",
+)  # fmt: skip
+
+DOCUMENT: Final = Document(
+    name="scan",
+    title="What logtool scan prints",
+    tables=(WRITTEN, FILE, RUN, FINDING, GROWTH, REPLICA, HISTORY),
+)
