@@ -17,8 +17,8 @@ from logtool.formats.crc import crc32c
 from logtool.formats.redpanda.names import parse_partition_directory
 from logtool.lazy_dataclass import dataclass
 from logtool.log.redpanda_dir import LEVELS
+from logtool.schemas.journal import SCHEMA
 
-SCHEMA = "logtool.journal/1"
 _INT64 = 1 << 63
 _INT32 = 1 << 32
 _MOST_TEXT = 100

@@ -9,9 +9,11 @@ from typing import Any
 from logtool import __version__
 from logtool.apply import disk, parsing
 from logtool.apply.held import HeldDir, OpenFile, check_trusted
-from logtool.apply.parsing import SCHEMA, Record, State
+from logtool.apply.parsing import Record, State
+from logtool.apply.steps import Step
 from logtool.errors import LogtoolError, RefusedError
 from logtool.formats.crc import crc32c
+from logtool.schemas.journal import BEGIN, COMMIT, DIRECTORY, SCHEMA, STATE, STEP
 
 NAME = "journal.ndjson"
 DEFAULT_INFIX = ".logtool-undo-"
@@ -23,22 +25,21 @@ def write(undo: HeldDir, record: Record) -> None:
     """Write the journal of an undo directory whose other files are durable: the commit."""
     home = record.log_dir
     lines: list[dict[str, Any]] = [
-        {
-            "type": "begin",
-            "schema": SCHEMA,
-            "version": __version__,
-            "time": _now(),
-            "command": record.command,
-            "log_dir": str(home),
-        },
+        BEGIN.make(
+            schema=SCHEMA,
+            version=__version__,
+            time=_now(),
+            command=record.command,
+            log_dir=home,
+        ),
         *(
-            {"type": "directory", "path": str(path.relative_to(home)), "mtime_ns": mtime_ns}
+            DIRECTORY.make(path=path.relative_to(home), mtime_ns=mtime_ns)
             for path, mtime_ns in record.times.items()
         ),
-        *(step.as_json(home) for step in record.steps),
+        *(_step(step, home) for step in record.steps),
     ]
     body = b"".join(map(_line, lines))
-    commit = {"type": "commit", "steps": len(record.steps), "crc32c": crc32c(body)}
+    commit = COMMIT.make(steps=len(record.steps), crc32c=crc32c(body))
     temporary = undo.path / _TEMPORARY
     disk.remove(undo, temporary)
     disk.write_new(undo, temporary, [body + _line(commit)])
@@ -49,7 +50,7 @@ def write(undo: HeldDir, record: Record) -> None:
 
 def append_state(undo: HeldDir, state: State) -> None:
     """Add durably that the plan has come to `state`."""
-    line = _line({"type": "state", "state": str(state), "time": _now()})
+    line = _line(STATE.make(state=str(state), time=_now()))
     # What power loss left of a line is written over.
     data = _content(undo)
     data = data[: data.rfind(b"\n") + 1]
@@ -123,6 +124,18 @@ def _content(undo: HeldDir) -> bytes:
         if file.status.st_size > _LIMIT:
             raise RefusedError(f"{path}: is larger than a journal can be")
         return b"".join(file.blocks())
+
+
+def _step(step: Step, home: Path) -> dict[str, Any]:
+    """Return the line of a step; paths are relative to the log dir `home`."""
+    return STEP.make(
+        number=step.number,
+        kind=str(step.kind),
+        before=None if step.before is None else step.before.relative_to(home),
+        after=None if step.after is None else step.after.relative_to(home),
+        old=step.old,
+        new=step.new,
+    )
 
 
 def _line(obj: dict[str, Any]) -> bytes:

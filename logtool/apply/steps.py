@@ -6,7 +6,6 @@ disk after a kill can be told apart by looking at that file alone.
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from logtool.actions import Blocks, Change, Kind, Stamp
 from logtool.lazy_dataclass import dataclass
@@ -63,18 +62,6 @@ class Step:
     def paths(self) -> list[Path]:
         """Return every name it has at some time."""
         return list(dict.fromkeys(p for p in (self.before, self.after) if p is not None))
-
-    def as_json(self, home: Path) -> dict[str, Any]:
-        """Return the line of the journal; paths are relative to the log dir `home`."""
-        return {
-            "type": "step",
-            "number": self.number,
-            "kind": str(self.kind),
-            "before": None if self.before is None else str(self.before.relative_to(home)),
-            "after": None if self.after is None else str(self.after.relative_to(home)),
-            "old": _look_as_json(self.old),
-            "new": _look_as_json(self.new),
-        }
 
 
 @dataclass(slots=True)
@@ -172,16 +159,3 @@ def _refuse_refilled(drafts: list[Draft]) -> None:
     for draft in drafts:
         if draft.after in freed and draft.after != draft.before:
             raise ValueError(f"{draft.after} gets another name and is filled again")
-
-
-def _look_as_json(look: Look | None) -> dict[str, Any] | None:
-    if look is None:
-        return None
-    return {
-        "size": look.size,
-        "mtime_ns": look.mtime_ns,
-        "mode": look.mode,
-        "user": look.user,
-        "group": look.group,
-        "crc32c": look.crc32c,
-    }

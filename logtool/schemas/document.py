@@ -1,4 +1,4 @@
-"""A document: the objects that a command prints, by their tables."""
+"""A document: the objects that a command prints, or the lines of a file, by their tables."""
 
 from functools import cached_property
 from typing import Any
@@ -34,3 +34,17 @@ class Document:
     @cached_property
     def _by_class(self) -> dict[str, Table]:
         return {table.made_from: table for table in self.tables if table.made_from}
+
+
+@dataclass(frozen=True)
+class LinesFile:
+    """A file of lines that logtool writes for itself and reads again; each line is an object."""
+
+    name: str
+    """The name of the file of its JSON Schema."""
+    title: str
+    note: str
+    """Which lines stand in which order."""
+    tables: tuple[Table, ...]
+    """The types of line."""
+    version: int = 1

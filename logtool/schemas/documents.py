@@ -11,11 +11,13 @@ from typing import Any, Final
 
 from logtool.schemas import tables
 from logtool.schemas.columns import PRINTED, Column, Kind, Table, Way
-from logtool.schemas.document import Document
+from logtool.schemas.document import Document, LinesFile
+from logtool.schemas.journal import JOURNAL
 from logtool.schemas.printed import ERROR, SUMMARY
 
 Schema = dict[str, Any]
 
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$"
 _BYTES: Schema = {"$ref": "#/$defs/bytes"}
 _TYPES: Final[Mapping[Kind, str]] = {
@@ -84,9 +86,6 @@ DEFINITIONS: Final[Mapping[str, tuple[Table, ...]]] = {
     "verify": (tables.FINDING,),
 }
 """By the name of a schema: its definitions that are made here."""
-_JOURNAL = "journal.json"
-"""Describes the undo journal, and nothing that is printed."""
-
 
 _LINES = (
     "A line of --format ndjson, or the document of --format json, whose items are such lines "
@@ -117,7 +116,7 @@ def json_schema(document: Document) -> Schema:
     if any(_has_bytes(table) for table in (*document.tables, *parts.values())):
         definitions["bytes"] = _BYTES_SHOWN
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$schema": _DIALECT,
         "$id": f"urn:logtool:{document.name}:{document.version}",
         "title": document.title,
         "description": _LINES,
@@ -126,11 +125,28 @@ def json_schema(document: Document) -> Schema:
     }
 
 
+def lines_schema(file: LinesFile) -> Schema:
+    """Return the JSON Schema of a line of a file."""
+    parts = {part.name: part for table in file.tables for part in table.parts()}
+    return {
+        "$schema": _DIALECT,
+        "$id": f"urn:logtool:{file.name}:{file.version}",
+        "title": file.title,
+        "description": file.note,
+        "anyOf": [{"$ref": f"#/$defs/{table.name}"} for table in file.tables],
+        "$defs": {table.name: definition(table) for table in (*file.tables, *parts.values())},
+    }
+
+
 def files(documents: Iterable[Document]) -> dict[str, str]:
-    """Return every file that is made here, by its name: those of documents, and those in part."""
+    """Return every file that is made here, by its name.
+
+    Those of documents, that of the undo journal, and those that are made in part.
+    """
     found = {f"{one.name}.json": json_schema(one) for one in documents}
+    found[f"{JOURNAL.name}.json"] = lines_schema(JOURNAL)
     for path in resources.files("logtool.schemas").iterdir():
-        if path.name.endswith(".json") and path.name not in (*found, _JOURNAL):
+        if path.name.endswith(".json") and path.name not in found:
             name = path.name.removesuffix(".json")
             found[path.name] = updated(name, json.loads(path.read_text("utf-8")))
     return {name: json.dumps(one, indent=1) + "\n" for name, one in sorted(found.items())}
@@ -159,7 +175,7 @@ def updated(name: str, document: Schema) -> Schema:
 def definition(table: Table, schema: Schema | None = None) -> Schema:
     """Return the schema of the object that a row of `table` is in JSON.
 
-    The first object of an output has the key ``schema``, as `schema` says.
+    `schema` is that of the key ``schema`` in the first object of an output; None: no object has it.
     """
     columns = table.by(Way.NDJSON) or table.columns
     properties: Schema = {} if schema is None else {"schema": schema}
@@ -169,7 +185,8 @@ def definition(table: Table, schema: Schema | None = None) -> Schema:
         properties["flavour"] = FLAVOUR
     properties |= {column.name: _property(column) for column in columns}
     # Only the first line of an output has its schema, and the flavour where it is not Kafka's.
-    required = [name for name in properties if name not in ("schema", "flavour")]
+    seldom = () if schema is None else ("schema", "flavour")
+    required = [name for name in properties if name not in seldom]
     note = {"description": table.note} if table.note and table.ways == PRINTED else {}
     return {
         "type": "object", **note, "properties": properties, "required": required,
@@ -180,7 +197,7 @@ def definition(table: Table, schema: Schema | None = None) -> Schema:
 def document(table: Table) -> Schema:
     """Return a JSON Schema that stands alone, of a row of `table`."""
     title = f"A row of {table.name}, one for each {table.each}"
-    made = {"$schema": "https://json-schema.org/draft/2020-12/schema",
+    made = {"$schema": _DIALECT,
             "$id": f"urn:logtool:table:{table.name}:{tables.VERSION}", "title": title,
             **definition(table, {"type": "string"})}  # fmt: skip
     if _has_bytes(table):

@@ -14,6 +14,7 @@ import pytest
 from logtool.commands.program.printed import documents_printed
 from logtool.schemas.columns import Table
 from logtool.schemas.document import Document
+from logtool.schemas.journal import JOURNAL
 from logtool.schemas.printed import ERROR, SUMMARY
 from logtool.schemas.tables import FINDING
 
@@ -23,7 +24,7 @@ DOCUMENTS = list(documents_printed())
 def tables() -> dict[str, Table]:
     """Return every table that is made from a class, by a name for it."""
     found = [table for document in DOCUMENTS for table in document.tables]
-    found += [ERROR, SUMMARY, FINDING]
+    found += [ERROR, SUMMARY, FINDING, *JOURNAL.tables]
     found += [part for table in found for part in table.parts()]
     return {f"{one.made_from}-{one.name}": one for one in found if one.made_from}
 
