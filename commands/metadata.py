@@ -242,7 +242,7 @@ def diff(
       130
 
     """
-    from logtool.commands.views.metadata import difference
+    from logtool.metadata.difference import differences
     from logtool.metadata.image import END, Until, read_any
 
     paths = inputs.given()
@@ -265,8 +265,8 @@ def diff(
             printer.image(path, image, until)
             printer.findings(image)
             images.append(image)
-        for obj in difference(images[0], images[1], printer.view, chosen.topics):
-            printer.differs(obj)
+        for one in differences(images[0], images[1], printer.view, chosen.topics):
+            printer.differs(one)
         report.summary.partitions += 1
 
     _report(inputs, chosen, printing, work, None)

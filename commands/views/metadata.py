@@ -1,6 +1,5 @@
 """How the metadata log looks: an image, its changes, and how two images differ."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +7,11 @@ from logtool.checks import metadata_records
 from logtool.commands.output import Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
+from logtool.commands.views.metadata_tables import CHANGE, DIFFERENCE, DOCUMENT, ENTITY, IMAGE
 from logtool.errors import UnreadableError
 from logtool.formats import wording
 from logtool.metadata import entities
-from logtool.metadata.entities import Entity, changes
+from logtool.metadata.difference import Difference
 from logtool.metadata.history import Event, takes
 from logtool.metadata.image import Until
 from logtool.metadata.state import MetadataImage
@@ -19,7 +19,7 @@ from logtool.running.summary import ActionSummary
 from logtool.schemas.tables import FINDING
 from logtool.times import rfc3339
 
-SCHEMA = "logtool.metadata/1"
+SCHEMA = DOCUMENT.schema
 
 
 def _state(key: str) -> Column:
@@ -180,18 +180,18 @@ class Printer:
         for _, entity in self.view.all(image):
             if takes(self._topics, entity):
                 self.shown += 1
-                self._report.item({"type": "entity", **entity.as_json(), "state": entity.state})
+                self._report.item(ENTITY.row(entity))
 
     def event(self, event: Event) -> None:
         """Print one record of a log."""
         self.shown += 1
         self._report.summary.records += 1
-        self._report.item(event.as_json())
+        self._report.item(CHANGE.row(event))
 
-    def differs(self, obj: Object) -> None:
+    def differs(self, one: Difference) -> None:
         """Print one difference."""
         self._summary.to_do = True
-        self._report.item(obj)
+        self._report.item(DIFFERENCE.row(one))
 
     def begun(self, path: Path, image: MetadataImage) -> None:
         """Say where a history begins, and how far it can be believed."""
@@ -218,56 +218,18 @@ class Printer:
 
 
 def _image(path: Path, image: MetadataImage) -> dict[str, Any]:
-    return {
-        "type": "image",
-        "path": str(path),
-        "end_offset": image.offset,
-        "leader_epoch": image.epoch,
-        "timestamp_ms": None if image.timestamp_ms < 0 else image.timestamp_ms,
-        "timestamp": None if image.timestamp_ms < 0 else rfc3339(image.timestamp_ms),
-        "snapshot": str(image.snapshot) if image.snapshot else None,
-        "snapshot_offset": image.snapshot_offset,
-        "open_transaction": image.open_transaction,
-        "damage": image.damage,
-        "not_understood": image.not_understood,
-        "not_applied": image.problem_count,
-        "counts": {
-            "topic": len(image.names),
-            "partition": sum(len(of_topic) for of_topic in image.partitions.values()),
-            "broker": len(image.brokers),
-        },
-    }
-
-
-def difference(
-    first: MetadataImage, second: MetadataImage, view: entities.View, topics: tuple[str, ...]
-) -> Iterator[dict[str, Any]]:
-    """Yield what differs between two images, kind by kind."""
-    before = dict(view.all(first))
-    after = dict(view.all(second))
-    order = list(entities.KINDS)
-    keys = sorted(before.keys() | after.keys(), key=lambda key: _order(before, after, key, order))
-    for key in keys:
-        old, new = before.get(key), after.get(key)
-        changed = changes(old, new)
-        entity = new or old
-        if not changed or not takes(topics, entity) or entity is None:
-            continue
-        word = "changed" if old and new else "added" if new else "removed"
-        yield {
-            "type": "difference",
-            **entity.as_json(),
-            "difference": word,
-            "changes": [one.as_json() for one in changed],
-        }
-
-
-def _order(
-    before: dict[entities.Key, Entity],
-    after: dict[entities.Key, Entity],
-    key: entities.Key,
-    order: list[str],
-) -> tuple[int, str, int, str]:
-    entity = after.get(key) or before[key]
-    number = -1 if entity.partition is None else entity.partition
-    return order.index(entity.kind), entity.topic or entity.name, number, str(entity.topic_id)
+    timestamp_ms = None if image.timestamp_ms < 0 else image.timestamp_ms
+    return IMAGE.make(
+        path=path,
+        end_offset=image.offset,
+        leader_epoch=image.epoch,
+        timestamp_ms=timestamp_ms,
+        timestamp=rfc3339(timestamp_ms),
+        snapshot=image.snapshot,
+        snapshot_offset=image.snapshot_offset,
+        open_transaction=image.open_transaction,
+        damage=image.damage,
+        not_understood=image.not_understood,
+        not_applied=image.problem_count,
+        counts=image,
+    )

@@ -66,16 +66,6 @@ class Entity:
     topic_id: str | None = None
     partition: int | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        """Return what names it."""
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "topic": self.topic,
-            "topic_id": self.topic_id,
-            "partition": self.partition,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -84,10 +74,6 @@ class Change:
     field: str
     before: Any
     after: Any
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        return {"field": self.field, "before": self.before, "after": self.after}
 
 
 def changes(before: Entity | None, after: Entity | None) -> list[Change]:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from logtool.formats import control_record
 from logtool.formats.messages import schema
@@ -45,22 +44,35 @@ class Event:
     problem: str | None = None
     """Why it does not apply."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the contract."""
-        nothing = dict.fromkeys(("kind", "name", "topic", "topic_id", "partition"))
-        return {
-            "type": "change",
-            "path": str(self.path),
-            "position": self.position,
-            "offset": self.offset,
-            "leader_epoch": self.epoch,
-            "timestamp_ms": self.timestamp_ms,
-            "timestamp": rfc3339(self.timestamp_ms),
-            "record": self.record,
-            **(self.entity.as_json() if self.entity else nothing),
-            "changes": [one.as_json() for one in self.changes],
-            "problem": self.problem,
-        }
+    @property
+    def timestamp(self) -> str | None:
+        """Return its time as text; None where no calendar has it."""
+        return rfc3339(self.timestamp_ms)
+
+    @property
+    def kind(self) -> str | None:
+        """Return the kind of what it is about; None where it is about no one thing."""
+        return self.entity.kind if self.entity else None
+
+    @property
+    def name(self) -> str | None:
+        """Return the name of what it is about; None where it is about no one thing."""
+        return self.entity.name if self.entity else None
+
+    @property
+    def topic(self) -> str | None:
+        """Return the topic that it is about; None where it is about none."""
+        return self.entity.topic if self.entity else None
+
+    @property
+    def topic_id(self) -> str | None:
+        """Return the id of this topic; None where it is about none, or its id is not known."""
+        return self.entity.topic_id if self.entity else None
+
+    @property
+    def partition(self) -> int | None:
+        """Return the number of the partition that it is about; None where it is about none."""
+        return self.entity.partition if self.entity else None
 
 
 def takes(topics: tuple[str, ...], entity: Entity | None) -> bool:

@@ -111,6 +111,21 @@ class MetadataImage:
     timestamp_ms: int = field(default=-1, compare=False)
     """Time of the last record; -1 where none was read."""
 
+    @property
+    def topic_count(self) -> int:
+        """Return how many topics there are."""
+        return len(self.names)
+
+    @property
+    def partition_count(self) -> int:
+        """Return how many partitions the topics have."""
+        return sum(len(of_topic) for of_topic in self.partitions.values())
+
+    @property
+    def broker_count(self) -> int:
+        """Return how many brokers are registered."""
+        return len(self.brokers)
+
     def copy(self) -> "MetadataImage":
         """Return an image that can be changed without this one."""
         return replace(self, **{one.name: _copied(getattr(self, one.name)) for one in fields(self)})

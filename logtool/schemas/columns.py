@@ -49,8 +49,11 @@ class Kind(StrEnum):
     """Numbers by name."""
     SETTINGS = "settings"
     """Strings by name."""
+    VALUES = "values"
+    """Values of any type by name."""
     OBJECT = "object"
-    """An object in JSON, and its JSON text in a table; `Column.of` says what is in it."""
+    """An object in JSON, and its JSON text in a table; `Column.of` says what is in it. Without
+    that it is any value of JSON."""
 
 
 LISTS: Final = frozenset({Kind.NUMBERS, Kind.NODES, Kind.STRINGS, Kind.PAIRS, Kind.PATHS})

@@ -27,6 +27,7 @@ _TYPES: Final[Mapping[Kind, str]] = {
     Kind.KAFKA_HEADERS: "array", Kind.BINARY: "object", Kind.OBJECT: "object",
     Kind.PATH: "string", Kind.PATHS: "array", Kind.FLOAT: "number", Kind.STRINGS: "array",
     Kind.PAIRS: "array", Kind.NODES: "array", Kind.COUNTS: "object", Kind.SETTINGS: "object",
+    Kind.VALUES: "object",
 }  # fmt: skip
 _ITEMS: Final[Mapping[Kind, Schema]] = {
     Kind.NUMBERS: {"type": "integer"}, Kind.STRINGS: {"type": "string"},

@@ -1,0 +1,46 @@
+"""What differs between two images."""
+
+from collections.abc import Iterator, Mapping
+
+from logtool.lazy_dataclass import dataclass
+from logtool.metadata.entities import KINDS, Change, Entity, Key, View, changes
+from logtool.metadata.history import takes
+from logtool.metadata.state import MetadataImage
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is in one of the images alone, or other in them."""
+
+    entity: Entity
+    """As the second image has it, or the first where the second does not."""
+    word: str
+    """`added`, `removed` or `changed`."""
+    changes: tuple[Change, ...]
+
+
+def differences(
+    first: MetadataImage, second: MetadataImage, view: View, topics: tuple[str, ...]
+) -> Iterator[Difference]:
+    """Yield what differs between two images, kind by kind."""
+    before = dict(view.all(first))
+    after = dict(view.all(second))
+    kinds = list(KINDS)
+    for key in sorted(
+        before.keys() | after.keys(), key=lambda key: _order(before, after, key, kinds)
+    ):
+        old, new = before.get(key), after.get(key)
+        changed = changes(old, new)
+        entity = new or old
+        if not changed or not takes(topics, entity) or entity is None:
+            continue
+        word = "changed" if old and new else "added" if new else "removed"
+        yield Difference(entity, word, tuple(changed))
+
+
+def _order(
+    before: Mapping[Key, Entity], after: Mapping[Key, Entity], key: Key, kinds: list[str]
+) -> tuple[int, str, int, str]:
+    entity = after.get(key) or before[key]
+    number = -1 if entity.partition is None else entity.partition
+    return kinds.index(entity.kind), entity.topic or entity.name, number, str(entity.topic_id)
