@@ -180,11 +180,11 @@ class Table:
 
     def row(self, obj: Any) -> dict[str, Any]:
         """Return the JSON object of an object of the engine; every column is a key."""
-        values = self._values(obj)
-        row = dict(zip(self._names, values, strict=True))
+        row: dict[str, Any] = {} if self.type is None else {"type": self.type}
+        row.update(zip(self._names, self._values(obj), strict=True))
         for name, read in self._readers:
             row[name] = read(row[name])
-        return row if self.type is None else {"type": self.type, **row}
+        return row
 
     def make(self, **values: Any) -> dict[str, Any]:
         """Return the JSON object of these values, one for each column; TypeError for any other."""
