@@ -7,18 +7,17 @@ from logtool.commands import output
 from logtool.commands.output import OutputSettings, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
+from logtool.commands.views.lookup_tables import DOCUMENT, LOOKUP, PLACE
 from logtool.log.redpanda import REDPANDA
+from logtool.schemas.columns import Way
 from logtool.times import rfc3339
 
 if TYPE_CHECKING:
     from logtool.lookup.location import Location
     from logtool.lookup.run import Answer
 
-SCHEMA = "logtool.lookup/1"
-_PLACE = columns(
-    "path", "by", "segment", "position", "size", "base_offset", "last_offset", "record", "offset",
-    "timestamp_ms", "timestamp", "leader_epoch", "problem",
-)  # fmt: skip
+SCHEMA = DOCUMENT.schema
+_PLACE = columns(*PLACE.names(Way.CSV))
 _TABLE = keep((
     *columns("by"),
     Column("log", lambda obj: obj["path"] and Path(obj["path"]).name),
@@ -47,26 +46,22 @@ def make(settings: OutputSettings) -> View:
 def objects(answer: "Answer") -> list[dict[str, Any]]:
     """Return the objects of an answer: what was asked, then both places."""
     by_time = answer.asked == "timestamp"
-    return [
-        {
-            "type": "lookup",
-            "path": str(answer.partition.path),
-            "topic": answer.partition.topic,
-            "partition": answer.partition.number,
-            "asked": str(answer.asked),
-            "asked_offset": None if by_time else answer.value,
-            "asked_timestamp_ms": answer.value if by_time else None,
-            "asked_timestamp": rfc3339(answer.value) if by_time else None,
-            "log_start_offset": answer.log_start,
-            "log_end_offset": answer.log_end,
-            "found": answer.is_there,
-            "agree": answer.agree,
-            "kafka_offset": answer.kafka_offset,
-            "message": message(answer) + _kafka(answer),
-        },
-        _location("index", answer.by_index),
-        _location("scan", answer.by_scan),
-    ]
+    asked = LOOKUP.make(
+        path=answer.partition.path,
+        topic=answer.partition.topic,
+        partition=answer.partition.number,
+        asked=str(answer.asked),
+        asked_offset=None if by_time else answer.value,
+        asked_timestamp_ms=answer.value if by_time else None,
+        asked_timestamp=rfc3339(answer.value) if by_time else None,
+        log_start_offset=answer.log_start,
+        log_end_offset=answer.log_end,
+        found=answer.is_there,
+        agree=answer.agree,
+        kafka_offset=answer.kafka_offset,
+        message=message(answer) + _kafka(answer),
+    )
+    return [asked, *map(PLACE.row, answer.places)]
 
 
 def _kafka(answer: "Answer") -> str:
@@ -117,22 +112,3 @@ def _where(location: "Location") -> str:
         return "nowhere"
     at = "" if location.position is None else f" at byte {location.position}"
     return f"to offset {location.offset} in {location.path.name}{at}"
-
-
-def _location(by: str, location: "Location") -> dict[str, Any]:
-    return {
-        "type": "place",
-        "path": None if location.path is None else str(location.path),
-        "by": by,
-        "segment": location.segment,
-        "position": location.position,
-        "size": location.size,
-        "base_offset": location.base_offset,
-        "last_offset": location.last_offset,
-        "record": location.record,
-        "offset": location.offset,
-        "timestamp_ms": location.timestamp_ms,
-        "timestamp": rfc3339(location.timestamp_ms),
-        "leader_epoch": location.leader_epoch,
-        "problem": location.problem,
-    }

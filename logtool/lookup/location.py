@@ -13,6 +13,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
 from logtool.log.dir import Segment
 from logtool.log.records import Unread, batch_records
+from logtool.times import rfc3339
 
 Matcher = Callable[[Column, Column], Column]
 """From offsets and timestamps of records to where they are what is looked for."""
@@ -38,6 +39,11 @@ class Location:
     timestamp_ms: int | None = None
     problem: str | None = None
     """What stopped the search, or kept it from the records."""
+
+    @property
+    def timestamp(self) -> str | None:
+        """Return its time as text; None where it has none, or no calendar has it."""
+        return rfc3339(self.timestamp_ms)
 
 
 def find_in_batch(

@@ -55,6 +55,15 @@ _NO_FURTHER = (
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A place with the way in which it was found."""
+
+    by: str
+    """`index` or `scan`."""
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """Both places, and the ends of the log."""
 
@@ -79,6 +88,11 @@ class Answer:
     def agree(self) -> bool:
         """Return whether both lead to the same record."""
         return _key(self.by_index) == _key(self.by_scan)
+
+    @property
+    def places(self) -> tuple[Place, Place]:
+        """Return both places, each with the way in which it was found."""
+        return Place("index", self.by_index), Place("scan", self.by_scan)
 
 
 class Lookup:
