@@ -1,12 +1,10 @@
-"""JSON Schemas from tables of columns.
+"""JSON Schemas from tables of columns; ``logtool generate`` writes the files next to this module.
 
-``logtool generate`` writes the files next to this module: those of a `Document` as a whole. In the
-others it replaces the types of object in `DEFINITIONS`, and leaves the rest as it is.
+There is one file for each `Document`, and one for the undo journal.
 """
 
 import json
 from collections.abc import Iterable, Mapping
-from importlib import resources
 from typing import Any, Final
 
 from logtool.schemas import tables
@@ -80,14 +78,6 @@ _BYTES_SHOWN: Schema = {
     ],
 }  # fmt: skip
 """The definition ``bytes``: what keys, values and headers are in JSON."""
-DEFINITIONS: Final[Mapping[str, tuple[Table, ...]]] = {
-    "gaps": (tables.FINDING,),
-    "metadata": (tables.FINDING,),
-    "stat": (tables.FINDING,),
-    "verify": (tables.FINDING,),
-}
-"""By the name of a schema: its definitions that are made here."""
-
 _LINES = (
     "A line of --format ndjson, or the document of --format json, whose items are such lines "
     "without the summary."
@@ -140,37 +130,14 @@ def lines_schema(file: LinesFile) -> Schema:
 
 
 def files(documents: Iterable[Document]) -> dict[str, str]:
-    """Return every file that is made here, by its name.
-
-    Those of documents, that of the undo journal, and those that are made in part.
-    """
+    """Return the files of documents and that of the undo journal, by their names."""
     found = {f"{one.name}.json": json_schema(one) for one in documents}
     found[f"{JOURNAL.name}.json"] = lines_schema(JOURNAL)
-    for path in resources.files("logtool.schemas").iterdir():
-        if path.name.endswith(".json") and path.name not in found:
-            name = path.name.removesuffix(".json")
-            found[path.name] = updated(name, json.loads(path.read_text("utf-8")))
     return {name: json.dumps(one, indent=1) + "\n" for name, one in sorted(found.items())}
 
 
 FLAVOUR = {"const": "redpanda"}
 """What the first line says of a directory that Kafka did not write."""
-
-
-def updated(name: str, document: Schema) -> Schema:
-    """Return the JSON Schema of a command with its definitions as the columns say."""
-    definitions = dict(document["$defs"])
-    const = definitions["document"]["properties"]["schema"]
-    for table in (ERROR, SUMMARY):
-        definitions[table.name] = definition(table, const)
-    definitions |= {part.name: definition(part) for part in SUMMARY.parts()}
-    for table in DEFINITIONS.get(name, ()):
-        old = definitions[table.name]
-        made = definition(table, const)
-        if "description" in old:
-            made = {"type": "object", "description": old["description"], **made}
-        definitions[table.name] = made
-    return {**document, "$defs": definitions}
 
 
 def definition(table: Table, schema: Schema | None = None) -> Schema:
