@@ -2,7 +2,8 @@
 
 ``make outputs OUTPUTS_ARGS="--base COMMIT"`` runs the same command lines with that commit and with
 this checkout, on the same directories, and shows what differs: a status, a byte of standard output
-or standard error, or a file that was written. It ends with status 1 where anything does.
+or standard error, or a file that was written. JSON must keep to the JSON Schemas of both. It ends
+with status 1 where anything differs.
 
 What the commit gave is kept in ``build/outputs``, so that the next comparison with it runs only
 this checkout. `inputs` has the directories, `lines` the command lines, and `worker` runs them.
@@ -24,7 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from outputs import inputs, lines
+from outputs import inputs, lines, printed_json
 from outputs.worker import STEADY, Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,7 +69,8 @@ def main(arguments: list[str]) -> int:
         _run(check_out(commit, chosen.base), missing, base, f"base {commit}")
     here = Recording(HOME / "recordings" / "here.ndjson", anew=True)
     _run(ROOT, cases, here, "this checkout")
-    return report(cases, base.found, here.found, store)
+    trees = (check_out(commit, chosen.base), ROOT)
+    return report(cases, base.found, here.found, store, trees)
 
 
 def make_inputs(home: Path) -> str:
@@ -219,11 +221,16 @@ def report(
     base: dict[str, Recorded],
     here: dict[str, Recorded],
     store: Store,
+    trees: Sequence[Path],
 ) -> int:
-    """Print what differs and the sums; returns 1 where anything differs."""
+    """Print what differs and the sums; returns 1 where anything differs.
+
+    An object that the JSON Schema of one of the trees does not accept counts as a difference.
+    """
     different = 0
     for case in cases:
         found = list(differences(base[case.name], here[case.name], store))
+        found += printed_json.problems(store.get(here[case.name]["stdout"]), trees)
         if found:
             different += 1
             sys.stdout.write("\n".join((f"\n{case.name}", *found)) + "\n")

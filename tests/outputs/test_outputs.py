@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from outputs import lines
-from outputs.__main__ import Recording, report
+from outputs import lines, printed_json
+from outputs.__main__ import ROOT, Recording, report
 from outputs.worker import Store, run_case
 
 from logtool import cli
@@ -42,7 +42,7 @@ def recorded(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_what_is_the_same_is_equal(recorded, store, capsys):
-    assert report([CASE], {CASE.name: recorded()}, {CASE.name: recorded()}, store) == 0
+    assert report([CASE], {CASE.name: recorded()}, {CASE.name: recorded()}, store, ()) == 0
     assert capsys.readouterr().out == "1 runs: 1 equal, 0 not\n"
 
 
@@ -60,7 +60,7 @@ def test_what_is_the_same_is_equal(recorded, store, capsys):
 )
 def test_one_byte_that_differs_is_reported(recorded, store, capsys, other, said):
     before, now = {CASE.name: recorded()}, {CASE.name: recorded(**other)}
-    assert report([CASE], before, now, store) == 1
+    assert report([CASE], before, now, store, ()) == 1
     printed = capsys.readouterr().out
     assert "logtool stat x\n" in printed
     assert "1 runs: 0 equal, 1 not" in printed
@@ -70,7 +70,7 @@ def test_one_byte_that_differs_is_reported(recorded, store, capsys, other, said)
 def test_a_file_that_is_only_there_now_is_reported(recorded, store, capsys):
     before, now = recorded(), recorded()
     before["files"] = {}
-    assert report([CASE], {CASE.name: before}, {CASE.name: now}, store) == 1
+    assert report([CASE], {CASE.name: before}, {CASE.name: now}, store, ()) == 1
     assert "  file 'file': only now" in capsys.readouterr().out
 
 
@@ -97,3 +97,18 @@ def test_every_command_has_command_lines_or_a_reason_why_not():
     listed = {*lines.TEMPLATES, *lines.NOT_RECORDED, *lines.WITHOUT_PLACE, "explain", "man"}
     groups = {name.split()[0] for name in listed if " " in name}
     assert set(cli.COMMANDS) - listed - groups == set()
+
+
+def test_json_that_a_schema_does_not_accept_counts(recorded, store: Store) -> None:
+    line = '{"schema": "logtool.plan/1", "type": "undo", "path": "/undo"}\n'
+    for output, problems in ((line, 0), (line.replace('"/undo"', "7"), 1), ("not JSON\n", 0)):
+        one = {CASE.name: recorded(output)}
+        assert report([CASE], one, one, store, (ROOT,)) == problems
+
+
+def test_the_items_of_a_document_are_validated_one_by_one() -> None:
+    output = (
+        b'{"schema": "logtool.plan/1", "type": "document", "items": [\n'
+        b'{"type": "undo", "path": "/undo"},\n{"type": "undo"}\n],\n"summary": {}}\n'
+    )
+    assert len(list(printed_json.problems(output, (ROOT,)))) == 4
