@@ -250,10 +250,11 @@ _FINDINGS = Table("findings", "finding of logtool verify, and for each input tha
     Column("next", Kind.STRING, "the command to run next", null="there is none"),
 ), _SCAN | JSON, type="finding")  # fmt: skip
 FINDING: Final = replace(
-    _FINDINGS, name="finding", made_from="logtool.findings:Finding", ways=PRINTED,
+    _FINDINGS, name="finding", each="finding", made_from="logtool.findings:Finding", ways=PRINTED,
     note="One thing that is wrong or worth knowing.", columns=tuple(
         replace(
-            column, null=None if column.null == _NOT_LOOKED_AT else column.null,
+            column, meaning="how grave it is" if column.name == "severity" else column.meaning,
+            null=None if column.null == _NOT_LOOKED_AT else column.null,
             words=tuple(word for word in column.words if word != "unreadable"),
             kind=Kind.PATH if column.name == "path" else column.kind,
         )
