@@ -25,7 +25,7 @@ def rfc3339(milliseconds: int | None) -> str | None:
         moment = _EPOCH + timedelta(milliseconds=milliseconds)
     except OverflowError:
         return None
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.").rjust(20, "0") + f"{milliseconds % 1000:03d}Z"
+    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 EXPECTED = (
