@@ -146,8 +146,9 @@ def definition(table: Table, schema: Schema | None = None) -> Schema:
     `schema` is that of the key ``schema`` in the first object of an output; None: no object has it.
     """
     columns = table.by(Way.NDJSON) or table.columns
-    properties: Schema = {} if schema is None else {"schema": schema}
+    properties: Schema = {}
     if table.type is not None:
+        properties = {} if schema is None else {"schema": schema}
         properties["type"] = {"const": table.type}
     if schema and "const" in schema:
         properties["flavour"] = FLAVOUR

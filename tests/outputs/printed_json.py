@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ def problems(output: bytes, trees: Sequence[Path]) -> Iterator[str]:
     if not output.startswith(_BEGINNING):
         return
     objects = list(_objects(output))
-    name = objects[0]["schema"].removeprefix("logtool.").partition("/")[0]
+    name = output.removeprefix(_BEGINNING).partition(b"/")[0].decode()
     chosen = objects if len(objects) <= _FIRST + _LAST else objects[:_FIRST] + objects[-_LAST:]
     for tree in trees:
         validator = _validator(tree, name)
@@ -38,12 +39,12 @@ def _validator(tree: Path, name: str) -> Draft202012Validator:
 
 
 def _objects(output: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the objects of NDJSON, or those of a JSON document; what was cut off is left out."""
+    """Yield the objects of NDJSON, or those of a JSON document; a line that was cut is left out."""
     try:
         whole = json.loads(output)
     except ValueError:
         for line in output.splitlines():
-            if line.endswith(b"}"):
+            with suppress(ValueError):
                 yield json.loads(line)
         return
     if whole["type"] != "document":
