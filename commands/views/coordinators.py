@@ -1,4 +1,4 @@
-"""How the entries of ``__transaction_state`` look in a table."""
+"""The columns of the entries of ``__transaction_state`` in a table."""
 
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, columns, keep

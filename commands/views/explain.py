@@ -1,4 +1,4 @@
-"""How the catalogue of findings looks: a list of all entries, or a page about one."""
+"""The view of the catalogue of findings: a list of all entries, or a page about one."""
 
 import textwrap
 from typing import Final

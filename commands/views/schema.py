@@ -1,4 +1,4 @@
-"""How tables and their columns look."""
+"""The view of tables and their columns."""
 
 from typing import Final
 

@@ -36,7 +36,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRow:
-    """What the checkpoints of a log dir say of one partition; None where there is no row."""
+    """The offsets of one partition in the checkpoints of a log dir; None where there is no row."""
 
     path: Path
     """The log dir, or the one checkpoint that was given."""
@@ -74,7 +74,7 @@ class EpochRow:
     leader_epoch: int
     start_offset: int
     end_offset: int | None
-    """Where the next epoch starts; None of the last one."""
+    """First offset of the next epoch; None for the last one."""
 
 
 Item = PartitionRow | EpochRow | Finding | UnreadableError | str

@@ -37,7 +37,7 @@ class Checked:
     items: list[Item] = field(default_factory=list)
     summary: Summary = field(default_factory=Summary)
     is_whole: bool = False
-    """Whether everything was looked at that could be read."""
+    """True where everything was checked that could be read."""
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ class Examination:
     forecast: Forecast = field(init=False)
     forecast_ended: bool = False
     forecast_is_whole: bool = False
-    """Whether every partition was loaded before time was over."""
+    """True where every partition was loaded before time was over."""
     homes: list[listing.Listing] = field(default_factory=list)
     """What the paths hold, as names and sizes."""
     _problems: dict[Path, UnreadableError] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from logtool.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PartitionCount:
-    """How many records of one partition would be printed."""
+    """The number of records of one partition that would be printed."""
 
     path: Path
     """The partition dir, or a file that lies in none."""
@@ -23,10 +23,10 @@ class PartitionCount:
 
 @dataclass(frozen=True, slots=True)
 class TotalCount:
-    """How many records of all partitions would be printed."""
+    """The number of records of all partitions that would be printed."""
 
     partitions: int
-    """Those that have such records."""
+    """Partitions or files with such records."""
     records: int
 
 

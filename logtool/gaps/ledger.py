@@ -20,7 +20,7 @@ _TORN = (DamageReason.INCOMPLETE, DamageReason.ZEROS)
 
 @dataclass(frozen=True, slots=True)
 class ReasonCounts:
-    """How much is missing for one reason."""
+    """Gaps and missing offsets with one reason."""
 
     gaps: int = 0
     offsets: int = 0

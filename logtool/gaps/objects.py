@@ -1,4 +1,4 @@
-"""What is printed of gaps.
+"""The objects that are printed about gaps.
 
 Of gaps, ghosts and stretches there may be as many as batches. To lose no time on them, these are
 JSON-ready objects; their keys are those of their tables in the view.

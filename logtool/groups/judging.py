@@ -31,7 +31,7 @@ Takes = Callable[[str, int], bool]
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long offsets are kept, and the moment to which that is counted."""
+    """The retention of offsets, and the moment to which it is counted."""
 
     kept_ms: int
     now_ms: int
@@ -63,7 +63,7 @@ class CommittedOffset:
     pending: bool
     """Whether an open transaction holds a newer commit."""
     expired: bool
-    """Whether it may be removed: its time is over, and no transaction holds a newer commit."""
+    """True where it may be removed: it has expired, and no transaction holds a newer commit."""
 
     @property
     def lag(self) -> int | None:
@@ -148,7 +148,7 @@ class GroupMember:
     group: str
     member: Member
     topic_names: Mapping[str, str]
-    """Of the topics here, by id."""
+    """Names of the topics here, by topic id."""
 
     @property
     def epoch(self) -> int | None:
@@ -190,11 +190,11 @@ class GroupState:
     offsets_partition: int
     """The partition of ``__consumer_offsets`` that has its records."""
     topic_names: Mapping[str, str]
-    """Of the topics here, by id."""
+    """Names of the topics here, by topic id."""
     shares: Sequence[ShareOffset] = ()
     """Where a share group begins."""
     only_sizes: bool = False
-    """Whether it is printed without its members and offsets."""
+    """True where it is printed without its members and offsets."""
 
     @property
     def members(self) -> list[GroupMember]:

@@ -1,4 +1,4 @@
-"""What differs between two images."""
+"""The differences between two images of the metadata log."""
 
 from collections.abc import Iterator, Mapping
 

@@ -31,7 +31,7 @@ class LogDirIdentity:
     """The findings of the file by itself."""
     is_folder: bool = False
     unread: UnreadableError | None = None
-    """Why the file could not be read; then no rule applies to it."""
+    """The error where the file could not be read; then no rule applies to it."""
     given_node: int | None = None
     """The id that the command line gives it, whatever the file says."""
 

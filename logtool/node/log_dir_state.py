@@ -21,9 +21,9 @@ class LogDirState:
         self.log_dir = log_dir
         self.node = node or Node([identify(log_dir)], options.kafka, options.static)
         self.clean = log_dir.is_clean if options.clean is None else options.clean
-        """Whether the node stopped cleanly, or is assumed to have done so."""
+        """True where the node stopped cleanly, or is assumed to have done so."""
         self.unread: list[UnreadableError] = []
-        """Why files of the log dir could not be read; they count as missing."""
+        """The errors of files of the log dir that could not be read; they count as missing."""
         self.refused: dict[FileKind, Refusal] = {}
         """The checkpoints that a broker does not read, and where it gives up."""
         self._static = options.static

@@ -41,7 +41,7 @@ class Node:
         self.static = static or {}
         self.given_kafka = kafka
         self.unread: UnreadableError | None = None
-        """Why the metadata log could not be opened; known after `image`."""
+        """The error where the metadata log could not be opened; known after `image`."""
 
     @cached_property
     def metadata_log(self) -> LogDirIdentity | None:

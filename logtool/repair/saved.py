@@ -1,4 +1,4 @@
-"""What `salvage` says it saved and did not save, as it was written."""
+"""The objects that `salvage` prints about what it saved and what it could not save."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,9 +30,9 @@ class SavedPartition:
     """Ranges that no copy has."""
     rejected_bytes: int
     outcome: Outcome = Outcome.LOADS
-    """Whether a broker starts with it."""
+    """The outcome of a broker's load of it."""
     reason: str | None = None
-    """Why a broker does not start with it; None where it does."""
+    """The reason why a broker does not start with it; None where it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class SavedRecords:
     target: Path
     records: int
     command: str | None = None
-    """What produces them again."""
+    """The command that produces them again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class DecodedReject:
     target: Path
     records: int
     reason: str | None
-    """Why the rest does not decode; None where all does."""
+    """The reason why the rest does not decode; None where all does."""
 
 
 Saved = SavedPartition | KeptReject | TornTransaction | KeptImage | SavedRecords | DecodedReject

@@ -1,4 +1,4 @@
-"""How much of the machine a run may take."""
+"""The share of the machine that a run may take."""
 
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ WORTH_A_POOL = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much of the machine a run may take."""
+    """The share of the machine that a run may take."""
 
     jobs: int = 1
     """Threads."""

@@ -48,7 +48,7 @@ class Pace:
     deadline: float | None = None
     """On the clock of `time.monotonic`."""
     ran_out: bool = False
-    """Whether time was over while something was still to be read: then a run is not complete."""
+    """True once time was over while something was still to be read: the run is not complete."""
     _free_at: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _over: threading.Event = field(default_factory=threading.Event)

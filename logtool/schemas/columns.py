@@ -120,11 +120,11 @@ class Column:
     value: str | None = None
     """The attribute of the engine object, with dots for those of its parts; None: the name."""
     of: "Table | None" = None
-    """What is in an OBJECT."""
+    """The table of the objects in an OBJECT."""
     many: bool = False
-    """Whether it is a list of objects."""
+    """True for a list of objects."""
     by_name: bool = False
-    """Whether it is objects by name; `words` are then all the names."""
+    """True for objects by name; `words` are then all the names."""
     always: int | None = None
     """The number that it always is."""
     digits: int | None = None
@@ -171,7 +171,7 @@ class Table:
     ways: frozenset[Way] = PRINTED
     """How it is to be had."""
     note: str = ""
-    """What a reader must know besides; the description in the JSON Schema of an object."""
+    """A note for readers; the description in the JSON Schema of an object."""
     type: str | None = None
     """The value of the key ``type`` of an object that is printed; None: it has no such key."""
     made_from: str = ""

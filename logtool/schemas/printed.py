@@ -91,7 +91,7 @@ COPY_STATUSES: Final = (
     "other-topic", "diverged", "damaged", "missing", "compacted", "disjoint", "behind", "same",
     "alone",
 )  # fmt: skip
-"""How copies of a partition relate to each other, the gravest first."""
+"""The relations between copies of a partition, the gravest first."""
 _COMPARED_BATCH = Table("batch", "batch at which two copies diverge", (
     Column("segment", Kind.INT64, "base offset of its segment", "offset"),
     Column("position", Kind.INT64, "byte in the log of the segment where it begins", "byte"),

@@ -67,7 +67,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class SizeRange:
-    """How many batches have a size between two powers of two."""
+    """The number of batches with a size between two powers of two."""
 
     below: int
     """The larger power: they are smaller."""

@@ -91,7 +91,7 @@ class Entry:
 
 
 class Relation(StrEnum):
-    """What the coordinators say of an open transaction."""
+    """The account of the coordinators of an open transaction."""
 
     LISTED = "listed"
     """An entry has its producer id and this partition: it will be ended."""

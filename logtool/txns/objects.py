@@ -1,4 +1,4 @@
-"""What is printed of producers, transactions and coordinators, at one moment."""
+"""The objects that are printed about producers, transactions and coordinators."""
 
 from logtool.lazy_dataclass import dataclass
 from logtool.log.producer_state import NONE, Producer
@@ -16,7 +16,7 @@ from logtool.txns.open_transactions import (
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When it is, and the broker that commands are for."""
+    """The time that ages are counted to, and the broker that commands are for."""
 
     now_ms: int
     bootstrap: str
@@ -24,7 +24,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class EntryState:
-    """How the entry of a transactional id stands; all None where there is no entry."""
+    """The state of the entry of a transactional id; all None where there is no entry."""
 
     state: str | None = None
     producer_id: int | None = None
@@ -53,7 +53,7 @@ class EntryState:
 
 @dataclass(frozen=True, slots=True)
 class PrintedAccount:
-    """What the coordinators say of an open transaction."""
+    """The account of the coordinators of an open transaction."""
 
     account: Account
     entry: EntryState

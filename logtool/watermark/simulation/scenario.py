@@ -168,12 +168,12 @@ class Divergence:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a simulation came to."""
+    """The result of a simulation."""
 
     truncation: TruncationRule
     committed_offset: int
     lost_offsets: list[int]
-    """Those of committed records that the leader does not have."""
+    """Offsets of committed records that the leader does not have."""
     acknowledged_lost: list[str]
     """Names of records likewise that were acknowledged."""
     waiting: list[str]
