@@ -37,7 +37,7 @@ def test_a_stale_reference_is_found(project: Project, line: str, gone: str) -> N
     "line",
     [
         "As `logtool.verify.Level` and `logtool.checks.report.Level.BATCHES` say, in logtool.",
-        "`logtool.running.budget.Engine` and the schema `logtool.dump/2`; ~/.logtool.json",
+        "`logtool.checks.schedule.Engine` and the schema `logtool.dump/2`; ~/.logtool.json",
         "Run `logtool recover --apply DIR`, and `git log --oneline`.",
         "tests/engine/log/test_walk.py, `log/walk/scanner.py`, `scanner.py`, build/old.md",
         "[report](tests/bench/REPORT.md) and [more](https://example.org/gone.md)",

@@ -48,7 +48,7 @@ def check_units(units: list[tuple[int, Unit]]) -> Iterator[tuple[int, Reports]]:
 
 
 class SparkEngine:
-    """The `logtool.running.budget.Engine` of a Spark session."""
+    """The `logtool.checks.schedule.Engine` of a Spark session."""
 
     window = WINDOW
 
@@ -92,7 +92,7 @@ class SparkEngine:
 
 
 class SparkRunner:
-    """The `logtool.running.budget.Runner` of a Spark session."""
+    """The `logtool.checks.schedule.Runner` of a Spark session."""
 
     def __init__(
         self, context: "SparkContext", cores: int, work: TaskWork, on_bytes: OnBytes
