@@ -19,7 +19,7 @@ from logtool.exits import Exit
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.running.summary import ActionSummary
-from logtool.schemas.columns import Column, Kind, Table, Way, timed
+from logtool.schemas.columns import Column, Kind, Table, Way, offset, timed
 from logtool.schemas.document import Document
 from logtool.schemas.printed import ACTION
 
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 _NO_ROW = "the checkpoint has no row of the partition"
 _NO_EPOCHS = "no leader epoch is known"
 _NOT_READ = "the log was not read, as without --unflushed"
-
-
-def _offset(name: str, meaning: str, null: str | None) -> Column:
-    return Column(name, Kind.INT64, meaning, "offset", null)
 
 
 def _bytes(name: str, meaning: str, null: str) -> Column:
@@ -45,13 +41,13 @@ _PARTITION_ROW = Table("partition", "partition", (
     Column("partition", Kind.INT32, "number of the partition"),
     Column("directory", Kind.STRING, "name of the partition dir",
            null="it is gone, or one checkpoint was given"),
-    _offset("recovery_point", "offset up to which the log is known to be flushed", _NO_ROW),
-    _offset("high_watermark", "checkpointed high watermark", _NO_ROW),
-    _offset("log_start_offset", "first offset that clients are given", _NO_ROW),
-    _offset("cleaner_offset", "offset up to which the log is compacted", _NO_ROW),
+    offset("recovery_point", "offset up to which the log is known to be flushed", _NO_ROW),
+    offset("high_watermark", "checkpointed high watermark", _NO_ROW),
+    offset("log_start_offset", "first offset that clients are given", _NO_ROW),
+    offset("cleaner_offset", "offset up to which the log is compacted", _NO_ROW),
     Column("leader_epoch", Kind.INT32, "the last leader epoch of the partition", null=_NO_EPOCHS),
-    _offset("epoch_start_offset", "first offset of the last leader epoch", _NO_EPOCHS),
-    _offset("log_end_offset", "offset behind the last sound batch", _NOT_READ),
+    offset("epoch_start_offset", "first offset of the last leader epoch", _NO_EPOCHS),
+    offset("log_end_offset", "offset behind the last sound batch", _NOT_READ),
     _bytes("unflushed_bytes", "bytes of the log from the first batch on that ends behind the "
            "recovery point", _NOT_READ),
     Column("unflushed_records", Kind.INT64, "records in sound batches that end behind "
@@ -70,8 +66,8 @@ _PARTITION_ROW = Table("partition", "partition", (
 _EPOCH_ROW = Table("epoch", "leader epoch of a partition", (
     Column("path", Kind.PATH, "the leader-epoch-checkpoint"),
     Column("leader_epoch", Kind.INT32, "the leader epoch"),
-    _offset("start_offset", "first offset of the epoch", None),
-    _offset("end_offset", "offset at which the next epoch starts", "it is the last epoch"),
+    offset("start_offset", "first offset of the epoch", None),
+    offset("end_offset", "offset at which the next epoch starts", "it is the last epoch"),
 ), note="One row of a leader-epoch-checkpoint.", type="epoch",
     made_from="logtool.checkpoints.view:EpochRow")  # fmt: skip
 DOCUMENT: Final = Document(

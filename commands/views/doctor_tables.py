@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from logtool.schemas.columns import Column, Kind, Table
+from logtool.schemas.columns import Column, Kind, Table, count, size
 from logtool.schemas.document import Document
 from logtool.schemas.printed import ACTION, SEVERITIES
 from logtool.schemas.tables import FINDING
@@ -14,14 +14,6 @@ _TOO_LITTLE = "too little was read here to estimate it"
 _NOT_SAID = "the file does not say it"
 
 
-def _count(name: str, meaning: str, value: str | None = None) -> Column:
-    return Column(name, Kind.INT64, meaning, "count", value=value)
-
-
-def _bytes(name: str, meaning: str, value: str | None = None) -> Column:
-    return Column(name, Kind.INT64, meaning, "bytes", value=value)
-
-
 def _seconds(name: str, meaning: str) -> Column:
     return Column(name, Kind.FLOAT, meaning, "s", _TOO_LITTLE, digits=3)
 
@@ -29,7 +21,7 @@ def _seconds(name: str, meaning: str) -> Column:
 _GROUP = Table("group", "kind of finding or action", (
     Column("name", Kind.STRING, "the code of the findings, or the kind of action"),
     _STATE,
-    _count("count", "findings or actions of this kind"),
+    count("count", "findings or actions of this kind"),
     Column("path", Kind.PATH, "the file or directory of the first of them",
            null="it is about no single one"),
     Column("position", Kind.INT64, "byte in that file", "byte", "it is about no single place"),
@@ -41,14 +33,14 @@ _GROUPS = Column("groups", Kind.OBJECT, "findings or actions by their kind, the 
 DAMAGE: Final = Table("damage", "run", (
     _STATE,
     Column("complete", Kind.BOOL, "whether every batch was checked, and everything could be read"),
-    _count("partitions", "partitions in the log dirs"),
-    _count("segments", "segments of these partitions"),
-    _count("looked_at_segments", "segments of which names, sizes, indexes and the end of the log "
-           "were looked at", "looked_at"),
-    _count("checked_segments", "segments of which every batch was checked", "checked"),
-    _bytes("log_bytes", "bytes of the logs of all segments"),
-    _bytes("checked_bytes", "bytes of the logs of which every batch was checked"),
-    _count("unreadable", "inputs that could not be read"),
+    count("partitions", "partitions in the log dirs"),
+    count("segments", "segments of these partitions"),
+    count("looked_at_segments", "segments of which names, sizes, indexes and the end of the log "
+          "were looked at", "looked_at"),
+    count("checked_segments", "segments of which every batch was checked", "checked"),
+    size("log_bytes", "bytes of the logs of all segments"),
+    size("checked_bytes", "bytes of the logs of which every batch was checked"),
+    count("unreadable", "inputs that could not be read"),
     Column("findings", Kind.OBJECT, "findings by severity", of=SEVERITIES),
     _GROUPS,
 ), note="The findings of logtool verify, and how much was looked at.", type="damage",
@@ -58,17 +50,17 @@ START: Final = Table("start", "start of a broker", (
     Column("complete", Kind.BOOL, "whether there was time for every partition, and everything "
            "could be read"),
     Column("refuses", Kind.BOOL, "whether the broker does not start, as far as is known"),
-    _count("partitions", "partitions that were looked at"),
-    _count("partitions_not_reached", "partitions for which there was no time", "not_reached"),
-    _count("partitions_not_loaded", "partitions that the broker does not load", "not_loaded"),
-    _count("segments", "segments of the partitions that were looked at"),
-    _count("recovered_segments", "segments that the broker recovers"),
-    _count("changed_files", "files that the broker cuts, rebuilds, renames or removes"),
-    _count("lost_records", "records that are lost"),
+    count("partitions", "partitions that were looked at"),
+    count("partitions_not_reached", "partitions for which there was no time", "not_reached"),
+    count("partitions_not_loaded", "partitions that the broker does not load", "not_loaded"),
+    count("segments", "segments of the partitions that were looked at"),
+    count("recovered_segments", "segments that the broker recovers"),
+    count("changed_files", "files that the broker cuts, rebuilds, renames or removes"),
+    count("lost_records", "records that are lost"),
     Column("losing_partitions", Kind.STRINGS, "partitions that lose records or acknowledged "
            "offsets, as topic-partition", value="losing"),
-    _count("offline_log_dirs", "log dirs that the broker starts without", "offline"),
-    _bytes("read_bytes", "bytes of log that the broker reads"),
+    count("offline_log_dirs", "log dirs that the broker starts without", "offline"),
+    size("read_bytes", "bytes of log that the broker reads"),
     _seconds("seconds", "time to read them in one thread, at the usual rate"),
     _seconds("seconds_low", "time to read them at the fastest rate that is likely, as the object "
              "duration of logtool plan has it"),
@@ -89,12 +81,12 @@ _BELOW = Table("below", "partition that ends below its high watermark", (
            value="request.high_watermark"),
     Column("log_end_offset", Kind.INT64, "end of the log after the load", "offset",
            value="log_end"),
-    _count("lost_acknowledged", "offsets below the high watermark that the log lacks when it is "
-           "loaded"),
+    count("lost_acknowledged", "offsets below the high watermark that the log lacks when it is "
+          "loaded"),
 ), made_from="logtool.startup.partition:PartitionForecast")  # fmt: skip
 HIGH_WATERMARK: Final = Table("high_watermark", "run", (
     _STATE,
-    _count("partitions_known", "partitions of which a high watermark is known", "known"),
+    count("partitions_known", "partitions of which a high watermark is known", "known"),
     Column("below", Kind.OBJECT, "partitions that end below their high watermark", of=_BELOW,
            many=True),
 ), note="Partitions that end below their checkpointed high watermark once they are loaded.",
@@ -137,21 +129,21 @@ VERSIONS: Final = Table("versions", "run", (
 DISK: Final = Table("disk", "file system with log dirs", (
     _STATE,
     Column("paths", Kind.PATHS, "the log dirs on it"),
-    _bytes("total_bytes", "size of the file system", "total"),
-    _bytes("used_bytes", "bytes that are used", "used"),
-    _bytes("available_bytes", "bytes that this user may still write", "available"),
+    size("total_bytes", "size of the file system", "total"),
+    size("used_bytes", "bytes that are used", "used"),
+    size("available_bytes", "bytes that this user may still write", "available"),
     Column("used_percent", Kind.INT32, "share of the bytes that is used, rounded up",
            "%"),
     Column("inodes_percent", Kind.INT32, "share of the inodes that is used, rounded up", "%",
            "the file system counts no inodes"),
     Column("read_only", Kind.BOOL, "whether it is mounted read-only"),
-    _bytes("log_dir_bytes", "bytes of the files in the log dirs, by their sizes", "logs"),
+    size("log_dir_bytes", "bytes of the files in the log dirs, by their sizes", "logs"),
 ), note="A file system with log dirs. warning: 90 % of the bytes or inodes are used; error: 99 %.",
     type="disk", made_from="logtool.doctor.answers:Disk")  # fmt: skip
 LIMIT: Final = Table("limit", "limit of a process", (
     _STATE,
     Column("name", Kind.STRING, "name of the limit", words=("open-files", "max-map-count")),
-    _count("needed", "how many a broker needs"),
+    count("needed", "how many a broker needs"),
     Column("allowed", Kind.INT64, "how many a process may have", "count",
            "any number, or the system does not say it"),
     Column("pid", Kind.INT64, "id of the running broker whose limit it is",

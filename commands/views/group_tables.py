@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from logtool.schemas.columns import Column, Kind, Table
+from logtool.schemas.columns import Column, Kind, Table, count, offset, size
 from logtool.schemas.document import Document
 from logtool.schemas.tables import FINDING
 
@@ -11,18 +11,6 @@ _NO_CALENDAR = "no calendar has it"
 _TYPES = ("classic", "consumer", "share", "streams")
 _STATES = ("Empty", "Stable", "Assigning", "Reconciling", "NotReady", "Dead")
 _PLACES = ("in", "below-start", "beyond-end", "unknown")
-
-
-def _offset(name: str, meaning: str, null: str | None = None, value: str | None = None) -> Column:
-    return Column(name, Kind.INT64, meaning, "offset", null, value=value)
-
-
-def _count(name: str, meaning: str, value: str | None = None, null: str | None = None) -> Column:
-    return Column(name, Kind.INT64, meaning, "count", null, value=value)
-
-
-def _bytes(name: str, meaning: str, value: str | None = None) -> Column:
-    return Column(name, Kind.INT64, meaning, "bytes", value=value)
 
 
 def _text(name: str, meaning: str, null: str | None = None, value: str | None = None) -> Column:
@@ -48,32 +36,32 @@ _GROUP = _text("group", "name of the group")
 _TOPIC = _text("topic", "name of the topic")
 _PARTITION = _number("partition", "number of the partition")
 _LOG_ENDS = (
-    _offset("log_start_offset", "start of the partition's log", _NOT_HERE, "log_start"),
-    _offset("log_end_offset", "end of the partition's log", _NOT_HERE, "log_end"),
+    offset("log_start_offset", "start of the partition's log", _NOT_HERE, "log_start"),
+    offset("log_end_offset", "end of the partition's log", _NOT_HERE, "log_end"),
 )
 _COMMITTED = _time("commit_ms", "committed", "time of the commit")
 _METADATA = _text("metadata", "text that was committed with the offset")
-_RECORD = _offset("record_offset", "offset of the commit in the partition of __consumer_offsets")
+_RECORD = offset("record_offset", "offset of the commit in the partition of __consumer_offsets")
 
 _COPY = Table("copy", "copy that was not read", (
     Column("path", Kind.PATH, "the partition dir", value="listed.path"),
-    _offset("log_end_offset", "end of the log", value="extent.log_end"),
+    offset("log_end_offset", "end of the log", value="extent.log_end"),
     _number("leader_epoch", "leader epoch of the last batch", "it has none"),
 ), made_from="logtool.groups.run:Copy")  # fmt: skip
 PARTITION: Final = Table("partition", "partition of __consumer_offsets that was read", (
     Column("path", Kind.PATH, "the partition dir", value="loaded.listed.path"),
     _text("topic", "name of the topic: __consumer_offsets", value="loaded.listed.topic"),
     _number("partition", "number of the partition", value="loaded.listed.number"),
-    _offset("first_offset", "first offset of the log", value="loaded.first_offset"),
-    _offset("log_end_offset", "end of the log", value="loaded.end_offset"),
+    offset("first_offset", "first offset of the log", value="loaded.first_offset"),
+    offset("log_end_offset", "end of the log", value="loaded.end_offset"),
     _number("leader_epoch", "leader epoch of the last batch", "it has none",
             "loaded.last_leader_epoch"),
-    _count("records", "records that were read", "loaded.records"),
-    _bytes("bytes", "size of the batches that were read", "loaded.bytes"),
-    _count("keys", "different keys of these records", "loaded.keys"),
-    _count("unknown_records", "records of types that are not known", "loaded.unknown_records"),
-    _count("unreadable_records", "records that a coordinator cannot read either",
-           "loaded.wrong_records"),
+    count("records", "records that were read", "loaded.records"),
+    size("bytes", "size of the batches that were read", "loaded.bytes"),
+    count("keys", "different keys of these records", "loaded.keys"),
+    count("unknown_records", "records of types that are not known", "loaded.unknown_records"),
+    count("unreadable_records", "records that a coordinator cannot read either",
+          "loaded.wrong_records"),
     Column("other_copies", Kind.OBJECT, "copies of the partition that were not read",
            value="others", of=_COPY, many=True),
 ), note="One partition of __consumer_offsets, and the copies of it that were not read.",
@@ -86,7 +74,7 @@ GROUP: Final = Table("group", "group", (
     Column("group_type", Kind.STRING, "type of the group", words=_TYPES, value="type"),
     Column("state", Kind.STRING, "state after its coordinator has loaded it; Dead: only records of "
            "a deleted group are left", words=_STATES),
-    _count("members", "members of the group", "member_count"),
+    count("members", "members of the group", "member_count"),
     _number("epoch", "epoch of the group; the generation of a classic group", _ONLY_OFFSETS),
     _text("protocol_type", "type of protocol of a classic group, such as consumer", _NOT_CLASSIC),
     _text("protocol", "how a classic group assigns its partitions, such as range", _NOT_CLASSIC),
@@ -94,14 +82,14 @@ GROUP: Final = Table("group", "group", (
     *_time("state_ms", "state_since", "time at which a classic group got its state", _NOT_CLASSIC),
     _number("offsets_partition", "number of the partition of __consumer_offsets that has its "
             "records"),
-    _count("offsets", "committed offsets of the group", "offset_count"),
-    _count("pending", "commits of the group in open transactions", "pending_count"),
-    _count("records", "records of the group in __consumer_offsets", "sizes.records"),
-    _bytes("bytes", "size of these records before compression", "sizes.bytes"),
-    _count("superseded_records", "of these records, those with a newer record of the same key",
-           "sizes.superseded_records"),
-    _bytes("superseded_bytes", "size of the superseded records before compression",
-           "sizes.superseded_bytes"),
+    count("offsets", "committed offsets of the group", "offset_count"),
+    count("pending", "commits of the group in open transactions", "pending_count"),
+    count("records", "records of the group in __consumer_offsets", "sizes.records"),
+    size("bytes", "size of these records before compression", "sizes.bytes"),
+    count("superseded_records", "of these records, those with a newer record of the same key",
+          "sizes.superseded_records"),
+    size("superseded_bytes", "size of the superseded records before compression",
+         "sizes.superseded_bytes"),
     Column("only_sizes", Kind.BOOL, "whether its members and offsets are not printed (--sizes)"),
 ), note="One group.", type="group", made_from="logtool.groups.judging:GroupState")  # fmt: skip
 
@@ -128,13 +116,13 @@ OFFSET: Final = Table("offset", "committed offset", (
     _GROUP,
     _TOPIC,
     _PARTITION,
-    _offset("offset", "the committed offset"),
+    offset("offset", "the committed offset"),
     *_LOG_ENDS,
-    _offset("last_stable_offset", "last stable offset of the partition", _NOT_HERE, "last_stable"),
+    offset("last_stable_offset", "last stable offset of the partition", _NOT_HERE, "last_stable"),
     Column("lag", Kind.INT64, "how far the offset is behind the log end; negative beyond it",
            null=_NOT_HERE),
-    _count("stable_lag", "how far the offset is behind the last stable offset; 0 where it is ahead "
-           "of it", null=_NOT_HERE),
+    count("stable_lag", "how far the offset is behind the last stable offset; 0 where it is ahead "
+          "of it", null=_NOT_HERE),
     Column("place", Kind.STRING, "where the offset lies in the partition's log", words=_PLACES),
     _text("topic_id", "id of the topic that the offset was committed for",
           "the commit has its name alone"),
@@ -159,10 +147,10 @@ SHARE: Final = Table("share-offset", "partition that a share group reads", (
     _text("topic", "name of the topic", "no metadata log has its id"),
     _text("topic_id", "id of the topic"),
     _PARTITION,
-    _offset("start_offset", "offset at which the group begins to read", "it is not initialized yet",
-            "state.start_offset"),
-    _count("delivered", "records from the start offset on that were delivered and are done",
-           "state.delivered", "the log does not say"),
+    offset("start_offset", "offset at which the group begins to read", "it is not initialized yet",
+           "state.start_offset"),
+    count("delivered", "records from the start offset on that were delivered and are done",
+          "state.delivered", null="the log does not say"),
     *_LOG_ENDS,
     Column("lag", Kind.INT64, "log end less the start offset and less delivered",
            null="one of them is not known"),
@@ -171,8 +159,8 @@ SHARE: Final = Table("share-offset", "partition that a share group reads", (
     _number("leader_epoch", "leader epoch of the partition in the record of this state",
             value="state.leader_epoch"),
     *_time("written_ms", "written", "time of the record of this state", value="state.written_ms"),
-    _offset("record_offset", "offset of this record in the partition of __share_group_state",
-            value="state.record_offset"),
+    offset("record_offset", "offset of this record in the partition of __share_group_state",
+           value="state.record_offset"),
 ), note="Where a share group begins to read a partition, by __share_group_state.",
     type="share-offset", made_from="logtool.groups.sharing:ShareOffset")  # fmt: skip
 
@@ -180,7 +168,7 @@ PENDING: Final = Table("pending", "commit in an open transaction", (
     _GROUP,
     _TOPIC,
     _PARTITION,
-    _offset("offset", "the offset that is to be committed"),
+    offset("offset", "the offset that is to be committed"),
     Column("producer_id", Kind.INT64, "id of the producer of the transaction"),
     *_COMMITTED,
     _METADATA,
@@ -191,20 +179,20 @@ PENDING: Final = Table("pending", "commit in an open transaction", (
 _NO_PARTITION = "it is about no partition"
 _NO_RECORD_YET = "no record of the group's own stands before it"
 EVENT: Final = Table("event", "record of a group, and end of a transaction in which it committed", (
-    _offset("record_offset", "offset of the record, or of the marker that ended the transaction"),
+    offset("record_offset", "offset of the record, or of the marker that ended the transaction"),
     *_time("time_ms", "time", "time of the commit, of the record or of the marker", "it has none"),
     _text("event", "commit, transactional-commit, delete-offset, the name of another record, or "
           "how the transaction ended: committed or aborted", value="what"),
     Column("deleted", Kind.BOOL, "whether the record is a tombstone"),
     _text("topic", "name of the topic", _NO_PARTITION),
     _number("partition", "number of the partition", _NO_PARTITION),
-    _offset("offset", "the committed offset", "it is no commit"),
+    offset("offset", "the committed offset", "it is no commit"),
     _text("member", "id of the member that owned the partition at a commit, else of the member "
           "that the record is about", "it is about no member, or the log does not say"),
     Column("producer_id", Kind.INT64, "id of the producer of the transaction",
            null="it is in no transaction"),
     _text("state", "state of the group after it", _NO_RECORD_YET),
-    _count("members", "members of the group after it"),
+    count("members", "members of the group after it"),
     _number("epoch", "epoch of the group after it", _NO_RECORD_YET),
 ), note="A record of one group, or the end of a transaction in which it committed.", type="event",
     made_from="logtool.groups.history:Event")  # fmt: skip
@@ -213,9 +201,9 @@ RESTORE: Final = Table("restore", "group with offsets to restore", (
     _text("group", "name of the group", value="group.name"),
     Column("group_type", Kind.STRING, "type of the group", words=_TYPES, value="group.type"),
     Column("state", Kind.STRING, "state of the group", words=_STATES, value="group.state"),
-    _count("members", "members of the group", "group.member_count"),
-    _count("offsets", "offsets that the command commits", "offset_count"),
-    _count("left_out", "offsets of deleted topics, which the command does not commit"),
+    count("members", "members of the group", "group.member_count"),
+    count("offsets", "offsets that the command commits", "offset_count"),
+    count("left_out", "offsets of deleted topics, which the command does not commit"),
     _text("command", "the command"),
 ), note="The command that commits the offsets of one group again.", type="restore",
     made_from="logtool.groups.restoring:Restore")  # fmt: skip

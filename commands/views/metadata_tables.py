@@ -3,7 +3,7 @@
 from typing import Final
 
 from logtool.metadata.entities import KINDS
-from logtool.schemas.columns import Column, Kind, Table, timed
+from logtool.schemas.columns import Column, Kind, Table, count, offset, timed
 from logtool.schemas.document import Document
 from logtool.schemas.tables import FINDING
 
@@ -11,14 +11,6 @@ _KINDS = tuple(KINDS)
 _NO_TOPIC = "it belongs to no topic"
 _NO_PARTITION = "it is no partition"
 _NO_ID = f"{_NO_TOPIC}, or its id is not known"
-
-
-def _offset(name: str, meaning: str, null: str | None = None) -> Column:
-    return Column(name, Kind.INT64, meaning, "offset", null)
-
-
-def _count(name: str, meaning: str, value: str | None = None) -> Column:
-    return Column(name, Kind.INT64, meaning, "count", value=value)
 
 
 def _thing(nothing: str | None = None, within: str = "") -> tuple[Column, ...]:
@@ -34,24 +26,24 @@ def _thing(nothing: str | None = None, within: str = "") -> tuple[Column, ...]:
 
 
 _COUNTS = Table("counts", "image", (
-    _count("topic", "topics", "topic_count"),
-    _count("partition", "partitions of the topics", "partition_count"),
-    _count("broker", "brokers that are registered", "broker_count"),
+    count("topic", "topics", "topic_count"),
+    count("partition", "partitions of the topics", "partition_count"),
+    count("broker", "brokers that are registered", "broker_count"),
 ), made_from="logtool.metadata.state:MetadataImage")  # fmt: skip
 IMAGE: Final = Table("image", "metadata log or snapshot", (
     Column("path", Kind.PATH, "the path that was given"),
-    _offset("end_offset", "offset behind the last record that was read"),
+    offset("end_offset", "offset behind the last record that was read"),
     Column("leader_epoch", Kind.INT32, "leader epoch of the last record; -1 where none was read"),
     *timed("timestamp_ms", "time of the last record", "none was read"),
     Column("snapshot", Kind.PATH, "the snapshot that reading began with",
            null="it began with the log"),
-    _offset("snapshot_offset", "offset behind the last record that the snapshot covers: all below "
-            "it is committed"),
-    _offset("open_transaction", "offset at which a transaction begins that has not ended",
-            "there is none"),
+    offset("snapshot_offset", "offset behind the last record that the snapshot covers: all below "
+           "it is committed"),
+    offset("open_transaction", "offset at which a transaction begins that has not ended",
+           "there is none"),
     Column("damage", Kind.STRING, "why reading ended early", null="it did not"),
-    _count("not_understood", "records of a newer release, which could not be read"),
-    _count("not_applied", "records that no broker can apply"),
+    count("not_understood", "records of a newer release, which could not be read"),
+    count("not_applied", "records that no broker can apply"),
     Column("counts", Kind.OBJECT, "how many topics, partitions and brokers there are", of=_COUNTS),
 ), note="A metadata log or a snapshot of it, as far as it could be read.",
     type="image")  # fmt: skip
@@ -70,7 +62,7 @@ _CHANGES = Column("changes", Kind.OBJECT, "fields that changed", of=_FIELD, many
 CHANGE: Final = Table("change", "record of the metadata log", (
     Column("path", Kind.PATH, "the file"),
     Column("position", Kind.INT64, "byte in the file where the record's batch begins", "byte"),
-    _offset("offset", "offset of the record"),
+    offset("offset", "offset of the record"),
     Column("leader_epoch", Kind.INT32, "leader epoch of the record", value="epoch"),
     *timed("timestamp_ms", "time of the record", None),
     Column("record", Kind.STRING, "Kafka's name of the record"),

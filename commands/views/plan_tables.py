@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from logtool.schemas.columns import Column, Kind, Table
+from logtool.schemas.columns import Column, Kind, Table, count, offset, size
 from logtool.schemas.document import Document
 from logtool.schemas.printed import ACTION, UNDO
 from logtool.schemas.tables import FINDING
@@ -16,18 +16,6 @@ _PLACE = (
 )  # fmt: skip
 
 
-def _offset(name: str, meaning: str, null: str | None = None, value: str | None = None) -> Column:
-    return Column(name, Kind.INT64, meaning, "offset", null, value=value)
-
-
-def _count(name: str, meaning: str, value: str | None = None) -> Column:
-    return Column(name, Kind.INT64, meaning, "count", value=value)
-
-
-def _bytes(name: str, meaning: str, value: str | None = None) -> Column:
-    return Column(name, Kind.INT64, meaning, "bytes", value=value)
-
-
 def _seconds(name: str, meaning: str, digits: int = 3) -> Column:
     return Column(name, Kind.FLOAT, meaning, "s", digits=digits)
 
@@ -37,25 +25,25 @@ def _rate(name: str, meaning: str, value: str, null: str | None = None) -> Colum
 
 
 _PLAYBACK = Table("playback", "partition that is supplemented", (
-    _offset("time_index_checkpoint", "offset in the last entry of the time index",
-            value="playback.time_index"),
-    _offset("transaction_index_checkpoint", "offset up to which the aborted transactions are "
-            "entered", value="playback.transaction_index"),
+    offset("time_index_checkpoint", "offset in the last entry of the time index",
+           value="playback.time_index"),
+    offset("transaction_index_checkpoint", "offset up to which the aborted transactions are "
+           "entered", value="playback.transaction_index"),
     Column("transaction_index_checkpoint_from", Kind.STRING, "source of it: the largest of the "
            "three, or the last entry where the file is torn",
            words=("last-entry", "recovery-point", "snapshot"),
            value="playback.transaction_index_from"),
-    _offset("producer_snapshot_checkpoint", "offset of the newest producer snapshot that can be "
-            "read; the start of the log without one", value="playback.producer_snapshot"),
-    _offset("starting_offset", "the smaller one of the checkpoints of the transaction index and of "
-            "the producer snapshot", value="playback.starting_offset"),
-    _offset("replayed_from", "offset of the newest snapshot at or below the starting offset, or "
-            "the start of the log", value="playback.replayed_from"),
+    offset("producer_snapshot_checkpoint", "offset of the newest producer snapshot that can be "
+           "read; the start of the log without one", value="playback.producer_snapshot"),
+    offset("starting_offset", "the smaller one of the checkpoints of the transaction index and of "
+           "the producer snapshot", value="playback.starting_offset"),
+    offset("replayed_from", "offset of the newest snapshot at or below the starting offset, or "
+           "the start of the log", value="playback.replayed_from"),
     Column("trusted", Kind.BOOL, "whether no CRC was compared and headers alone were read "
            "(--trust-log)"),
-    _bytes("bytes_saved", "how much less of the log is read than to rebuild"),
-    _bytes("unchecked_bytes", "bytes of the logs whose CRCs are not compared because they are "
-           "trusted"),
+    size("bytes_saved", "how much less of the log is read than to rebuild"),
+    size("unchecked_bytes", "bytes of the logs whose CRCs are not compared because they are "
+         "trusted"),
 ), made_from="logtool.startup.partition:PartitionForecast")  # fmt: skip
 FORECAST: Final = Table("partition", "partition that a broker loads", (
     *_PLACE,
@@ -64,36 +52,36 @@ FORECAST: Final = Table("partition", "partition that a broker loads", (
     Column("reason", Kind.STRING, "why it does not load", null="it loads", value="failure"),
     Column("clean", Kind.BOOL, "whether the log dir counts as stopped cleanly",
            value="request.start.clean"),
-    _offset("log_start_offset", "start of the log after the load", value="log_start"),
-    _offset("recovery_point", "recovery point before the load",
-            value="request.start.recovery_point"),
-    _offset("new_recovery_point", "recovery point after the load", value="recovery_point"),
-    _offset("high_watermark", "checkpointed high watermark", "the checkpoint has no row of it",
-            "request.high_watermark"),
-    _offset("log_end_offset", "end of the log after the load", value="log_end"),
-    _offset("broker_log_end_offset", "where a broker ends the log, which empties a segment whose "
-            "offsets go backwards", "it does not start, for a batch whose offset lies outside of "
-            "its segment", "broker_log_end"),
-    _offset("recover_log_end_offset", "where logtool recover ends it by default, which cuts only "
-            "what is out of order, or outside of its segment", "it does not load",
-            "recover_log_end"),
-    _count("segments", "segments"),
-    _count("recovered_segments", "segments that are recovered", "recovered"),
-    _bytes("bytes_scanned", "bytes of log that are read to recover segments"),
-    _bytes("bytes_replayed", "bytes of log that are read once more for the producer state"),
-    _bytes("bytes_applied", "bytes of the batches that are applied to the producer state"),
-    _count("records_applied", "records of the batches that are applied to the producer state"),
-    _count("unread_segments", "segments below the recovery point that are not recovered: only "
-           "logtool verify says whether their logs are sound"),
-    _bytes("unread_bytes", "bytes of the logs of these segments"),
+    offset("log_start_offset", "start of the log after the load", value="log_start"),
+    offset("recovery_point", "recovery point before the load",
+           value="request.start.recovery_point"),
+    offset("new_recovery_point", "recovery point after the load", value="recovery_point"),
+    offset("high_watermark", "checkpointed high watermark", "the checkpoint has no row of it",
+           "request.high_watermark"),
+    offset("log_end_offset", "end of the log after the load", value="log_end"),
+    offset("broker_log_end_offset", "where a broker ends the log, which empties a segment whose "
+           "offsets go backwards", "it does not start, for a batch whose offset lies outside of "
+           "its segment", "broker_log_end"),
+    offset("recover_log_end_offset", "where logtool recover ends it by default, which cuts only "
+           "what is out of order, or outside of its segment", "it does not load",
+           "recover_log_end"),
+    count("segments", "segments"),
+    count("recovered_segments", "segments that are recovered", "recovered"),
+    size("bytes_scanned", "bytes of log that are read to recover segments"),
+    size("bytes_replayed", "bytes of log that are read once more for the producer state"),
+    size("bytes_applied", "bytes of the batches that are applied to the producer state"),
+    count("records_applied", "records of the batches that are applied to the producer state"),
+    count("unread_segments", "segments below the recovery point that are not recovered: only "
+          "logtool verify says whether their logs are sound"),
+    size("unread_bytes", "bytes of the logs of these segments"),
     Column("playback", Kind.OBJECT, "where indexes and producer state are supplemented: the "
            "offsets up to which they are known, and where the log is played back from",
            null="a rebuild, or a log that was stopped cleanly", value="supplemented", of=_PLAYBACK),
     Column("distrust", Kind.STRING, "why the log was checked although --trust-log was given",
            null="it was not", value="why_checked"),
-    _count("lost_batches", "sound batches that are lost"),
-    _count("lost_records", "records that are lost"),
-    _bytes("lost_bytes", "bytes of log that are lost"),
+    count("lost_batches", "sound batches that are lost"),
+    count("lost_records", "records that are lost"),
+    size("lost_bytes", "bytes of log that are lost"),
     Column("lost_acknowledged", Kind.INT64, "offsets below the checkpointed high watermark that "
            "the log lacks when it is loaded", "count", "no high watermark is known"),
     Column("fix", Kind.STRING, "the command line that repairs the log from another copy",
@@ -118,21 +106,21 @@ _SLOW = Table("slow_partition", "partition that takes long to load", (
     _seconds("seconds", "time to load it, at the usual rate"),
     _seconds("seconds_low", "time to load it, at the fastest rate"),
     _seconds("seconds_high", "time to load it, at the slowest rate"),
-    _count("recovered_segments", "segments that are read from their first byte",
-           "forecast.recovered"),
+    count("recovered_segments", "segments that are read from their first byte",
+          "forecast.recovered"),
     Column("recovered_why", Kind.COUNTS, "these segments by the reason", "count",
            value="forecast.why"),
-    _bytes("bytes_scanned", "bytes of the logs of these segments", "forecast.bytes_scanned"),
-    _bytes("bytes_replayed", "bytes read once more for the state of producers",
-           "forecast.bytes_replayed"),
-    _count("batches", "batches of these segments", "forecast.batches_scanned"),
-    _count("indexes_changed", "offset, time and transaction indexes that are made, or come out "
-           "other than they are", "forecast.indexes_changed"),
-    _count("producers", "producers that are known at the end of the log", "forecast.producers"),
+    size("bytes_scanned", "bytes of the logs of these segments", "forecast.bytes_scanned"),
+    size("bytes_replayed", "bytes read once more for the state of producers",
+         "forecast.bytes_replayed"),
+    count("batches", "batches of these segments", "forecast.batches_scanned"),
+    count("indexes_changed", "offset, time and transaction indexes that are made, or come out "
+          "other than they are", "forecast.indexes_changed"),
+    count("producers", "producers that are known at the end of the log", "forecast.producers"),
 ), note="How long one partition takes to load, and what takes the time.",
     made_from="logtool.startup.duration:Slow")  # fmt: skip
 DURATION: Final = Table("duration", "start", (
-    _count("threads", "threads that load logs, for each log dir"),
+    count("threads", "threads that load logs, for each log dir"),
     _rate("bytes_per_second", "usual rate of each thread, in a second: where it is measured, the "
           "rate of a broker by that of a pass over a log in the page cache", "rates.usual"),
     _rate("bytes_per_second_low", "the slowest tenth of the stretches timed here, or the disk "
@@ -141,13 +129,13 @@ DURATION: Final = Table("duration", "start", (
           "broker was measured to do at best", "rates.fast"),
     Column("rate_from", Kind.STRING, "given: the rates are that of --read-rate",
            words=("given", "measured"), value="rates.basis"),
-    _count("pieces", "stretches of the logs that were timed here; 0 where the rate was given",
-           "rates.pieces"),
+    count("pieces", "stretches of the logs that were timed here; 0 where the rate was given",
+          "rates.pieces"),
     _rate("disk_bytes_per_second", "rate of the slowest disk past the page cache, in a second",
           "rates.disk", "that was not tried, or cannot be"),
     Column("disks", Kind.OBJECT, "the disks under the log dirs of which a broker reads something; "
            "empty where they were not measured", of=_DISK, many=True),
-    _bytes("bytes", "bytes of log that are read"),
+    size("bytes", "bytes of log that are read"),
     _seconds("seconds", "time at bytes_per_second, with what a broker spends on each batch, each "
              "segment and each log, and with what its own compiler takes from it; what was not in "
              "the page cache comes from the disk first"),
@@ -173,15 +161,15 @@ _POLICY = Table("policy", "policy of recovery", (
     Column("policy", Kind.STRING, "last-segment: the last segment of each log, as up to Kafka "
            "0.8.0; recovery-point: from the segment with the recovery point on, as today",
            words=("last-segment", "recovery-point")),
-    _count("segments", "segments that are read"),
-    _bytes("bytes", "bytes of logs that are read, those once more for the producer state among "
-           "them"),
+    count("segments", "segments that are read"),
+    size("bytes", "bytes of logs that are read, those once more for the producer state among "
+         "them"),
     _seconds("seconds", "time at the usual rate: measured here, given, or that of a broker with "
              "the logs in the page cache", 6),
     _seconds("seconds_low", "time at the fastest rate", 6),
     _seconds("seconds_high", "time at the slowest rate", 6),
-    _count("unread_segments", "segments that are not read"),
-    _bytes("unread_bytes", "bytes of the logs that are not read"),
+    count("unread_segments", "segments that are not read"),
+    size("unread_bytes", "bytes of the logs that are not read"),
     Column("missed", Kind.OBJECT, "damage that is known and that the policy does not read; what "
            "neither policy reads was not read here either", of=_MISSED, many=True),
 ), note="What recovery after a kill reads by one policy.",

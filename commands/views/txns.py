@@ -13,7 +13,7 @@ from logtool.commands.printing.writers import Columns, Object, columns, keep
 from logtool.commands.views import coordinators
 from logtool.commands.views.coordinators import age
 from logtool.log.producer_state import NONE
-from logtool.schemas.columns import Column, Kind, Table, timed
+from logtool.schemas.columns import Column, Kind, Table, count, offset, timed
 from logtool.schemas.document import Document
 from logtool.schemas.tables import FINDING
 
@@ -32,33 +32,25 @@ _IN_PLACE = (
 )  # fmt: skip
 
 
-def _offset(name: str, meaning: str, null: str | None = None, value: str | None = None) -> Column:
-    return Column(name, Kind.INT64, meaning, "offset", null, value=value)
-
-
-def _count(name: str, meaning: str, value: str | None = None) -> Column:
-    return Column(name, Kind.INT64, meaning, "count", value=value)
-
-
 _PARTITION = Table("partition", "partition", (
     Column("path", Kind.PATH, "the partition dir, or the log"),
     Column("topic", Kind.STRING, "name of the topic", null=_NO_NAME),
     Column("partition", Kind.INT32, "number of the partition", null=_NO_NAME),
-    _count("segments", "segments"),
-    _offset("first_offset", "base offset of the first segment", None, "start_offset"),
-    _offset("log_end_offset", "end of the log", None, "end_offset"),
-    _offset("high_watermark", "high watermark in replication-offset-checkpoint",
-            "it has no row of the partition"),
-    _offset("last_stable_offset", "offset up to which consumers with read_committed get once "
-            "everything is replicated"),
+    count("segments", "segments"),
+    offset("first_offset", "base offset of the first segment", None, "start_offset"),
+    offset("log_end_offset", "end of the log", None, "end_offset"),
+    offset("high_watermark", "high watermark in replication-offset-checkpoint",
+           "it has no row of the partition"),
+    offset("last_stable_offset", "offset up to which consumers with read_committed get once "
+           "everything is replicated"),
     Column("pinned_by", Kind.INT64, "id of the producer whose open transaction holds back the last "
            "stable offset", null="no transaction is open"),
-    _count("producers", "producers that are known at the end of the log", "producer_count"),
-    _count("open", "transactions without a marker, hanging ones too", "open_count"),
-    _count("hanging", "transactions that have been open for longer than a coordinator leaves them",
-           "hanging_count"),
-    _count("aborted", "transactions that were aborted", "aborted_count"),
-    _count("committed", "transactions that were committed", "committed_count"),
+    count("producers", "producers that are known at the end of the log", "producer_count"),
+    count("open", "transactions without a marker, hanging ones too", "open_count"),
+    count("hanging", "transactions that have been open for longer than a coordinator leaves them",
+          "hanging_count"),
+    count("aborted", "transactions that were aborted", "aborted_count"),
+    count("committed", "transactions that were committed", "committed_count"),
     Column("damaged", Kind.BOOL, "whether damage may have taken a marker"),
 ), note="One partition: how many producers and transactions its log has.",
     type="partition", made_from="logtool.txns.open_transactions:PartitionTransactions")  # fmt: skip
@@ -114,9 +106,9 @@ _TRANSACTION = Table("transaction", "transaction in a partition", (
     Column("producer_id", Kind.INT64, "id of the producer", value="one.producer_id"),
     Column("producer_epoch", Kind.INT16, "epoch of the producer in the first batch",
            null="the first batch is gone", value="one.producer_epoch"),
-    _offset("first_offset", "first offset of the transaction", None, "one.first_offset"),
-    _offset("last_offset", "offset of the marker; while the transaction is open, of the last batch",
-            "it is open and the last batch is gone", "one.last_offset"),
+    offset("first_offset", "first offset of the transaction", None, "one.first_offset"),
+    offset("last_offset", "offset of the marker; while the transaction is open, of the last batch",
+           "it is open and the last batch is gone", "one.last_offset"),
     Column("started_ms", Kind.INT64, "time of the first record, as its client set it",
            "ms since 1970", "the first batch is gone, or its time", value="one.started_ms"),
     Column("started", Kind.TIMESTAMP, "started_ms as a timestamp", "UTC",
@@ -147,8 +139,8 @@ _COORDINATOR = Table("coordinator", "transactional id", (
     Column("topic", Kind.STRING, "name of the topic", words=("__transaction_state",)),
     Column("partition", Kind.INT32, "number of the partition of __transaction_state",
            value="joined.entry.number"),
-    _offset("offset", "offset of the last record of the transactional id", None,
-            "joined.entry.offset"),
+    offset("offset", "offset of the last record of the transactional id", None,
+           "joined.entry.offset"),
     Column("transactional_id", Kind.STRING, "the transactional id",
            value="joined.entry.transactional_id"),
     *_entry_state("now", None),
@@ -163,11 +155,11 @@ _COORDINATOR = Table("coordinator", "transactional id", (
     Column("transaction_version", Kind.INT16, "version of transactions that the client speaks; "
            "from 2 on each transaction has an epoch of its own",
            value="joined.entry.transaction_version"),
-    _count("open", "partitions in which the transaction is open", "joined.open"),
-    _count("committed", "partitions in which the transaction is committed", "joined.committed"),
-    _count("aborted", "partitions in which the transaction is aborted", "joined.aborted"),
-    _count("nothing", "partitions in which there is nothing of the transaction", "joined.nothing"),
-    _count("not_here", "partitions that were not looked at", "joined.not_here"),
+    count("open", "partitions in which the transaction is open", "joined.open"),
+    count("committed", "partitions in which the transaction is committed", "joined.committed"),
+    count("aborted", "partitions in which the transaction is aborted", "joined.aborted"),
+    count("nothing", "partitions in which there is nothing of the transaction", "joined.nothing"),
+    count("not_here", "partitions that were not looked at", "joined.not_here"),
     Column("partitions", Kind.OBJECT, "partitions that the entry lists", value="joined.partitions",
            of=_ENTRY_PARTITION, many=True),
     Column("advice", Kind.STRING, "how the coordinator ends the transaction",
@@ -182,11 +174,11 @@ _PRODUCER = Table("producer", "producer in a partition", (
     Column("producer_id", Kind.INT64, "id of the producer"),
     Column("producer_epoch", Kind.INT16, "epoch of the producer", value="one.epoch"),
     Column("last_sequence", Kind.INT32, "last sequence number", null="there is none"),
-    _offset("last_offset", "last offset with data", "there is none"),
+    offset("last_offset", "last offset with data", "there is none"),
     *timed("last_timestamp_ms", "time of the last batch or marker", "there is none"),
     Column("coordinator_epoch", Kind.INT32, "epoch of the coordinator that wrote the last marker",
            null="there is no marker"),
-    _offset("transaction_first_offset", "first offset of the open transaction", "none is open"),
+    offset("transaction_first_offset", "first offset of the open transaction", "none is open"),
 ), note="One producer as it is known at the end of the log.",
     type="producer", made_from="logtool.txns.objects:PrintedProducer")  # fmt: skip
 DOCUMENT: Final = Document(

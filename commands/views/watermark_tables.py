@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from logtool.schemas.columns import Column, Kind, Table
+from logtool.schemas.columns import Column, Kind, Table, offset
 from logtool.schemas.document import Document
 from logtool.schemas.tables import FINDING
 
@@ -10,10 +10,6 @@ _NO_ID = "its node id is not known"
 _NOT_LOADED = "no broker comes up with the replica"
 _NO_WATERMARK = f"{_NOT_LOADED}, or it keeps no high watermark (Redpanda)"
 _NO_EPOCH = f"{_NOT_LOADED}, or its log has no leader epoch"
-
-
-def _offset(name: str, meaning: str, null: str | None = None, value: str | None = None) -> Column:
-    return Column(name, Kind.INT64, meaning, "offset", null, value=value)
 
 
 def _count(name: str, meaning: str, null: str | None = None, value: str | None = None) -> Column:
@@ -41,23 +37,23 @@ REPLICA: Final = Table("replica", "replica of a partition", (
            words=("loads", "refuses", "offline", "unknown", "stray")),
     Column("reason", Kind.STRING, "why no broker comes up with it", null="no reason was found",
            value="failure"),
-    _offset("recovery_point", "checkpointed recovery point", "the checkpoint has no row of it"),
-    _offset("high_watermark", "checkpointed high watermark", "the checkpoint has no row of it",
-            "checkpointed"),
-    _offset("log_start_offset", "start of the log", _NOT_LOADED, "offsets.log_start"),
-    _offset("initial_high_watermark", "high watermark with which the broker begins", _NO_WATERMARK,
-            "offsets.high_watermark"),
-    _offset("committed_offset", "offset below which its records are known to have been committed",
-            _NO_WATERMARK, "offsets.committed"),
-    _offset("last_stable_offset", "offset below which every transaction is decided", _NOT_LOADED,
-            "offsets.last_stable"),
-    _offset("log_end_offset", "end of the log after the load", _NOT_LOADED, "offsets.log_end"),
+    offset("recovery_point", "checkpointed recovery point", "the checkpoint has no row of it"),
+    offset("high_watermark", "checkpointed high watermark", "the checkpoint has no row of it",
+           "checkpointed"),
+    offset("log_start_offset", "start of the log", _NOT_LOADED, "offsets.log_start"),
+    offset("initial_high_watermark", "high watermark with which the broker begins", _NO_WATERMARK,
+           "offsets.high_watermark"),
+    offset("committed_offset", "offset below which its records are known to have been committed",
+           _NO_WATERMARK, "offsets.committed"),
+    offset("last_stable_offset", "offset below which every transaction is decided", _NOT_LOADED,
+           "offsets.last_stable"),
+    offset("log_end_offset", "end of the log after the load", _NOT_LOADED, "offsets.log_end"),
     _count("uncommitted_records", "records from the high watermark to the end of the log",
            _NO_WATERMARK, "offsets.uncommitted_records"),
     Column("leader_epoch", Kind.INT32, "last leader epoch", null=_NO_EPOCH,
            value="offsets.leader_epoch"),
-    _offset("epoch_start_offset", "first offset of this leader epoch", _NO_EPOCH,
-            "offsets.epoch_start"),
+    offset("epoch_start_offset", "first offset of this leader epoch", _NO_EPOCH,
+           "offsets.epoch_start"),
     Column("tail", Kind.STRING, "sound, or the code of what is wrong at the end of the log"),
     _count("acknowledged_gone", "offsets below the checkpointed high watermark that the log of "
            "this replica has lost"),
@@ -78,11 +74,11 @@ GROUP: Final = Table("group", "partition", (
     Column("not_looked_at", Kind.NODES, "node ids in sync of which there is no replica to look at"),
     _node("leader", "node id of the leader, by the metadata log",
           "no metadata log names a leader"),
-    _offset("expected_high_watermark", "the least log end of the replicas in sync that were looked "
-            "at; where fewer are in sync than least_in_sync, the checkpointed high watermark",
-            "no replica in sync was looked at", "high_watermark"),
-    _offset("committed_offset", "offset below which records are known to have been committed",
-            value="committed"),
+    offset("expected_high_watermark", "the least log end of the replicas in sync that were looked "
+           "at; where fewer are in sync than least_in_sync, the checkpointed high watermark",
+           "no replica in sync was looked at", "high_watermark"),
+    offset("committed_offset", "offset below which records are known to have been committed",
+           value="committed"),
     _node("furthest", "node id of the replica with the most records of the newest leader epoch",
           value="furthest.node"),
     _node("assumed_leader", "node id of the replica that is taken to lead next",
@@ -107,7 +103,7 @@ CHOICE: Final = Table("choice", "replica that may lead", (
            value="standing.eligible"),
     Column("unclean_stop", Kind.BOOL, "whether the next start of its broker takes it out of those "
            "in sync and of the eligible ones", value="standing.loses_it"),
-    _offset("log_end_offset", "end of its log after the load", value="replica.log_end"),
+    offset("log_end_offset", "end of its log after the load", value="replica.log_end"),
     _count("acknowledged_lost", "acknowledged offsets that are lost if it leads"),
     _count("may_be_lost", "offsets that may have been acknowledged and that this replica lacks, "
            "because nodes that were not looked at were in sync and it was not", _UNCOUNTED),
@@ -118,14 +114,14 @@ TRUNCATION: Final = Table("truncation", "follower", (
     _node("leader", "node id of the assumed leader", value="leader.node"),
     _node("follower", "node id of the follower", value="follower.node"),
     Column("path", Kind.PATH, "the partition dir of the follower", value="follower.path"),
-    _offset("log_end_offset", "end of the log of the follower after the load",
-            value="follower.log_end"),
-    _offset("by_high_watermark", "where it cuts its log by the high watermark, as before Kafka "
-            "0.11"),
+    offset("log_end_offset", "end of the log of the follower after the load",
+           value="follower.log_end"),
+    offset("by_high_watermark", "where it cuts its log by the high watermark, as before Kafka "
+           "0.11"),
     _count("removed_by_high_watermark", "offsets that it cuts by the high watermark"),
-    _offset("diverges_from", "first offset at which the logs differ once it has cut by the high "
-            "watermark", "they do not differ"),
-    _offset("by_leader_epoch", "where it cuts its log by leader epochs, as since Kafka 0.11"),
+    offset("diverges_from", "first offset at which the logs differ once it has cut by the high "
+           "watermark", "they do not differ"),
+    offset("by_leader_epoch", "where it cuts its log by leader epochs, as since Kafka 0.11"),
     _count("removed_by_leader_epoch", "offsets that it cuts by leader epochs"),
     _count("epoch_requests", "times that it asks the leader where an epoch ends",
            value="requests"),
@@ -146,12 +142,12 @@ STATE: Final = Table("state", "replica behind each event", (
     _node("node", "id of the node", None),
     Column("role", Kind.STRING, "role of the node", words=("leader", "follower", "down")),
     Column("leader_epoch", Kind.INT32, "last leader epoch of its log", null="its log has none"),
-    _offset("log_end_offset", "end of its log"),
-    _offset("remote_log_end_offset", "end of its log as far as the leader knows: the offset of its "
-            "last fetch", "it is the leader itself, or the leader knows nothing of it"),
-    _offset("high_watermark", "high watermark that it knows"),
-    _offset("last_stable_offset", "offset below which every transaction is decided, by the high "
-            "watermark that it knows"),
+    offset("log_end_offset", "end of its log"),
+    offset("remote_log_end_offset", "end of its log as far as the leader knows: the offset of its "
+           "last fetch", "it is the leader itself, or the leader knows nothing of it"),
+    offset("high_watermark", "high watermark that it knows"),
+    offset("last_stable_offset", "offset below which every transaction is decided, by the high "
+           "watermark that it knows"),
     Column("in_sync", Kind.BOOL, "whether it is in sync"),
     Column("looked_at", Kind.STRING, "occasion on which the leader looked whether its high "
            "watermark may rise", null="it is not the leader, or the leader did not look",
@@ -178,10 +174,10 @@ SUB_STEP: Final = Table("substep", "thing that is done for an event", (
         "fetch offset of the request", "write to the log", "log end offset",
         "remote log end offset", "high watermark", "high watermark in the response",
         "answer to the producer")),
-    _offset("before", "the offset until then", "something is sent or written, or no offset was "
-            "known", "done.before"),
-    _offset("after", "the offset from then on, or the offset that is sent", "it is about no offset",
-            "done.after"),
+    offset("before", "the offset until then", "something is sent or written, or no offset was "
+           "known", "done.before"),
+    offset("after", "the offset from then on, or the offset that is sent", "it is about no offset",
+           "done.after"),
     Column("records", Kind.STRING, "names of the records that are written or sent"),
 ), note="One thing that is done while a produce or a fetch is processed, in its turn (--steps).",
     type="substep", made_from="logtool.watermark.simulation.scenario:NumberedSubStep")  # fmt: skip
@@ -194,20 +190,20 @@ ANSWER: Final = Table("answer", "produce request that is decided", (
            value="request.answer", words=(
                "acknowledged", "not awaited", "NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER",
                "the leader is gone")),
-    _offset("first_offset", "offset of its first record, or the end of the log where nothing was "
-            "written", value="request.offset"),
+    offset("first_offset", "offset of its first record, or the end of the log where nothing was "
+           "written", value="request.offset"),
     Column("records", Kind.STRING, "names of its records", value="request.names"),
 ), note="The outcome of a produce request in a step of a simulation.", type="answer",
     made_from="logtool.watermark.simulation.scenario:DecidedRequest")  # fmt: skip
 
 _DIVERGENCE = Table("divergence", "follower that holds other records than the leader", (
     _node("node", "id of the follower", None),
-    _offset("from_offset", "first offset at which the logs differ"),
+    offset("from_offset", "first offset at which the logs differ"),
 ), made_from="logtool.watermark.simulation.scenario:Divergence")  # fmt: skip
 VERDICT: Final = Table("verdict", "simulation", (
     Column("truncation", Kind.STRING, "rule by which followers cut their logs",
            words=("high-watermark", "leader-epoch")),
-    _offset("committed_offset", "offset below which records were committed"),
+    offset("committed_offset", "offset below which records were committed"),
     Column("lost_offsets", Kind.NUMBERS, "offsets of committed records that the leader lacks"),
     Column("acknowledged_lost", Kind.STRINGS, "names of acknowledged records that the leader "
            "lacks"),

@@ -234,6 +234,21 @@ class Table:
         return next((one for one in self.columns if one.name == name), None) or _missing(name)
 
 
+def offset(name: str, meaning: str, null: str | None = None, value: str | None = None) -> Column:
+    """Return the column of an offset."""
+    return Column(name, Kind.INT64, meaning, "offset", null, value=value)
+
+
+def count(name: str, meaning: str, value: str | None = None, *, null: str | None = None) -> Column:
+    """Return the column of a number of things."""
+    return Column(name, Kind.INT64, meaning, "count", null, value=value)
+
+
+def size(name: str, meaning: str, value: str | None = None, *, null: str | None = None) -> Column:
+    """Return the column of a number of bytes."""
+    return Column(name, Kind.INT64, meaning, "bytes", null, value=value)
+
+
 def timed(name: str, meaning: str, null: str | None) -> Iterable[Column]:
     """Return a time twice: as milliseconds, as they are stored, and as a timestamp."""
     stamp = name.removesuffix("_ms")

@@ -6,7 +6,7 @@ They stand here and not in the view since the engine writes the manifest.
 from dataclasses import replace
 from typing import Final
 
-from logtool.schemas.columns import Column, Kind, Table
+from logtool.schemas.columns import Column, Kind, Table, count, offset, size
 from logtool.schemas.document import Document
 
 _MODULE = "logtool.repair.saved"
@@ -16,33 +16,21 @@ _PLACE = (
 )
 
 
-def _offset(name: str, meaning: str, null: str | None = None, value: str | None = None) -> Column:
-    return Column(name, Kind.INT64, meaning, "offset", null, value=value)
-
-
-def _count(name: str, meaning: str) -> Column:
-    return Column(name, Kind.INT64, meaning, "count")
-
-
-def _bytes(name: str, meaning: str, value: str | None = None) -> Column:
-    return Column(name, Kind.INT64, meaning, "bytes", value=value)
-
-
 _PARTITION = Table("partition", "partition that was saved", (
     Column("path", Kind.PATH, "the partition dir that was read"),
     Column("target", Kind.PATH, "the new partition dir"),
     *_PLACE,
-    _offset("log_start_offset", "start of the log that was saved"),
-    _offset("log_end_offset", "end of the log that was saved"),
-    _count("segments", "segments with batches that were saved"),
-    _count("batches", "batches that were saved"),
-    _count("records", "records that were saved"),
-    _bytes("bytes", "size of the batches that were saved"),
-    _count("filled_batches", "batches that were saved from other copies"),
-    _bytes("filled_bytes", "size of the batches that were saved from other copies"),
-    _count("rejects", "ranges that were not taken over and that no other copy has"),
-    _bytes("rejected_bytes", "size of the ranges that were not taken over and that no other copy "
-           "has"),
+    offset("log_start_offset", "start of the log that was saved"),
+    offset("log_end_offset", "end of the log that was saved"),
+    count("segments", "segments with batches that were saved"),
+    count("batches", "batches that were saved"),
+    count("records", "records that were saved"),
+    size("bytes", "size of the batches that were saved"),
+    count("filled_batches", "batches that were saved from other copies"),
+    size("filled_bytes", "size of the batches that were saved from other copies"),
+    count("rejects", "ranges that were not taken over and that no other copy has"),
+    size("rejected_bytes", "size of the ranges that were not taken over and that no other copy "
+         "has"),
     Column("outcome", Kind.STRING, "how a broker loads the log that was saved",
            words=("loads", "refuses", "offline", "unknown")),
     Column("reason", Kind.STRING, "why a broker does not load the log", null="it loads"),
@@ -52,7 +40,7 @@ _REJECT = Table("reject", "range of bytes that was not taken over", (
     Column("path", Kind.PATH, "the log", value="one.path"),
     Column("position", Kind.INT64, "byte in the log where the range begins", "byte",
            value="one.position"),
-    _bytes("length", "length of the range", "one.length"),
+    size("length", "length of the range", "one.length"),
     Column("kind", Kind.STRING, "kind of range; damage: no sound batch; unreadable: the disk does "
            "not give it; "
            "order: offsets or leader epochs contradict other batches; overlap: the next segment "
@@ -60,10 +48,10 @@ _REJECT = Table("reject", "range of bytes that was not taken over", (
            "gone", words=("damage", "unreadable", "order", "overlap", "zombie", "missing"),
            value="one.kind"),
     Column("reason", Kind.STRING, "why the range was not taken over", value="one.reason"),
-    _offset("first_offset", "first offset that can have been in the range", "it is not known",
-            "one.first_offset"),
-    _offset("last_offset", "last offset that can have been in the range", "it is not known",
-            "one.last_offset"),
+    offset("first_offset", "first offset that can have been in the range", "it is not known",
+           "one.first_offset"),
+    offset("last_offset", "last offset that can have been in the range", "it is not known",
+           "one.last_offset"),
     Column("filled_from", Kind.PATH, "the copy that has the batches that were there",
            null="no other copy has them, or none was given", value="one.filled_from"),
     Column("proof", Kind.STRING, "why the copy is of the same log, or why no copy was used",
@@ -80,9 +68,9 @@ NOTED_REJECT: Final = replace(_REJECT, columns=_REJECT.columns[: -len(_PLACE)])
 _TRANSACTION = Table("transaction", "transaction that may have lost records, or its marker", (
     Column("producer_id", Kind.INT64, "id of the producer", value="one.producer_id"),
     Column("producer_epoch", Kind.INT16, "epoch of the producer", value="one.producer_epoch"),
-    _offset("first_offset", "first offset of what is left of the transaction", None,
-            "one.first_offset"),
-    _offset("lost_from", "first offset that is missing", None, "one.lost_from"),
+    offset("first_offset", "first offset of what is left of the transaction", None,
+           "one.first_offset"),
+    offset("lost_from", "first offset that is missing", None, "one.lost_from"),
     Column("reason", Kind.STRING, "how the transaction may have lost something",
            value="one.reason"),
     *_PLACE,
@@ -93,7 +81,7 @@ _RECORDS = Table("records", "file with the records of a partition", (
     *_PLACE,
     Column("path", Kind.PATH, "the partition dir that was read"),
     Column("target", Kind.PATH, "the file with the records"),
-    _count("records", "records in the file"),
+    count("records", "records in the file"),
     Column("command", Kind.STRING, "command line that produces the records again",
            null="the file is not for kcat"),
 ), note="The file with the records of one partition that was saved; only with --records.",
@@ -104,9 +92,9 @@ _DECODED = Table("decoded", "file with the records that decode of a range", (
     Column("path", Kind.PATH, "the log", value="kept.one.path"),
     Column("position", Kind.INT64, "byte in the log where the range begins", "byte",
            value="kept.one.position"),
-    _bytes("length", "length of the range", "kept.one.length"),
+    size("length", "length of the range", "kept.one.length"),
     Column("target", Kind.PATH, "the file with the records"),
-    _count("records", "records in the file"),
+    count("records", "records in the file"),
     Column("reason", Kind.STRING, "why the rest of the range does not decode",
            null="all of it does"),
 ), note="The file with the records that decode of one range that was not taken over; only with "
@@ -118,8 +106,8 @@ _IMAGE = Table("image", "log that a failing disk does not give whole", (
            "rest"),
     Column("map", Kind.PATH, "the file that says which bytes the disk gives, in the form of GNU "
            "ddrescue"),
-    _bytes("length", "length of the log"),
-    _bytes("unread", "bytes that the disk does not give"),
+    size("length", "length of the log"),
+    size("unread", "bytes that the disk does not give"),
 ), note="A log that a failing disk does not give whole: a file has what it gives.",
     type="image", made_from=f"{_MODULE}:KeptImage")  # fmt: skip
 DOCUMENT: Final = Document(

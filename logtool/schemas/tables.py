@@ -19,6 +19,8 @@ from logtool.schemas.columns import (
     Payload,
     Table,
     Way,
+    count,
+    offset,
     timed,
 )
 
@@ -67,22 +69,14 @@ _CONTROL_TYPE = (
 _TRANSACTIONAL = Column("transactional", Kind.BOOL, "whether it belongs to a transaction")
 
 
-def _count(name: str, meaning: str) -> Column:
-    return Column(name, Kind.INT64, meaning, "count")
-
-
-def _offset(name: str, meaning: str, null: str | None = None) -> Column:
-    return Column(name, Kind.INT64, meaning, "offset", null)
-
-
 _SCAN = frozenset({Way.SCAN})
 _BATCHES = Table("batches", "batch", (
     *_OF_FILE,
     Column("position", Kind.INT64, "byte in the file where it begins", "byte"),
     Column("size", Kind.INT64, "of the whole entry", "bytes"),
     Column("magic", Kind.INT8, "version of its format: 0, 1 or 2"),
-    _offset("base_offset", "first offset; equal to last_offset for magic 0 and 1"),
-    _offset("last_offset", "last offset"),
+    offset("base_offset", "first offset; equal to last_offset for magic 0 and 1"),
+    offset("last_offset", "last offset"),
     Column("record_count", Kind.INT32, "records in it as its header says",
            null="magic 0 and 1, which store none"),
     Column("codec", Kind.STRING, "none, gzip, snappy, lz4, zstd, or unknown(N)"),
@@ -117,7 +111,7 @@ _WITHOUT_SECRETS = ", in a metadata log with stars for its secrets unless they a
 _RECORDS = Table("records", "record", (
     *_OF_FILE,
     Column("batch_position", Kind.INT64, "byte in the file where its batch begins", "byte"),
-    _offset("offset", "its offset"),
+    offset("offset", "its offset"),
     _TIMESTAMP_TYPE,
     *timed("timestamp_ms", "its time", "none"),
     _LEADER_EPOCH,
@@ -156,7 +150,7 @@ _SPANNED = (
 )
 _SEGMENTS = Table("segments", "segment", (
     *_OF_SEGMENT,
-    _offset("next_segment", "base offset of the segment after it", "the active one"),
+    offset("next_segment", "base offset of the segment after it", "the active one"),
     Column("log_bytes", Kind.INT64, "size of the .log as it was listed", "bytes"),
     Column("offset_index_bytes", Kind.INT64, "size of the .index", "bytes", "there is none"),
     Column("time_index_bytes", Kind.INT64, "size of the .timeindex", "bytes", "there is none"),
@@ -164,18 +158,18 @@ _SEGMENTS = Table("segments", "segment", (
            "there is none"),
     *timed("modified_ms", "when the .log was last written to", None),
     Column("read", Kind.BOOL, "whether the .log was read from start to end"),
-    _count("batches", "sound batches"),
-    _count("records", "records in sound batches"),
-    _count("transactional_batches", "of these batches, those of transactions"),
-    _count("control_batches", "of these batches, those with control records"),
-    _offset("first_offset", "base offset of the first sound batch", "there is none"),
-    _offset("last_offset", "largest offset of a sound batch", "there is none"),
+    count("batches", "sound batches"),
+    count("records", "records in sound batches"),
+    count("transactional_batches", "of these batches, those of transactions"),
+    count("control_batches", "of these batches, those with control records"),
+    offset("first_offset", "base offset of the first sound batch", "there is none"),
+    offset("last_offset", "largest offset of a sound batch", "there is none"),
     *_SPANNED,
     Column("first_leader_epoch", Kind.INT32, "of the first batch that has one", null="none has"),
     Column("last_leader_epoch", Kind.INT32, "of the last batch that has one", null="none has"),
     Column("batch_bytes", Kind.INT64, "of sound batches together", "bytes"),
     Column("largest_batch_bytes", Kind.INT64, "of the largest sound batch", "bytes"),
-    _count("damaged_ranges", "ranges of bytes that are no sound batch"),
+    count("damaged_ranges", "ranges of bytes that are no sound batch"),
     Column("damaged_bytes", Kind.INT64, "in these ranges together", "bytes"),
     Column("unused_bytes", Kind.INT64, "zeros at the end of an active segment", "bytes"),
 ), TABLES)  # fmt: skip
@@ -183,40 +177,40 @@ _SEGMENTS = Table("segments", "segment", (
 _NOT_LOOKED_AT: Final = "it could not be looked at"
 _GAPS = Table("gaps", "range of missing offsets between batches", (
     *_DIR,
-    _offset("first_offset", "first offset that no sound batch covers"),
-    _offset("last_offset", "last one"),
-    _count("missing", "offsets from the first to the last"),
+    offset("first_offset", "first offset that no sound batch covers"),
+    offset("last_offset", "last one"),
+    count("missing", "offsets from the first to the last"),
     Column("kind", Kind.STRING, "where they are missing",
            words=("head", "between-batches", "between-segments")),
     Column("reason", Kind.STRING, "as logtool gaps says"),
     Column("evidence", Kind.STRING, "what the reason rests on"),
-    _offset("before_segment", "segment of the batch before", "there is none"),
-    _offset("after_segment", "segment of the batch after it, or the last one, if empty"),
+    offset("before_segment", "segment of the batch before", "there is none"),
+    offset("after_segment", "segment of the batch after it, or the last one, if empty"),
     Column("damaged", Kind.BOOL, "whether bytes that are no sound batch lie there"),
 ), _SCAN)  # fmt: skip
 _PRODUCERS = Table("producers", "producer and epoch in a partition", (
     *_DIR,
     Column("producer_id", Kind.INT64, "id of the producer"),
     Column("producer_epoch", Kind.INT16, "epoch of the producer", null="none"),
-    _offset("first_offset", "base offset of its first batch with data"),
-    _offset("last_offset", "of its last batch with data"),
+    offset("first_offset", "base offset of its first batch with data"),
+    offset("last_offset", "of its last batch with data"),
     Column("first_sequence", Kind.INT32, "of its first batch", null="it has none"),
     Column("last_sequence", Kind.INT32, "of its last batch", null="it has none"),
-    _count("batches", "its batches with data"),
+    count("batches", "its batches with data"),
     Column("records", Kind.INT64, "records in them", "count",
            "magic 0 and 1, which store no number"),
     *_SPANNED,
-    _count("sequence_breaks", "batches whose first sequence number is not the one after the last "
-           "of the batch before"),
+    count("sequence_breaks", "batches whose first sequence number is not the one after the last "
+          "of the batch before"),
 ), _SCAN)  # fmt: skip
 _TRANSACTIONS = Table("transactions", "transaction in a partition", (
     *_DIR,
     Column("producer_id", Kind.INT64, "id of the producer"),
     Column("producer_epoch", Kind.INT16, "epoch of the producer in its first batch", null="none"),
-    _offset("first_offset", "base offset of its first batch"),
-    _offset("last_offset", "of its marker; while it is open, of its last batch"),
+    offset("first_offset", "base offset of its first batch"),
+    offset("last_offset", "of its marker; while it is open, of its last batch"),
     Column("outcome", Kind.STRING, "how it ended", words=("committed", "aborted", "open")),
-    _count("batches", "its batches with data"),
+    count("batches", "its batches with data"),
     Column("records", Kind.INT64, "records in them", "count",
            "magic 0 and 1, which store no number"),
     *timed("first_timestamp_ms", "least time that its batches tell", "they tell none"),
@@ -241,11 +235,11 @@ _FINDINGS = Table("findings", "finding of logtool verify, and for each input tha
     Column("partition", Kind.INT32, "number of the partition", null="it is about no partition"),
     Column("directory", Kind.STRING, "name of the partition dir", null="it is about none",
            ways=TABLES),
-    _offset("segment", "base offset of the segment", "it is not about one segment"),
+    offset("segment", "base offset of the segment", "it is not about one segment"),
     Column("position", Kind.INT64, "byte in the file", "byte", "it is about no single place"),
     Column("length", Kind.INT64, "bytes affected", "bytes", "it is about no bytes"),
-    _offset("first_offset", "first offset affected", "it is about no offsets"),
-    _offset("last_offset", "last offset affected", "it is about no offsets"),
+    offset("first_offset", "first offset affected", "it is about no offsets"),
+    offset("last_offset", "last offset affected", "it is about no offsets"),
     Column("message", Kind.STRING, "what was expected and what was found"),
     Column("next", Kind.STRING, "the command to run next", null="there is none"),
 ), _SCAN | JSON, type="finding")  # fmt: skip
@@ -266,24 +260,24 @@ _REPLICAS = Table("replicas", "copy of a partition, of those that several of the
     *_DIR,
     Column("copies", Kind.INT32, "log dirs of this run that hold the partition, each a row",
            "count"),
-    _offset("first_offset", "of this copy", "it is empty"),
-    _offset("last_offset", "of this copy", "it is empty"),
+    offset("first_offset", "of this copy", "it is empty"),
+    offset("last_offset", "of this copy", "it is empty"),
     Column("last_leader_epoch", Kind.INT32, "of the last batch", null="it is empty"),
-    _count("batches", "sound ones"),
-    _count("shared_batches", "of these, how many every other copy has too, the same in CRC, size "
-           "and all that no CRC covers"),
-    _offset("diverges_at", "least offset at which another copy has a batch that is not the same, "
-            "nor what compaction leaves of it, or one that overlaps", "nowhere"),
-    _count("only_here", "batches at offsets where no other copy has one, inside the range of "
-           "offsets of all copies: lost, damaged or compacted there"),
-    _count("behind", "offsets that the copy with the largest log end is ahead"),
+    count("batches", "sound ones"),
+    count("shared_batches", "of these, how many every other copy has too, the same in CRC, size "
+          "and all that no CRC covers"),
+    offset("diverges_at", "least offset at which another copy has a batch that is not the same, "
+           "nor what compaction leaves of it, or one that overlaps", "nowhere"),
+    count("only_here", "batches at offsets where no other copy has one, inside the range of "
+          "offsets of all copies: lost, damaged or compacted there"),
+    count("behind", "offsets that the copy with the largest log end is ahead"),
 ), _SCAN)  # fmt: skip
 _KAFKA = Table("kafka", "record that a consumer would be given", (
     Column("key", Kind.BINARY, "the key", null="the key is null"),
     Column("value", Kind.BINARY, "the value", null="the value is null"),
     Column("topic", Kind.STRING, "name of the topic"),
     Column("partition", Kind.INT32, "number of the partition"),
-    _offset("offset", "its offset"),
+    offset("offset", "its offset"),
     Column("timestamp", Kind.TIMESTAMP, "its time; one millisecond before 1970 where it has none",
            "UTC", "no calendar has it"),
     Column("timestampType", Kind.INT32, "0 CreateTime, 1 LogAppendTime, -1 magic 0, which has "
@@ -300,14 +294,14 @@ _HISTORY = Table("history", "run and topic", tuple(
         *timed("at_ms", "when the run had read the logs", None),
         Column("topic", Kind.STRING, "name of the topic",
                null="partition dirs without one, and findings about log dirs"),
-        _count("partition_dirs", "partition dirs, each copy by itself"),
-        _count("segments", "segments in them"),
+        count("partition_dirs", "partition dirs, each copy by itself"),
+        count("segments", "segments in them"),
         Column("log_bytes", Kind.INT64, "of all .log files", "bytes"),
-        _count("records", "in sound batches"),
+        count("records", "in sound batches"),
         Column("damaged_bytes", Kind.INT64, "that no sound batch covers", "bytes"),
         *timed("last_timestamp_ms", "largest that a sound batch tells", "none does"),
-        _count("errors", "findings that are errors"),
-        _count("warnings", "findings that are warnings"),
+        count("errors", "findings that are errors"),
+        count("warnings", "findings that are warnings"),
     )
 ), frozenset({Way.HISTORY}), "Every run of scan has it, under the name _history.")  # fmt: skip
 
