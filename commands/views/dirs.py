@@ -122,8 +122,8 @@ PROOF: Final = Table("proof", "copy that may be deleted or not", (
     Column("only_here", Kind.OBJECT, "offsets that no other copy is known to hold; empty where the "
            "copy may be deleted", value="only", of=_ONLY, many=True),
     Column("no_proof", Kind.OBJECT, "directories that prove nothing", of=_UNPROVEN, many=True),
-), note="Whether a copy may be deleted: every batch of it must be held by a live copy, or replaced "
-        "there by compaction.",
+), note="The proof that a copy may be deleted: every batch of it must be held by a live copy, or "
+        "replaced there by compaction.",
     type="proof", made_from="logtool.dirs.proof:Proof")  # fmt: skip
 DOCUMENT: Final = Document(
     name="dirs",

@@ -64,7 +64,7 @@ COPY: Final = Table("copy", "copy of the metadata log", (
     Column("leader", Kind.INT32, "leader by quorum-state; -1: none", null=_NO_STATE),
     Column("leader_epoch", Kind.INT32, "epoch of the last election by quorum-state",
            null=_NO_STATE),
-    Column("voted_for", Kind.INT32, "node that it voted for by quorum-state; -1: nobody",
+    Column("voted_for", Kind.INT32, "node that it voted for by quorum-state; -1: none",
            null=_NO_STATE),
     Column("damaged_ranges", Kind.INT64, "damaged ranges, an unfinished append not counted",
            "count", value="batches.damaged_ranges"),

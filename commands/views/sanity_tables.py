@@ -73,7 +73,7 @@ MEASUREMENT: Final = Table("measurement", "kind of start", (
            null="nothing to compare was measured", digits=2),
     _count("seen", "findings that it sees"),
     _count("missed", "findings that others see and it does not",
-           null="nobody looked for others (--no-verify, or no eager start)"),
+           null="others were not searched for (--no-verify, or no eager start)"),
     _count("readers", "first readers of inactive segments", "reader_count", _NO_READERS),
     _seconds("reader_mean_seconds", "time that such a reader waits on average", _NO_READERS),
     _seconds("reader_max_seconds", "time that such a reader waits at most", _NO_READERS),

@@ -61,7 +61,7 @@ REPLICA: Final = Table("replica", "replica of a partition", (
 ), note="One replica as its broker would load it. High watermark, last stable offset and log end "
         "are exclusive.",
     type="replica", made_from="logtool.watermark.replica:Replica")  # fmt: skip
-_UNCOUNTED = "nobody can count them"
+_UNCOUNTED = "they cannot be counted"
 GROUP: Final = Table("group", "partition", (
     *_place(),
     Column("replicas", Kind.NODES, "node ids of the replicas that are compared", value="nodes"),
