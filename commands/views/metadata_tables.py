@@ -14,7 +14,7 @@ _NO_ID = f"{_NO_TOPIC}, or its id is not known"
 
 
 def _thing(nothing: str | None = None, within: str = "") -> tuple[Column, ...]:
-    """Return the columns that name a thing; `nothing` is what null says where there is none."""
+    """Return the columns that name a thing; `nothing` is the text for null."""
     return (
         Column("kind", Kind.STRING, "kind of thing", None, nothing, _KINDS, value=f"{within}kind"),
         Column("name", Kind.STRING, "name of the thing", null=nothing, value=f"{within}name"),

@@ -83,10 +83,10 @@ def history() -> View:
 
 
 def objects(comparison: "Comparison") -> Iterator[Object]:
-    """Yield an object for each finding, topic and replica that is told of."""
+    """Yield the objects of the findings, topics and replicas of a comparison."""
     for state, row in comparison.findings:
-        told = {name: row[name] for name in _FINDING_KEYS}
-        yield FINDING.make(state=str(state), **told, next=None)
+        values = {name: row[name] for name in _FINDING_KEYS}
+        yield FINDING.make(state=str(state), **values, next=None)
     for row in comparison.growth:
         yield GROWTH.make(**row)
     for lag, row, known in comparison.replicas:
@@ -106,8 +106,8 @@ def history_object(row: dict[str, Any]) -> Object:
     times = {
         name.removesuffix("_ms"): rfc3339(row[name]) for name in ("at_ms", "last_timestamp_ms")
     }
-    told = {**row, **times}
-    return HISTORY.make(**{name: told[name] for name in _HISTORY_KEYS})
+    values = {**row, **times}
+    return HISTORY.make(**{name: values[name] for name in _HISTORY_KEYS})
 
 
 def last_line(comparison: "Comparison", before: str, after: str) -> str:
