@@ -203,7 +203,6 @@ def _show(
             if isinstance(item, str):
                 report.note(item)
             elif isinstance(item, UnreadableError):
-                report.summary.add(item)
                 report.unreadable(item)
             elif isinstance(item, Finding):
                 report.summary.add(item)
@@ -218,7 +217,6 @@ def _show(
                 if wanted and is_partition:
                     total.add(obj)
     except UnreadableError as error:
-        report.summary.add(error)
         report.unreadable(error)
 
 
@@ -247,26 +245,9 @@ def lint(
       130
 
     """
-    from logtool.commands.output import Report
-    from logtool.commands.views import findings
-    from logtool.verify import SMALL_FILES, Level, Verification
+    from logtool.commands.views.checkpoint_lint import run
 
-    settings = printing.settings()
-    given = inputs.resolved()
-    job = Verification(
-        given.paths,
-        level=Level.QUICK,
-        selection=given.selection,
-        areas=SMALL_FILES,
-    )
-    with Report(
-        settings=settings, view=findings.make(settings), summary=job.summary, inputs=given
-    ) as report:
-        printer = findings.Printer(report, None)
-        for item in job:
-            printer.show(item)
-    printer.conclude(fail_on)
-    raise typer.Exit(report.exit_status(fail_on))
+    raise typer.Exit(run(inputs, fail_on, printing))
 
 
 @spread

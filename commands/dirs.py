@@ -1,18 +1,12 @@
 """``logtool dirs``: log dirs against what the metadata log says of them. Writes nothing."""
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from logtool.commands import options
 from logtool.commands.program.spread import spread
 from logtool.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from logtool.commands.output import Report
-    from logtool.dirs.directories import Audit
-    from logtool.running.summary import ActionSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,39 +63,6 @@ def dirs(
       130
 
     """
-    from logtool.commands.output import Report
-    from logtool.commands.views import dirs
-    from logtool.dirs.directories import Audit
-    from logtool.running.summary import ActionSummary
+    from logtool.commands.views.dirs import run
 
-    settings, sources = printing.settings(), inputs.node_dirs()
-    given = inputs.of_one_cluster([source.path for source in sources])
-    summary = ActionSummary()
-    report = Report(settings=settings, view=dirs.make(settings), summary=summary, inputs=given)
-    job = Audit(sources, given.selection, running.run(report))
-    _print(report, job, summary)
-    raise typer.Exit(report.exit_status())
-
-
-def _print(report: "Report", job: "Audit", summary: "ActionSummary") -> None:
-    from logtool.commands.views import dirs
-    from logtool.running.workers import OutOfTimeError
-
-    printer = dirs.Printer(report, summary)
-    with report:
-        with suppress(OutOfTimeError):
-            for item in job:
-                printer.show(item)
-        damage = job.image.damage if job.image else None
-        summary.to_do |= damage is not None
-    if job.image is None:
-        report.note(
-            "no metadata log is among the log dirs: which there should be, and which partitions "
-            "are assigned to them, is not known",
-            "warning",
-        )
-    elif damage:
-        report.note(
-            f"the metadata log ends early, so that some assignments may be old: {damage}", "error"
-        )
-    report.note(printer.last_line(), "error" if summary.to_do else None)
+    raise typer.Exit(run(inputs, running, printing))

@@ -240,17 +240,16 @@ def _check_target(target: Path, *, of_redpanda: bool) -> None:
 def _list(report: "Report", summary: "ActionSummary", job: "Gaps", shown: Shown) -> None:
     """Print the gaps of all partitions, partition by partition, and in the end the sums."""
     from logtool.commands.views import gaps
-    from logtool.commands.views.findings import Aside
+    from logtool.commands.views.findings import FurtherFindings
     from logtool.errors import UnreadableError
 
-    printer, aside = _Printer(report, shown), Aside(report)
+    printer, aside = _Printer(report, shown), FurtherFindings(report)
     with report:
         if (shown.output or shown.follower) and job.partitions > 1:
             raise UsageError(f"--output and --follower take one partition, not {job.partitions}")
         replica = job.log_end_of(shown.follower) if shown.follower else None
         for item in job:
             if isinstance(item, UnreadableError):
-                summary.add(item)
                 report.unreadable(item)
             else:
                 printer.partition(item, replica)
@@ -259,7 +258,8 @@ def _list(report: "Report", summary: "ActionSummary", job: "Gaps", shown: Shown)
         summary.to_do = printer.totals.all.losses > 0
         for topic in printer.totals.topics():
             report.item(gaps.DOCUMENT.row(topic))
-    aside.conclude()
+    for line, style in aside.last_lines():
+        report.note(line, style)
     style = "error" if summary.to_do else "good" if summary.complete else "warning"
     for line in gaps.last_lines(printer.totals.all, summary):
         report.note(line, style)
@@ -315,7 +315,6 @@ class _Printer:
             for one in objects.partition_rounds(result, fillers, start, most):
                 self._report.item(DOCUMENT.row(one))
         except UnreadableError as error:  # it has changed since it was read
-            self._report.summary.add(error)
             self._report.unreadable(error)
 
     def _write(

@@ -255,7 +255,6 @@ def _check(report: "Report", name: str) -> None:
     try:
         data = files.read_small(path)
     except UnreadableError as error:
-        report.summary.add(error)
         report.unreadable(error)
         return
     known = parse_partition_file(path.name)

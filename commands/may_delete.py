@@ -1,18 +1,12 @@
 """``logtool may-delete``: whether other copies hold all of a partition dir. Writes nothing."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from logtool.commands import options
 from logtool.commands.program.spread import spread
-
-if TYPE_CHECKING:
-    from logtool.commands.output import Report
-    from logtool.copies.sources import ListedCopy
-    from logtool.running.run import Run
-    from logtool.running.summary import ActionSummary
 
 Target = Annotated[
     Path,
@@ -74,59 +68,6 @@ def may_delete(
       130
 
     """
-    from logtool.commands.output import Report
-    from logtool.commands.views import dirs
-    from logtool.node.identity import refuse_several_clusters
-    from logtool.running.summary import ActionSummary
+    from logtool.commands.views.may_delete import run
 
-    refuse_several_clusters([path, *(among or [])])
-    settings, summary = printing.settings(), ActionSummary()
-    view = dirs.make(settings, schema=dirs.MAY_DELETE_SCHEMA)
-    report = Report(settings=settings, view=view, summary=summary)
-    with report:
-        _prove(report, path, among or [], running.run(report), summary)
-    raise typer.Exit(report.exit_status())
-
-
-def _prove(
-    report: "Report", path: Path, among: list[Path], run: "Run", summary: "ActionSummary"
-) -> None:
-    from logtool.commands.views import dirs
-    from logtool.dirs.directories import candidates
-    from logtool.dirs.proof import Other, prove
-    from logtool.disk import files
-    from logtool.errors import UnreadableError
-    from logtool.running.workers import OutOfTimeError
-
-    printer = dirs.Printer(report, summary)
-    try:
-        target = _target(path)
-        places = files.each_once([path.absolute().parent, *among])
-        others: list[Other] = []
-        for one in candidates(target, places):
-            if isinstance(one, UnreadableError):
-                printer.show(one)
-            else:
-                others.append(one)
-        for item in prove(target, others, run):
-            printer.show(item)
-    except UnreadableError as error:
-        printer.show(error)
-    except OutOfTimeError:
-        return
-
-
-def _target(path: Path) -> "ListedCopy":
-    """Return the partition dir; UnreadableError for what is none."""
-    from logtool.copies.sources import ListedCopy, find
-    from logtool.errors import NothingMatchedError
-    from logtool.log import inputs
-    from logtool.log.inputs import PathKind
-    from logtool.log.selection import Selection
-
-    lacking = "is not judged here; 'logtool diff' compares its copies"
-    if inputs.kind_of(path, lacking=lacking) is PathKind.PARTITION_DIR:
-        for one in find(path.absolute(), None, Selection()):
-            if isinstance(one, ListedCopy):
-                return one
-    raise NothingMatchedError(path, "is no partition dir")
+    raise typer.Exit(run(path, among or [], running, printing))

@@ -291,17 +291,14 @@ def _run(
             except NothingMatchedError as error:
                 without.append(error)
             except UnreadableError as error:
-                report.summary.add(error)
                 report.unreadable(error)
         # Of the log dirs of a node only one holds the log.
         for lacking in () if report.summary.partitions else without:
-            report.summary.add(lacking)
             report.unreadable(lacking)
         if chosen.topics and report.summary.partitions and not printer.shown:
             words = " ".join(f"--topic {topic}" for topic in chosen.topics)
             for path in inputs.given():
                 unmatched = NothingMatchedError(path, f"nothing matched {words}")
-                report.summary.add(unmatched)
                 report.unreadable(unmatched)
 
     _report(inputs, chosen, printing, work, told)

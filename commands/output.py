@@ -10,11 +10,12 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Generic, TextIO, TypeVar
 
 from logtool.commands.printing import fitting, text
 from logtool.commands.printing.interrupts import Interrupts
@@ -41,12 +42,16 @@ from logtool.exits import Exit
 from logtool.findings import Severity
 from logtool.lazy_dataclass import dataclass
 from logtool.running.summary import Summary
+from logtool.running.workers import OutOfTimeError
 from logtool.schemas.printed import ERROR, SUMMARY
 
 if TYPE_CHECKING:
     from logtool.log.inputs import GivenPaths
     from logtool.running.progress import Progress
 
+Item = TypeVar("Item")
+Line = tuple[str, str | None]
+"""A line for people, and one of `STYLES` or None."""
 FLUSH_SECONDS = 0.2
 STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan", "good": "green", "dim": "dim"}
 
@@ -92,6 +97,22 @@ class View:
     """First line of a table about directories of Redpanda."""
 
 
+class Printer(ABC, Generic[Item]):
+    """Prints the items of one job in a report, and counts for the last lines."""
+
+    @abstractmethod
+    def show(self, item: Item) -> None:
+        """Print one item, or hold it back."""
+
+    def finish(self) -> None:
+        """Print what was held back, by default nothing; the report is still open."""
+        return
+
+    def last_lines(self) -> Iterable[Line]:
+        """Return the lines for people that follow the data, by default none."""
+        return ()
+
+
 class Report:
     """What one command prints. Use as a context manager; then ask for `exit_status`."""
 
@@ -130,12 +151,40 @@ class Report:
         elif obj["type"] == "error":
             error(describe_error(obj))
 
+    def consume(
+        self,
+        items: Iterable[Item | UnreadableError],
+        printer: Printer[Item],
+        fail_on: Severity = Severity.WARNING,
+    ) -> Exit:
+        """Print the items of a job from first to last; return the exit status.
+
+        This opens and closes the report. Inputs that cannot be read are counted and printed here.
+        A job may end with UnreadableError, or with OutOfTimeError once time is over.
+        """
+        with self:
+            try:
+                for item in items:
+                    if isinstance(item, UnreadableError):
+                        self.unreadable(item)
+                    else:
+                        printer.show(item)
+            except UnreadableError as error:
+                self.unreadable(error)
+            except OutOfTimeError:
+                pass  # the pace of the run has noted it
+            printer.finish()
+        for message, style in printer.last_lines():
+            self.note(message, style)
+        return self.exit_status(fail_on)
+
     def lines(self, content: memoryview) -> None:
         """Print UTF-8 that a command has made of many objects, behind at least one of `item`."""
         self._emit(content)
 
     def unreadable(self, problem: UnreadableError) -> None:
-        """Print an input that could not be read: on stderr, and as an object where there are."""
+        """Count and print an input that could not be read: on stderr, and as an object in JSON."""
+        self.summary.add(problem)
         if isinstance(problem, NothingMatchedError):
             self._unmatched.add(problem.path)
         if self.settings.format in ("json", "ndjson"):
@@ -226,12 +275,10 @@ class Report:
             for note in getattr(error, "__notes__", ()):  # how to go on, from whoever was stopped
                 _stderr(f"logtool: {text.escape(note)}")
         if isinstance(error, UnreadableError):
-            self.summary.add(error)
             self.unreadable(error)
         if error is None and self._inputs and self.summary.has_no_partition:
             for problem in self._inputs.unmatched():
                 if problem.path not in self._unmatched:
-                    self.summary.add(problem)
                     self.unreadable(problem)
         self._closed = True
         last = SUMMARY.row(self.summary)

@@ -144,7 +144,7 @@ def _survey(
     """Print what logs add up to, batch by batch."""
     from logtool.commands.output import Report
     from logtool.commands.views import stat
-    from logtool.commands.views.findings import Aside
+    from logtool.commands.views.findings import FurtherFindings
     from logtool.errors import UnreadableError
     from logtool.running.summary import Summary
     from logtool.stat.run import Survey
@@ -160,18 +160,18 @@ def _survey(
         run=running.run(report),
         flavour=given.flavour,
     )
-    printer, aside = _Printer(report, chosen), Aside(report)
+    printer, aside = _Printer(report, chosen), FurtherFindings(report)
     with report:
         for item in survey:
             if isinstance(item, UnreadableError):
-                report.summary.add(item)
                 report.unreadable(item)
             else:
                 printer.partition(item)
                 for finding in item.findings:
                     aside.take(finding)
         printer.finish()
-    aside.conclude()
+    for line, style in aside.last_lines():
+        report.note(line, style)
     return report.exit_status(fail_on)
 
 
@@ -192,7 +192,6 @@ def _weigh(
     with report:
         for item in weighing:
             if isinstance(item, UnreadableError):
-                report.summary.add(item)
                 report.unreadable(item)
             else:
                 printer.partition(*item)

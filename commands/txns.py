@@ -132,7 +132,6 @@ def _print(report: "Report", job: "Audit", printer: "Printer") -> None:
     with report:
         for item in job:
             if isinstance(item, Exception):
-                report.summary.add(item)
                 report.unreadable(item)
             else:
                 printer.show(item)

@@ -1,23 +1,16 @@
 """``logtool verify``: check everything that can be checked. Writes nothing."""
 
-from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import broker_config, parsing
+from logtool.commands.program import parsing
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
 from logtool.findings import Severity
-
-if TYPE_CHECKING:
-    from logtool.commands.output import Report
-    from logtool.commands.views.findings import Printer
-    from logtool.running.budget import Budget
-    from logtool.verify import Verification
 
 
 class LevelChoice(StrEnum):
@@ -113,33 +106,16 @@ def verify(
       130  interrupted by Ctrl-C (143: SIGTERM, 129: SIGHUP); the summary says what was checked
 
     """
-    from logtool.commands.output import Report
-    from logtool.commands.views import findings
-    from logtool.verify import Level, Verification
+    from logtool.commands.views.verify import run
 
-    settings = printing.settings()
     _check_engine(engine, running, resume, spark)
-    budget = _budget(running, resume, drop_cache=drop_cache)
-    paths = inputs.given()
-    if not (spark.master or "local").startswith("local"):
-        # An executor on another machine has another current directory.
-        paths = [path.absolute() for path in paths]
-    job = Verification(
-        paths,
-        level=Level(level),
-        selection=inputs.selection,
-        limit=parsing.parse_batch_memory(max_batch_memory),
-        budget=budget,
-        static={} if level is LevelChoice.QUICK else inputs.broker.take(*broker_config.JUDGED),
-        on_progress=lambda progress: report.show(progress), flavour=inputs.given_flavour,
+    status = run(
+        inputs, running, printing,
+        level=str(level), fail_on=fail_on, max_findings=max_findings,
+        limit=parsing.parse_batch_memory(max_batch_memory), resume=resume, drop_cache=drop_cache,
+        spark=spark if engine is EngineChoice.SPARK else None,
     )  # fmt: skip
-    given = inputs.resolved(paths)
-    report = Report(settings, findings.make(settings), job.summary, given)
-    printer = findings.Printer(report, max_findings)
-    _run(job, report, printer, spark if engine is EngineChoice.SPARK else None)
-    printer.left_out(job.too_large)
-    printer.conclude(fail_on)
-    raise typer.Exit(report.exit_status(fail_on))
+    raise typer.Exit(status)
 
 
 def _check_engine(
@@ -157,37 +133,3 @@ def _check_engine(
     for name, value in useless.items():
         if value is not None:
             raise UsageError(f"{name} says nothing to --engine {engine}")
-
-
-def _budget(running: options.Running, resume: Path | None, *, drop_cache: bool) -> "Budget":
-    from logtool.running.budget import Budget
-    from logtool.running.resume import load
-
-    return Budget(
-        jobs=running.threads,
-        pace=running.pace(),
-        drop_cache=drop_cache,
-        memory=load(resume) if resume else None,
-    )
-
-
-def _run(
-    job: "Verification", report: "Report", printer: "Printer", spark: options.Spark | None
-) -> None:
-    """Print what is found, here or by Spark; SIGUSR1 prints how far the job is."""
-    from logtool.commands.printing.interrupts import status_on_signal
-    from logtool.commands.views import findings
-
-    conf = spark.settings() if spark else {}
-    with (
-        ExitStack() as stack,
-        report,
-        status_on_signal(lambda: report.note(findings.status(job))),
-    ):
-        if spark:
-            from logtool.spark.engine import SparkEngine
-            from logtool.spark.session import session
-
-            job.use(SparkEngine(stack.enter_context(session(spark.master, conf))))
-        for item in job:
-            printer.show(item)

@@ -124,7 +124,6 @@ class Printer:
     def problem(self, error: LogtoolError) -> None:
         """Print why something was not looked at or not done."""
         if isinstance(error, UnreadableError):
-            self._summary.add(error)
             self._report.unreadable(error)
         elif isinstance(error, UnwritableError):
             self._summary.unwritten += 1

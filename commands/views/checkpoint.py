@@ -212,7 +212,6 @@ class Job:
                 report.note(f"an earlier change was finished first; to undo it: {_undo(place)}")
             for item in find():
                 if isinstance(item, UnreadableError):
-                    summary.add(item)
                     report.unreadable(item)
                     continue
                 edits.append(item)

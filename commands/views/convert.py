@@ -64,7 +64,6 @@ def run(job: Conversion, report: Report, summary: ActionSummary) -> Exit:
             if isinstance(item, Converted):
                 report.item(DOCUMENT.row(item))
             elif isinstance(item, UnreadableError):
-                summary.add(item)
                 report.unreadable(item)
             elif isinstance(item, UnwritableError):
                 summary.unwritten += 1

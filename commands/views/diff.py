@@ -169,7 +169,6 @@ class Printer:
 
     def problem(self, error: UnreadableError) -> None:
         """Print what could not be read."""
-        self._summary.add(error)
         self._report.unreadable(error)
 
     def conclude(self, *, compared: bool) -> None:

@@ -1,18 +1,18 @@
 """How log dirs, futures and strays look, and what may be deleted."""
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
-from logtool.commands import output
-from logtool.commands.output import OutputSettings, Report, View
+from logtool.commands import options, output
+from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns, keep
-from logtool.errors import UnreadableError
+from logtool.dirs.directories import Audit, Directory, Found
+from logtool.dirs.proof import Proof
+from logtool.exits import Exit
+from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Column, Kind, Table
 from logtool.schemas.document import Document
-
-if TYPE_CHECKING:
-    from logtool.dirs.directories import Item
-    from logtool.running.summary import ActionSummary
 
 _NO_NODE = "it is not known"
 DIRECTORY: Final = Table("directory", "log dir", (
@@ -130,11 +130,7 @@ DOCUMENT: Final = Document(
     title="What logtool dirs prints",
     tables=(DIRECTORY, ASSIGNMENT, FUTURE, PROOF),
 )
-MAY_DELETE: Final = Document(
-    name="may-delete", title="What logtool may-delete prints", tables=(PROOF,)
-)
 SCHEMA = DOCUMENT.schema
-MAY_DELETE_SCHEMA = MAY_DELETE.schema
 _ROWS = keep(columns(
     "type", "node", "path", "topic", "partition", "directory_id", "assigned", "status",
     "partitions", "deleting", "live", "log_start_offset", "log_end_offset", "behind", "superset",
@@ -143,6 +139,16 @@ _ROWS = keep(columns(
 _STYLES = {"online": "good", "caught-up": "good", "catching-up": "info", "cordoned": "info",
            "unknown": "info", "unassigned": "info", "migrating": "info"}  # fmt: skip
 _MOST_RANGES = 8
+
+
+def run(inputs: options.Inputs, running: options.Running, printing: options.Printing) -> Exit:
+    """Print the log dirs of brokers, with what lies in the wrong place; return the exit status."""
+    settings, sources = printing.settings(), inputs.node_dirs()
+    given = inputs.of_one_cluster([source.path for source in sources])
+    summary = ActionSummary()
+    report = Report(settings=settings, view=make(settings), summary=summary, inputs=given)
+    job = Audit(sources, given.selection, running.run(report))
+    return report.consume(job, AuditPrinter(report, summary, job))
 
 
 def make(settings: OutputSettings, schema: str = SCHEMA) -> View:
@@ -158,24 +164,17 @@ def make(settings: OutputSettings, schema: str = SCHEMA) -> View:
     )
 
 
-class Printer:
+class ProofPrinter(Printer[Found]):
     """Prints what is found, and counts what a person should look at."""
 
-    def __init__(self, report: Report, summary: "ActionSummary") -> None:
+    def __init__(self, report: Report, summary: ActionSummary) -> None:
         self._report = report
         self._summary = summary
         self._directories = self._strays = self._grave = 0
 
-    def show(self, item: "Item") -> None:
+    def show(self, item: Found) -> None:
         """Print one item."""
-        from logtool.dirs.directories import Directory
-        from logtool.dirs.proof import Proof
-
         summary = self._summary
-        if isinstance(item, UnreadableError):
-            summary.add(item)
-            self._report.unreadable(item)
-            return
         self._report.item(DOCUMENT.row(item))
         if isinstance(item, Directory):
             self._directories += 1
@@ -193,11 +192,34 @@ class Printer:
             self._grave += 1
             summary.to_do = True
 
-    def last_line(self) -> str:
-        """Return what it comes to, for people."""
+
+class AuditPrinter(ProofPrinter):
+    """The same for all log dirs of brokers, which are held against the metadata log."""
+
+    def __init__(self, report: Report, summary: ActionSummary, job: Audit) -> None:
+        super().__init__(report, summary)
+        self._job = job
+
+    def finish(self) -> None:
+        """Count a metadata log that ends early."""
+        self._summary.to_do |= self._damage is not None
+
+    @property
+    def _damage(self) -> str | None:
+        return self._job.image.damage if self._job.image else None
+
+    def last_lines(self) -> Iterator[Line]:
+        """Yield what the metadata log does not say, and the counts."""
+        if self._job.image is None:
+            why = "which there should be, and which partitions are assigned to them, is not known"
+            yield f"no metadata log is among the log dirs: {why}", "warning"
+        elif damage := self._damage:
+            why = "the metadata log ends early, so that some assignments may be old"
+            yield f"{why}: {damage}", "error"
         count = text.count(self._directories, "log dir")
         strays = text.count(self._strays, "stray")
-        return f"{text.state(self._summary)}{count}, {strays}, {self._grave} to look at"
+        line = f"{text.state(self._summary)}{count}, {strays}, {self._grave} to look at"
+        yield line, "error" if self._summary.to_do else None
 
 
 def _line(obj: Object, settings: OutputSettings) -> str | None:

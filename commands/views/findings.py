@@ -2,25 +2,18 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from logtool.commands import output
-from logtool.commands.output import OutputSettings, Report, View
+from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import fitting, text
-from logtool.commands.printing.progress import progress_line
 from logtool.commands.printing.writers import Object, columns
-from logtool.disk import shell
-from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity, catalogue
 from logtool.running.summary import Summary
 from logtool.schemas.columns import Way
 from logtool.schemas.document import Document
 from logtool.schemas.tables import FINDING
-
-if TYPE_CHECKING:
-    from logtool.log.file import File
-    from logtool.verify import Verification
 
 DOCUMENT: Final = Document(name="verify", title="What logtool verify prints", tables=(FINDING,))
 SCHEMA = DOCUMENT.schema
@@ -53,21 +46,19 @@ def make(settings: OutputSettings) -> View:
     )
 
 
-class Printer:
+class FindingPrinter(Printer[Finding]):
     """Prints findings up to a number, and in the end what was found in all."""
 
-    def __init__(self, report: Report, most: int | None) -> None:
+    def __init__(self, report: Report, most: int | None, fail_on: Severity) -> None:
         self._report = report
         self._left = most
+        self._fail_on = fail_on
         self._withheld = 0
         self._warnings: Counter[str] = Counter()
         self._table = report.settings.format == "table"
 
-    def show(self, item: Finding | UnreadableError) -> None:
+    def show(self, item: Finding) -> None:
         """Print one finding, if it is to be printed."""
-        if isinstance(item, UnreadableError):
-            self._report.unreadable(item)
-            return
         if self._table and not self._report.settings.verbose:
             if item.severity is Severity.INFO:
                 return
@@ -82,31 +73,22 @@ class Printer:
             self._left -= 1
         self._report.item(FINDING.row(item))
 
-    def left_out(self, logs: Iterable["File"]) -> None:
-        """Print the logs for which the whole time of the run was too short."""
-        for log in logs:
-            self._report.note(
-                f"{log.path} ({text.size(log.size)}): the whole time of this run was too short for "
-                "it. The next runs look at others first; check it alone, without a limit:"
-            )
-            self._report.note(f"  logtool verify {shell.path(log.path)}")
-
-    def conclude(self, fail_on: Severity) -> None:
-        """Print the summary for people, the verdict last."""
+    def last_lines(self) -> Iterator[Line]:
+        """Yield the summary for people, the verdict last."""
         report, summary = self._report, self._report.summary
         if self._withheld:
-            report.note(f"{text.count(self._withheld, 'more finding')} not printed")
+            yield f"{text.count(self._withheld, 'more finding')} not printed", None
         for line in self._grouped():
-            report.note(line, "warning")
+            yield line, "warning"
         if self._table and not report.settings.verbose:
             for line in _info_lines(summary):
-                report.note(line, "info")
+                yield line, "info"
         for line in _next_lines(list(summary.next)):
-            report.note(line)
-        style = {0: "good", 1: "error"}.get(int(summary.exit_status(fail_on)), "warning")
-        report.note(verdict(summary), style)
+            yield line, None
+        style = {0: "good", 1: "error"}.get(int(summary.exit_status(self._fail_on)), "warning")
+        yield verdict(summary), style
 
-    def _grouped(self) -> Iterable[str]:
+    def _grouped(self) -> Iterator[str]:
         """Yield a line for each code with more warnings than were shown, most frequent first."""
         known = catalogue()
         for code, number in self._warnings.most_common():
@@ -116,8 +98,8 @@ class Printer:
                 yield f"WARNING  {code}  x{number:,}  {title} ({more:,} not shown; -v shows all)"
 
 
-class Aside:
-    """Findings beside the rows of a command that is about something else.
+class FurtherFindings:
+    """Findings of a command that prints rows of something else.
 
     JSON has each of them; a person gets some of each code, once the rows are printed.
     """
@@ -138,22 +120,15 @@ class Aside:
         if report.settings.verbose or self._counts[finding.code] <= MOST_OF_A_CODE:
             self._shown.append(finding)
 
-    def conclude(self) -> None:
-        """Print what was taken, and how many more there are."""
+    def last_lines(self) -> Iterator[Line]:
+        """Yield the findings that people are shown, and how many more there are."""
         for one in self._shown:
             place = f"{one.path} @{one.position}"
-            self._report.note(f"{one.severity!s:<8} {one.code}  {place}  {one.message}", "info")
+            yield f"{one.severity!s:<8} {one.code}  {place}  {one.message}", "info"
         for code, number in self._counts.items():
             more = number - sum(one.code == code for one in self._shown)
             if more:
-                self._report.note(f"{code}: {more:,} more not shown; -v shows all", "info")
-
-
-def status(job: "Verification") -> str:
-    """Return one line: how far it is, and what was found so far."""
-    now = job.progress
-    read = progress_line(now.bytes_done, now.bytes_total, job.summary.elapsed_s, str(now.path))
-    return f"{read}; so far {_found(job.summary)}"
+                yield f"{code}: {more:,} more not shown; -v shows all", "info"
 
 
 def verdict(summary: Summary) -> str:
@@ -166,10 +141,11 @@ def verdict(summary: Summary) -> str:
         f"{text.count(summary.batches, 'batch', 'batches')}, {text.size(summary.bytes)} "
         f"in {text.duration(seconds)}{rate}"
     )
-    return f"{text.state(summary)}{_found(summary)} in {read}"
+    return f"{text.state(summary)}{found(summary)} in {read}"
 
 
-def _found(summary: Summary) -> str:
+def found(summary: Summary) -> str:
+    """Return how many findings of each severity there are so far."""
     counts = [
         text.count(summary.severities[s], str(s), None if s is not Severity.INFO else "infos")
         for s in reversed(Severity)
@@ -180,7 +156,7 @@ def _found(summary: Summary) -> str:
     return ", ".join(counts)
 
 
-def _info_lines(summary: Summary) -> Iterable[str]:
+def _info_lines(summary: Summary) -> Iterator[str]:
     known = catalogue()
     infos = [
         (code, number)
@@ -191,7 +167,7 @@ def _info_lines(summary: Summary) -> Iterable[str]:
         yield f"info     {code}  x{number:,}  {known[code].title}"
 
 
-def _next_lines(commands: list[str]) -> Iterable[str]:
+def _next_lines(commands: list[str]) -> Iterator[str]:
     if commands:
         yield "Next:"
     for command in commands[:MOST_NEXT]:

@@ -207,7 +207,6 @@ class Printer:
         """Print what is wrong with an image."""
         for one in image.skipped:
             if isinstance(one, UnreadableError):
-                self._report.summary.add(one)
                 self._report.unreadable(one)
         rules = metadata_records
         for check in (rules.skipped_snapshots, rules.check, rules.ends_early):

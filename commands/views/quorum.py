@@ -185,7 +185,6 @@ class Printer:
 
         summary = self._summary
         if isinstance(item, UnreadableError):
-            summary.add(item)
             self._report.unreadable(item)
             return
         self._report.item(DOCUMENT.row(item))

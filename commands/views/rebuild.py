@@ -38,7 +38,6 @@ def run(job: "Rebuild", report: Report, summary: ActionSummary) -> Exit:
                 counts["blocked"] += item.action in BLOCKED
                 report.item(ACTION.row(item))
             elif isinstance(item, UnreadableError):
-                summary.add(item)
                 report.unreadable(item)
             else:
                 summary.refused = True

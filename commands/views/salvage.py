@@ -62,7 +62,6 @@ def _take(
     item: "Saved | LogtoolError", report: Report, summary: ActionSummary, counts: Counter[str]
 ) -> None:
     if isinstance(item, UnreadableError):
-        summary.add(item)
         report.unreadable(item)
     elif isinstance(item, LogtoolError):
         summary.refused = True

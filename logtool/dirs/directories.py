@@ -132,7 +132,8 @@ class FutureCopy:
         return self.pair.diverges_at if self.pair else None
 
 
-Item = Directory | Assignment | FutureCopy | Proof | UnreadableError
+Found = Directory | Assignment | FutureCopy | Proof
+Item = Found | UnreadableError
 
 
 class Cluster:

@@ -56,6 +56,8 @@ class Summary:
     pace: Pace = field(default_factory=Pace, repr=False, compare=False)
     """The pace of the run, which knows whether its time ran out."""
     started: float = field(default_factory=time.monotonic)
+    _counted: dict[int, UnreadableError] = field(default_factory=dict, repr=False, compare=False)
+    """The errors that are counted in `unreadable`, by identity."""
 
     @property
     def out_of_time(self) -> bool:
@@ -91,10 +93,15 @@ class Summary:
         return round(time.monotonic() - self.started, 3)
 
     def add(self, item: Finding | UnreadableError) -> None:
-        """Count one finding or one input that could not be read."""
+        """Count one finding, or one input that could not be read; the same error counts once.
+
+        A job counts the errors that it yields, and the report counts those that it prints.
+        """
         if isinstance(item, UnreadableError):
-            self.unreadable += 1
-            self.unmatched += isinstance(item, NothingMatchedError)
+            if id(item) not in self._counted:
+                self._counted[id(item)] = item
+                self.unreadable += 1
+                self.unmatched += isinstance(item, NothingMatchedError)
             return
         self.codes[item.code] += 1
         self.severities[item.severity] += 1

@@ -11,64 +11,17 @@ from jsonschema import Draft202012Validator
 from transaction_state import entry, write
 from verification import small_log_dir
 
-from logtool.commands.views import (
-    actions,
-    checkpoint,
-    convert,
-    diff,
-    dirs,
-    doctor,
-    dump,
-    explain,
-    findings,
-    gaps,
-    groups,
-    lookup,
-    metadata,
-    quorum,
-    salvage,
-    sanity,
-    scan,
-    schema,
-    stat,
-    txns,
-    watermark,
-)
+from logtool.commands.program.printed import documents_printed
 from logtool.formats import producer_snapshot
 
-SCHEMAS = {
-    "verify": findings.SCHEMA,
-    "doctor": doctor.SCHEMA,
-    "dump": dump.SCHEMA,
-    "dump-index": dump.INDEX_SCHEMA,
-    "explain": explain.SCHEMA,
-    "plan": actions.SCHEMA,
-    "recover": actions.SCHEMA,
-    "lookup": lookup.SCHEMA,
-    "quorum": quorum.SCHEMA,
-    "salvage": salvage.SCHEMA,
-    "undelete": salvage.SCHEMA,
-    "sanity": sanity.SCHEMA,
-    "scan": scan.SCHEMA,
-    "schema": schema.SCHEMA,
-    "txns": txns.SCHEMA,
-    "checkpoint": checkpoint.SCHEMA,
-    "convert": convert.SCHEMA,
-    "stat": stat.SCHEMA,
-    "diff": diff.SCHEMA,
-    "dirs": dirs.SCHEMA,
-    "may-delete": dirs.MAY_DELETE_SCHEMA,
-    "gaps": gaps.SCHEMA,
-    "metadata": metadata.SCHEMA,
-    "watermark": watermark.SCHEMA,
-    "groups": groups.SCHEMA,
-}
+SCHEMAS = {one.name: one.schema for one in documents_printed()}
+FILES = {"recover": "plan", "undelete": "salvage"}
+"""Schemas that have the name of another command."""
+SCHEMAS |= {command: SCHEMAS[name] for command, name in FILES.items()}
 HERE = [name for name in SCHEMAS if name != "scan"]
 """Those that print without Spark; tests/pipeline/test_cli.py has the other."""
 GROUPS = ("checkpoint", "metadata")
 """Those that stand before another word."""
-FILES = {"recover": "plan", "undelete": "salvage"}
-"""Schemas that have the name of another command."""
 
 
 def schema_of(name):

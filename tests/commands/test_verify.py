@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from processes import interrupted
 
-from logtool import verify as engine
+from logtool.commands.views import verify as view
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity, catalogue
+from logtool.running.progress import Progress
 from logtool.running.summary import Summary
 from logtool.schemas.tables import FINDING
 
@@ -48,7 +49,7 @@ class Fake:
 
     def __iter__(self):
         for item in self.found:
-            self.on_progress(engine.Progress(1, 2, LOG))
+            self.on_progress(Progress(1, 2, LOG))
             if isinstance(item, BaseException) and not isinstance(item, UnreadableError):
                 raise item
             self.summary.add(item)
@@ -58,7 +59,7 @@ class Fake:
 @pytest.fixture
 def verify(run, monkeypatch):
     """Return a function: `logtool verify` with an engine that finds the given."""
-    monkeypatch.setattr(engine, "Verification", Fake)
+    monkeypatch.setattr(view, "Verification", Fake)
 
     def verified(found, *options):
         monkeypatch.setattr(Fake, "found", tuple(found))

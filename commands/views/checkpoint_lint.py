@@ -1,0 +1,16 @@
+"""A run of ``checkpoint lint``: the findings of verify about small files."""
+
+from logtool.commands import options
+from logtool.commands.output import Report
+from logtool.commands.views import findings
+from logtool.exits import Exit
+from logtool.findings import Severity
+from logtool.verify import SMALL_FILES, Level, Verification
+
+
+def run(inputs: options.LocalInputs, fail_on: Severity, printing: options.Printing) -> Exit:
+    """Print what verify finds in the small files alone; return the exit status."""
+    settings, given = printing.settings(), inputs.resolved()
+    job = Verification(given.paths, level=Level.QUICK, selection=given.selection, areas=SMALL_FILES)
+    report = Report(settings, findings.make(settings), job.summary, given)
+    return report.consume(job, findings.FindingPrinter(report, None, fail_on), fail_on)

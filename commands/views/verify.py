@@ -1,0 +1,103 @@
+"""A run of ``verify``: its findings, and how far it is."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from logtool.commands import options
+from logtool.commands.output import Line, Report
+from logtool.commands.printing import text
+from logtool.commands.printing.interrupts import status_on_signal
+from logtool.commands.printing.progress import progress_line
+from logtool.commands.program import broker_config
+from logtool.commands.views import findings
+from logtool.commands.views.findings import FindingPrinter
+from logtool.disk import shell
+from logtool.errors import UnreadableError
+from logtool.exits import Exit
+from logtool.findings import Finding, Severity
+from logtool.running.budget import Budget
+from logtool.running.resume import load
+from logtool.verify import Level, Verification
+
+
+def run(
+    inputs: options.AnyInputs,
+    running: options.Running,
+    printing: options.Printing,
+    *,
+    level: str,
+    fail_on: Severity,
+    max_findings: int | None,
+    limit: int,
+    resume: Path | None,
+    drop_cache: bool,
+    spark: options.Spark | None,
+) -> Exit:
+    """Print what is found at `level`, here or, with `spark`, by Spark; return the exit status.
+
+    Batches that decompress to more than `limit` bytes are not decompressed.
+    """
+    settings = printing.settings()
+    budget = Budget(
+        running.threads, running.pace(), drop_cache, memory=load(resume) if resume else None
+    )
+    paths = inputs.given()
+    conf = spark.settings() if spark else {}
+    if spark and not (spark.master or "local").startswith("local"):
+        # An executor on another machine has another current directory.
+        paths = [path.absolute() for path in paths]
+    job = Verification(
+        paths,
+        level=Level(level),
+        selection=inputs.selection,
+        limit=limit,
+        budget=budget,
+        static={} if level == Level.QUICK else inputs.broker.take(*broker_config.JUDGED),
+        on_progress=lambda progress: report.show(progress), flavour=inputs.given_flavour,
+    )  # fmt: skip
+    report = Report(settings, findings.make(settings), job.summary, inputs.resolved(paths))
+    printer = VerifyPrinter(report, max_findings, fail_on, job)
+    with ExitStack() as stack:
+        stack.enter_context(status_on_signal(lambda: report.note(_status(job))))
+        items = _on_spark(job, spark.master, conf, stack) if spark else job
+        return report.consume(items, printer, fail_on)
+
+
+def _on_spark(
+    job: Verification, master: str | None, conf: dict[str, str], stack: ExitStack
+) -> Iterator[Finding | UnreadableError]:
+    """Yield what executors of Spark find; the session ends with `stack`."""
+    from logtool.spark.engine import SparkEngine
+    from logtool.spark.session import session
+
+    job.use(SparkEngine(stack.enter_context(session(master, conf))))
+    yield from job
+
+
+def _status(job: Verification) -> str:
+    """Return one line: how far it is, and what was found so far."""
+    now = job.progress
+    read = progress_line(now.bytes_done, now.bytes_total, job.summary.elapsed_s, str(now.path))
+    return f"{read}; so far {findings.found(job.summary)}"
+
+
+class VerifyPrinter(FindingPrinter):
+    """The same with the logs for which the time was too short."""
+
+    def __init__(
+        self, report: Report, most: int | None, fail_on: Severity, job: Verification
+    ) -> None:
+        super().__init__(report, most, fail_on)
+        self._job = job
+
+    def last_lines(self) -> Iterator[Line]:
+        """Yield the logs for which the whole time of the run was too short, then the summary."""
+        for log in self._job.too_large:
+            yield (
+                f"{log.path} ({text.size(log.size)}): the whole time of this run was too short for "
+                "it. The next runs look at others first; check it alone, without a limit:",
+                None,
+            )
+            yield f"  logtool verify {shell.path(log.path)}", None
+        yield from super().last_lines()
