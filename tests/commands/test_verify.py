@@ -14,6 +14,7 @@ from logtool.findings import Finding, Severity, catalogue
 from logtool.running.progress import Progress
 from logtool.running.summary import Summary
 from logtool.schemas.tables import FINDING
+from logtool.verify import Level
 
 LOG = Path("/data/orders-0/00000000000000000000.log")
 
@@ -172,11 +173,11 @@ def test_the_engine_is_told_level_and_selection(verify):
     verify([], "--level", "records", "--topic", "a*", "--topic", "b", "--exclude-topic", "c",
            "--partition", 3)  # fmt: skip
     paths, level, selection = Fake.last.arguments
-    assert (paths, level) == ([Path("/data")], engine.Level.RECORDS)
+    assert (paths, level) == ([Path("/data")], Level.RECORDS)
     assert (selection.topics, selection.exclude_topics) == (("a*", "b"), ("c",))
     assert selection.partitions == (3,)
     verify([])
-    assert Fake.last.arguments[1] is engine.Level.BATCHES
+    assert Fake.last.arguments[1] is Level.BATCHES
 
 
 def test_ctrl_c_in_a_real_run_is_130_and_not_complete(scenario, child_environment):
