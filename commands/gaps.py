@@ -2,25 +2,16 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import broker_config, parsing
-from logtool.commands.program.broker_config import BrokerConfig
+from logtool.commands.program import parsing
 from logtool.commands.program.spread import spread
 from logtool.disk import files
 from logtool.errors import UsageError
 from logtool.lazy_dataclass import dataclass
-from logtool.log.redpanda import REDPANDA
-
-if TYPE_CHECKING:
-    from logtool.commands.output import Report
-    from logtool.gaps.ghosts import Ghosts
-    from logtool.gaps.objects import PartitionGaps
-    from logtool.gaps.run import GapOptions, Gaps, Result
-    from logtool.running.summary import ActionSummary
 
 
 class LevelChoice(StrEnum):
@@ -136,8 +127,23 @@ class Shown:
         ),
     ] = None
 
-    def wanted(self, config: BrokerConfig) -> "GapOptions":
-        """Return what the engine is to find out; UsageError for what makes no sense."""
+    @property
+    def exact(self) -> bool:
+        """Return whether records are decoded."""
+        return self.level is LevelChoice.RECORDS
+
+    @property
+    def isolated(self) -> bool:
+        """Return whether markers and aborted records are listed too."""
+        return self.isolation is IsolationChoice.READ_COMMITTED
+
+    @property
+    def following(self) -> bool:
+        """Return whether a ghost has the leader epoch of the batch behind the gap."""
+        return self.ghost_epoch is GhostEpochChoice.FOLLOWING
+
+    def check(self) -> None:
+        """Raise UsageError for options that contradict each other."""
         if self.fill_losses and self.as_stored:
             raise UsageError("--fill-losses and --as-stored contradict each other")
         for given, name in ((self.fill_losses, "--fill-losses"), (self.as_stored, "--as-stored")):
@@ -145,18 +151,6 @@ class Shown:
                 raise UsageError(f"{name} is for --output")
         if self.rounds:
             parsing.parse_size("--rounds", self.rounds)
-        from logtool.gaps.run import GapOptions
-
-        return GapOptions(
-            exact=self.level is LevelChoice.RECORDS,
-            isolation=self.isolation is IsolationChoice.READ_COMMITTED,
-            policy=None if self.cleanup_policy is None else str(self.cleanup_policy),
-            max_batch_memory=parsing.parse_batch_memory(self.max_batch_memory),
-            static=config.take(
-                *broker_config.TIMESTAMPS,
-                *([] if self.cleanup_policy else [broker_config.POLICY]),
-            ),
-        )
 
 
 @spread
@@ -215,121 +209,6 @@ def gaps(
       130
 
     """
-    from logtool.commands.output import Report
-    from logtool.commands.views import gaps
-    from logtool.gaps.run import Gaps
-    from logtool.running.summary import ActionSummary
+    from logtool.commands.views.gaps import run
 
-    settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
-    report = Report(settings=settings, view=gaps.make(settings), summary=summary, inputs=given)
-    wanted, run = shown.wanted(inputs.broker), running.run(report)
-    job = Gaps(given.paths, wanted, selection=given.selection, run=run, flavour=given.flavour)
-    if shown.output:
-        _check_target(shown.output, of_redpanda=given.output_flavour is not None)
-    _list(report, summary, job, shown)
-    raise typer.Exit(report.exit_status())
-
-
-def _check_target(target: Path, *, of_redpanda: bool) -> None:
-    # Not with the other imports: it brings along all that writes.
-    from logtool.gaps import fill
-
-    fill.check_target(target, of_redpanda=of_redpanda)
-
-
-def _list(report: "Report", summary: "ActionSummary", job: "Gaps", shown: Shown) -> None:
-    """Print the gaps of all partitions, partition by partition, and in the end the sums."""
-    from logtool.commands.views import gaps
-    from logtool.commands.views.findings import FurtherFindings
-    from logtool.errors import UnreadableError
-
-    printer, aside = _Printer(report, shown), FurtherFindings(report)
-    with report:
-        if (shown.output or shown.follower) and job.partitions > 1:
-            raise UsageError(f"--output and --follower take one partition, not {job.partitions}")
-        replica = job.log_end_of(shown.follower) if shown.follower else None
-        for item in job:
-            if isinstance(item, UnreadableError):
-                report.unreadable(item)
-            else:
-                printer.partition(item, replica)
-                for finding in item.findings:
-                    aside.take(finding)
-        summary.to_do = printer.totals.all.losses > 0
-        for topic in printer.totals.topics():
-            report.item(gaps.DOCUMENT.row(topic))
-    for line, style in aside.last_lines():
-        report.note(line, style)
-    style = "error" if summary.to_do else "good" if summary.complete else "warning"
-    for line in gaps.last_lines(printer.totals.all, summary):
-        report.note(line, style)
-
-
-class _Printer:
-    """Prints partitions as they come, and adds them up."""
-
-    def __init__(self, report: "Report", shown: Shown) -> None:
-        from logtool.gaps.objects import Totals
-
-        self._report = report
-        self._shown = shown
-        self.totals = Totals()
-
-    def partition(self, result: "Result", replica: int | None) -> None:
-        """Take one partition; `replica` is where the log of --follower ends."""
-        from logtool.commands.views.gaps import DOCUMENT
-        from logtool.gaps import ghosts, objects
-
-        report, settings = self._report, self._report.settings
-        brief = settings.format == "table" and not settings.verbose
-        following = self._shown.ghost_epoch is GhostEpochChoice.FOLLOWING
-        fillers = ghosts.of(result.ledger, result.subject.facts, following=following)
-        about = objects.PartitionGaps(result, fillers)
-        self.totals.add(about)
-        report.item(DOCUMENT.row(about))
-        for obj in objects.gap_objects(result, fillers, losses_only=brief):
-            report.item(obj)
-        for obj in objects.ghost_objects(result, fillers) if self._shown.ghosts else ():
-            report.item(obj)
-        if self._shown.rounds:
-            self._rounds(result, fillers, replica or 0)
-        if replica is not None:
-            for obj in objects.stretch_objects(result, fillers, replica):
-                report.item(obj)
-        if self._shown.output:
-            self._write(self._shown.output, result, fillers, about)
-        summary = report.summary
-        summary.partitions += 1
-        summary.segments += result.segments
-        summary.batches += result.ledger.batches
-        summary.records += result.records
-        summary.bytes += result.bytes
-
-    def _rounds(self, result: "Result", fillers: "Ghosts", start: int) -> None:
-        from logtool.commands.views.gaps import DOCUMENT
-        from logtool.errors import UnreadableError
-        from logtool.gaps import objects
-
-        most = parsing.parse_size("--rounds", self._shown.rounds or "")
-        try:
-            for one in objects.partition_rounds(result, fillers, start, most):
-                self._report.item(DOCUMENT.row(one))
-        except UnreadableError as error:  # it has changed since it was read
-            self._report.unreadable(error)
-
-    def _write(
-        self, target: Path, result: "Result", fillers: "Ghosts", about: "PartitionGaps"
-    ) -> None:
-        from logtool.commands.views import gaps
-        from logtool.gaps import fill, fill_redpanda, ghosts
-
-        losses_too = self._shown.fill_losses
-        chosen = fillers if losses_too else ghosts.harmless(fillers, result.ledger)
-        as_stored = self._shown.as_stored
-        if result.subject.partition.flavour is REDPANDA:
-            size = fill_redpanda.write(result, chosen, target, stored=as_stored)
-        else:
-            size = fill.write(result, ghosts.none(fillers) if as_stored else chosen, target)
-        stored = gaps.stored(target, size, len(fillers))
-        filled = gaps.written(target, size, about, losses_too=losses_too)
-        self._report.note(stored if as_stored else filled)
+    raise typer.Exit(run(inputs, shown, running, printing))

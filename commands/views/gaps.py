@@ -1,201 +1,32 @@
-"""How gaps look: partitions, what is missing in them, topics, ghosts."""
+"""A run of ``gaps``: partitions, what is missing in them, topics, ghosts."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from logtool.commands import output
-from logtool.commands.output import OutputSettings, View
+from logtool.commands import options, output
+from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
-from logtool.running.summary import Summary
-from logtool.schemas.columns import JSON, Column, Kind, Table, Way, count, offset, size, timed
-from logtool.schemas.document import Document
-from logtool.schemas.tables import FINDING
+from logtool.commands.program import broker_config, parsing
+from logtool.commands.views.findings import FurtherFindings
+from logtool.commands.views.gaps_tables import DOCUMENT, GAP
+from logtool.errors import UnreadableError, UsageError
+from logtool.exits import Exit
+from logtool.gaps import ghosts, objects
+from logtool.gaps.ghosts import Ghosts
+from logtool.gaps.objects import PartitionGaps, TopicGaps, Totals
+from logtool.gaps.run import GapOptions, Gaps, Result
+from logtool.log.redpanda import REDPANDA
+from logtool.running.summary import ActionSummary, Summary
+from logtool.schemas.columns import Way
 
 if TYPE_CHECKING:
-    from logtool.gaps.objects import PartitionGaps, TopicGaps
+    from logtool.commands.gaps import Shown
 
-_NO_NAME = "the directory's name has none"
-_NO_KAFKA = "it is not known, or the log has one kind of offset only"
-_OF_GHOSTS = "the stretch is of ghosts"
-_REASONS = (
-    "compaction", "retention", "control-batch", "aborted", "segment-missing", "truncation-hole",
-    "damage", "unknown",
-)  # fmt: skip
-
-
-def _place(of: str = "") -> tuple[Column, ...]:
-    """Return the columns that say which partition it is; `of` is where its `Partition` is."""
-    return (
-        Column("path", Kind.PATH, "the partition dir, or the log", value=f"{of}path"),
-        Column("topic", Kind.STRING, "name of the topic", null=_NO_NAME, value=f"{of}topic"),
-        Column("partition", Kind.INT32, "number of the partition", null=_NO_NAME,
-               value=f"{of}number"),
-    )  # fmt: skip
-
-
-_REASON_COUNTS = Table("reason_counts", "reason", (
-    count("gaps", "gaps that have the reason"),
-    count("offsets", "offsets missing in these gaps"),
-), made_from="logtool.gaps.ledger:ReasonCounts")  # fmt: skip
-
-
-def _sums(of: str = "") -> tuple[Column, ...]:
-    """Return the counts of a partition and of a topic; `of` is where those of the log are."""
-    return (
-        count("offsets", "offsets from the log start to the log end: visible, control and missing "
-              "ones", f"{of}offsets"),
-        count("visible", "records that a consumer with read_uncommitted is given",
-              f"{of}visible"),
-        count("control", "control records, which no consumer is given", f"{of}control"),
-        count("aborted", "visible records that a consumer with read_committed is not given",
-              f"{of}aborted"),
-        count("missing", "offsets that are not on disk, from the log start on"),
-        Column("missing_share", Kind.FLOAT, "missing offsets as a share of all"),
-        Column("reasons", Kind.OBJECT, "the gaps by the reason why offsets are missing",
-               words=_REASONS, of=_REASON_COUNTS, by_name=True),
-        count("losses", "gaps that may mean loss"),
-        count("ghosts", "empty batches that would fill the gaps", "ghost_count"),
-        count("ghosts_of_losses", "empty batches that would fill gaps that may mean loss"),
-        size("ghost_bytes", "size of the empty batches, each a header of 61 bytes"),
-        size("ghost_bytes_by_rfc", "size of the empty batches at the 57 bytes that the RFC "
-             "counts"),
-        size("log_bytes", "size of the sound batches"),
-        Column("ghost_share", Kind.FLOAT, "size of the empty batches, as a share of that of the "
-               "sound batches"),
-    )  # fmt: skip
-
-
-_PARTITION = Table("partition", "partition", (
-    *_place("listed."),
-    offset("log_start_offset", "start of the log", None, "result.ledger.log_start"),
-    offset("log_end_offset", "offset after the last batch, or the base offset of an empty segment "
-           "after it", None, "result.ledger.log_end"),
-    offset("first_visible_offset", "first offset with a record that a consumer is given",
-           "there is no such record", "result.ledger.first_visible"),
-    offset("last_visible_offset", "last offset with a record that a consumer is given",
-           "there is no such record", "result.ledger.last_visible"),
-    *_sums("result.ledger."),
-    Column("cleanup_policy", Kind.STRING, "cleanup policy of the topic", null="it is not known",
-           value="result.subject.facts.cleaning.policy"),
-    count("damages", "ranges of bytes that are not sound batches", "result.ledger.damages"),
-    count("overlaps", "places where batches lie at offsets that earlier ones have",
-          "result.ledger.overlaps"),
-    offset("kafka_log_start_offset", "Kafka's offset for log_start_offset, which is Raft's in "
-           "Redpanda", _NO_KAFKA),
-    offset("kafka_log_end_offset", "Kafka's offset for log_end_offset, which is Raft's in "
-           "Redpanda", _NO_KAFKA),
-    Column("kafka_offsets_from", Kind.STRING, "source of the first Kafka offset, in Redpanda",
-           null="there is none, or the log is Kafka's", value="kafka.source"),
-    Column("kafka_offsets_unknown", Kind.STRING, "why Kafka's offsets are not known, in Redpanda",
-           null="they are known, or the log has one kind of offset only", value="kafka.hidden"),
-), note="A partition, from its log start to its log end.",
-    type="partition", made_from="logtool.gaps.objects:PartitionGaps")  # fmt: skip
-_GAP = Table("gap", "range of offsets that are missing, or that a consumer is not given", (
-    *_place(),
-    Column("kind", Kind.STRING, "where the offsets are missing",
-           words=("head", "between-batches", "between-segments", "in-batch", "end")),
-    offset("first_offset", "first offset of the range"),
-    offset("last_offset", "last offset of the range", "it is not known where the range ends"),
-    Column("kafka_first_offset", Kind.INT64, "Kafka's offset for first_offset, which is Raft's in "
-           "Redpanda", "offset", _NO_KAFKA, ways=JSON),
-    Column("kafka_last_offset", Kind.INT64, "Kafka's offset for last_offset, which is Raft's in "
-           "Redpanda", "offset", _NO_KAFKA, ways=JSON),
-    count("missing", "offsets in the range that have no record, or none for a consumer"),
-    Column("reason", Kind.STRING, "why the offsets are missing", words=_REASONS),
-    Column("loss", Kind.BOOL, "whether the gap may mean loss"),
-    Column("evidence", Kind.STRING, "facts that the reason rests on"),
-    offset("before_segment", "base offset of the segment with the batch before the gap, or around "
-           "it", "no batch is before it, or only consumers lack the offsets"),
-    offset("after_segment", "base offset of the segment with the batch after the gap, or around "
-           "it; at the end of the log that of the last segment", "the gap is below the log start, "
-           "or only consumers lack the offsets"),
-    Column("position", Kind.INT64, "byte where the batch after the gap begins, or that around it",
-           "byte", "no batch follows"),
-    Column("leader_epoch", Kind.INT32, "leader epoch of the batch after the gap, or around it",
-           null="it is not known, or no batch follows"),
-    *timed("before_timestamp_ms", "largest time of the batch before the gap, or around it",
-           "there is none, or it is not known"),
-    *timed("after_timestamp_ms", "largest time of the batch after the gap, or around it",
-           "there is none, or it is not known"),
-    count("ghosts", "empty batches that would fill the gap"),
-    size("ghost_bytes", "size of the empty batches that would fill the gap"),
-), note="Offsets that are missing, or that a consumer is not given.", type="gap")  # fmt: skip
-_GHOST = Table("ghost", "batch without records that would fill a gap or a part of it", (
-    *_place(),
-    offset("first_offset", "first offset that the ghost covers"),
-    offset("last_offset", "last offset that the ghost covers"),
-    Column("leader_epoch", Kind.INT32, "leader epoch of the ghost"),
-    Column("epoch_from", Kind.STRING, "source of leader_epoch",
-           words=("leader-epoch-checkpoint", "following-batch")),
-    Column("following_leader_epoch", Kind.INT32, "leader epoch of the batch after the gap, which "
-           "the RFC gives the ghost"),
-    Column("checkpoint_leader_epochs", Kind.NUMBERS, "leader epochs of the offsets by "
-           "leader-epoch-checkpoint, in order; empty where that file is not sound"),
-    Column("reason", Kind.STRING, "why the offsets are missing"),
-    Column("loss", Kind.BOOL, "whether the gap may mean loss"),
-    Column("size", Kind.INT64, "size of the ghost", "bytes", always=61),
-    Column("size_by_rfc", Kind.INT64, "size of the ghost as the RFC counts it", "bytes",
-           always=57),
-), note="A batch without records that would fill a gap or a part of it.",
-    type="ghost")  # fmt: skip
-_STRETCH = Table("stretch", "run of batches without a gap, or of ghosts, that a follower is sent", (
-    *_place(),
-    Column("ghost", Kind.BOOL, "whether the stretch is of ghosts and not of batches"),
-    Column("reason", Kind.STRING, "why the offsets of the ghosts are missing",
-           null="the stretch is of batches"),
-    offset("first_offset", "first offset of the leader"),
-    offset("last_offset", "last offset of the leader"),
-    offset("without_ghosts_first_offset", "first offset in the follower if no ghosts are sent",
-           _OF_GHOSTS),
-    offset("without_ghosts_last_offset", "last offset in the follower if no ghosts are sent",
-           _OF_GHOSTS),
-), note="Batches without a gap, or ghosts, that a follower is sent.",
-    type="stretch")  # fmt: skip
-_SENT_GHOST = Table("sent_ghost", "ghost that is sent in a round", (
-    offset("first_offset", "first offset that the ghost covers"),
-    offset("last_offset", "last offset that the ghost covers"),
-    Column("leader_epoch", Kind.INT32, "leader epoch of the ghost"),
-), made_from="logtool.gaps.rounds:SentGhost")  # fmt: skip
-_ROUND = Table("round", "round of the recovery of a follower", (
-    *_place("listed."),
-    Column("round", Kind.INT64, "number of the round, from 1 on", value="one.number"),
-    offset("start_offset", "next offset of the follower when the round begins", None,
-           "one.start_offset"),
-    offset("first_offset", "base offset of the first batch that is read", None,
-           "one.first_offset"),
-    offset("last_offset", "last offset of the last batch that is read", None, "one.last_offset"),
-    count("batches", "batches that are read", "one.batches"),
-    size("size", "size of the batches that are read", "one.size"),
-    Column("ghosts", Kind.OBJECT, "ghosts that fill the gaps before the batches",
-           value="one.sent", of=_SENT_GHOST, many=True),
-    offset("base_batch_offset_before", "first offset that was sent, as known before the round",
-           "it is the first round", "one.base_before"),
-    offset("last_batch_offset_before", "last offset that was sent, as known before the round",
-           "it is the first round", "one.last_before"),
-    offset("base_batch_offset", "first offset that was sent, as known after the round", None,
-           "one.base"),
-    offset("last_batch_offset", "last offset that was sent, as known after the round", None,
-           "one.last"),
-), note="One round of the recovery of a follower (--rounds): the batches read, the ghosts that "
-        "fill the gaps before them, and the first and the last offset sent, before and after.",
-    type="round", made_from="logtool.gaps.objects:PartitionRound")  # fmt: skip
-_TOPIC = Table("topic", "topic", (
-    Column("topic", Kind.STRING, "name of the topic"),
-    count("partitions", "partitions of the topic that were read"),
-    *_sums(),
-), note="The sums of the partitions of a topic.",
-    type="topic", made_from="logtool.gaps.objects:TopicGaps")  # fmt: skip
-DOCUMENT: Final = Document(
-    name="gaps",
-    title="What logtool gaps prints",
-    tables=(_PARTITION, _GAP, _GHOST, _STRETCH, _ROUND, _TOPIC, FINDING),
-)
 _MOST_NAMED = 4
 """Ghosts that the line of a round names."""
-SCHEMA = DOCUMENT.schema
-_GAP_COLUMNS = columns(*_GAP.names(Way.CSV))
+_GAP_COLUMNS = columns(*GAP.names(Way.CSV))
 _PARTITION_MARKDOWN = columns(
     "path", "log_start_offset", "log_end_offset", "visible", "control", "missing",
     "missing_share", "losses", "ghosts",
@@ -223,10 +54,55 @@ _MARKDOWN = {
 }  # fmt: skip
 
 
+def run(
+    inputs: options.AnyInputs,
+    shown: "Shown",
+    running: options.Running,
+    printing: options.Printing,
+) -> Exit:
+    """Print the gaps of all partitions, and the sums of each topic; return the exit status."""
+    settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
+    report = Report(settings=settings, view=make(settings), summary=summary, inputs=given)
+    shown.check()
+    wanted, limits = _wanted(shown, inputs.broker), running.run(report)
+    job = Gaps(given.paths, wanted, selection=given.selection, run=limits, flavour=given.flavour)
+    if shown.output:
+        # Not with the other imports: it brings along all that writes.
+        from logtool.gaps import fill
+
+        fill.check_target(shown.output, of_redpanda=given.output_flavour is not None)
+    printer = GapPrinter(report, summary, shown)
+    return report.consume(_results(job, shown, printer), printer)
+
+
+def _wanted(shown: "Shown", config: broker_config.BrokerConfig) -> GapOptions:
+    """Return what the engine is to find out."""
+    policy = None if shown.cleanup_policy is None else str(shown.cleanup_policy)
+    settings = (*broker_config.TIMESTAMPS, *(() if policy else (broker_config.POLICY,)))
+    return GapOptions(
+        exact=shown.exact,
+        isolation=shown.isolated,
+        policy=policy,
+        max_batch_memory=parsing.parse_batch_memory(shown.max_batch_memory),
+        static=config.take(*settings),
+    )
+
+
+def _results(
+    job: Gaps, shown: "Shown", printer: "GapPrinter"
+) -> Iterator[Result | UnreadableError]:
+    """Yield the partitions, once the follower of --follower has been read."""
+    if (shown.output or shown.follower) and job.partitions > 1:
+        raise UsageError(f"--output and --follower take one partition, not {job.partitions}")
+    if shown.follower:
+        printer.follower_end = job.log_end_of(shown.follower)
+    yield from job
+
+
 def make(settings: OutputSettings) -> View:
     """Return the view of ``gaps``."""
     return View(
-        schema=SCHEMA,
+        schema=DOCUMENT.schema,
         columns=_GAP_COLUMNS,
         layout=lambda obj: _MARKDOWN.get(obj["type"]),
         lines={"table": lambda obj: _lines(obj, settings)},
@@ -235,8 +111,85 @@ def make(settings: OutputSettings) -> View:
     )
 
 
-def last_lines(total: "TopicGaps", summary: Summary) -> Iterator[str]:
-    """Yield what is said in the end, for people."""
+class GapPrinter(Printer[Result]):
+    """Prints partitions as they come, and adds them up by topic."""
+
+    def __init__(self, report: Report, summary: ActionSummary, shown: "Shown") -> None:
+        self._report = report
+        self._summary = summary
+        self._shown = shown
+        self._further = FurtherFindings(report)
+        self._totals = Totals()
+        self.follower_end: int | None = None
+        """Where the log of --follower ends; None without it."""
+
+    def show(self, item: Result) -> None:
+        """Print one partition, its gaps and what is asked for besides."""
+        report, settings, shown = self._report, self._report.settings, self._shown
+        brief = settings.format == "table" and not settings.verbose
+        fillers = ghosts.of(item.ledger, item.subject.facts, following=shown.following)
+        about = PartitionGaps(item, fillers)
+        self._totals.add(about)
+        report.item(DOCUMENT.row(about))
+        for obj in objects.gap_objects(item, fillers, losses_only=brief):
+            report.item(obj)
+        for obj in objects.ghost_objects(item, fillers) if shown.ghosts else ():
+            report.item(obj)
+        if shown.rounds:
+            self._rounds(item, fillers, parsing.parse_size("--rounds", shown.rounds))
+        if self.follower_end is not None:
+            for obj in objects.stretch_objects(item, fillers, self.follower_end):
+                report.item(obj)
+        if shown.output:
+            self._write(shown.output, item, fillers, about)
+        self._count(item)
+        for finding in item.findings:
+            self._further.take(finding)
+
+    def _count(self, result: Result) -> None:
+        summary = self._summary
+        summary.partitions += 1
+        summary.segments += result.segments
+        summary.batches += result.ledger.batches
+        summary.records += result.records
+        summary.bytes += result.bytes
+
+    def finish(self) -> None:
+        """Print the sums of each topic."""
+        self._summary.to_do = self._totals.all.losses > 0
+        for topic in self._totals.topics():
+            self._report.item(DOCUMENT.row(topic))
+
+    def last_lines(self) -> Iterator[Line]:
+        """Yield the findings, then the sums of all partitions."""
+        summary = self._summary
+        yield from self._further.last_lines()
+        style = "error" if summary.to_do else "good" if summary.complete else "warning"
+        yield _last_line(self._totals.all, summary), style
+
+    def _rounds(self, result: Result, fillers: Ghosts, most: int) -> None:
+        try:
+            for one in objects.partition_rounds(result, fillers, self.follower_end or 0, most):
+                self._report.item(DOCUMENT.row(one))
+        except UnreadableError as error:  # it has changed since it was read
+            self._report.unreadable(error)
+
+    def _write(self, target: Path, result: Result, fillers: Ghosts, about: PartitionGaps) -> None:
+        from logtool.gaps import fill, fill_redpanda
+
+        losses_too = self._shown.fill_losses
+        chosen = fillers if losses_too else ghosts.harmless(fillers, result.ledger)
+        as_stored = self._shown.as_stored
+        if result.subject.partition.flavour is REDPANDA:
+            size = fill_redpanda.write(result, chosen, target, stored=as_stored)
+        else:
+            size = fill.write(result, ghosts.none(fillers) if as_stored else chosen, target)
+        stored = _stored(target, size, len(fillers))
+        self._report.note(stored if as_stored else _filled(target, size, about, losses_too))
+
+
+def _last_line(total: TopicGaps, summary: Summary) -> str:
+    """Return the sums of all partitions, for people."""
     losses = total.losses
     if losses:
         verdict = f"{text.count(losses, 'gap')} that may mean loss"
@@ -245,14 +198,14 @@ def last_lines(total: "TopicGaps", summary: Summary) -> Iterator[str]:
     else:
         verdict = "no gap of what was read means loss"
     missing = f"{total.missing:,} of {text.count(total.offsets, 'offset')} missing"
-    yield (
+    return (
         f"{text.state(summary)}{verdict}; {missing}"
         f"{_percent(total.missing_share)} in {text.count(total.partitions, 'partition')}"
     )
 
 
-def written(path: Path, size: int, partition: "PartitionGaps", *, losses_too: bool) -> str:
-    """Return what is said of a log that was written, for people.
+def _filled(path: Path, size: int, partition: PartitionGaps, losses_too: bool) -> str:
+    """Return the line about a log that was written.
 
     With `losses_too`, gaps that may mean loss were filled as well.
     """
@@ -265,8 +218,8 @@ def written(path: Path, size: int, partition: "PartitionGaps", *, losses_too: bo
     return line
 
 
-def stored(path: Path, size: int, ghosts: int) -> str:
-    """Return what is said of a log without its ghosts, for people."""
+def _stored(path: Path, size: int, ghosts: int) -> str:
+    """Return the line about a log that was written without its ghosts."""
     left = text.count(ghosts, "ghost")
     return f"{path}: {text.size(size)}, without {left} that a follower counts and does not store"
 

@@ -8,7 +8,7 @@ import shutil
 import pytest
 from damage import flip
 
-from logtool.commands.views.gaps import DOCUMENT
+from logtool.commands.views.gaps_tables import DOCUMENT
 from logtool.schemas.columns import Way
 
 
