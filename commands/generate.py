@@ -5,6 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
+from logtool.commands.program import completion, guides, manual
+from logtool.commands.program.command_tree import read_tree
+from logtool.commands.program.printed import documents_printed
+from logtool.errors import UsageError
+from logtool.schemas import documents
+
 Directory = Annotated[
     Path, typer.Argument(metavar="DIR", help="The root of the repository.", show_default=False)
 ]
@@ -24,8 +30,6 @@ def generate(context: typer.Context, directory: Directory) -> None:
       2    DIR is no directory, or a guide in its man/ has no title
 
     """
-    from logtool.errors import UsageError
-
     if not directory.is_dir():
         raise UsageError(f"{directory} is not a directory")
     try:
@@ -43,8 +47,6 @@ def generate(context: typer.Context, directory: Directory) -> None:
 
 def written_guides(folder: Path) -> dict[str, str]:
     """Return the Markdown of the guides in `folder` that people write, by name."""
-    from logtool.commands.program import guides
-
     there = {path.stem: path.read_text("utf-8") for path in sorted(folder.glob("logtool*.md"))}
     return {name: text for name, text in there.items() if name not in guides.made()}
 
@@ -60,11 +62,6 @@ def generated_files(program: Any, written: dict[str, str]) -> dict[str, str]:
         ValueError: a guide does not begin with its title.
 
     """
-    from logtool.commands.program import completion, guides, manual
-    from logtool.commands.program.command_tree import read_tree
-    from logtool.commands.program.printed import documents_printed
-    from logtool.schemas import documents
-
     root, commands = read_tree(program)
     made = guides.made()
     texts = {**written, **made}

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from logtool.errors import UnreadableError, UsageError
+
 Page = Annotated[
     list[str] | None,
     typer.Argument(
@@ -41,7 +43,6 @@ def man(page: Page = None) -> None:
 
     """
     from logtool.commands import output
-    from logtool.errors import UsageError
 
     pages = _pages()
     if not page:
@@ -59,8 +60,6 @@ def man(page: Page = None) -> None:
 
 def _pages() -> dict[str, Path]:
     """Return the files of the pages by their names; UnreadableError where none are installed."""
-    from logtool.errors import UnreadableError
-
     for home in _HOMES:
         found = {path.stem: path for path in _files(home)}
         if "logtool" in found:

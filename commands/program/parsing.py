@@ -144,7 +144,6 @@ def here() -> Path:
 
     UsageError where it is neither a log dir nor a partition dir.
     """
-    from logtool.errors import UnreadableError
     from logtool.log import inputs
 
     expected = "no PATH: the current directory is neither a log dir nor a partition dir"
