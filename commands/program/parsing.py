@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from logtool.errors import LogtoolError, UsageError
+from logtool.errors import LogtoolError, UnreadableError, UsageError
 
 if TYPE_CHECKING:
     from logtool.formats.names import TopicPartition
