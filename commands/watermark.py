@@ -1,22 +1,15 @@
 """``logtool watermark``: how far the replicas of each partition have come. Writes nothing."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import broker_config, parsing, starting_broker
+from logtool.commands.program import starting_broker
 from logtool.commands.program.spread import spread
 from logtool.findings import Severity
 from logtool.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from logtool.commands.output import OutputSettings, Report
-    from logtool.exits import Exit
-    from logtool.watermark.run import Watermarks
-    from logtool.watermark.simulation.scenario import Scenario
-    from logtool.watermark.simulation.state_machine import TruncationRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,55 +112,12 @@ def watermark(
       130
 
     """
-    from logtool.commands.output import Report
-    from logtool.commands.views import watermark
-    from logtool.node.options import StartOptions
-    from logtool.running.summary import ActionSummary
-    from logtool.watermark.run import Watermarks
+    from logtool.commands.views.watermark import run
 
-    settings, dirs = printing.settings(), inputs.node_dirs()
-    version = parsing.parse_kafka_version(kafka_version)
-    given = inputs.resolved([source.path for source in dirs])
-    summary = ActionSummary()
-    report = Report(settings=settings, view=watermark.of_replicas(), summary=summary, inputs=given)
-    job = Watermarks(
-        dirs,
-        StartOptions(version, static=inputs.broker.take(broker_config.LEAST_IN_SYNC)),
-        selection=given.selection, leader=leader, flavour=given.flavour,
-        run=running.run(report), summary=summary,
-    )  # fmt: skip
-    _print(report, job)
-    raise typer.Exit(report.exit_status(fail_on))
-
-
-def _print(report: "Report", job: "Watermarks") -> None:
-    from logtool.actions import Action
-    from logtool.commands.views import watermark
-    from logtool.commands.views.watermark_tables import DOCUMENT
-    from logtool.errors import UnreadableError
-    from logtool.findings import Finding
-    from logtool.watermark.replica import Replica
-
-    printer = watermark.Printer(report)
-    with report:
-        for item in job:
-            if isinstance(item, UnreadableError):
-                report.unreadable(item)
-            elif isinstance(item, Action):
-                refused = " (no broker starts with it)" if item.action == "refuse" else ""
-                report.note(f"{item.path}: {item.reason}{refused}", "warning")
-            elif isinstance(item, Replica | Finding):
-                printer.show(DOCUMENT.row(item))
-            else:
-                printer.group(item)
-        printer.finish()
-    if not job.keeps_watermarks:
-        report.note(
-            "Redpanda keeps no high watermark on disk: what a majority of the replicas given here "
-            "has is taken to be committed, and of one alone nothing is known"
-        )
-    for line in printer.last_lines():
-        report.note(line, "warning" if job.summary.to_do else "good")
+    status = run(
+        inputs, running, printing, kafka_version=kafka_version, leader=leader, fail_on=fail_on
+    )
+    raise typer.Exit(status)
 
 
 Steps = Annotated[
@@ -239,40 +189,7 @@ def simulate(
       130
 
     """
-    from logtool.watermark.simulation.scenario import read
-    from logtool.watermark.simulation.state_machine import TruncationRule
+    from logtool.commands.views.watermark_simulate import run
 
-    settings = printing.settings()
-    rule = None if truncation is RuleChoice.SCENARIO else TruncationRule(truncation)
-    raise typer.Exit(_play(settings, read(scenario), rule, steps=steps))
-
-
-def _play(
-    settings: "OutputSettings",
-    chosen: "Scenario",
-    rule: "TruncationRule | None",
-    *,
-    steps: bool,
-) -> "Exit":
-    """Print the steps of a scenario and what it comes to; returns the exit status."""
-    from logtool.commands.output import Report
-    from logtool.commands.views import watermark
-    from logtool.commands.views.watermark_tables import DOCUMENT
-    from logtool.running.summary import ActionSummary
-    from logtool.watermark.simulation.scenario import play, verdict
-
-    # Played before anything is printed: a scenario that makes no sense is wrong usage.
-    states = []
-    for step in play(chosen, rule):
-        states += list(map(DOCUMENT.row, step.sub_steps())) if steps else []
-        states += map(DOCUMENT.row, (*step.states(), *step.answers()))
-    outcome = verdict(step.replicas)
-    summary = ActionSummary(to_do=outcome.is_bad)
-    report = Report(settings=settings, view=watermark.of_states(steps=steps), summary=summary)
-    if settings.verbose:
-        report.note(f"{chosen.title}\n{chosen.about}")
-    with report:
-        for obj in (*states, DOCUMENT.row(outcome)):
-            report.item(obj)
-    report.note(watermark.outcome(outcome), "warning" if summary.to_do else "good")
-    return report.exit_status()
+    rule = None if truncation is RuleChoice.SCENARIO else str(truncation)
+    raise typer.Exit(run(printing, scenario=scenario, rule=rule, steps=steps))

@@ -1,24 +1,21 @@
-"""How replicas, their groups and simulated steps look."""
+"""How replicas and their groups look."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from logtool.commands.output import Report, View
+from logtool.actions import Action
+from logtool.commands import options
+from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Columns, Object, columns, keep
-from logtool.commands.views.watermark_tables import (
-    CHOICE,
-    DOCUMENT,
-    GROUP,
-    STATE,
-    SUB_STEP,
-    TRUNCATION,
-)
+from logtool.commands.program import broker_config, parsing
+from logtool.commands.views.watermark_tables import CHOICE, DOCUMENT, GROUP, TRUNCATION
+from logtool.exits import Exit
+from logtool.findings import Severity
+from logtool.node.options import StartOptions
+from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Way
-
-if TYPE_CHECKING:
-    from logtool.watermark.replica_group import Group
-    from logtool.watermark.simulation.scenario import Verdict
+from logtool.watermark.replica_group import Group
+from logtool.watermark.run import Found, Watermarks
 
 SCHEMA = DOCUMENT.schema
 _REPLICA = keep(columns(
@@ -63,54 +60,43 @@ _CSV = columns(
 )  # fmt: skip
 
 
-_STATE = columns(*(name for name in STATE.names(Way.CSV) if name != "time_ms"))
-
-
-def of_replicas() -> View:
-    """Return the view of `watermark`."""
-    return View(
+def run(
+    inputs: options.AnyLocalInputs,
+    running: options.Running,
+    printing: options.Printing,
+    *,
+    kafka_version: str,
+    leader: int | None,
+    fail_on: Severity,
+) -> Exit:
+    """Print the replicas of log dirs and partition dirs, and what they add up to."""
+    settings, dirs = printing.settings(), inputs.node_dirs()
+    version = parsing.parse_kafka_version(kafka_version)
+    given = inputs.resolved([source.path for source in dirs])
+    summary = ActionSummary()
+    view = View(
         schema=SCHEMA, columns=_CSV, layout=_layout, row_types=frozenset(_LAYOUTS), sparse=True
     )
+    report = Report(settings=settings, view=view, summary=summary, inputs=given)
+    job = Watermarks(
+        dirs,
+        StartOptions(version, static=inputs.broker.take(broker_config.LEAST_IN_SYNC)),
+        selection=given.selection, leader=leader, flavour=given.flavour,
+        run=running.run(report), summary=summary,
+    )  # fmt: skip
+    return report.consume(job, WatermarkPrinter(report, job), fail_on)
 
 
 def _layout(obj: Object) -> Columns | str | None:
     return str(obj["text"]) if obj["type"] == "title" else _LAYOUTS.get(obj["type"])
 
 
-_SUB_STEP = columns(*(name for name in SUB_STEP.names(Way.CSV) if name != "event"))
-_STEPS_CSV = columns("type", *dict.fromkeys(c.title for c in (*_STATE, *_SUB_STEP)))
-
-
-def of_states(*, steps: bool = False) -> View:
-    """Return the view of `watermark simulate`, with what is done for each event if `steps`."""
-    layouts = {"state": _STATE, "substep": _SUB_STEP}
-    return View(
-        schema=SCHEMA,
-        columns=_STEPS_CSV if steps else _STATE,
-        layout=lambda obj: layouts.get(obj["type"]),
-        row_types=frozenset(layouts if steps else ("state",)),
-        sparse=steps,
-    )
-
-
-def outcome(verdict: "Verdict") -> str:
-    """Return for people what a simulation came to."""
-    parts = [f"by {verdict.truncation}: {verdict.committed_offset} committed"]
-    parts += [f"offset {offset} LOST" for offset in verdict.lost_offsets]
-    parts += [
-        f"replica {one.node} DIFFERS from its leader from offset {one.from_offset} on"
-        for one in verdict.diverged
-    ]
-    parts += [f"{name}, which was acknowledged, LOST" for name in verdict.acknowledged_lost]
-    parts += [f"the producer of {records} still waits" for records in verdict.waiting]
-    return ", ".join(parts)
-
-
-class Printer:
+class WatermarkPrinter(Printer[Found]):
     """Prints replicas as they come; in a table, what they add up to stands behind all of them."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, job: Watermarks) -> None:
         self._report = report
+        self._job = job
         self._table = report.settings.format in ("table", "markdown")
         self._later: dict[str, list[Object]] = {
             kind: [] for kind in ("group", "truncation", "choice", "finding")
@@ -120,7 +106,17 @@ class Printer:
         """Those whose leader may lack what was acknowledged."""
         self._other: list[str] = []
 
-    def show(self, obj: Object) -> None:
+    def show(self, item: Found) -> None:
+        """Print one item, of which an action is for people alone."""
+        if isinstance(item, Action):
+            refused = " (no broker starts with it)" if item.action == "refuse" else ""
+            self._report.note(f"{item.path}: {item.reason}{refused}", "warning")
+        elif isinstance(item, Group):
+            self._group(item)
+        else:
+            self._item(DOCUMENT.row(item))
+
+    def _item(self, obj: Object) -> None:
         """Print one object, now or at the end."""
         if obj["type"] == "replica":
             self._offline += obj["outcome"] != "loads"
@@ -131,7 +127,7 @@ class Printer:
         else:
             self._report.item(obj)
 
-    def group(self, group: "Group") -> None:
+    def _group(self, group: Group) -> None:
         """Print what the replicas of a partition add up to; of one alone that is nothing new."""
         self._partitions += 1
         self._lost += group.acknowledged_lost > 0
@@ -139,16 +135,16 @@ class Printer:
         self._other += [str(replica.path) for replica in group.other_topic]
         if self._table and len(group.replicas) + len(group.other_topic) < 2:
             return
-        self.show(GROUP.row(group))
+        self._item(GROUP.row(group))
         for truncation in group.truncations:
             obj = TRUNCATION.row(truncation)
             cut = min(truncation.by_high_watermark, truncation.by_leader_epoch)
             if not self._table or self._report.settings.verbose or cut < obj["log_end_offset"]:
-                self.show(obj)
+                self._item(obj)
         everybody = all(one.standing.election == "clean" for one in group.choices)
         if not self._table or self._report.settings.verbose or not everybody:
             for one in group.choices:
-                self.show(CHOICE.row(one))
+                self._item(CHOICE.row(one))
 
     def finish(self) -> None:
         """Print what was held back."""
@@ -158,14 +154,21 @@ class Printer:
             for obj in objects:
                 self._report.item(obj)
 
-    def last_lines(self) -> Iterator[str]:
-        """Yield what is said in the end, for people."""
+    def last_lines(self) -> Iterator[Line]:
+        """Yield what was not known and what is lost, the verdict last."""
+        if not self._job.keeps_watermarks:
+            yield (
+                "Redpanda keeps no high watermark on disk: what a majority of the replicas given "
+                "here has is taken to be committed, and of one alone nothing is known",
+                None,
+            )
+        style = "warning" if self._job.summary.to_do else "good"
         if self._offline:
-            yield f"{text.count(self._offline, 'replica')} that no broker comes up with"
+            yield f"{text.count(self._offline, 'replica')} that no broker comes up with", style
         for path in self._other:
-            yield f"{text.escape(path)}: ANOTHER TOPIC of that name, by its topic id"
+            yield f"{text.escape(path)}: ANOTHER TOPIC of that name, by its topic id", style
         for group in self._unsure:
-            yield f"{text.escape(group.topic)}-{group.partition}: {_may_be_lost(group)}"
+            yield f"{text.escape(group.topic)}-{group.partition}: {_may_be_lost(group)}", style
         verdict = "no acknowledged record is lost"
         if self._lost:
             verdict = f"acknowledged records are lost in {self._lost}"
@@ -178,11 +181,11 @@ class Printer:
         if not summary.complete and not (self._lost or self._unsure):
             verdict = "not everything was looked at, so acknowledged records may be lost"
         partitions = text.count(self._partitions, "partition")
-        yield f"{text.state(summary)}{partitions}: {verdict}"
+        yield f"{text.state(summary)}{partitions}: {verdict}", style
 
 
-def _may_be_lost(group: "Group") -> str:
-    """Return what a leader may lack that was acknowledged, and why that cannot be told."""
+def _may_be_lost(group: Group) -> str:
+    """Return what a leader may lack that was acknowledged, and why that is not known."""
     offsets = group.may_be_lost
     much = "records that nobody can count" if offsets is None else f"up to {offsets:,} records"
     given = [node for node in group.not_looked_at if node not in group.unusable]

@@ -40,7 +40,8 @@ from logtool.watermark.election import choices
 from logtool.watermark.replica import Replica, measure
 from logtool.watermark.replica_group import Choice, Group, group_replicas
 
-Item = Replica | Group | Finding | Action | UnreadableError
+Found = Replica | Group | Finding | Action
+Item = Found | UnreadableError
 _ELR = "eligible.leader.replicas.version"
 _MIN_IN_SYNC = "min.insync.replicas"
 _KVSTORE = "kvstore"
