@@ -1,8 +1,9 @@
 """How sizes look: a row for each topic, the largest on disk first, and the sum."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from logtool.commands.output import Report, View
+from logtool.commands import options
+from logtool.commands.output import Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Object, columns, keep
 from logtool.commands.views.stat_tables import (
@@ -11,17 +12,36 @@ from logtool.commands.views.stat_tables import (
     TOPIC_SIZE,
     TOTAL_SIZE,
 )
+from logtool.errors import UsageError
+from logtool.exits import Exit
+from logtool.log.dir import Partition
+from logtool.running.summary import Summary
 from logtool.schemas.columns import Way
+from logtool.stat.sizes import Sizes, SizesOf, Weighing, merged
 
-if TYPE_CHECKING:
-    from logtool.log.dir import Partition
-    from logtool.stat.sizes import Sizes
-
-KEYS = {"path": "disk_bytes", "size": "bytes", "segments": "segments"}
+_KEYS = {"path": "disk_bytes", "size": "bytes", "segments": "segments"}
 """By what is sorted, the largest first, by the words of --sort: `path` is the default."""
 
 
-def make() -> View:
+def run(
+    inputs: options.AnyInputs,
+    running: options.Running,
+    printing: options.Printing,
+    *,
+    sort: str,
+    top: int | None,
+    segments: bool,
+) -> Exit:
+    """Print what takes up the disk, by names and sizes alone; UsageError for `segments`."""
+    settings, given = printing.settings(), inputs.resolved()
+    if segments or sort not in _KEYS:
+        raise UsageError("--level quick has no --segments, and --sort size or segments alone")
+    report = Report(settings=settings, view=_view(), summary=Summary(), inputs=given)
+    weighing = Weighing(given.paths, given.selection, running.run(report), given.flavour)
+    return report.consume(weighing, SizePrinter(report, sort, top))
+
+
+def _view() -> View:
     """Return the view of ``stat --level quick``: the rows of CSV and TSV are topics."""
     shown = keep(
         (
@@ -46,19 +66,18 @@ def make() -> View:
     )
 
 
-class Printer:
+class SizePrinter(Printer[tuple[Partition, Sizes]]):
     """Takes partitions, and prints them, their topics and the sum once all are there."""
 
     def __init__(self, report: Report, sort: str, top: int | None) -> None:
         self._report = report
-        self._key, self._top = KEYS[sort], top
+        self._key, self._top = _KEYS[sort], top
         self._rows: list[dict[str, Any]] = []
         self._topics: dict[str | None, list[Sizes]] = {}
 
-    def partition(self, found: "Partition", sizes: "Sizes") -> None:
-        """Take one partition."""
-        from logtool.stat.sizes import SizesOf
-
+    def show(self, item: tuple[Partition, Sizes]) -> None:
+        """Hold back one partition."""
+        found, sizes = item
         self._report.summary.partitions += 1
         self._report.summary.segments += sizes.segments
         self._topics.setdefault(found.topic, []).append(sizes)
@@ -67,8 +86,6 @@ class Printer:
 
     def finish(self) -> None:
         """Print the largest partitions, the largest topics and the sum of all."""
-        from logtool.stat.sizes import SizesOf, merged
-
         topics = {name: merged(parts) for name, parts in self._topics.items()}
         whole = merged(topics.values())
         rows = [

@@ -1,13 +1,21 @@
 """How statistics look: a row for each partition, topic by topic, sparklines and a histogram."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from logtool.commands.output import View
+from logtool.commands import options
+from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
-from logtool.commands.views.stat_tables import DOCUMENT, PARTITION, SEGMENT
+from logtool.commands.program import broker_config, parsing
+from logtool.commands.views.findings import FurtherFindings
+from logtool.commands.views.stat_tables import DOCUMENT, PARTITION, SEGMENT, TOPIC, TOTAL
+from logtool.exits import Exit
+from logtool.findings import Severity
+from logtool.running.summary import Summary
 from logtool.schemas.columns import Way
+from logtool.stat.run import Survey, Surveyed
+from logtool.stat.statistics import Statistics, StatisticsOf, merged
 
 SCHEMA = DOCUMENT.schema
 _DECIDE = ("partition", "segment", "topic", "in all", "size", "batches", "records", "damage")
@@ -15,18 +23,118 @@ _DECIDE = ("partition", "segment", "topic", "in all", "size", "batches", "record
 _BARS = "▁▂▃▄▅▆▇█"
 _SPARK_WIDTH = 16
 _BAR_WIDTH = 40
+_KEYS = {
+    "size": "log_bytes", "segments": "segments", "batches": "batches", "records": "records",
+    "batch-size": "batch_size_median", "ratio": "compression_ratio", "producers": "producers",
+    "span": "span_ms", "rate": "bytes_per_second", "damage": "damaged_bytes",
+}  # fmt: skip
+"""By what is sorted, the largest first, by the words of --sort; `path` is not among them."""
 
 
-def make(*, segments: bool) -> View:
-    """Return the view; with `segments` the rows of CSV and TSV are segments, else partitions."""
+def run(
+    inputs: options.AnyInputs,
+    running: options.Running,
+    printing: options.Printing,
+    *,
+    sort: str,
+    top: int | None,
+    segments: bool,
+    unpack: bool,
+    max_batch_memory: str,
+    fail_on: Severity,
+) -> Exit:
+    """Print what logs add up to, batch by batch; with `segments` also a row for each segment."""
+    settings, given = printing.settings(), inputs.resolved()
+    limit = parsing.parse_batch_memory(max_batch_memory)
+    static = inputs.broker.take(*broker_config.TIMESTAMPS)
+    # The rows of CSV and TSV are partitions, or the segments in their place.
     table = SEGMENT if segments else PARTITION
-    return View(
+    view = View(
         schema=SCHEMA,
         columns=columns(*table.names(Way.CSV)),
         layout=_layout(segments=segments),
         row_types=frozenset({table.name}),
         sparse=True,
     )
+    report = Report(settings=settings, view=view, summary=Summary(), inputs=given)
+    survey = Survey(
+        given.paths,
+        unpack=unpack,
+        selection=given.selection,
+        limit=limit,
+        static=static,
+        run=running.run(report),
+        flavour=given.flavour,
+    )
+    return report.consume(survey, StatPrinter(report, sort, top, segments=segments), fail_on)
+
+
+class StatPrinter(Printer[Surveyed]):
+    """Prints partitions as they come, or sorted once all are there, and in the end the sums."""
+
+    def __init__(self, report: Report, sort: str, top: int | None, *, segments: bool) -> None:
+        self._report = report
+        self._key = _KEYS.get(sort)
+        self._top = top
+        self._with_segments = segments
+        self._waiting: list[tuple[Object, list[Object]]] = []
+        self._topics: dict[str | None, list[Statistics]] = {}
+        self._findings = FurtherFindings(report)
+
+    def show(self, item: Surveyed) -> None:
+        """Print one partition, or hold it back, and its findings."""
+        summary, whole, of = self._report.summary, item.statistics, item.partition
+        summary.partitions += 1
+        summary.segments += whole.segments - whole.unread_segments
+        summary.batches += whole.batches
+        summary.records += whole.records
+        summary.bytes += whole.bytes
+        self._topics.setdefault(of.topic, []).append(whole)
+        objects: list[Object] = [
+            SEGMENT.row(
+                StatisticsOf(part, segment.log.path, of.topic, of.number, segment.base_offset)
+            )
+            for segment, part in (item.segments if self._with_segments else ())
+        ]
+        obj = PARTITION.row(StatisticsOf(whole, of.path, of.topic, of.number))
+        if self._key:
+            self._waiting.append((obj, objects))
+        else:
+            self._print(obj, objects)
+        for finding in item.findings:
+            self._findings.take(finding)
+
+    def finish(self) -> None:
+        """Print what was held back, then topics and the sum of all."""
+        key = self._key or ""
+        self._waiting.sort(key=lambda waiting: -(waiting[0][key] or 0))
+        for obj, objects in self._waiting[: self._top]:
+            self._print(obj, objects)
+        topics = {name: (len(parts), merged(parts)) for name, parts in self._topics.items()}
+        rows = [
+            TOPIC.row(StatisticsOf(statistics, topic=name, partitions=count))
+            for name, (count, statistics) in topics.items()
+        ]
+        table = self._report.settings.format == "table"
+        if key:
+            rows.sort(key=lambda row: -(row[key] or 0))
+        for row in () if table and len(rows) == 1 else rows[: self._top]:
+            self._report.item(row)
+        partitions = sum(count for count, _ in topics.values())
+        whole = merged([statistics for _, statistics in topics.values()])
+        total = TOTAL.row(StatisticsOf(whole, topics=len(topics), partitions=partitions))
+        self._report.item(total)
+        if table:
+            self._report.item({"type": "histogram", "batch_sizes": total["batch_sizes"]})
+
+    def last_lines(self) -> Iterable[Line]:
+        """Return the findings."""
+        return self._findings.last_lines()
+
+    def _print(self, obj: Object, segments: list[Object]) -> None:
+        for segment in segments:
+            self._report.item(segment)
+        self._report.item(obj)
 
 
 def sparkline(values: Sequence[int], width: int = _SPARK_WIDTH) -> str:
