@@ -1,21 +1,12 @@
 """``logtool quorum``: the controllers' copies of the metadata log. Writes only with --apply."""
 
-import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import broker_config, parsing
 from logtool.commands.program.spread import Without, spread
-from logtool.errors import UsageError
 from logtool.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from logtool.commands.output import Report
-    from logtool.quorum.run import Inquiry, Order
-    from logtool.quorum.voters import Voter
-    from logtool.running.summary import ActionSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,27 +47,6 @@ class Ordered:
         ),
     ] = None
     undo_dir: options.UndoDir = None
-
-    def order(self) -> "Order | None":
-        """Return what is ordered; None where the copies are only to be looked at."""
-        from logtool.disk import shell
-        from logtool.quorum.run import Order
-        from logtool.quorum.voters import parse_named
-
-        if self.voters is None:
-            if self.apply or self.accept_loss or self.undo_dir:
-                raise UsageError("--apply, --accept-loss and --undo-dir are for --voters")
-            return None
-        return Order(
-            voters=parse_named(self.voters),
-            apply=self.apply,
-            accepted=frozenset(
-                parsing.parse_topic_partition("--accept-loss", name)
-                for name in self.accept_loss or ()
-            ),
-            undo_dir=self.undo_dir,
-            command=shell.join(["logtool", *sys.argv[1:]]),
-        )
 
 
 @spread
@@ -132,51 +102,11 @@ def quorum(
       130
 
     """
-    from logtool.commands.output import Report
-    from logtool.commands.views import quorum
-    from logtool.quorum.run import Inquiry
-    from logtool.running.summary import ActionSummary
+    from logtool.commands.views.quorum import run
 
-    settings, sources, order = printing.settings(), inputs.node_dirs(), ordered.order()
-    given = inputs.resolved([source.path for source in sources])
-    summary = ActionSummary()
-    report = Report(settings=settings, view=quorum.make(settings), summary=summary, inputs=given)
-    job = Inquiry(
-        sources=sources,
-        run=running.run(report),
-        configured=_configured(inputs),
-        order=order,
-    )
-    _print(report, job, summary)
-    raise typer.Exit(report.exit_status())
-
-
-def _configured(inputs: Copies) -> "tuple[Voter, ...] | None":
-    from logtool.quorum.voters import parse_named
-
-    key = broker_config.VOTERS
-    text = inputs.broker.take(key).get(key)
-    return parse_named(text, key) if text else None
-
-
-def _print(report: "Report", job: "Inquiry", summary: "ActionSummary") -> None:
-    from logtool.commands.views import quorum
-    from logtool.errors import RefusedError, UnwritableError
-
-    printer = quorum.Printer(report, summary, ordered=job.order is not None)
-    with report:
-        try:
-            for item in job:
-                printer.show(item)
-        except RefusedError as error:
-            summary.refused = True
-            report.refused(error)
-        except UnwritableError as error:
-            summary.unwritten += 1
-            report.refused(error, "unwritable")
-        for place in job.undo_dirs:
-            report.item(quorum.undo_object(place))
-        if job.order and job.order.apply:
-            summary.to_do = False
-    for line, style in printer.last_lines(applied=bool(job.undo_dirs)):
-        report.note(line, style)
+    status = run(
+        inputs, running, printing,
+        voters=ordered.voters, apply=ordered.apply, accept_loss=ordered.accept_loss or (),
+        undo_dir=ordered.undo_dir,
+    )  # fmt: skip
+    raise typer.Exit(status)

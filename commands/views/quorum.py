@@ -1,22 +1,28 @@
 """How the copies of a metadata log look, what they say together, and what other voters take."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
 
-from logtool.commands import output
-from logtool.commands.output import OutputSettings, Report, View
+from logtool.commands import options, output
+from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns, keep
+from logtool.commands.program import broker_config, parsing
 from logtool.commands.views import actions
-from logtool.errors import UnreadableError
+from logtool.disk import shell
+from logtool.errors import RefusedError, UnreadableError, UnwritableError, UsageError
+from logtool.exits import Exit
+from logtool.quorum.copy import MetadataCopy
+from logtool.quorum.rewrite import Rewrite
+from logtool.quorum.run import Found, Inquiry, Order
+from logtool.quorum.verdict import Quorum
+from logtool.quorum.voters import Voter, parse_named
+from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import JSON, Column, Kind, Table, Way
 from logtool.schemas.document import Document
 from logtool.schemas.printed import ACTION, PAIR, UNDO
-
-if TYPE_CHECKING:
-    from logtool.quorum.run import Item
-    from logtool.quorum.verdict import Quorum
-    from logtool.running.summary import ActionSummary
 
 _ENDPOINT = Table("endpoint", "address of a voter", (
     Column("listener", Kind.STRING, "name of the listener"),
@@ -140,9 +146,22 @@ _COPY = keep(
 _NOBODY = (None, -1)
 
 
-def make(settings: OutputSettings) -> View:
-    """Return the view."""
-    return View(
+def run(
+    inputs: options.LocalInputs,
+    running: options.Running,
+    printing: options.Printing,
+    *,
+    voters: str | None,
+    apply: bool,
+    accept_loss: Sequence[str],
+    undo_dir: Path | None,
+) -> Exit:
+    """Print what the copies of the metadata log say, and what it takes that `voters` vote."""
+    settings, sources = printing.settings(), inputs.node_dirs()
+    order = _order(voters, accept_loss, undo_dir, apply=apply)
+    given = inputs.resolved([source.path for source in sources])
+    summary = ActionSummary()
+    view = View(
         schema=SCHEMA,
         columns=_COPY,
         layout=lambda obj: _COPY if obj["type"] == "copy" else None,
@@ -150,6 +169,48 @@ def make(settings: OutputSettings) -> View:
         row_types=frozenset({"copy"}),
         sparse=True,
     )
+    report = Report(settings=settings, view=view, summary=summary, inputs=given)
+    job = Inquiry(
+        sources=sources,
+        run=running.run(report),
+        configured=_configured(inputs),
+        order=order,
+    )
+    return report.consume(_items(job), QuorumPrinter(report, summary, job))
+
+
+def _order(
+    voters: str | None, accept_loss: Sequence[str], undo_dir: Path | None, *, apply: bool
+) -> Order | None:
+    """Return what is ordered; None where the copies are only to be looked at."""
+    if voters is None:
+        if apply or accept_loss or undo_dir:
+            raise UsageError("--apply, --accept-loss and --undo-dir are for --voters")
+        return None
+    return Order(
+        voters=parse_named(voters),
+        apply=apply,
+        accepted=frozenset(
+            parsing.parse_topic_partition("--accept-loss", name) for name in accept_loss
+        ),
+        undo_dir=undo_dir,
+        command=shell.join(["logtool", *sys.argv[1:]]),
+    )
+
+
+def _configured(inputs: options.LocalInputs) -> tuple[Voter, ...] | None:
+    """Return the voters that the broker's own file names; None where it names none."""
+    key = broker_config.VOTERS
+    value = inputs.broker.take(key).get(key)
+    return parse_named(value, key) if value else None
+
+
+def _items(job: Inquiry) -> Iterator[Found | RefusedError | UnwritableError | UnreadableError]:
+    """Yield the items of a run, and last the error that keeps it from carrying out the order."""
+    try:
+        yield from job
+    except (RefusedError, UnwritableError) as error:
+        yield error
 
 
 def _line(obj: Object, settings: OutputSettings) -> str | None:
@@ -164,28 +225,26 @@ def _line(obj: Object, settings: OutputSettings) -> str | None:
     return actions.undo_line(obj["path"]) if obj["type"] == "undo" else None
 
 
-undo_object = actions.undo_object
-
-
-class Printer:
+class QuorumPrinter(Printer[Found | RefusedError | UnwritableError]):
     """Prints what a run yields, and in the end what it comes to."""
 
-    def __init__(self, report: Report, summary: "ActionSummary", *, ordered: bool) -> None:
+    def __init__(self, report: Report, summary: ActionSummary, job: Inquiry) -> None:
         self._report = report
         self._summary = summary
-        self._ordered = ordered
+        self._job = job
         self._verdict: Quorum | None = None
         self._copies = self._changes = 0
 
-    def show(self, item: "Item") -> None:
-        """Print one copy, the verdict, what is rewritten, or what could not be read."""
-        from logtool.quorum.copy import MetadataCopy
-        from logtool.quorum.rewrite import Rewrite
-        from logtool.quorum.verdict import Quorum
-
+    def show(self, item: Found | RefusedError | UnwritableError) -> None:
+        """Print one copy, the verdict, what is rewritten, or why nothing is."""
         summary = self._summary
-        if isinstance(item, UnreadableError):
-            self._report.unreadable(item)
+        if isinstance(item, RefusedError):
+            summary.refused = True
+            self._report.refused(item)
+            return
+        if isinstance(item, UnwritableError):
+            summary.unwritten += 1
+            self._report.refused(item, "unwritable")
             return
         self._report.item(DOCUMENT.row(item))
         if isinstance(item, MetadataCopy):
@@ -197,7 +256,7 @@ class Printer:
             summary.bytes += item.batches.bytes
         elif isinstance(item, Quorum):
             self._verdict = item
-            summary.to_do = item.is_grave and not self._ordered
+            summary.to_do = item.is_grave and not self._job.order
         elif isinstance(item, Rewrite):
             self._changes = len(item.actions)
             summary.to_do |= bool(item.actions)
@@ -206,7 +265,14 @@ class Printer:
         else:  # an earlier change that was not finished
             summary.to_do = True
 
-    def last_lines(self, *, applied: bool) -> Iterator[tuple[str, str | None]]:
+    def finish(self) -> None:
+        """Print the undo directories; what was to be done is done, or an error says why not."""
+        for place in self._job.undo_dirs:
+            self._report.item(actions.undo_object(place))
+        if self._job.order and self._job.order.apply:
+            self._summary.to_do = False
+
+    def last_lines(self) -> Iterator[Line]:
         """Yield what it comes to, for people, with the style of each line."""
         found = self._verdict
         if found is None or self._summary.out_of_time:
@@ -214,14 +280,14 @@ class Printer:
         if len(found.clusters) > 1:
             yield f"the copies are of {len(found.clusters)} clusters", "error"
         count = f"{text.state(self._summary)}{text.count(self._copies, 'copy', 'copies')}"
-        if not self._ordered:
+        if not self._job.order:
             state = "a person must act before these controllers serve" if found.is_grave else (
                 "in order"
             )  # fmt: skip
             yield f"{count}: {state}", "error" if found.is_grave else "good"
         elif self._summary.refused or not self._summary.complete:
             yield f"{count}: nothing was written", "error"
-        elif applied:
+        elif self._job.undo_dirs:
             yield f"{count}: the voters were written", "good"
         elif self._changes:
             yield f"{count}: nothing was written; add --apply to do it", "warning"

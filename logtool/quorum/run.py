@@ -19,7 +19,8 @@ from logtool.quorum.voters import Voter
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
 
-Item = MetadataCopy | UnreadableError | Quorum | Action | Rewrite
+Found = MetadataCopy | Quorum | Action | Rewrite
+Item = Found | UnreadableError
 
 
 @dataclass(frozen=True, slots=True)
