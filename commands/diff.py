@@ -1,19 +1,13 @@
 """``logtool diff``: the same partitions on several brokers. Writes nothing but ``--digest``."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from logtool.commands import options
 from logtool.commands.program.spread import Without, spread
-from logtool.errors import UsageError
 from logtool.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from logtool.commands.output import Report
-    from logtool.diff import Comparison
-    from logtool.running.summary import ActionSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,43 +90,6 @@ def diff(
       130
 
     """
-    from logtool.commands.output import Report
-    from logtool.commands.views import diff
-    from logtool.diff import Comparison
-    from logtool.log.inputs import GivenPaths
-    from logtool.running.summary import ActionSummary
+    from logtool.commands.views.diff import run
 
-    settings = printing.settings()
-    if identical and digest:
-        raise UsageError("--identical compares copies, --digest saves the scan of one")
-    summary = ActionSummary()
-    sources = inputs.node_dirs()
-    given = GivenPaths(
-        [source.path for source in sources], inputs.selection, files_select=True,
-        flavour=inputs.given_flavour,
-    )  # fmt: skip
-    report = Report(settings=settings, view=diff.make(settings), summary=summary, inputs=given)
-    job = Comparison(
-        sources, selection=given.selection, run=running.run(report), save=digest,
-        flavour=given.flavour,
-    )  # fmt: skip
-    _print(report, job, summary, identical=identical)
-    if digest and not summary.out_of_time and not summary.interrupted:
-        report.note(f"saved in {digest}", "good")
-    raise typer.Exit(report.exit_status())
-
-
-def _print(
-    report: "Report", job: "Comparison", summary: "ActionSummary", *, identical: bool
-) -> None:
-    from logtool.commands.views import diff
-    from logtool.errors import UnreadableError
-
-    printer = diff.Printer(report, summary, identical=identical)
-    with report:
-        for item in job:
-            if isinstance(item, UnreadableError):
-                printer.problem(item)
-            else:
-                printer.verdict(item)
-    printer.conclude(compared=not job.saves)
+    raise typer.Exit(run(inputs, running, printing, identical=identical, digest=digest))

@@ -1,15 +1,19 @@
 """How a comparison of replicas looks: a verdict for each partition, and why."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
-from logtool.commands import output
-from logtool.commands.output import OutputSettings, Report, View
+from logtool.commands import options, output
+from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns, keep
 from logtool.copies.pair import Status
 from logtool.copies.verdict import Verdict
-from logtool.errors import UnreadableError
+from logtool.diff import Comparison
+from logtool.errors import UsageError
+from logtool.exits import Exit
+from logtool.log.inputs import GivenPaths
 from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import JSON, Column, Kind, Table, Way
 from logtool.schemas.document import Document
@@ -117,10 +121,26 @@ _WORDS = {
 _STYLES = {Status.COMPACTED: "info", Status.BEHIND: "warning", Status.DISJOINT: "warning"}
 
 
-def make(settings: OutputSettings) -> View:
-    """Return the view."""
+def run(
+    inputs: options.AnyInputs,
+    running: options.Running,
+    printing: options.Printing,
+    *,
+    identical: bool,
+    digest: Path | None,
+) -> Exit:
+    """Print a verdict on the copies of each partition, or save a scan as `digest`."""
+    settings = printing.settings()
+    if identical and digest:
+        raise UsageError("--identical compares copies, --digest saves the scan of one")
+    summary = ActionSummary()
+    sources = inputs.node_dirs()
+    given = GivenPaths(
+        [source.path for source in sources], inputs.selection, files_select=True,
+        flavour=inputs.given_flavour,
+    )  # fmt: skip
     layouts = {"partition": _PARTITION, "damage": _DAMAGE}
-    return View(
+    view = View(
         schema=SCHEMA,
         columns=_PAIR,
         layout=lambda obj: layouts.get(str(obj["type"])),
@@ -128,60 +148,69 @@ def make(settings: OutputSettings) -> View:
         row_types=frozenset({"pair"}),
         sparse=True,
     )
+    report = Report(settings=settings, view=view, summary=summary, inputs=given)
+    job = Comparison(
+        sources, selection=given.selection, run=running.run(report), save=digest,
+        flavour=given.flavour,
+    )  # fmt: skip
+    return report.consume(job, DiffPrinter(report, summary, identical=identical, saved=digest))
 
 
-class Printer:
+class DiffPrinter(Printer[Verdict]):
     """Prints verdicts; a table leaves out partitions whose copies are as they should be."""
 
-    def __init__(self, report: Report, summary: ActionSummary, *, identical: bool = False) -> None:
-        """Begin; with `identical`, copies that differ in anything are as grave as damage."""
+    def __init__(
+        self, report: Report, summary: ActionSummary, *, identical: bool, saved: Path | None
+    ) -> None:
+        """Begin; with `identical`, copies that differ in anything are as grave as damage.
+
+        With `saved`, nothing is compared, and the scan is in that file in the end.
+        """
         self._report = report
         self._summary = summary
         self._brief = report.settings.format == "table" and not report.settings.verbose
         self._identical = identical
+        self._saved = saved
         self._unequal = 0
         self._found: dict[Status, int] = {}
 
-    def verdict(self, verdict: Verdict) -> None:
+    def show(self, item: Verdict) -> None:
         """Print one partition: the verdict, the copies, each two of them, the damage."""
         summary = self._summary
         summary.partitions += 1
-        for copy in verdict.copies:
+        for copy in item.copies:
             summary.segments += copy.segments
             summary.batches += copy.tally.batches
             summary.records += copy.records
             summary.bytes += copy.bytes
-        status = verdict.status
+        status = item.status
         self._found[status] = self._found.get(status, 0) + 1
-        unequal = self._identical and not verdict.identical
+        unequal = self._identical and not item.identical
         self._unequal += unequal
         summary.to_do |= status.is_grave or unequal
         if self._brief and status in (Status.SAME, Status.ALONE) and not unequal:
             return
-        self._report.item(PARTITION.row(verdict))
+        self._report.item(PARTITION.row(item))
         for table, parts in (
-            (COPY, verdict.copies),
-            (PAIR, verdict.pairs),
-            (DAMAGE, verdict.wounds),
+            (COPY, item.copies),
+            (PAIR, item.pairs),
+            (DAMAGE, item.wounds),
         ):
             for part in parts:
                 self._report.item(table.row(part))
 
-    def problem(self, error: UnreadableError) -> None:
-        """Print what could not be read."""
-        self._report.unreadable(error)
-
-    def conclude(self, *, compared: bool) -> None:
-        """Print how many partitions are what, and what that says, for people."""
+    def last_lines(self) -> Iterator[Line]:
+        """Yield how many partitions are what, and what that says, for people."""
+        summary = self._summary
         counts = sorted(self._found.items(), key=lambda item: list(Status).index(item[0]))
         parts = [f"{count} {_WORDS[status]}" for status, count in counts]
-        total = text.count(self._summary.partitions, "partition")
+        total = text.count(summary.partitions, "partition")
         line = f"{total}: {', '.join(parts)}" if parts else total
-        self._report.note(
-            text.state(self._summary) + line, "error" if self._summary.to_do else None
-        )
-        if compared:
-            self._report.note(self._extent())
+        yield text.state(summary) + line, "error" if summary.to_do else None
+        if not self._saved:
+            yield self._extent(), None
+        elif not summary.out_of_time and not summary.interrupted:
+            yield f"saved in {self._saved}", "good"
 
     def _extent(self) -> str:
         """Return what the verdict is about, for who wants to delete a copy."""
