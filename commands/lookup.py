@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import parsing
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
 
@@ -82,45 +81,14 @@ def lookup(
       130
 
     """
-    from logtool.commands.output import Report
-    from logtool.commands.views import lookup
-    from logtool.lookup.choice import partition_of
-    from logtool.lookup.run import Asked, Lookup
-    from logtool.running.progress import Progress
-    from logtool.running.summary import ActionSummary
+    from logtool.commands.views.lookup import run
 
     if (offset is None) == (timestamp is None):
         raise UsageError("give one of --offset and --timestamp")
-    settings = printing.settings()
-    asked, value, told = Asked.OFFSET, offset, None
-    if timestamp in (Asked.EARLIEST, Asked.LATEST):
-        asked = Asked(timestamp)
-    elif timestamp is not None:
-        asked, (value, told) = Asked.TIMESTAMP, _moment(timestamp)
-    paths = None if place is None else [place]
-    inputs = options.AnyInputs(paths, flavour=flavour).resolved()
-    (given,) = inputs.paths
-    summary = ActionSummary()
-    with Report(
-        settings=settings, view=lookup.make(settings), summary=summary, inputs=inputs
-    ) as report:
-        path = partition_of(given, topic, partition, inputs.flavour)
-        if told:
-            report.note(told, "dim")
-        limit = parsing.parse_batch_memory(max_batch_memory)
-        progress = Progress(on_progress=report.show)
-        searched = Lookup(
-            path=path, summary=summary, progress=progress, limit=limit, flavour=inputs.flavour
-        )
-        answer = searched.find(asked, value)
-        summary.to_do = not (answer.is_there and answer.agree)
-        for obj in lookup.objects(answer):
-            report.item(obj)
-    raise typer.Exit(report.exit_status())
-
-
-def _moment(text: str) -> tuple[int, str | None]:
-    try:
-        return parsing.parse_moment("--timestamp", text)
-    except UsageError as error:
-        raise UsageError(f"{error}; or earliest or latest") from error
+    inputs = options.AnyInputs(None if place is None else [place], flavour=flavour)
+    status = run(
+        inputs, printing,
+        topic=topic, partition=partition, offset=offset, timestamp=timestamp,
+        max_batch_memory=max_batch_memory,
+    )  # fmt: skip
+    raise typer.Exit(status)

@@ -1,20 +1,24 @@
 """How an answer of `lookup` looks."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from logtool.commands import output
-from logtool.commands.output import OutputSettings, View
+from logtool.commands import options, output
+from logtool.commands.output import OutputSettings, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
+from logtool.commands.program import parsing
 from logtool.commands.views.lookup_tables import DOCUMENT, LOOKUP, PLACE
+from logtool.errors import UsageError
+from logtool.exits import Exit
 from logtool.log.redpanda import REDPANDA
+from logtool.lookup.choice import partition_of
+from logtool.lookup.location import Location
+from logtool.lookup.run import Answer, Asked, Lookup
+from logtool.running.progress import Progress
+from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Way
 from logtool.times import rfc3339
-
-if TYPE_CHECKING:
-    from logtool.lookup.location import Location
-    from logtool.lookup.run import Answer
 
 SCHEMA = DOCUMENT.schema
 _PLACE = columns(*PLACE.names(Way.CSV))
@@ -28,7 +32,63 @@ _TABLE = keep((
 ), "by", "log", "position", "offset", "problem")  # fmt: skip
 
 
-def make(settings: OutputSettings) -> View:
+def run(
+    inputs: options.AnyInputs,
+    printing: options.Printing,
+    *,
+    topic: str | None,
+    partition: int | None,
+    offset: int | None,
+    timestamp: str | None,
+    max_batch_memory: str,
+) -> Exit:
+    """Print where an offset is or, without one, a timestamp, in the one path of `inputs`."""
+    settings = printing.settings()
+    asked, value, moment = _question(offset, timestamp)
+    given, summary = inputs.resolved(), ActionSummary()
+    report = Report(settings=settings, view=_view(settings), summary=summary, inputs=given)
+
+    def answers() -> Iterator[Answer]:
+        (path,) = given.paths
+        path = partition_of(path, topic, partition, given.flavour)
+        if moment:
+            report.note(moment, "dim")
+        limit = parsing.parse_batch_memory(max_batch_memory)
+        progress = Progress(on_progress=report.show)
+        searched = Lookup(path, summary, progress, limit=limit, flavour=given.flavour)
+        yield searched.find(asked, value)
+
+    return report.consume(answers(), LookupPrinter(report, summary))
+
+
+def _question(offset: int | None, timestamp: str | None) -> tuple[Asked, int | None, str | None]:
+    """Return what is looked for, and for people the time that a `timestamp` is."""
+    if timestamp is None:
+        return Asked.OFFSET, offset, None
+    if timestamp in (Asked.EARLIEST, Asked.LATEST):
+        return Asked(timestamp), None, None
+    try:
+        return Asked.TIMESTAMP, *parsing.parse_moment("--timestamp", timestamp)
+    except UsageError as error:
+        raise UsageError(f"{error}; or earliest or latest") from error
+
+
+class LookupPrinter(Printer[Answer]):
+    """Prints what was asked, then the place by index and the one by scan."""
+
+    def __init__(self, report: Report, summary: ActionSummary) -> None:
+        self._report = report
+        self._summary = summary
+
+    def show(self, item: Answer) -> None:
+        """Print one answer."""
+        self._summary.to_do = not (item.is_there and item.agree)
+        self._report.item(_asked(item))
+        for place in item.places:
+            self._report.item(PLACE.row(place))
+
+
+def _view(settings: OutputSettings) -> View:
     """Return the view of `lookup`."""
 
     def layout(obj: Object) -> Columns | str | None:
@@ -43,10 +103,10 @@ def make(settings: OutputSettings) -> View:
     return View(schema=SCHEMA, columns=_PLACE, layout=layout, row_types=frozenset({"place"}))
 
 
-def objects(answer: "Answer") -> list[dict[str, Any]]:
-    """Return the objects of an answer: what was asked, then both places."""
+def _asked(answer: Answer) -> Object:
+    """Return what was asked, with the answer in one line."""
     by_time = answer.asked == "timestamp"
-    asked = LOOKUP.make(
+    return LOOKUP.make(
         path=answer.partition.path,
         topic=answer.partition.topic,
         partition=answer.partition.number,
@@ -59,12 +119,11 @@ def objects(answer: "Answer") -> list[dict[str, Any]]:
         found=answer.is_there,
         agree=answer.agree,
         kafka_offset=answer.kafka_offset,
-        message=message(answer) + _kafka(answer),
+        message=_message(answer) + _kafka(answer),
     )
-    return [asked, *map(PLACE.row, answer.places)]
 
 
-def _kafka(answer: "Answer") -> str:
+def _kafka(answer: Answer) -> str:
     """Return what a Raft offset is to a client, for a log of Redpanda."""
     if answer.partition.flavour is not REDPANDA or not answer.is_there or answer.asked == "latest":
         return ""
@@ -73,7 +132,7 @@ def _kafka(answer: "Answer") -> str:
     return f"; its Kafka offset is {answer.kafka_offset}"
 
 
-def message(answer: "Answer") -> str:
+def _message(answer: Answer) -> str:
     """Return the answer in one line."""
     index, scan = answer.by_index, answer.by_scan
     if not answer.agree:
@@ -93,7 +152,7 @@ def message(answer: "Answer") -> str:
     return f"offset {scan.offset}; index and scan agree"
 
 
-def _missing(answer: "Answer") -> str:
+def _missing(answer: Answer) -> str:
     """Return why nothing was found, by either way."""
     value, start, end = answer.value, answer.log_start, answer.log_end
     if answer.asked == "timestamp":
@@ -105,7 +164,7 @@ def _missing(answer: "Answer") -> str:
     return f"offset {value} is not below the log end offset {end}"
 
 
-def _where(location: "Location") -> str:
+def _where(location: Location) -> str:
     if location.problem:
         return f"nowhere ({location.problem})"
     if location.path is None:
