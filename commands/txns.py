@@ -1,18 +1,12 @@
 """``logtool txns``: producers, transactions, what pins the last stable offset. Writes nothing."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import parsing
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
-
-if TYPE_CHECKING:
-    from logtool.commands.output import Report
-    from logtool.commands.views.txns import Printer
-    from logtool.txns.run import Audit
 
 Every = Annotated[
     bool,
@@ -103,46 +97,12 @@ def txns(
       130
 
     """
-    from logtool.commands.output import Report
-    from logtool.commands.views import txns
-    from logtool.running.summary import ActionSummary
-    from logtool.txns.run import Audit
+    from logtool.commands.views.txns import run
 
     if every and only_open:
         raise UsageError("--open and --all contradict each other")
-    settings, summary, given = printing.settings(), ActionSummary(), inputs.of_one_cluster()
-    now_ms, told = (parsing.now_ms(), None) if now is None else parsing.parse_moment("--now", now)
-    report = Report(settings=settings, view=txns.make(settings), summary=summary, inputs=given)
-    job = Audit(
-        paths=given.paths,
-        now_ms=now_ms,
-        max_age_ms=_max_age_ms(max_age),
-        selection=given.selection,
-        run=running.run(report), summary=summary, flavour=given.flavour,
+    status = run(
+        inputs, running, printing,
+        every=every, only_open=only_open, now=now, max_age=max_age, bootstrap=bootstrap_server,
     )  # fmt: skip
-    printer = txns.Printer(report, bootstrap_server, now_ms, every=every, only_open=only_open)
-    if told:
-        report.note(told, "dim")
-    _print(report, job, printer)
-    summary.to_do = printer.states["hanging"] > 0
-    raise typer.Exit(report.exit_status())
-
-
-def _print(report: "Report", job: "Audit", printer: "Printer") -> None:
-    with report:
-        for item in job:
-            if isinstance(item, Exception):
-                report.unreadable(item)
-            else:
-                printer.show(item)
-        printer.finish(job.joining)
-    for line, style in printer.last_lines():
-        report.note(line, style)
-
-
-def _max_age_ms(max_age: str | None) -> int:
-    from logtool.txns.open_transactions import MAX_AGE_MS
-
-    if max_age is None:
-        return MAX_AGE_MS
-    return round(parsing.parse_duration("--max-age", max_age) * 1000)
+    raise typer.Exit(status)

@@ -1,26 +1,28 @@
-"""How producers and transactions look, and the last line about them."""
+"""Producers and transactions: how they are read and look, and the last line about them."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from logtool.commands import output
-from logtool.commands.output import OutputSettings, Report, View
+from logtool.commands import options, output
+from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column as Shown
 from logtool.commands.printing.writers import Columns, Object, columns, keep
+from logtool.commands.program import parsing
 from logtool.commands.views import coordinators
 from logtool.commands.views.coordinators import age
-from logtool.log.producer_state import NONE
+from logtool.exits import Exit
+from logtool.log.producer_state import NONE, Producer
+from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Column, Kind, Table, count, offset, timed
 from logtool.schemas.document import Document
 from logtool.schemas.tables import FINDING
-
-if TYPE_CHECKING:
-    from logtool.log.producer_state import Producer
-    from logtool.txns.joining import Joining
-    from logtool.txns.open_transactions import PartitionTransactions
+from logtool.txns.joining import Joining
+from logtool.txns.objects import Moment, PrintedProducer, PrintedTransaction, printed_entry
+from logtool.txns.open_transactions import MAX_AGE_MS, PartitionTransactions
+from logtool.txns.run import Audit
 
 _NO_NAME = "the directory's name has none"
 _NO_ENTRY = "no entry is known"
@@ -222,6 +224,48 @@ _JOINED_TABLE = keep((
 """Of an open transaction whose coordinators were asked."""
 
 
+def run(
+    inputs: options.AnyInputs,
+    running: options.Running,
+    printing: options.Printing,
+    *,
+    every: bool,
+    only_open: bool,
+    now: str | None,
+    max_age: str | None,
+    bootstrap: str,
+) -> Exit:
+    """Print the producers and transactions of partitions; return the exit status.
+
+    `every` adds transactions that are over, and `only_open` leaves out all but open ones.
+    """
+    settings, summary, given = printing.settings(), ActionSummary(), inputs.of_one_cluster()
+    now_ms, meaning = parsing.now_ms(), None
+    if now is not None:
+        now_ms, meaning = parsing.parse_moment("--now", now)
+    report = Report(settings=settings, view=make(settings), summary=summary, inputs=given)
+    job = Audit(
+        paths=given.paths,
+        now_ms=now_ms,
+        max_age_ms=_max_age_ms(max_age),
+        selection=given.selection,
+        run=running.run(report), summary=summary, flavour=given.flavour,
+    )  # fmt: skip
+    moment = Moment(now_ms, bootstrap)
+    printer = TransactionPrinter(
+        report, summary, job.joining, moment, every=every, only_open=only_open
+    )
+    if meaning:
+        report.note(meaning, "dim")
+    return report.consume(job, printer)
+
+
+def _max_age_ms(max_age: str | None) -> int:
+    if max_age is None:
+        return MAX_AGE_MS
+    return round(parsing.parse_duration("--max-age", max_age) * 1000)
+
+
 def make(settings: OutputSettings) -> View:
     """Return the view of `txns`."""
 
@@ -243,7 +287,7 @@ def make(settings: OutputSettings) -> View:
     )
 
 
-class Printer:
+class TransactionPrinter(Printer[PartitionTransactions]):
     """Prints partition after partition, and counts.
 
     A table is for people: it begins with the partitions that have open transactions, and leaves out
@@ -253,16 +297,17 @@ class Printer:
     def __init__(
         self,
         report: Report,
-        bootstrap: str,
-        now_ms: int,
+        summary: ActionSummary,
+        joining: Joining,
+        moment: Moment,
         *,
-        every: bool = False,
-        only_open: bool = False,
+        every: bool,
+        only_open: bool,
     ) -> None:
-        from logtool.txns.objects import Moment
-
         self._report = report
-        self._moment = Moment(now_ms, bootstrap)
+        self._summary = summary
+        self._joining = joining
+        self._moment = moment
         self._every = every
         self._only_open = only_open
         self._in_table = report.settings.format in ("table", "markdown")
@@ -270,41 +315,38 @@ class Printer:
         self._later: list[list[Object]] = []
         """What a table has of partitions without open transactions."""
         self._left_out = 0
-        self.states: Counter[str] = Counter()
-        self.damaged = 0
+        self._states: Counter[str] = Counter()
+        self._damaged = 0
 
-    def show(self, audited: "PartitionTransactions") -> None:
+    def show(self, item: PartitionTransactions) -> None:
         """Print one partition, in a table maybe later: its findings, transactions, producers."""
-        self.damaged += audited.damaged
-        self.states.update(transaction.state for transaction in audited.transactions)
-        for finding in audited.findings:
-            self._report.summary.add(finding)
-        objects = list(self._objects(audited))
-        if self._shortened and not audited.open:
+        self._damaged += item.damaged
+        self._states.update(transaction.state for transaction in item.transactions)
+        for finding in item.findings:
+            self._summary.add(finding)
+        objects = list(self._objects(item))
+        if self._shortened and not item.open:
             self._later.append(objects)
         else:
             self._print(objects)
 
-    def finish(self, joining: "Joining") -> None:
+    def finish(self) -> None:
         """Print what was held back, and what the coordinators say of their own."""
-        from logtool.txns.objects import printed_entry
-
+        self._summary.to_do = self._states["hanging"] > 0
         for objects in self._later:
             self._print(objects)
-        for finding in joining.findings():
-            self._report.summary.add(finding)
+        for finding in self._joining.findings():
+            self._summary.add(finding)
             self._report.item(FINDING.row(finding))
-        entries = joining.joined(every=self._every)
+        entries = self._joining.joined(every=self._every)
         self._print(_COORDINATOR.row(printed_entry(one, self._moment)) for one in entries)
 
     def _print(self, objects: Iterable[Object]) -> None:
         for obj in objects:
             self._report.item(obj)
 
-    def _objects(self, audited: "PartitionTransactions") -> Iterator[Object]:
+    def _objects(self, audited: PartitionTransactions) -> Iterator[Object]:
         """Yield what is printed of a partition."""
-        from logtool.txns.objects import PrintedProducer, PrintedTransaction
-
         findings = [FINDING.row(finding) for finding in audited.findings]
         transactions = [one for one in audited.transactions if self._every or one.is_open]
         producers = {} if self._only_open else audited.producers
@@ -326,30 +368,30 @@ class Printer:
         for producer_id, producer in producers.items():
             yield _PRODUCER.row(PrintedProducer(audited, producer_id, producer))
 
-    def last_lines(self) -> Iterator[tuple[str, str | None]]:
+    def last_lines(self) -> Iterator[Line]:
         """Yield what is said in the end, for people, and its style."""
         if self._left_out:
             count = text.count(self._left_out, "producer")
             yield f"{count} without transactions not shown (--all shows them)", "dim"
-        if self.damaged:
-            where = text.count(self.damaged, "partition")
+        if self._damaged:
+            where = text.count(self._damaged, "partition")
             yield f"{where} damaged: a marker may be lost there, see logtool verify", "warning"
-        hanging = self.states["hanging"]
+        hanging = self._states["hanging"]
         parts = [
-            text.count(self._report.summary.partitions, "partition"),
-            f"{self.states['open'] + hanging:,} open",
+            text.count(self._summary.partitions, "partition"),
+            f"{self._states['open'] + hanging:,} open",
             f"{hanging:,} hanging",
-            f"{self.states['aborted']:,} aborted",
-            f"{self.states['committed']:,} committed",
+            f"{self._states['aborted']:,} aborted",
+            f"{self._states['committed']:,} committed",
         ]
-        findings = sum(self._report.summary.codes.values())
+        findings = sum(self._summary.codes.values())
         parts += [text.count(findings, "finding")] if findings else []
-        complete = self._report.summary.complete
+        complete = self._summary.complete
         style = "good" if complete and not (hanging or findings) else "warning"
-        yield text.state(self._report.summary) + ", ".join(parts), style
+        yield text.state(self._summary) + ", ".join(parts), style
 
 
-def _is_transactional(producer: "Producer") -> bool:
+def _is_transactional(producer: Producer) -> bool:
     """Return whether a producer has begun or ended a transaction, as far as the log tells."""
     return producer.coordinator_epoch != NONE or producer.transaction_first_offset != NONE
 
