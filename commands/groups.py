@@ -1,19 +1,13 @@
 """``logtool groups``: groups, their members and committed offsets."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import parsing
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 from logtool.findings import Severity
-
-if TYPE_CHECKING:
-    from logtool.commands.output import Report
-    from logtool.commands.views.groups import Printer
-    from logtool.groups.run import Groups
 
 GroupGlobs = Annotated[
     list[str] | None,
@@ -122,45 +116,13 @@ def groups(
       130
 
     """
-    from logtool.commands.output import Report
-    from logtool.commands.views import groups as views
-    from logtool.groups.run import Groups
-    from logtool.running.summary import Summary
+    from logtool.commands.views.groups import run
 
     if sum((history is not None, sizes, restore_plan)) > 1:
         raise UsageError("--history, --sizes and --restore-plan are answers of their own: give one")
-    settings, summary, given = printing.settings(), Summary(), inputs.of_one_cluster()
-    now_ms, told = (parsing.now_ms(), None) if now is None else parsing.parse_moment("--now", now)
-    report = Report(settings, views.make(settings, for_shell=restore_plan), summary, given)
-    job = Groups(
-        paths=given.paths, now_ms=now_ms, groups=tuple(group or ()), selection=given.selection,
-        summary=summary, history_of=history, flavour=given.flavour, run=running.run(report),
-        retention_ms=round(1000 * parsing.parse_duration("--offsets-retention", offsets_retention)),
+    status = run(
+        inputs, running, printing,
+        groups=tuple(group or ()), history=history, sizes=sizes, restore_plan=restore_plan,
+        retention=offsets_retention, now=now, bootstrap=bootstrap_server, fail_on=fail_on,
     )  # fmt: skip
-    if told:
-        report.note(told, "dim")
-    kind = views.Restoring if restore_plan else views.Sizes if sizes else views.Printer
-    _print(report, job, kind(report, bootstrap_server))
-    raise typer.Exit(report.exit_status(fail_on))
-
-
-def _print(report: "Report", job: "Groups", printer: "Printer") -> None:
-    from logtool.commands.printing import text
-    from logtool.errors import UnreadableError
-
-    with report:
-        for item in job:
-            if isinstance(item, UnreadableError):
-                report.unreadable(item)
-            else:
-                printer.show(item)
-        printer.finish()
-    if job.metadata_damage:
-        said = "the metadata log ends early, so that topics are known by partition.metadata alone"
-        report.note(f"{said}: {job.metadata_damage}", "warning")
-    if job.absent:
-        count = f"{text.count(job.absent, 'partition')} of __consumer_offsets"
-        are = "is" if job.absent == 1 else "are"
-        report.note(f"{count} {are} not in these log dirs: its groups are not told", "warning")
-    if not report.summary.nothing_matched:  # which an error has said
-        report.note(*printer.last_line())
+    raise typer.Exit(status)

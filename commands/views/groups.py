@@ -1,13 +1,14 @@
-"""How groups, their offsets and what happened to them look, and the last line about them."""
+"""Groups, their offsets and what happened to them: how they are read and look."""
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from logtool.commands import output
-from logtool.commands.output import OutputSettings, Report, View
+from logtool.commands import options, output
+from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
+from logtool.commands.program import parsing
 from logtool.commands.views.group_tables import (
     DOCUMENT,
     GROUP,
@@ -17,11 +18,12 @@ from logtool.commands.views.group_tables import (
     RESTORE,
     SHARE,
 )
-from logtool.findings import Finding
-
-if TYPE_CHECKING:
-    from logtool.groups.judging import GroupState
-    from logtool.groups.run import Item, OffsetsPartition
+from logtool.exits import Exit
+from logtool.findings import Finding, Severity
+from logtool.groups import restoring
+from logtool.groups.judging import GroupState
+from logtool.groups.run import Groups, Item, OffsetsPartition
+from logtool.running.summary import Summary
 
 SCHEMA = DOCUMENT.schema
 _ROWS = columns(
@@ -65,6 +67,43 @@ _SIZE = keep((
 _REDPANDA = "flavour: redpanda; offsets are Kafka's, those of records are Raft's"
 
 
+def run(
+    inputs: options.AnyInputs,
+    running: options.Running,
+    printing: options.Printing,
+    *,
+    groups: Sequence[str],
+    history: str | None,
+    sizes: bool,
+    restore_plan: bool,
+    retention: str,
+    now: str | None,
+    bootstrap: str,
+    fail_on: Severity,
+) -> Exit:
+    """Print the groups that match `groups`, or the history of one; return the exit status.
+
+    With `sizes`, print how much of the topic each group takes up; with `restore_plan`, the commands
+    that commit its offsets again.
+    """
+    settings, summary, given = printing.settings(), Summary(), inputs.of_one_cluster()
+    now_ms, meaning = parsing.now_ms(), None
+    if now is not None:
+        now_ms, meaning = parsing.parse_moment("--now", now)
+    report = Report(settings, make(settings, for_shell=restore_plan), summary, given)
+    job = Groups(
+        paths=given.paths, now_ms=now_ms, groups=groups, selection=given.selection,
+        summary=summary, history_of=history, flavour=given.flavour, run=running.run(report),
+        retention_ms=round(1000 * parsing.parse_duration("--offsets-retention", retention)),
+    )  # fmt: skip
+    if meaning:
+        report.note(meaning, "dim")
+    if restore_plan:
+        return report.consume(job, RestorePrinter(report, job, bootstrap), fail_on)
+    printer = GroupSizePrinter(report, job) if sizes else GroupPrinter(report, job)
+    return report.consume(job, printer, fail_on)
+
+
 def make(settings: OutputSettings, *, for_shell: bool = False) -> View:
     """Return the view of `groups`; a table that is `for_shell` holds commands and comments."""
 
@@ -99,128 +138,134 @@ def make(settings: OutputSettings, *, for_shell: bool = False) -> View:
     )
 
 
-class Printer:
+class GroupPrinter(Printer[Item]):
     """Prints group after group, and counts."""
 
-    def __init__(self, report: Report, bootstrap: str) -> None:
-        self.report = report
-        self.bootstrap = bootstrap
+    def __init__(self, report: Report, job: Groups) -> None:
+        self._report = report
+        self._job = job
         self._in_table = report.settings.format in ("table", "markdown")
-        self.states: Counter[str] = Counter()
-        self.offsets = self.shares = self.pending = self.events = 0
-        self.unknown = 0
+        self._states: Counter[str] = Counter()
+        self._offsets = self._shares = self._pending = self._events = 0
+        self._unknown = 0
 
-    def show(self, item: "Item") -> None:
+    def show(self, item: Item) -> None:
         """Print what a run yields."""
-        from logtool.groups.judging import GroupState
-        from logtool.groups.run import OffsetsPartition
-
         if isinstance(item, Finding):
-            self.report.item(DOCUMENT.row(item))
+            self._report.item(DOCUMENT.row(item))
         elif isinstance(item, OffsetsPartition):
-            self.unknown += item.loaded.unknown_records
-            self.partition(item)
+            self._unknown += item.loaded.unknown_records
+            self._partition(item)
         elif isinstance(item, GroupState):
-            self.states[item.state] += 1
-            self.offsets += len(item.offsets)
-            self.pending += len(item.pending)
-            self.shares += len(item.shares)
-            self.group(item)
-        elif not isinstance(item, Exception):
-            self.events += 1
-            self.report.item(DOCUMENT.row(item))
+            self._states[item.state] += 1
+            self._offsets += len(item.offsets)
+            self._pending += len(item.pending)
+            self._shares += len(item.shares)
+            self._group(item)
+        else:
+            self._events += 1
+            self._report.item(DOCUMENT.row(item))
 
-    def partition(self, item: "OffsetsPartition") -> None:
+    def _partition(self, item: OffsetsPartition) -> None:
         """Print a partition of the topic that was read."""
-        self.report.item(DOCUMENT.row(item))
+        self._report.item(DOCUMENT.row(item))
 
-    def group(self, state: "GroupState") -> None:
+    def _group(self, state: GroupState) -> None:
         """Print one group: a table leaves out what is deleted."""
-        if state.state == "Dead" and self._in_table and not self.report.settings.verbose:
+        if state.state == "Dead" and self._in_table and not self._report.settings.verbose:
             return
-        self.report.item(GROUP.row(state))
+        self._report.item(GROUP.row(state))
         for member in state.members:
-            self.report.item(MEMBER.row(member))
+            self._report.item(MEMBER.row(member))
         for one in state.offsets:
-            self.report.item(OFFSET.row(one))
+            self._report.item(OFFSET.row(one))
         for share in state.shares:
-            self.report.item(SHARE.row(share))
+            self._report.item(SHARE.row(share))
         for waiting in state.pending:
-            self.report.item(PENDING.row(waiting))
+            self._report.item(PENDING.row(waiting))
 
-    def finish(self) -> None:
-        """Print what was held back."""
+    def last_lines(self) -> Iterator[Line]:
+        """Yield what the metadata log and the log dirs do not say, and the counts."""
+        if self._job.metadata_damage:
+            known = "topics are known by partition.metadata alone"
+            why = self._job.metadata_damage
+            yield f"the metadata log ends early, so that {known}: {why}", "warning"
+        if self._job.absent:
+            count = f"{text.count(self._job.absent, 'partition')} of __consumer_offsets"
+            are = "is" if self._job.absent == 1 else "are"
+            yield f"{count} {are} not in these log dirs: its groups are not told", "warning"
+        yield self._last_line()
 
-    def last_line(self) -> tuple[str, str]:
-        """Return what is said in the end, for people, and its style."""
-        summary = self.report.summary
-        alive = sum(count for state, count in self.states.items() if state != "Dead")
-        parts = [text.count(alive, "group"), text.count(self.offsets, "committed offset")]
-        if self.events:
-            parts = [text.count(self.events, "event")]
-        if self.shares:
-            parts.append(f"{text.count(self.shares, 'start offset')} of share groups")
-        if self.pending:
-            parts.append(f"{text.count(self.pending, 'commit')} in open transactions")
-        if self.unknown:
-            parts.append(f"{text.count(self.unknown, 'record')} of unknown type")
+    def _last_line(self) -> Line:
+        """Return the line with the counts."""
+        summary = self._report.summary
+        alive = sum(count for state, count in self._states.items() if state != "Dead")
+        parts = [text.count(alive, "group"), text.count(self._offsets, "committed offset")]
+        if self._events:
+            parts = [text.count(self._events, "event")]
+        if self._shares:
+            parts.append(f"{text.count(self._shares, 'start offset')} of share groups")
+        if self._pending:
+            parts.append(f"{text.count(self._pending, 'commit')} in open transactions")
+        if self._unknown:
+            parts.append(f"{text.count(self._unknown, 'record')} of unknown type")
         findings = sum(summary.codes.values())
         parts += [text.count(findings, "finding")] if findings else []
         good = summary.complete and not findings
         return text.state(summary) + ", ".join(parts), "good" if good else "warning"
 
 
-class Sizes(Printer):
+class GroupSizePrinter(GroupPrinter):
     """Prints what the groups take up, the largest first."""
 
-    def __init__(self, report: Report, bootstrap: str) -> None:
-        super().__init__(report, bootstrap)
+    def __init__(self, report: Report, job: Groups) -> None:
+        super().__init__(report, job)
         self._held: list[Object] = []
 
-    def group(self, state: "GroupState") -> None:
+    def _group(self, state: GroupState) -> None:
         """Keep what is printed of a group."""
         self._held.append(GROUP.row(replace(state, only_sizes=True)))
 
     def finish(self) -> None:
         """Print the groups."""
         for obj in sorted(self._held, key=lambda one: (-one["bytes"], one["group"])):
-            self.report.item(obj)
+            self._report.item(obj)
 
 
-class Restoring(Printer):
+class RestorePrinter(GroupPrinter):
     """Prints the commands that commit the offsets again."""
 
-    def __init__(self, report: Report, bootstrap: str) -> None:
-        super().__init__(report, bootstrap)
+    def __init__(self, report: Report, job: Groups, bootstrap: str) -> None:
+        super().__init__(report, job)
+        self._bootstrap = bootstrap
         self._number = self._left_out = self._in_use = 0
 
-    def show(self, item: "Item") -> None:
+    def show(self, item: Item) -> None:
         """Print what a run yields; a table is for a shell, and has commands alone."""
         if self._in_table and isinstance(item, Finding):
-            self.report.note(f"{item.severity} {item.code}  {item.path}  {item.message}", "warning")
+            line = f"{item.severity} {item.code}  {item.path}  {item.message}"
+            self._report.note(line, "warning")
         else:
             super().show(item)
 
-    def partition(self, item: "OffsetsPartition") -> None:
+    def _partition(self, item: OffsetsPartition) -> None:
         """Print a partition where that is not for a shell."""
         if not self._in_table:
-            super().partition(item)
+            super()._partition(item)
 
-    def group(self, state: "GroupState") -> None:
+    def _group(self, state: GroupState) -> None:
         """Print the command of a group, if it has any offset to restore."""
-        from logtool.groups import restoring
-
-        restore = restoring.plan(state, self.bootstrap, self._number + 1)
+        restore = restoring.plan(state, self._bootstrap, self._number + 1)
         self._left_out += restore.left_out
         if restore.command is None:
             return
         self._number += 1
         self._in_use += bool(state.member_count)
-        self.report.item(RESTORE.row(restore))
+        self._report.item(RESTORE.row(restore))
 
-    def last_line(self) -> tuple[str, str]:
-        """Return what the commands do not do."""
-        line, style = super().last_line()
+    def _last_line(self) -> Line:
+        """Return the line with the counts, and what the commands do not do."""
+        line, style = super()._last_line()
         if self._left_out:
             count = text.count(self._left_out, "offset")
             line += f"; {count} of deleted topics left out"
@@ -274,7 +319,7 @@ def _what(obj: Object) -> str:
 
 
 def _committed_for(obj: Object) -> str | None:
-    """Return the partition that an event is about: in one cell, the time fits beside it."""
+    """Return the partition that an event is about: in one cell, so that the time fits too."""
     return None if obj["topic"] is None else f"{obj['topic']}-{obj['partition']}"
 
 

@@ -68,7 +68,7 @@ class OffsetsPartition:
     others: tuple[Copy, ...]
 
 
-Item = OffsetsPartition | GroupState | Event | Finding | UnreadableError
+Item = OffsetsPartition | GroupState | Event | Finding
 
 
 @dataclass(slots=True)
@@ -106,13 +106,13 @@ class Groups:
     _watermarks: dict[Path, Mapping[TopicPartition, int]] = field(default_factory=dict)
     """Of the log dirs that were asked."""
 
-    def __iter__(self) -> Iterator[Item]:
+    def __iter__(self) -> Iterator[Item | UnreadableError]:
         for item in self._all():
             if isinstance(item, Finding | UnreadableError):
                 self.summary.add(item)
             yield item
 
-    def _all(self) -> Iterator[Item]:
+    def _all(self) -> Iterator[Item | UnreadableError]:
         found: dict[int, list[Partition]] = {}
         for path in self.paths:
             try:
@@ -173,7 +173,7 @@ class Groups:
                 if all(one.path != listed.path for one in copies):
                     copies.append(listed)
 
-    def _partition(self, copies: list[Partition], ends: Ends) -> Iterator[Item]:
+    def _partition(self, copies: list[Partition], ends: Ends) -> Iterator[Item | UnreadableError]:
         ranked: list[Copy] = []
         is_compared = len(copies) > 1 or self.history_of is not None
         for listed in copies:
@@ -227,7 +227,7 @@ class Groups:
                     yield finding.placed(where, topic=one.topic, partition=one.partition)
             yield from _taken(ends.problems)
 
-    def _history(self, ranked: list[Copy], group: str) -> Iterator[Item]:
+    def _history(self, ranked: list[Copy], group: str) -> Iterator[Item | UnreadableError]:
         """Yield the events of a group, of equal copies from one that is not damaged."""
         equal = [one for one in ranked if one.rank == ranked[0].rank]
         for copy in equal:
@@ -242,7 +242,7 @@ class Groups:
                 yield item
             return
 
-    def _lost(self, copies: list[Copy], chosen: Copy, end: int) -> Iterator[Item]:
+    def _lost(self, copies: list[Copy], chosen: Copy, end: int) -> Iterator[Item | UnreadableError]:
         """Yield that none of the copies goes as far as the high watermark of one of them."""
         found: list[range] = []
         for copy in copies:
@@ -263,7 +263,7 @@ class Groups:
                 listed.path, topic=listed.topic, partition=listed.number
             )
 
-    def _read_shares(self) -> Iterator[Item]:
+    def _read_shares(self) -> Iterator[Item | UnreadableError]:
         """Read the states of share groups, once: the furthest copy of each partition."""
         if self._has_shares:
             return
