@@ -1,8 +1,6 @@
 """``logtool metadata``: what the metadata log of a KRaft cluster says. Writes nothing."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,12 +10,6 @@ from logtool.commands.program.lazy_group import help_text, new_app
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 from logtool.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from logtool.commands.output import Report
-    from logtool.commands.views.metadata import Printer
-    from logtool.metadata.image import Until
-    from logtool.metadata.state import MetadataImage
 
 LARGEST = 2**63 - 1
 """Offsets have 64 bits."""
@@ -118,9 +110,9 @@ def show(*, inputs: Given, chosen: Chosen, printing: options.StillPrinting) -> N
       130
 
     """
-    from logtool.metadata.image import END
+    from logtool.commands.views.metadata import run_show
 
-    _show(inputs, chosen, printing, END, None)
+    raise typer.Exit(run_show(inputs, printing, chosen.topics, show_secrets=chosen.show_secrets))
 
 
 @spread
@@ -149,33 +141,18 @@ def at(
       130
 
     """
-    from logtool.metadata.image import Until
+    from logtool.commands.views.metadata import run_show
 
     if (offset is None) == (timestamp is None):
         raise UsageError("give one of --offset and --timestamp")
-    told, time_ms = None, None
+    time_ms, meaning = None, None
     if timestamp is not None:
-        time_ms, told = parsing.parse_moment("--timestamp", timestamp)
-    _show(inputs, chosen, printing, Until(offset, time_ms), told)
-
-
-def _show(
-    inputs: options.Inputs,
-    chosen: Chosen,
-    printing: options.StillPrinting,
-    until: "Until",
-    told: str | None,
-) -> None:
-    """Print the image of each path; ends the command."""
-    from logtool.metadata.image import read_any
-
-    def print_one(path: Path, printer: "Printer") -> None:
-        image = read_any(path, until)
-        printer.image(path, image, until)
-        printer.entities(image)
-        printer.findings(image)
-
-    _run(inputs, chosen, printing, print_one, told)
+        time_ms, meaning = parsing.parse_moment("--timestamp", timestamp)
+    status = run_show(
+        inputs, printing, chosen.topics,
+        show_secrets=chosen.show_secrets, offset=offset, time_ms=time_ms, meaning=meaning,
+    )  # fmt: skip
+    raise typer.Exit(status)
 
 
 @spread
@@ -206,18 +183,9 @@ def log(*, inputs: Given, chosen: Chosen, printing: options.StillPrinting) -> No
       130
 
     """
-    from logtool.metadata.entities import View
-    from logtool.metadata.history import History
-    from logtool.metadata.image import END, read_any
+    from logtool.commands.views.metadata import run_log
 
-    def print_one(path: Path, printer: "Printer") -> None:
-        view = View(show_secrets=chosen.show_secrets)
-        history = History(printer.event, chosen.topics, view)
-        image = read_any(path, END, history)
-        printer.begun(path, image)
-        printer.findings(image)
-
-    _run(inputs, chosen, printing, print_one, None)
+    raise typer.Exit(run_log(inputs, printing, chosen.topics, show_secrets=chosen.show_secrets))
 
 
 @spread
@@ -242,89 +210,12 @@ def diff(
       130
 
     """
-    from logtool.metadata.difference import differences
-    from logtool.metadata.image import END, Until, read_any
+    from logtool.commands.views.metadata import run_diff
 
-    paths = inputs.given()
-    ends = [END, END]
-    if offset is not None:
-        from logtool.dump.values import parse_offsets
-
-        wanted = parse_offsets(offset)
-        if wanted.first is None or wanted.last is None or ".." not in offset:
-            raise UsageError(f"--offset {offset}: expected A..B")
-        ends = [Until(wanted.first), Until(wanted.last)]
-        paths *= 2
-    if len(paths) != 2 or (offset is not None and paths[0] != paths[1]):
-        raise UsageError("give two paths, or one path with --offset A..B")
-
-    def work(printer: "Printer", report: "Report") -> None:
-        images: list[MetadataImage] = []
-        for path, until in zip(paths, ends, strict=True):
-            image = read_any(path, until)
-            printer.image(path, image, until)
-            printer.findings(image)
-            images.append(image)
-        for one in differences(images[0], images[1], printer.view, chosen.topics):
-            printer.differs(one)
-        report.summary.partitions += 1
-
-    _report(inputs, chosen, printing, work, None)
-
-
-def _run(
-    inputs: options.Inputs,
-    chosen: Chosen,
-    printing: options.StillPrinting,
-    print_one: "Callable[[Path, Printer], None]",
-    told: str | None,
-) -> None:
-    """Print something of each path; ends the command."""
-    from logtool.errors import NothingMatchedError, UnreadableError
-
-    def work(printer: "Printer", report: "Report") -> None:
-        without: list[UnreadableError] = []
-        for path in inputs.given():
-            try:
-                print_one(path, printer)
-                report.summary.partitions += 1
-            except NothingMatchedError as error:
-                without.append(error)
-            except UnreadableError as error:
-                report.unreadable(error)
-        # Of the log dirs of a node only one holds the log.
-        for lacking in () if report.summary.partitions else without:
-            report.unreadable(lacking)
-        if chosen.topics and report.summary.partitions and not printer.shown:
-            words = " ".join(f"--topic {topic}" for topic in chosen.topics)
-            for path in inputs.given():
-                unmatched = NothingMatchedError(path, f"nothing matched {words}")
-                report.unreadable(unmatched)
-
-    _report(inputs, chosen, printing, work, told)
-
-
-def _report(
-    inputs: options.Inputs,
-    chosen: Chosen,
-    printing: options.StillPrinting,
-    work: "Callable[[Printer, Report], None]",
-    told: str | None,
-) -> None:
-    from logtool.commands.output import Report
-    from logtool.commands.views import metadata as views
-    from logtool.metadata.entities import View
-    from logtool.running.summary import ActionSummary
-
-    settings = printing.settings()
-    summary, given = ActionSummary(), inputs.of_one_cluster()
-    report = Report(settings=settings, view=views.make(), summary=summary, inputs=given)
-    with report:
-        if told:
-            report.note(told, "dim")
-        view = View(show_secrets=chosen.show_secrets)
-        work(views.Printer(report, summary, view, chosen.topics), report)
-    raise typer.Exit(report.exit_status())
+    status = run_diff(
+        inputs, printing, chosen.topics, show_secrets=chosen.show_secrets, offsets=offset
+    )
+    raise typer.Exit(status)
 
 
 app = new_app(help=help_text(metadata))

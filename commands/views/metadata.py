@@ -1,19 +1,24 @@
-"""How the metadata log looks: an image, its changes, and how two images differ."""
+"""The metadata log: an image, its changes, how two images differ, and how these look."""
 
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from logtool.checks import metadata_records
-from logtool.commands.output import Report, View
+from logtool.commands import options
+from logtool.commands.output import Item, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
 from logtool.commands.views.metadata_tables import CHANGE, DIFFERENCE, DOCUMENT, ENTITY, IMAGE
-from logtool.errors import UnreadableError
+from logtool.dump.values import parse_offsets
+from logtool.errors import NothingMatchedError, UnreadableError, UsageError
+from logtool.exits import Exit
 from logtool.formats import wording
+from logtool.lazy_dataclass import dataclass
 from logtool.metadata import entities
-from logtool.metadata.difference import Difference
-from logtool.metadata.history import Event, takes
-from logtool.metadata.image import Until
+from logtool.metadata.difference import Difference, differences
+from logtool.metadata.history import Event, History, takes
+from logtool.metadata.image import END, Until, read_any
 from logtool.metadata.state import MetadataImage
 from logtool.running.summary import ActionSummary
 from logtool.schemas.tables import FINDING
@@ -94,6 +99,129 @@ def _changed(obj: Object) -> str:
     return ", ".join(parts)
 
 
+@dataclass(frozen=True, slots=True)
+class ReadImage:
+    """An image, with the path that it was read from and the end that was asked for."""
+
+    path: Path
+    image: MetadataImage
+    until: Until = END
+
+
+def run_show(
+    inputs: options.Inputs,
+    printing: options.Printing,
+    topics: tuple[str, ...],
+    *,
+    show_secrets: bool,
+    offset: int | None = None,
+    time_ms: int | None = None,
+    meaning: str | None = None,
+) -> Exit:
+    """Print the image of each path, at its end or at an offset or a time; return the exit status.
+
+    `meaning` is the line that says which time was meant.
+    """
+    settings, summary, given = printing.settings(), ActionSummary(), inputs.of_one_cluster()
+    report = Report(settings=settings, view=make(), summary=summary, inputs=given)
+    printer = ImagePrinter(report, summary, topics, entities.View(show_secrets=show_secrets))
+
+    def images() -> Iterator[ReadImage | UnreadableError]:
+        if meaning:
+            report.note(meaning, "dim")
+        until = Until(offset, time_ms)
+        yield from _of_each(given.paths, lambda path: read_any(path, until), printer, topics, until)
+
+    return report.consume(images(), printer)
+
+
+def run_log(
+    inputs: options.Inputs,
+    printing: options.Printing,
+    topics: tuple[str, ...],
+    *,
+    show_secrets: bool,
+) -> Exit:
+    """Print what each record of the logs changed; return the exit status."""
+    settings, summary, given = printing.settings(), ActionSummary(), inputs.of_one_cluster()
+    report = Report(settings=settings, view=make(), summary=summary, inputs=given)
+    printer = HistoryPrinter(report, summary)
+
+    def read(path: Path) -> MetadataImage:
+        # The view learns the names of the topics of one log.
+        view = entities.View(show_secrets=show_secrets)
+        return read_any(path, END, History(printer.event, topics, view))
+
+    return report.consume(_of_each(given.paths, read, printer, topics), printer)
+
+
+def _of_each(
+    paths: Sequence[Path],
+    read: Callable[[Path], MetadataImage],
+    printer: "MetadataPrinter[ReadImage]",
+    topics: tuple[str, ...],
+    until: Until = END,
+) -> Iterator[ReadImage | UnreadableError]:
+    """Yield the image of each path, and the paths that have none."""
+    without: list[UnreadableError] = []
+    found = False
+    for path in paths:
+        try:
+            image = read(path)
+        except NothingMatchedError as error:
+            without.append(error)
+        except UnreadableError as error:
+            yield error
+        else:
+            found = True
+            yield ReadImage(path, image, until)
+    if not found:  # of the log dirs of a node only one holds the log
+        yield from without
+    elif topics and not printer.shown:
+        words = " ".join(f"--topic {topic}" for topic in topics)
+        for path in paths:
+            yield NothingMatchedError(path, f"nothing matched {words}")
+
+
+def run_diff(
+    inputs: options.Inputs,
+    printing: options.Printing,
+    topics: tuple[str, ...],
+    *,
+    show_secrets: bool,
+    offsets: str | None,
+) -> Exit:
+    """Print what differs between two images; return the exit status.
+
+    They are those of two paths, or those of one path at the ends of the range `offsets`.
+    """
+    paths = inputs.given()
+    ends = [END, END]
+    if offsets is not None:
+        wanted = parse_offsets(offsets)
+        if wanted.first is None or wanted.last is None or ".." not in offsets:
+            raise UsageError(f"--offset {offsets}: expected A..B")
+        ends = [Until(wanted.first), Until(wanted.last)]
+        paths *= 2
+    if len(paths) != 2 or (offsets is not None and paths[0] != paths[1]):
+        raise UsageError("give two paths, or one path with --offset A..B")
+    settings, summary, given = printing.settings(), ActionSummary(), inputs.of_one_cluster(paths)
+    report = Report(settings=settings, view=make(), summary=summary, inputs=given)
+    view = entities.View(show_secrets=show_secrets)
+    printer = DifferencePrinter(report, summary)
+    # Not consumed: where one path holds no metadata log, nothing is to be said of the other.
+    with report:
+        images: list[MetadataImage] = []
+        for path, until in zip(paths, ends, strict=True):
+            image = read_any(path, until)
+            printer.show(ReadImage(path, image, until))
+            images.append(image)
+        for one in differences(images[0], images[1], view, topics):
+            printer.show(one)
+        summary.partitions += 1
+    return report.exit_status()
+
+
 def make() -> View:
     """Return the view of all commands."""
     return View(schema=SCHEMA, columns=_CSV, layout=_layout, row_types=_ROWS)
@@ -129,27 +257,19 @@ def _head(obj: Object) -> str:
     return text.escape(line)
 
 
-class Printer:
-    """Prints images and what becomes of them."""
+class MetadataPrinter(Printer[Item]):
+    """Prints what all commands say of an image, and counts what they print of it."""
 
-    def __init__(
-        self,
-        report: Report,
-        summary: ActionSummary,
-        view: entities.View,
-        topics: tuple[str, ...],
-    ) -> None:
+    def __init__(self, report: Report, summary: ActionSummary) -> None:
         self._report = report
         self._summary = summary
-        self.view = view
-        self._topics = topics
         self.shown = 0
-        """What was printed of the images: things, or records."""
+        """Things or records of the topics meant."""
 
-    def image(self, path: Path, image: MetadataImage, until: Until) -> None:
+    def _head(self, one: ReadImage) -> None:
         """Print what an image is of, and how far it can be believed."""
+        path, image, wanted = one.path, one.image, one.until.offset
         self._report.item(_image(path, image))
-        wanted = until.offset
         if wanted is not None and image.offset <= wanted and not image.damage:
             self._report.note(f"{path}: the log ends at offset {image.offset}", "warning")
         self._say_how_far(path, image)
@@ -172,38 +292,9 @@ class Printer:
             )
         if image.not_understood:
             count = wording.count(image.not_understood, "record")
-            text_ = f"{path}: {count} of a newer release could not be read"
-            self._report.note(text_, "warning")
+            self._report.note(f"{path}: {count} of a newer release could not be read", "warning")
 
-    def entities(self, image: MetadataImage) -> None:
-        """Print everything that an image holds of the topics meant."""
-        for _, entity in self.view.all(image):
-            if takes(self._topics, entity):
-                self.shown += 1
-                self._report.item(ENTITY.row(entity))
-
-    def event(self, event: Event) -> None:
-        """Print one record of a log."""
-        self.shown += 1
-        self._report.summary.records += 1
-        self._report.item(CHANGE.row(event))
-
-    def differs(self, one: Difference) -> None:
-        """Print one difference."""
-        self._summary.to_do = True
-        self._report.item(DIFFERENCE.row(one))
-
-    def begun(self, path: Path, image: MetadataImage) -> None:
-        """Say where a history begins, and how far it can be believed."""
-        if image.snapshot_offset:
-            self._report.note(
-                f"{path}: the history begins at offset {image.snapshot_offset}, behind "
-                f"{image.snapshot.name if image.snapshot else 'a snapshot'}",
-                "dim",
-            )
-        self._say_how_far(path, image)
-
-    def findings(self, image: MetadataImage) -> None:
+    def _findings(self, image: MetadataImage) -> None:
         """Print what is wrong with an image."""
         for one in image.skipped:
             if isinstance(one, UnreadableError):
@@ -211,9 +302,66 @@ class Printer:
         rules = metadata_records
         for check in (rules.skipped_snapshots, rules.check, rules.ends_early):
             for finding in check(image):
-                self._report.summary.add(finding)
+                self._summary.add(finding)
                 self._report.item(FINDING.row(finding))
         self._summary.to_do |= image.damage is not None
+
+
+class ImagePrinter(MetadataPrinter[ReadImage]):
+    """Prints images with everything that they hold of the topics meant."""
+
+    def __init__(
+        self, report: Report, summary: ActionSummary, topics: tuple[str, ...], view: entities.View
+    ) -> None:
+        super().__init__(report, summary)
+        self._topics = topics
+        self._view = view
+
+    def show(self, item: ReadImage) -> None:
+        """Print one image."""
+        self._head(item)
+        for _, entity in self._view.all(item.image):
+            if takes(self._topics, entity):
+                self.shown += 1
+                self._report.item(ENTITY.row(entity))
+        self._findings(item.image)
+        self._summary.partitions += 1
+
+
+class HistoryPrinter(MetadataPrinter[ReadImage]):
+    """Prints the records of logs while these are read, and what the image in the end lacks."""
+
+    def event(self, event: Event) -> None:
+        """Print one record of a log."""
+        self.shown += 1
+        self._summary.records += 1
+        self._report.item(CHANGE.row(event))
+
+    def show(self, item: ReadImage) -> None:
+        """Say where the history of a log begins, and how far it can be believed."""
+        path, image = item.path, item.image
+        if image.snapshot_offset:
+            self._report.note(
+                f"{path}: the history begins at offset {image.snapshot_offset}, behind "
+                f"{image.snapshot.name if image.snapshot else 'a snapshot'}",
+                "dim",
+            )
+        self._say_how_far(path, image)
+        self._findings(image)
+        self._summary.partitions += 1
+
+
+class DifferencePrinter(MetadataPrinter[ReadImage | Difference]):
+    """Prints what two images are of, and what differs between them."""
+
+    def show(self, item: ReadImage | Difference) -> None:
+        """Print what an image is of, or one difference."""
+        if isinstance(item, Difference):
+            self._summary.to_do = True
+            self._report.item(DIFFERENCE.row(item))
+        else:
+            self._head(item)
+            self._findings(item.image)
 
 
 def _image(path: Path, image: MetadataImage) -> dict[str, Any]:
