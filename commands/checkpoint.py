@@ -1,25 +1,15 @@
 """``logtool checkpoint``: the small text files beside the logs. Writes only with --apply."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import parsing
 from logtool.commands.program.lazy_group import help_text, new_app
 from logtool.commands.program.spread import Without, spread
-from logtool.disk import shell
-from logtool.errors import UsageError
 from logtool.findings import Severity
 from logtool.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from logtool.checkpoints.view import Wanted
-    from logtool.commands.output import Report
-    from logtool.commands.views.checkpoint import NotFlushed as Total
-    from logtool.log.selection import Selection
 
 File = Annotated[
     Path,
@@ -89,33 +79,6 @@ class NotFlushed:
         ),
     ] = None
 
-    def wanted(self) -> "tuple[Wanted | None, str | None]":
-        """Return what is asked for, and the line that says which time is meant by --now.
-
-        None where nothing is asked for; UsageError for what makes no sense.
-        """
-        from logtool.checkpoints.view import Wanted
-
-        if not (self.unflushed or self.max_unflushed or self.segment_bytes):
-            if self.now:
-                raise UsageError("--now is for --unflushed")
-            return None, None
-        now_ms, told = parsing.now_ms(), None
-        if self.now is not None:
-            now_ms, told = parsing.parse_moment("--now", self.now)
-        return Wanted(now_ms, _size("--segment-bytes", self.segment_bytes)), told
-
-    def total(self) -> "Total":
-        """Return what adds it up."""
-        from logtool.commands.views.checkpoint import NotFlushed as Total
-
-        limit = _size("--max-unflushed", self.max_unflushed)
-        return Total(limit, _size("--segment-bytes", self.segment_bytes))
-
-
-def _size(option: str, text: str | None) -> int | None:
-    return None if text is None else parsing.parse_size(option, text)
-
 
 Chosen = Annotated[options.LocalInputs, Without("paths", "files_from", "null", "broker_config")]
 
@@ -164,60 +127,14 @@ def show(
       130
 
     """
-    from logtool.commands.output import Report
-    from logtool.commands.views import checkpoint as checkpoint_views
-    from logtool.running.summary import ActionSummary
+    from logtool.commands.views.checkpoint_show import run
 
-    settings = printing.settings()
-    given, total, (wanted, told) = inputs.resolved(), not_flushed.total(), not_flushed.wanted()
-    view = checkpoint_views.of_rows(unflushed=wanted is not None)
-    summary = ActionSummary()
-    report = Report(settings=settings, view=view, summary=summary, inputs=given)
-    if told:
-        report.note(told)
-    with report:
-        for path in given.paths:
-            _show(path, given.selection, wanted, report, total)
-        summary.to_do = bool(total.over)
-    for line in total.lines() if wanted else ():
-        report.note(line)
-    raise typer.Exit(report.exit_status())
-
-
-def _show(
-    path: Path,
-    selection: "Selection",
-    wanted: "Wanted | None",
-    report: "Report",
-    total: "Total",
-) -> None:
-    """Print what one path holds, and add what is not flushed to the total."""
-    from logtool.checkpoints.view import PartitionRow, show
-    from logtool.commands.views.checkpoint import DOCUMENT
-    from logtool.errors import UnreadableError
-    from logtool.findings import Finding
-
-    shown = False
-    try:
-        for item in show(path, selection, wanted):
-            if isinstance(item, str):
-                report.note(item)
-            elif isinstance(item, UnreadableError):
-                report.unreadable(item)
-            elif isinstance(item, Finding):
-                report.summary.add(item)
-                report.note(f"{item.path}: {item.message}", str(item.severity))
-            else:
-                # Of a partition dir the rows are epochs, all of one partition.
-                is_partition = isinstance(item, PartitionRow)
-                report.summary.partitions += is_partition or not shown
-                shown = True
-                obj = DOCUMENT.row(item)
-                report.item(obj)
-                if wanted and is_partition:
-                    total.add(obj)
-    except UnreadableError as error:
-        report.unreadable(error)
+    status = run(
+        inputs, printing,
+        unflushed=not_flushed.unflushed, max_unflushed=not_flushed.max_unflushed,
+        segment_bytes=not_flushed.segment_bytes, now=not_flushed.now,
+    )  # fmt: skip
+    raise typer.Exit(status)
 
 
 @spread
@@ -289,36 +206,10 @@ def rebuild(
       130
 
     """
-    from logtool.checkpoints.rebuild import Rebuild
-    from logtool.commands.views.checkpoint import Job
-    from logtool.errors import UnreadableError
-    from logtool.log.inputs import GivenPaths
-    from logtool.running.budget import Budget
-    from logtool.running.run import Run
-    from logtool.running.summary import ActionSummary
+    from logtool.commands.views.checkpoint_rebuild import run
 
-    settings = printing.settings()
-    path = target or parsing.here()
-    given = GivenPaths([path], inputs.selection)
-    summary = ActionSummary()
-    job = Job(
-        settings=settings,
-        log_dir=path,
-        apply=False,
-        undo_dir=undo_dir,
-        command=f"logtool checkpoint rebuild --apply {shell.path(path)}",
-        summary=summary,
-    )
-    budget = Budget(running.threads, running.pace())
-    try:
-        found = Rebuild(
-            path=path, selection=given.selection, run=Run(budget=budget), summary=summary
-        )
-    except UnreadableError as error:
-        problems = [error]
-        raise typer.Exit(job.run(lambda: problems)) from error
-    job = replace(job, log_dir=found.log_dir, apply=apply, inputs=given)
-    raise typer.Exit(job.run(lambda: found))
+    status = run(inputs, running, printing, target=target, apply=apply, undo_dir=undo_dir)
+    raise typer.Exit(status)
 
 
 @spread
@@ -357,38 +248,12 @@ def set_row(
       130
 
     """
-    from logtool.checkpoints.carry_out import log_dir_of
-    from logtool.checkpoints.edit import Edit, remove, set_row
-    from logtool.commands.views.checkpoint import Job
+    from logtool.commands.views.checkpoint_set import run
 
-    settings = printing.settings()
-    if delete == (offset is not None) or (row is None and not delete):
-        raise UsageError("give ROW and OFFSET, or ROW and --delete, or --delete alone")
-
-    def edits() -> list[Edit]:
-        edit = remove(file) if row is None else set_row(file, row, offset)
-        return [edit] if edit else []
-
-    words = [word for word in (row, offset) if word]
-    options_given = "--apply --delete" if delete else "--apply"
-    command = f"logtool checkpoint set {options_given} {shell.path(file)} {_arguments(words)}"
-    job = Job(
-        settings=settings,
-        log_dir=log_dir_of(file),
-        apply=apply,
-        undo_dir=undo_dir,
-        command=command.strip(),
+    status = run(
+        file, printing, row=row, offset=offset, delete=delete, apply=apply, undo_dir=undo_dir
     )
-    if delete:
-        missing = f"{file} is not there" if row is None else f"{file} has no row of {row}"
-        job = replace(job, unchanged=f"{missing}; nothing to change")
-    raise typer.Exit(job.run(edits))
-
-
-def _arguments(words: list[str]) -> str:
-    """Return the words behind a path, also those that look like options."""
-    dashed = any(word.startswith("-") for word in words)
-    return shell.join(["--", *words] if dashed else words)
+    raise typer.Exit(status)
 
 
 app = new_app(help=help_text(checkpoint))

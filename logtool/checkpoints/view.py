@@ -77,10 +77,12 @@ class EpochRow:
     """First offset of the next epoch; None for the last one."""
 
 
-Item = PartitionRow | EpochRow | Finding | UnreadableError | str
+Item = PartitionRow | EpochRow | Finding | str
 
 
-def show(path: Path, selection: Selection, wanted: Wanted | None = None) -> Iterator[Item]:
+def show(
+    path: Path, selection: Selection, wanted: Wanted | None = None
+) -> Iterator[Item | UnreadableError]:
     """Yield the rows of a log dir, of a partition dir or of one checkpoint.
 
     Lines that a broker cannot read come as findings, files that cannot be read as errors. With
@@ -124,7 +126,9 @@ def _journal(path: Path, journal: RecoveryJournal) -> Iterator[Item]:
         yield _partition(path, topic, number, rows)
 
 
-def _log_dir(home: LogDir, selection: Selection, wanted: Wanted | None) -> Iterator[Item]:
+def _log_dir(
+    home: LogDir, selection: Selection, wanted: Wanted | None
+) -> Iterator[Item | UnreadableError]:
     found: Rows = {}
     for kind in OFFSET_CHECKPOINTS:
         if kind not in home.files:
