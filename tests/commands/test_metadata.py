@@ -1,6 +1,7 @@
 """The commands that show the metadata log, on what brokers wrote."""
 
 import json
+import os
 import shutil
 
 import metadata_records as made
@@ -67,6 +68,21 @@ def test_the_history_of_a_deleted_topic_is_told(run, clean):
                                                   "226"]  # fmt: skip
     assert "leader 1 -> -1" in lines[3]
     assert lines[-1].endswith("removed")
+
+
+@pytest.mark.parametrize("words", [("show",), ("log",), ("diff", "--offset", "60..70")])
+def test_paths_from_standard_input_are_read_once(spawn, clean, words):
+    given = spawn("metadata", *words, "-f", "csv", clean)
+    listed = spawn("metadata", *words, "-f", "csv", "--files-from", "-", input=os.fsencode(clean))
+    assert (listed.status, listed.stdout) == (given.status, given.stdout)
+    assert given.status in (0, 1)
+
+
+def test_a_comparison_ends_at_a_path_without_a_metadata_log(run, clean):
+    other = clean / "codec-none-0"
+    result = run("metadata", "diff", other, clean / DIRECTORY)
+    assert (result.status, result.stdout) == (4, "")
+    assert result.stderr == f"logtool: {other}: holds no metadata log\n"
 
 
 def test_two_offsets_differ_in_what_was_changed_between(run, clean):
