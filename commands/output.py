@@ -128,6 +128,8 @@ class Report:
         self.summary = summary
         self._inputs = inputs
         self._closed = False
+        self._ended_early = False
+        """Whether the job raised an error, so that later inputs were not looked at."""
         self.view = view
         self._out = _utf8(sys.stdout)
         self._pipe_closed = False
@@ -170,6 +172,7 @@ class Report:
                     else:
                         printer.show(item)
             except UnreadableError as error:
+                self._ended_early = True
                 self.unreadable(error)
             except OutOfTimeError:
                 pass  # the pace of the run has noted it
@@ -276,7 +279,8 @@ class Report:
                 _stderr(f"logtool: {text.escape(note)}")
         if isinstance(error, UnreadableError):
             self.unreadable(error)
-        if error is None and self._inputs and self.summary.has_no_partition:
+        whole = error is None and not self._ended_early
+        if whole and self._inputs and self.summary.has_no_partition:
             for problem in self._inputs.unmatched():
                 if problem.path not in self._unmatched:
                     self.unreadable(problem)

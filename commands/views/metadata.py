@@ -209,17 +209,17 @@ def run_diff(
     report = Report(settings=settings, view=make(), summary=summary, inputs=given)
     view = entities.View(show_secrets=show_secrets)
     printer = DifferencePrinter(report, summary)
-    # Not consumed: where one path holds no metadata log, nothing is to be said of the other.
-    with report:
+
+    def compared() -> Iterator[ReadImage | Difference]:
         images: list[MetadataImage] = []
         for path, until in zip(paths, ends, strict=True):
             image = read_any(path, until)
-            printer.show(ReadImage(path, image, until))
+            yield ReadImage(path, image, until)
             images.append(image)
-        for one in differences(images[0], images[1], view, topics):
-            printer.show(one)
+        yield from differences(images[0], images[1], view, topics)
         summary.partitions += 1
-    return report.exit_status()
+
+    return report.consume(compared(), printer)
 
 
 def make() -> View:
