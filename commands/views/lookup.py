@@ -11,7 +11,6 @@ from logtool.commands.program import parsing
 from logtool.commands.views.lookup_tables import DOCUMENT, LOOKUP, PLACE
 from logtool.errors import UsageError
 from logtool.exits import Exit
-from logtool.log.redpanda import REDPANDA
 from logtool.lookup.choice import partition_of
 from logtool.lookup.location import Location
 from logtool.lookup.run import Answer, Asked, Lookup
@@ -125,7 +124,8 @@ def _asked(answer: Answer) -> Object:
 
 def _kafka(answer: Answer) -> str:
     """Return what a Raft offset is to a client, for a log of Redpanda."""
-    if answer.partition.flavour is not REDPANDA or not answer.is_there or answer.asked == "latest":
+    has_kafka_offset = answer.partition.flavour.has_raft_offsets and answer.asked != "latest"
+    if not (has_kafka_offset and answer.is_there):
         return ""
     if answer.kafka_offset is None:
         return "; its Kafka offset is not known, or it has none"

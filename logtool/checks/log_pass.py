@@ -15,7 +15,6 @@ from logtool.formats.record_batch import BatchTable, concat
 from logtool.formats.redpanda.record_batch import RAFT_DATA, BatchType
 from logtool.log import producer_state
 from logtool.log.chunk import Chunk, Inspect, PlainTotals
-from logtool.log.redpanda import REDPANDA
 
 _CHUNKS_OF_ROWS = 64
 """Chunks whose producer rows are kept apart before they are reduced to one."""
@@ -34,7 +33,7 @@ class LogPass:
         """Findings of the batches, still without the path of the log."""
         self._task, self._report = task, report
         self._rows: list[BatchTable] = []
-        self._in_raft = task.segment.flavour is REDPANDA
+        self._in_raft = task.segment.flavour.has_raft_offsets
         self._expected = task.segment.base_offset
 
     @property

@@ -21,7 +21,6 @@ from logtool.doctor.examination import Examination
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
 from logtool.loading.loaded import Outcome
-from logtool.log.kafka import KAFKA
 from logtool.metadata import releases
 from logtool.startup import rates
 from logtool.startup.duration import duration
@@ -51,7 +50,7 @@ def answers(run: Examination) -> Iterator[Answer]:
     """Yield the answer to each question that can be answered, and the command to run next."""
     given: list[Answer] = [damage(run)]
     # Redpanda keeps no high watermark, and writes down nowhere which release it is.
-    of_kafka = any(one.flavour is KAFKA for one in run.homes)
+    of_kafka = any(one.flavour.has_checkpoints for one in run.homes)
     if run.forecast.log_dirs:
         given.append(next_start(run))
         given += [high_watermark(run)] if of_kafka else []
@@ -137,7 +136,7 @@ def brokers(run: Examination) -> Iterator[BrokerState]:
         path = start.log_dir.path
         holder = in_use.holder(path)
         # Redpanda has no marker of a clean shutdown.
-        clean = start.clean if start.log_dir.flavour is KAFKA else None
+        clean = start.clean if start.log_dir.flavour.has_checkpoints else None
         state = State.INFO if holder or clean is False else State.GOOD
         yield BrokerState(path, state, holder, clean)
 

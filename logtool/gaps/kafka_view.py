@@ -11,7 +11,6 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import kafka_start
 from logtool.log.dir import Partition
 from logtool.log.kafka_start import Ranges
-from logtool.log.redpanda import REDPANDA
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def view(listed: Partition, ledger: Ledger, ranges: Ranges) -> KafkaView | None:
 
     `ranges` are its batches that have no Kafka offset.
     """
-    if listed.flavour is not REDPANDA or not listed.segments:
+    if not listed.flavour.has_raft_offsets or not listed.segments:
         return None
     folder = listed.segments[0].log.path.parent
     if not kafka_start.in_kafka(folder):

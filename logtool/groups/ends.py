@@ -22,7 +22,6 @@ from logtool.log.dir import LogDir, Partition
 from logtool.log.keys import NONE
 from logtool.log.kvstore import Kvstores
 from logtool.log.producer_state import ProducerState
-from logtool.log.redpanda import REDPANDA
 from logtool.metadata import image as metadata_image
 from logtool.metadata.image import MetadataImage
 from logtool.node.identity import listed_topic_id
@@ -112,7 +111,7 @@ class Ends:
     def _measured(self, path: Path, home: LogDir, key: TopicPartition) -> Extent | None:
         try:
             listed = opening.open_partition(path, home.flavour)
-            if listed.flavour is REDPANDA:
+            if listed.flavour.has_raft_offsets:
                 return _of_redpanda(listed, self._raft_start(home, key), self._on_bytes)
             return measure(listed, self._start(home).get(key, 0), self._on_bytes)
         except UnreadableError as error:
@@ -135,7 +134,7 @@ class Ends:
 
 def of_clients(path: Path, home: LogDir) -> bool:
     """Return whether clients know a partition: of Redpanda, whether it is in their namespace."""
-    return home.flavour is not REDPANDA or kafka_start.in_kafka(path)
+    return not home.flavour.has_raft_offsets or kafka_start.in_kafka(path)
 
 
 def _of_redpanda(listed: Partition, start: int, on_bytes: Callable[[int], None]) -> Extent:

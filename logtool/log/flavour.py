@@ -34,6 +34,11 @@ class Flavour(Protocol):
     name: FlavourName
     lock: str
     """The name of the file that a running broker locks."""
+    has_raft_offsets: bool
+    """Whether the offsets in a log count Raft's own batches, so that clients have lower ones."""
+    has_checkpoints: bool
+    """Whether a log dir has Kafka's small files: meta.properties, the checkpoints, the marker of a
+    clean shutdown; in a partition dir, leader-epoch-checkpoint."""
 
     def holds(self, path: Path, entries: Sequence[str]) -> bool:
         """Return whether it wrote something in the directory `path`, which has these names."""

@@ -26,6 +26,8 @@ class _Kafka:
 
     name = FlavourName.KAFKA
     lock = FileKind.LOCK.value
+    has_raft_offsets = False
+    has_checkpoints = True
 
     def __reduce__(self) -> str:
         return "KAFKA"

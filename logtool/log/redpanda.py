@@ -26,6 +26,8 @@ class _Redpanda:
 
     name = FlavourName.REDPANDA
     lock = redpanda_names.LOCK
+    has_raft_offsets = True
+    has_checkpoints = False
 
     def __reduce__(self) -> str:
         return "REDPANDA"

@@ -28,7 +28,6 @@ from logtool.log.dir import Partition, Segment
 from logtool.log.file import File
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
-from logtool.log.redpanda import REDPANDA
 from logtool.lookup import by_base_index
 from logtool.lookup.location import Location, Matcher, find_in_batch
 from logtool.metadata.releases import NEWEST
@@ -111,7 +110,7 @@ class Lookup:
         if inputs.kind_of(path, flavour, redpanda=True) is not PathKind.PARTITION_DIR:
             raise UnreadableError(path, "expected a partition dir")
         self._partition = opening.open_partition(path, flavour)
-        self._in_raft = self._partition.flavour is REDPANDA
+        self._in_raft = self._partition.flavour.has_raft_offsets
         if not self._partition.segments:
             raise UnreadableError(path, "holds no log")
         self._start = max(

@@ -29,7 +29,6 @@ from logtool.formats.record_batch import BatchTable
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
 from logtool.log.dir import Partition, Segment
-from logtool.log.redpanda import REDPANDA
 from logtool.node.identity import topic_id_of
 from logtool.repair import acknowledged, ranges
 from logtool.repair.bad_sectors import Patient
@@ -158,7 +157,7 @@ def _filled(
                     yield replace(one, filled_from=path, proof=reason)
                 else:
                     yield replace(one, filled_from=None, proof=reason)
-            if not (hole.rejects or held or ours.flavour is REDPANDA):
+            if ours.flavour.has_checkpoints and not (hole.rejects or held):
                 text = "the log ends here, and another copy goes on"
                 one = _with_offsets(ranges.missing(ours.path, hole.low + 1, text), chosen)
                 yield replace(one, filled_from=path, proof=reason)
@@ -172,7 +171,7 @@ def _filled(
 
 def _acked(hole: Hole, ours: Partition, copy: Partition, stretches: Sequence[Stretch]) -> int:
     """Return below which offset a copy proves the end of a log without leader epochs."""
-    if hole.behind is not None or ours.flavour is REDPANDA:
+    if hole.behind is not None or not ours.flavour.has_checkpoints:
         return 0
     if hole.before is None:
         tables = [stretch.table for stretch in stretches]

@@ -24,7 +24,6 @@ from logtool.log import opening
 from logtool.log.dir import LogDir, Partition, Segment
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import OpenedPath, open_each
-from logtool.log.kafka import KAFKA
 from logtool.log.selection import Selection
 from logtool.node.identity import LogDirIdentity, identify
 from logtool.node.node import Node
@@ -198,7 +197,7 @@ class Forecast:
                 if isinstance(one, UnreadableError):
                     raise one
                 root, chosen = one.read(), one.chosen(self._selection)
-                if root.flavour is KAFKA and root.path not in members.keys() | known:
+                if root.flavour.has_checkpoints and root.path not in members.keys() | known:
                     members[root.path] = identify(root)
             except UnreadableError as error:
                 yield error

@@ -17,7 +17,6 @@ from logtool.formats.refusal import Refusal
 from logtool.loading import metadata_log
 from logtool.loading.loaded import Start
 from logtool.log.dir import OF_TODAY, LogDir
-from logtool.log.redpanda import REDPANDA
 from logtool.metadata import image as metadata_image
 from logtool.node.log_dir_state import LogDirState
 from logtool.node.options import StartOptions
@@ -57,7 +56,7 @@ class LogDirStart(LogDirState):
         """The actions of the start on the log dir as a whole."""
         self._options = options
         self._now_ms = time.time_ns() // 1_000_000
-        self._in_raft = log_dir.flavour is REDPANDA
+        self._in_raft = log_dir.flavour.has_raft_offsets
         self._note_checkpoints()
         self._note_metadata()
         self._note_names()

@@ -118,7 +118,7 @@ class Recover:
         for given in opened:
             if isinstance(given, OpenedPath) and given.log_dir not in members:
                 with suppress(UnreadableError):  # which is told in its turn
-                    if (root := given.read()).flavour is KAFKA:
+                    if (root := given.read()).flavour.has_checkpoints:
                         members[given.log_dir] = identify(root)
         return BrokerDirs(Node(list(members.values()), self.assumed.kafka, self.assumed.static))
 

@@ -2,7 +2,6 @@
 
 from logtool.lazy_dataclass import dataclass
 from logtool.log.producer_state import NONE, Producer
-from logtool.log.redpanda import REDPANDA
 from logtool.times import rfc3339
 from logtool.txns.coordinator import ONGOING, TOPIC, Account, Entry
 from logtool.txns.joining import JoinedEntry, advice, advice_on
@@ -81,7 +80,9 @@ class PrintedTransaction:
     def abort(self) -> str | None:
         """Return the command that aborts it; None where a coordinator ends it, or it has ended."""
         audited = self.audited
-        if not self.one.is_open or audited.flavour is REDPANDA or self.advice is not None:
+        # The tool of Kafka takes the offset of a client, and the log has Raft's.
+        is_known = not audited.flavour.has_raft_offsets
+        if not (self.one.is_open and is_known) or self.advice is not None:
             return None
         if audited.topic is None or audited.partition is None:
             return None

@@ -40,7 +40,6 @@ from logtool.log.arrow_rows import Place, batch_rows, record_rows
 from logtool.log.dir import Partition, Segment
 from logtool.log.index_entries import SparseEntries
 from logtool.log.inputs import PathKind
-from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Span
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
@@ -241,7 +240,7 @@ def _for_consumers(
 ) -> list[tuple[Partition, Sequence[Segment]]]:
     """Return what the table ``kafka`` is about; UsageError for two copies of a partition."""
     for found, _ in places:
-        if found.flavour is REDPANDA:
+        if found.flavour.has_raft_offsets:
             raise UsageError(
                 f"{found.path} is of Redpanda: the table kafka has offsets as consumers see them, "
                 "and its logs have Raft's; take the table records"
