@@ -1,23 +1,16 @@
 """``logtool doctor``: the first command of an incident. Writes nothing."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import broker_config, parsing, starting_broker
+from logtool.commands.program import starting_broker
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 from logtool.findings import Severity
 from logtool.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from logtool.commands.output import OutputSettings
-    from logtool.doctor.answers import Component
-    from logtool.exits import Exit
 
 DEFAULT_DURATION = "10s"
 
@@ -100,86 +93,14 @@ def doctor(
       130  interrupted by Ctrl-C (143: SIGTERM, 129: SIGHUP); what was found until then is shown
 
     """
-    settings = printing.settings()
-    if not environment:
-        limited = replace(running, max_duration=max_duration)
-        raise typer.Exit(_examine(inputs, kafka_version, settings, limited, fail_on))
-    if inputs.paths or inputs.files_from or inputs.broker:
-        raise UsageError("--environment takes no DIR")
-    raise typer.Exit(_environment(settings))
+    if environment:
+        settings = printing.settings()
+        if inputs.paths or inputs.files_from or inputs.broker:
+            raise UsageError("--environment takes no DIR")
+        from logtool.commands.views.doctor_environment import run as describe
 
+        raise typer.Exit(describe(settings))
+    from logtool.commands.views.doctor import run
 
-def _examine(
-    inputs: options.Inputs, kafka_version: str | None, settings: "OutputSettings",
-    running: options.Running, fail_on: Severity,
-) -> "Exit":  # fmt: skip
-    """Print what is wrong with log dirs."""
-    from logtool.commands.output import Report
-    from logtool.commands.views import doctor as views
-    from logtool.commands.views.doctor_tables import DOCUMENT
-    from logtool.doctor import telling
-    from logtool.doctor.examination import Examination
-    from logtool.errors import UnreadableError
-    from logtool.node.options import StartOptions
-    from logtool.running.budget import Budget
-
-    given = inputs.resolved()
-    keys = (*broker_config.INDEXES, *broker_config.JUDGED)
-    hints = inputs.broker.hints() if kafka_version is None else ()
-    run = Examination(
-        given.paths,
-        StartOptions(
-            parsing.kafka_version(kafka_version), static=inputs.broker.take(*keys, *hints)
-        ),
-        selection=given.selection,
-        flavour=given.flavour,
-        budget=Budget(running.threads, running.pace()),
-        on_progress=lambda progress: report.show(progress),
-    )
-    report = Report(settings, views.make(settings, run.paths), run.summary, given)
-    with report:
-        for item in telling.told(run):
-            if isinstance(item, UnreadableError):
-                report.unreadable(item)
-            else:
-                report.item(DOCUMENT.row(item))
-    return report.exit_status(fail_on)
-
-
-def _environment(settings: "OutputSettings") -> "Exit":
-    """Print what logtool runs on."""
-    from logtool.commands.output import Report
-    from logtool.commands.views import doctor as views
-    from logtool.commands.views.doctor_tables import COMPONENT
-    from logtool.doctor.environment import components
-    from logtool.running.summary import Summary
-
-    report = Report(settings, views.of_environment(), Summary())
-    with report:
-        for one in (*components(), *_own_settings()):
-            report.item(COMPONENT.row(one))
-    return report.exit_status()
-
-
-def _own_settings() -> "Iterator[Component]":
-    """Yield the user's own defaults, each with where it comes from."""
-    from logtool.commands.program import settings as own
-    from logtool.doctor.answers import Component, State
-
-    file = own.path()
-    there = file is not None and file.exists()
-    detail = str(file) if there else f"{file}, which is not there" if file else "switched off"
-    problem, found = None, {}
-    try:
-        found = own.load()
-    except UsageError as error:
-        problem = Component("settings", False, None, str(error), State.ERROR)
-    yield problem or Component("settings", there, None, detail)
-    for name in own.SETTINGS:
-        one = found.get(name)
-        value, source = (str(one.value), f"from {one.source}") if one else (None, "not set")
-        yield Component(f"setting {name}", one is not None, value, source)
-    for variable in sorted(
-        own.variables().keys() - {own.variable_of(name) for name in own.SETTINGS}
-    ):
-        yield Component(variable, True, None, "is no setting of logtool", State.WARNING)
+    limited = replace(running, max_duration=max_duration)
+    raise typer.Exit(run(inputs, limited, printing, kafka_version=kafka_version, fail_on=fail_on))

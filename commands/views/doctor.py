@@ -5,11 +5,19 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from logtool.commands import output
-from logtool.commands.output import OutputSettings, View
+from logtool.commands import options, output
+from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, Columns, Object, columns
+from logtool.commands.printing.writers import Column, Object
+from logtool.commands.program import broker_config, parsing
 from logtool.commands.views.doctor_tables import DOCUMENT
+from logtool.commands.views.rows import RowPrinter
+from logtool.doctor import telling
+from logtool.doctor.examination import Examination
+from logtool.exits import Exit
+from logtool.findings import Severity
+from logtool.node.options import StartOptions
+from logtool.running.budget import Budget
 
 SCHEMA = DOCUMENT.schema
 ANSWERS = frozenset(
@@ -23,6 +31,28 @@ _INDENT = 19
 _LABELS = {"high_watermark": "watermark", "limit": "limits"}
 _WORDS = {"good": "ok", "warning": "WARNING", "error": "ERROR"}
 _LIMITS = {"open-files": "open files", "max-map-count": "maps"}
+
+
+def run(
+    inputs: options.Inputs, running: options.Running, printing: options.Printing,
+    *, kafka_version: str | None, fail_on: Severity,
+) -> Exit:  # fmt: skip
+    """Print what is wrong with log dirs and what to do; return the exit status."""
+    settings, given = printing.settings(), inputs.resolved()
+    keys = (*broker_config.INDEXES, *broker_config.JUDGED)
+    hints = inputs.broker.hints() if kafka_version is None else ()
+    job = Examination(
+        given.paths,
+        StartOptions(
+            parsing.kafka_version(kafka_version), static=inputs.broker.take(*keys, *hints)
+        ),
+        selection=given.selection,
+        flavour=given.flavour,
+        budget=Budget(running.threads, running.pace()),
+        on_progress=lambda progress: report.show(progress),
+    )
+    report = Report(settings, make(settings, job.paths), job.summary, given)
+    return report.consume(telling.told(job), RowPrinter(report, DOCUMENT.row), fail_on)
 
 
 def make(settings: OutputSettings, paths: Sequence[Path]) -> View:
@@ -40,22 +70,6 @@ def make(settings: OutputSettings, paths: Sequence[Path]) -> View:
         lines={"table": lambda obj: _screen(obj, settings, prefix)},
         row_types=ANSWERS,
         sparse=True,
-    )
-
-
-def of_environment() -> View:
-    """Return the view of ``doctor --environment``."""
-    rows = columns("name", "found", "version", "detail", "state")
-    shown: Columns = (
-        Column("what", lambda obj: obj["name"]),
-        Column("version", lambda obj: obj["version"] or ("yes" if obj["found"] else "no")),
-        Column("detail", lambda obj: obj["detail"]),
-    )
-    return View(
-        schema=SCHEMA,
-        columns=rows,
-        layout=lambda obj: shown if obj["type"] == "component" else None,
-        row_types=frozenset({"component"}),
     )
 
 
