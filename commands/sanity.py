@@ -1,24 +1,14 @@
 """``logtool sanity``: what index sanity checks cost at a start, and what they see."""
 
-import re
-from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import broker_config, parsing
 from logtool.commands.program import limits as host
 from logtool.commands.program.spread import Without, spread
-from logtool.errors import UsageError
 from logtool.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from logtool.commands.output import OutputSettings
-    from logtool.log.inputs import GivenPaths
-    from logtool.sanity.model import Target
-    from logtool.sanity.run import Procedure, Sanity
 
 
 class ModeChoice(StrEnum):
@@ -120,8 +110,6 @@ Verify = Annotated[
         "do not see; without them a directory is listed and measured only.",
     ),
 ]
-_BY_COUNT = {"segments", "partitions"}
-_COUNT = re.compile(r"[1-9][0-9]{0,14}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,89 +184,13 @@ def sanity(
       130
 
     """
-    from logtool.sanity.run import Sanity
+    from logtool.commands.views.sanity import run
 
-    given = inputs.resolved()
-    later = (delayed.first_access, delayed.become_leader, delayed.background_threads)
-    if given.output_flavour and (mode is ModeChoice.LAZY or any(later) or elsewhere.project):
-        raise UsageError(
-            "--mode lazy, --first-access, --become-leader, --background-threads and --project are "
-            "of Kafka; PATH is of Redpanda, whose start reads every base index"
-        )
-    wanted = _procedure(mode, delayed, elsewhere)
-    threads = threads or inputs.broker.number(broker_config.THREADS, 1)
-    wanted = replace(wanted, threads=threads, repeat=repeat, cold=cold, verify=verify)
-    job = Sanity(
-        given.paths, wanted, selection=given.selection, pace=running.pace(), flavour=given.flavour
-    )
-    is_projected = bool(elsewhere.project)
-    raise typer.Exit(_print(job, printing.settings(), given, models=is_projected))
-
-
-def _procedure(mode: ModeChoice, delayed: Delayed, elsewhere: Elsewhere) -> "Procedure":
-    """Return what is to be measured; UsageError for a size or a limit that makes no sense."""
-    from logtool.sanity.results import Mode
-    from logtool.sanity.run import Procedure
-
-    if elsewhere.brokers and not elsewhere.project:
-        raise UsageError("--brokers: say of what size, with --project")
-    return Procedure(
-        modes=(Mode.EAGER, Mode.LAZY) if mode is ModeChoice.BOTH else (Mode(mode),),
-        readers=delayed.first_access,
-        new_leaders=delayed.become_leader,
-        background_threads=delayed.background_threads,
-        limits=host.parse(elsewhere.limits),
-        targets=tuple(map(_parse_size, elsewhere.project or ())),
-        brokers=elsewhere.brokers,
-    )
-
-
-def _print(job: "Sanity", settings: "OutputSettings", given: "GivenPaths", *, models: bool) -> int:
-    """Print what a measurement says while it runs; returns the exit status."""
-    from logtool.commands.output import Report
-    from logtool.commands.views import sanity
-    from logtool.commands.views.sanity_tables import DOCUMENT
-    from logtool.errors import UnreadableError
-
-    view = sanity.make(settings, models=models)
-    report = Report(settings=settings, view=view, summary=job.summary, inputs=given)
-    said = []
-    with report:
-        for item in job:
-            if isinstance(item, UnreadableError):
-                report.unreadable(item)
-                continue
-            said.append(DOCUMENT.row(item))
-            report.item(said[-1])
-    for finding in job.in_use:
-        report.note(f"{finding.path}: {finding.message}")
-    for line in sanity.last_lines(said, report):
-        report.note(line, None if report.exit_status() else "good")
-    return report.exit_status()
-
-
-def _parse_size(given: str) -> "Target":
-    """Return what ``segments=31800,partitions=6360`` or ``rate=80M,retention=7d`` asks for."""
-    from logtool.sanity.model import Target
-
-    parts = [part.partition("=")[::2] for part in given.split(",")]
-    size = dict(parts)
-    grows = {"rate", "retention"} <= size.keys()
-    allowed = {"partitions", "rate", "retention", "segment-bytes"} if grows else _BY_COUNT
-    counts = [value for name, value in parts if name in _BY_COUNT]
-    is_good = len(size) == len(parts) and size.keys() <= allowed
-    if not is_good or not all(map(_COUNT.fullmatch, counts)):
-        raise UsageError(
-            f"--project {given}: expected segments=N or partitions=N, each once, such as "
-            "segments=31800,partitions=6360, or rate=SIZE,retention=TIME, such as "
-            "rate=80M,retention=7d,partitions=6360,segment-bytes=1G"
-        )
-    partitions = int(size["partitions"]) if "partitions" in size else None
-    if not grows:
-        return Target(partitions, int(size["segments"]) if "segments" in size else None)
-    return Target(
-        partitions,
-        rate=parsing.parse_size("--project", size["rate"]),
-        retention=parsing.parse_duration("--project", size["retention"]),
-        segment_bytes=parsing.parse_size("--project", size.get("segment-bytes", "1G")),
-    )
+    status = run(
+        inputs, running, printing,
+        mode=str(mode), threads=threads, repeat=repeat, cold=cold, verify=verify,
+        first_access=delayed.first_access, become_leader=delayed.become_leader,
+        background_threads=delayed.background_threads, project=elsewhere.project or (),
+        brokers=elsewhere.brokers, limits=elsewhere.limits,
+    )  # fmt: skip
+    raise typer.Exit(status)

@@ -1,17 +1,28 @@
 """How the costs and the results of sanity checks look to a person."""
 
+import re
 from collections.abc import Iterator, Sequence
 
-from logtool.commands.output import OutputSettings, Report, View
+from logtool.commands import options
+from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns
+from logtool.commands.program import broker_config, parsing
+from logtool.commands.program import limits as host
 from logtool.commands.views.sanity_tables import DOCUMENT, MEASUREMENT
+from logtool.errors import UsageError
+from logtool.exits import Exit
 from logtool.findings import Severity
+from logtool.sanity.model import Target
+from logtool.sanity.results import Mode
+from logtool.sanity.run import Procedure, Result, Sanity
 from logtool.schemas.columns import Way
 
 SCHEMA = DOCUMENT.schema
 _COLUMNS = columns(*MEASUREMENT.names(Way.CSV))
 _FINDING = columns("severity", "code", "seen_by", "path", "position", "message")
+_BY_COUNT = {"segments", "partitions"}
+_COUNT = re.compile(r"[1-9][0-9]{0,14}")
 
 
 def _time(key: str) -> Column:
@@ -71,6 +82,86 @@ _MEASUREMENT: Columns = (
 )
 
 
+def run(
+    inputs: options.AnyLocalInputs,
+    running: options.Running,
+    printing: options.Printing,
+    *,
+    mode: str,
+    threads: int | None,
+    repeat: int,
+    cold: bool,
+    verify: bool,
+    first_access: int,
+    become_leader: int,
+    background_threads: int,
+    project: Sequence[str],
+    brokers: int | None,
+    limits: str | None,
+) -> Exit:
+    """Print what is measured while it runs; return the exit status."""
+    given = inputs.resolved()
+    later = (first_access, become_leader, background_threads)
+    if given.output_flavour and (mode == "lazy" or any(later) or project):
+        raise UsageError(
+            "--mode lazy, --first-access, --become-leader, --background-threads and --project are "
+            "of Kafka; PATH is of Redpanda, whose start reads every base index"
+        )
+    if brokers and not project:
+        raise UsageError("--brokers: say of what size, with --project")
+    procedure = Procedure(
+        modes=(Mode.EAGER, Mode.LAZY) if mode == "both" else (Mode(mode),),
+        readers=first_access,
+        new_leaders=become_leader,
+        background_threads=background_threads,
+        limits=host.parse(limits),
+        targets=tuple(map(_parse_size, project)),
+        brokers=brokers,
+        threads=threads or inputs.broker.number(broker_config.THREADS, 1),
+        repeat=repeat,
+        cold=cold,
+        verify=verify,
+    )
+    job = Sanity(
+        given.paths,
+        procedure,
+        selection=given.selection,
+        pace=running.pace(),
+        flavour=given.flavour,
+    )
+    settings = printing.settings()
+    view = make(settings, models=bool(project))
+    report = Report(settings=settings, view=view, summary=job.summary, inputs=given)
+    return report.consume(job, SanityPrinter(report, job))
+
+
+def _parse_size(given: str) -> "Target":
+    """Return what ``segments=31800,partitions=6360`` or ``rate=80M,retention=7d`` asks for."""
+    from logtool.sanity.model import Target
+
+    parts = [part.partition("=")[::2] for part in given.split(",")]
+    size = dict(parts)
+    grows = {"rate", "retention"} <= size.keys()
+    allowed = {"partitions", "rate", "retention", "segment-bytes"} if grows else _BY_COUNT
+    counts = [value for name, value in parts if name in _BY_COUNT]
+    is_good = len(size) == len(parts) and size.keys() <= allowed
+    if not is_good or not all(map(_COUNT.fullmatch, counts)):
+        raise UsageError(
+            f"--project {given}: expected segments=N or partitions=N, each once, such as "
+            "segments=31800,partitions=6360, or rate=SIZE,retention=TIME, such as "
+            "rate=80M,retention=7d,partitions=6360,segment-bytes=1G"
+        )
+    partitions = int(size["partitions"]) if "partitions" in size else None
+    if not grows:
+        return Target(partitions, int(size["segments"]) if "segments" in size else None)
+    return Target(
+        partitions,
+        rate=parsing.parse_size("--project", size["rate"]),
+        retention=parsing.parse_duration("--project", size["retention"]),
+        segment_bytes=parsing.parse_size("--project", size.get("segment-bytes", "1G")),
+    )
+
+
 def make(settings: OutputSettings, *, models: bool) -> View:
     """Return the view of `sanity`; people want the models that something was projected by."""
     return View(
@@ -82,23 +173,43 @@ def make(settings: OutputSettings, *, models: bool) -> View:
     )
 
 
-def last_lines(objects: Sequence[Object], report: Report) -> Iterator[str]:
-    """Yield what is said in the end, for people."""
-    for obj in objects:
-        if obj["type"] == "directory" and (obj["max_map_count"] or obj["maps"]) < obj["maps"]:
-            yield (
-                f"{obj['path']}: an eager broker keeps {obj['maps']:,} maps, more than "
-                f"vm.max_map_count allows ({obj['max_map_count']:,})"
-            )
-        elif obj["type"] == "measurement" and obj["cache"] not in (None, "dropped"):
-            yield _CACHE[obj["cache"]].format(f"{obj['path']}, {obj['mode']}")
-        elif obj["type"] == "projection" and obj["doubts"]:
-            yield (
-                f"do not rely on the projection of {obj['mode']} to {obj['segments']:,} segments: "
-                f"{'; '.join(obj['doubts'])}"
-            )
-    yield from _risks(objects, report)
-    yield _verdict(objects, report)
+class SanityPrinter(Printer[Result]):
+    """Prints the results as they come, and keeps their objects for the last lines."""
+
+    def __init__(self, report: Report, job: Sanity) -> None:
+        self._report = report
+        self._job = job
+        self._objects: list[Object] = []
+
+    def show(self, item: Result) -> None:
+        """Print one result."""
+        self._objects.append(DOCUMENT.row(item))
+        self._report.item(self._objects[-1])
+
+    def last_lines(self) -> Iterator[Line]:
+        """Yield the log dirs that are in use, then doubts and risks, the verdict last."""
+        for finding in self._job.in_use:
+            yield f"{finding.path}: {finding.message}", None
+        style = None if self._report.exit_status() else "good"
+        for line in self._lines():
+            yield line, style
+
+    def _lines(self) -> Iterator[str]:
+        for obj in self._objects:
+            if obj["type"] == "directory" and (obj["max_map_count"] or obj["maps"]) < obj["maps"]:
+                yield (
+                    f"{obj['path']}: an eager broker keeps {obj['maps']:,} maps, more than "
+                    f"vm.max_map_count allows ({obj['max_map_count']:,})"
+                )
+            elif obj["type"] == "measurement" and obj["cache"] not in (None, "dropped"):
+                yield _CACHE[obj["cache"]].format(f"{obj['path']}, {obj['mode']}")
+            elif obj["type"] == "projection" and obj["doubts"]:
+                yield (
+                    f"do not rely on the projection of {obj['mode']} to {obj['segments']:,} "
+                    f"segments: {'; '.join(obj['doubts'])}"
+                )
+        yield from _risks(self._objects, self._report)
+        yield _verdict(self._objects, self._report)
 
 
 def _risks(objects: Sequence[Object], report: Report) -> Iterator[str]:

@@ -37,7 +37,8 @@ from logtool.sanity.model import Model, Projection, Target
 from logtool.sanity.results import Directory, Measurement, Mode
 from logtool.sanity.starts import Eager, Lazy, first_access
 
-Said = Directory | Measurement | Load | Model | Projection | Seen | UnreadableError
+Result = Directory | Measurement | Load | Model | Projection | Seen
+Said = Result | UnreadableError
 
 
 _LATER = (Mode.FIRST_ACCESS, Mode.BECOME_LEADER)
