@@ -1,9 +1,7 @@
 """``logtool scan``: log dirs as Parquet tables, by Spark. Writes only --output."""
 
-import secrets
-from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,11 +10,6 @@ from logtool.commands.program import parsing
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
 from logtool.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from logtool.commands.output import OutputSettings, Report
-    from logtool.exits import Exit
-    from logtool.log.inputs import GivenPaths
 
 
 class LevelChoice(StrEnum):
@@ -99,18 +92,6 @@ class Written:
             "and take the rows of all others from it. It gives the tables of a full run.",
         ),
     ] = None
-
-    def names(self) -> tuple[str, ...]:
-        """Return the names of the tables; UsageError for one that there is not."""
-        from logtool.schemas import arrow
-
-        if self.tables is None:
-            return arrow.DEFAULT
-        names = tuple(dict.fromkeys(self.tables.split(",")))
-        for name in names:
-            if name not in arrow.NAMES:
-                raise UsageError(f"--tables {name}: expected some of {', '.join(arrow.NAMES)}")
-        return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,202 +204,26 @@ def scan(
       130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP); nothing of the run is left
 
     """
-    limit = parsing.parse_batch_memory(max_batch_memory)
-    raise typer.Exit(_scan(output, inputs, written, limit, runs, spark, printing))
-
-
-def _scan(
-    output: str,
-    inputs: options.Inputs,
-    written: Written,
-    limit: int,
-    runs: Runs,
-    spark: options.Spark,
-    printing: options.Printing,
-) -> "Exit":
-    """Do what is asked for; returns the exit status."""
-    from logtool.commands.output import Report
-    from logtool.commands.views import scan
-    from logtool.exits import Exit
-    from logtool.running.summary import Summary
-
-    settings = printing.settings()
+    limit, settings = parsing.parse_batch_memory(max_batch_memory), printing.settings()
     if not output:
         raise UsageError("--output is missing: the tables go there")
     if about := runs.options():
         if inputs.paths or inputs.files_from or inputs.broker:
             raise UsageError(f"{about} are about --output: they take no PATH")
-        return _runs(settings, output, written, runs)
-    given, conf = inputs.resolved(), spark.settings()
-    report = Report(settings=settings, view=scan.make(), summary=Summary(), inputs=given)
-    with report:
-        _write(report, output, given, written, limit, spark.master, conf)
-    status = report.exit_status()
-    return Exit.OK if status is Exit.FINDINGS else status
+        from logtool.commands.views.scan_runs import run as run_on_output
 
+        status = run_on_output(
+            settings, output,
+            tables=written.tables, run_id=written.run_id, is_listed=runs.list_runs,
+            removed=runs.remove, compared=runs.compare, has_history=runs.history,
+        )  # fmt: skip
+        raise typer.Exit(status)
+    from logtool.commands.views.scan import run
 
-def _write(
-    report: "Report",
-    output: str,
-    given: "GivenPaths",
-    written: Written,
-    limit: int,
-    master: str | None,
-    conf: dict[str, str],
-) -> None:
-    """Write the tables; the report is open."""
-    from logtool.spark.session import needed, session
-
-    needed()
-    from logtool.commands.views import scan
-    from logtool.schemas.arrow import Payload
-    from logtool.spark.scan.runs import check
-    from logtool.spark.scan.scan import Scan, check_output, check_since
-    from logtool.verify import Level
-
-    names, payload, summary = written.names(), Payload(written.payload), report.summary
-    if written.payload is not PayloadChoice.NONE and "records" not in names:
-        raise UsageError("--payload is about the table records: add it to --tables")
-    if written.show_secrets and not ("records" in names and payload.tells(Payload.HASH)):
-        told = "values of the table records: give --tables records --payload full, or hash"
-        raise UsageError(f"--show-secrets is about {told}")
-    run_id = written.run_id or f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
-    check_output(output, given.paths)
-    check(output, run_id)
-    level = Level(written.level)
-    secret = written.show_secrets
-    check_since(output, written.since, names, payload, level=level, show_secrets=secret)
-    report.show_progress(0, 0, "Spark starts", at_once=True)
-    with session(master, conf) as spark:
-        report.show_progress(0, 0, "Spark lists the partitions", at_once=True)
-        job = Scan(
-            spark=spark,
-            paths=given.paths,
-            output=output,
-            run_id=run_id,
-            wanted=names,
-            payload=payload,
-            show_secrets=secret,
-            level=level,
-            selection=given.selection,
-            limit=limit,
-            on_progress=lambda p: report.show_progress(
-                p.bytes_done, p.bytes_total, scan.reading(summary, p.path)
-            ),
-            on_step=lambda text: report.note(text) if report.settings.verbose else None,
-            on_wait=lambda text: report.show_progress(
-                summary.bytes, summary.bytes, text, at_once=True
-            ),
-            on_unreadable=report.unreadable,
-            since=written.since,
-            summary=summary,
-        )
-        job.run()
-    for obj in scan.objects(job):
-        report.item(obj)
-    report.note(scan.last_line(job), "good" if summary.complete else "warning")
-
-
-def _runs(settings: "OutputSettings", output: str, written: Written, runs: Runs) -> "Exit":
-    """Say what is asked of the runs, or remove some; returns the exit status."""
-    from logtool.commands.output import Report
-    from logtool.commands.views import scan
-    from logtool.running.summary import Summary
-    from logtool.spark.session import needed_for_runs
-
-    if runs.compare:
-        return _compare(settings, output, runs.compare)
-    if runs.history:
-        return _history(settings, output)
-    of_files = runs.list_runs and bool(written.tables)
-    with Report(
-        settings=settings, view=scan.make("file" if of_files else "run"), summary=Summary()
-    ) as report:
-        needed_for_runs()
-        if of_files:
-            _list_files(report, output, written.names(), written.run_id)
-        elif runs.list_runs:
-            _list_runs(report, output)
-        else:
-            _remove(report, output, runs.remove)
-    return report.exit_status()
-
-
-def _list_runs(report: "Report", output: str) -> None:
-    from logtool.commands.views import scan
-    from logtool.spark.scan import manifest, runs
-
-    for run in manifest.complete(output):
-        report.item(scan.run_object(run, removed=False))
-    left = runs.staged(output)
-    for one in left:
-        report.item(scan.staged_object(one, removed=False))
-    if any(not one.lives for one in left):
-        report.note("a killed process left what logtool scan --clean --output removes")
-
-
-def _list_files(report: "Report", output: str, wanted: tuple[str, ...], run_id: str | None) -> None:
-    from logtool.commands.views import scan
-    from logtool.spark.scan import manifest
-
-    runs = manifest.complete(output) if run_id is None else [manifest.find(output, run_id)]
-    for run in runs:
-        for obj in scan.file_objects(run, output, wanted):
-            report.item(obj)
-
-
-def _remove(report: "Report", output: str, run_id: str | None) -> None:
-    """Remove a complete run, or what killed processes left, and list that."""
-    from logtool.commands.views import scan
-    from logtool.spark.scan import manifest, runs
-
-    if run_id is not None:
-        known = manifest.find(output, run_id)
-        runs.remove(output, run_id)
-        report.item(scan.run_object(known, removed=True))
-        return
-    left = runs.clean(output)
-    for run in left:
-        report.item(scan.staged_object(run, removed=True))
-    if not left:
-        report.note("nothing to remove")
-
-
-def _compare(chosen: "OutputSettings", output: str, runs: tuple[str, str]) -> "Exit":
-    from logtool.commands.output import Report
-    from logtool.commands.views import scan_runs
-    from logtool.exits import Exit
-    from logtool.running.summary import Summary
-    from logtool.spark.session import needed_for_runs
-
-    with Report(
-        settings=chosen, view=scan_runs.comparison(verbose=chosen.verbose), summary=Summary()
-    ) as report:
-        needed_for_runs()
-        from logtool.spark.scan import compare_runs
-
-        comparison = compare_runs.compare(output, *runs)
-        for obj in scan_runs.objects(comparison):
-            report.item(obj)
-        for table in comparison.skipped:
-            report.note(f"not compared: one of the runs has no table {table}", "warning")
-        report.note(
-            scan_runs.last_line(comparison, *runs), "warning" if comparison.is_worse else "good"
-        )
-    status = report.exit_status()
-    return Exit.FINDINGS if status is Exit.OK and comparison.is_worse else status
-
-
-def _history(chosen: "OutputSettings", output: str) -> "Exit":
-    from logtool.commands.output import Report
-    from logtool.commands.views import scan_runs
-    from logtool.running.summary import Summary
-    from logtool.spark.session import needed_for_runs
-
-    with Report(settings=chosen, view=scan_runs.history(), summary=Summary()) as report:
-        needed_for_runs()
-        from logtool.spark.scan import history
-
-        for row in history.history(output):
-            report.item(scan_runs.history_object(row))
-    return report.exit_status()
+    status = run(
+        inputs, spark, settings, output,
+        limit=limit, tables=written.tables, payload=str(written.payload),
+        show_secrets=written.show_secrets, level=str(written.level), run_id=written.run_id,
+        since=written.since,
+    )  # fmt: skip
+    raise typer.Exit(status)

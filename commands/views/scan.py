@@ -1,95 +1,100 @@
-"""How a run of the pipeline looks to a person."""
+"""A run of ``scan``: the tables that it writes."""
 
+import secrets
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from logtool.commands.output import View
+from logtool.commands import options
+from logtool.commands.output import OutputSettings, Report
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, Object, columns
-from logtool.commands.views.scan_tables import DOCUMENT, FILE, RUN, WRITTEN
-from logtool.schemas.columns import Way
+from logtool.commands.printing.writers import Object
+from logtool.commands.views.scan_tables import WRITTEN, chosen, make
+from logtool.errors import UsageError
+from logtool.exits import Exit
+from logtool.running.summary import Summary
+from logtool.schemas.columns import Payload
+from logtool.spark.session import needed, session
+from logtool.verify import Level
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from logtool.running.summary import Summary
-    from logtool.spark.scan.manifest import Manifest
-    from logtool.spark.scan.runs import Staged
     from logtool.spark.scan.scan import Scan
 
-SCHEMA = DOCUMENT.schema
-_TABLE = (
-    Column("table", lambda obj: obj["table"]),
-    Column("rows", lambda obj: f"{obj['rows']:,}"),
-    Column("size", lambda obj: text.size(obj["bytes"])),
-    Column("path", lambda obj: obj["path"]),
-)
-_RUN = (
-    Column("run", lambda obj: obj["run_id"]),
-    Column("state", lambda obj: obj["state"]),
-    Column("rows", lambda obj: "" if obj["rows"] is None else f"{obj['rows']:,}"),
-    Column("size", lambda obj: "" if obj["bytes"] is None else text.size(obj["bytes"])),
-    Column("began", lambda obj: obj["began"] or ""),
-    Column("process", lambda obj: obj["process"] or ""),
-)
-_LAYOUTS = {"table": _TABLE, "run": _RUN, "file": _TABLE}
-_KEYS = {table.name: table.names(Way.CSV) for table in (WRITTEN, FILE, RUN)}
 
+def run(
+    inputs: options.Inputs,
+    spark: options.Spark,
+    settings: OutputSettings,
+    output: str,
+    *,
+    limit: int,
+    tables: str | None,
+    payload: str,
+    show_secrets: bool,
+    level: str,
+    run_id: str | None,
+    since: str | None,
+) -> Exit:
+    """Write tables of log dirs below `output`, and print which; return the exit status."""
+    given, conf, summary = inputs.resolved(), spark.settings(), Summary()
+    report = Report(settings=settings, view=make(), summary=summary, inputs=given)
+    # Not `Report.consume`: of several paths at which nothing matched, the run names the first.
+    with report:
+        needed()
+        # These import PyArrow: without it, `needed` says how to install it.
+        from logtool.spark.scan.runs import check
+        from logtool.spark.scan.scan import Scan, check_output, check_since
 
-def make(of: str = "table") -> View:
-    """Return the view of `scan`: of the tables of a run, of its files, or of runs."""
-    return View(
-        schema=SCHEMA,
-        columns=columns(*_KEYS[of]),
-        layout=lambda obj: _LAYOUTS.get(obj["type"]),
-        row_types=frozenset({of}),
-        sparse=True,
-    )
-
-
-def run_object(run: "Manifest", *, removed: bool) -> Object:
-    """Return the object of a run that is complete, or was until it was removed."""
-    return RUN.make(
-        run_id=run.run_id,
-        state="removed" if removed else "complete",
-        rows=sum(run.rows.values()),
-        bytes=sum(part.size for part in run.parts),
-        began=None,
-        process=None,
-    )
-
-
-def file_objects(run: "Manifest", output: str, wanted: Sequence[str]) -> Iterator[Object]:
-    """Yield an object for each file of some tables of a complete run."""
-    for part in run.parts:
-        if part.table in wanted and part.table in run.rows:
-            yield FILE.make(
-                table=part.table,
-                rows=part.rows,
-                bytes=part.size,
-                path=f"{output.rstrip('/')}/{part.path}",
-                run_id=run.run_id,
+        names, content, depth = chosen(tables), Payload(payload), Level(level)
+        _check_payload(names, content, show_secrets=show_secrets)
+        run_id = run_id or f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+        check_output(output, given.paths)
+        check(output, run_id)
+        check_since(output, since, names, content, level=depth, show_secrets=show_secrets)
+        report.show_progress(0, 0, "Spark starts", at_once=True)
+        with session(spark.master, conf) as started:
+            report.show_progress(0, 0, "Spark lists the partitions", at_once=True)
+            job = Scan(
+                spark=started,
+                paths=given.paths,
+                output=output,
+                run_id=run_id,
+                wanted=names,
+                payload=content,
+                show_secrets=show_secrets,
+                level=depth,
+                selection=given.selection,
+                limit=limit,
+                on_progress=lambda p: report.show_progress(
+                    p.bytes_done, p.bytes_total, _reading(summary, p.path)
+                ),
+                on_step=lambda step: report.note(step) if settings.verbose else None,
+                on_wait=lambda step: report.show_progress(
+                    summary.bytes, summary.bytes, step, at_once=True
+                ),
+                on_unreadable=report.unreadable,
+                since=since,
+                summary=summary,
             )
+            job.run()
+        for obj in _objects(job):
+            report.item(obj)
+        report.note(_last_line(job), "good" if summary.complete else "warning")
+    status = report.exit_status()
+    return Exit.OK if status is Exit.FINDINGS else status
 
 
-def staged_object(staged: "Staged", *, removed: bool) -> Object:
-    """Return the object of a run that is not complete."""
-    state = "under way" if staged.lives else "removed" if removed else "killed"
-    began = staged.owner and datetime.fromtimestamp(staged.owner.began, UTC).isoformat(
-        "T", "seconds"
-    )
-    return RUN.make(
-        run_id=staged.staging.run_id,
-        state=state,
-        rows=None,
-        bytes=None,
-        began=began,
-        process=None if staged.owner is None else str(staged.owner),
-    )
+def _check_payload(names: Sequence[str], payload: Payload, *, show_secrets: bool) -> None:
+    """UsageError for options about a table that is not written, or about values that are not."""
+    if payload is not Payload.NONE and "records" not in names:
+        raise UsageError("--payload is about the table records: add it to --tables")
+    if show_secrets and not ("records" in names and payload.tells(Payload.HASH)):
+        values = "values of the table records: give --tables records --payload full, or hash"
+        raise UsageError(f"--show-secrets is about {values}")
 
 
-def objects(job: "Scan") -> Iterator[Object]:
+def _objects(job: "Scan") -> Iterator[Object]:
     """Yield an object for each table that was written."""
     for name in job.wanted:
         yield WRITTEN.make(
@@ -101,12 +106,12 @@ def objects(job: "Scan") -> Iterator[Object]:
         )
 
 
-def reading(summary: "Summary", path: "Path") -> str:
+def _reading(summary: Summary, path: Path) -> str:
     """Return how far the pass over the bytes is, beside the bytes."""
     return f"{text.count(summary.partitions, 'partition')} read, {path}"
 
 
-def last_line(job: "Scan") -> str:
+def _last_line(job: "Scan") -> str:
     """Return one line: rows, bytes and rate."""
     summary = job.summary
     seconds = summary.elapsed_s

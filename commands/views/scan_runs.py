@@ -1,20 +1,41 @@
-"""How two runs of `scan`, or the history of all, look to a person."""
+"""The runs in the output of ``scan``: listed, removed, compared, and the history of all.
+
+The modules that read them import PyArrow. Functions import these modules, behind
+`needed_for_runs`, which says how to install it.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from logtool.commands.output import View
+from logtool.commands.output import OutputSettings, Printer, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, Object, columns
-from logtool.commands.views.scan_tables import DOCUMENT, FINDING, GROWTH, HISTORY, REPLICA
+from logtool.commands.printing.writers import Column, Columns, Object, columns
+from logtool.commands.views.rows import RowPrinter
+from logtool.commands.views.scan_tables import (
+    DOCUMENT,
+    FILE,
+    FINDING,
+    GROWTH,
+    HISTORY,
+    REPLICA,
+    RUN,
+    chosen,
+    make,
+)
+from logtool.exits import Exit
+from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Way
+from logtool.spark.session import needed_for_runs
 from logtool.times import rfc3339
 
 if TYPE_CHECKING:
     from logtool.spark.scan.compare_runs import Comparison
+    from logtool.spark.scan.manifest import Manifest, Part
+    from logtool.spark.scan.runs import Staged
 
-SCHEMA = DOCUMENT.schema
 _FINDING_KEYS = tuple(name for name in FINDING.names(Way.CSV) if name not in ("state", "next"))
 _SIZES = ("partition_dirs", "segments", "log_bytes", "records")
 _KEYS = dict.fromkeys(
@@ -56,10 +77,160 @@ _HISTORY = (
 )
 
 
-def comparison(*, verbose: bool) -> View:
-    """Return the view of two runs; findings that are still there are only told with -v."""
+def run(
+    settings: OutputSettings,
+    output: str,
+    *,
+    tables: str | None,
+    run_id: str | None,
+    is_listed: bool,
+    removed: str | None,
+    compared: tuple[str, str] | None,
+    has_history: bool,
+) -> Exit:
+    """Print what is asked of the runs in `output`, or remove some; return the exit status."""
+    summary = ActionSummary()
+    if compared:
+        report = Report(settings, _view_of_comparison(verbose=settings.verbose), summary)
+        return report.consume(
+            _comparison(output, *compared), ComparisonPrinter(report, summary, *compared)
+        )
+    if has_history:
+        report = Report(settings, _view_of_history(), summary)
+        return report.consume(_history(output), RowPrinter(report, _history_object))
+    if is_listed and tables:
+        report = Report(settings, make("file"), summary)
+        printer = RowPrinter(report, partial(_file_object, output))
+        return report.consume(_files(output, tables, run_id), printer)
+    report = Report(settings, make("run"), summary)
+    if is_listed:
+        return report.consume(_listed(output), RunPrinter(report, nothing=None))
+    return report.consume(
+        _removed(output, removed), RunPrinter(report, nothing="nothing to remove")
+    )
 
-    def layout(obj: Object) -> Any:
+
+def _listed(output: str) -> Iterator[Object]:
+    """Yield the complete runs, then the others."""
+    needed_for_runs()
+    from logtool.spark.scan import manifest, runs
+
+    for complete in manifest.complete(output):
+        yield _run_object(complete, removed=False)
+    for staged in runs.staged(output):
+        yield _staged_object(staged, removed=False)
+
+
+def _removed(output: str, run_id: str | None) -> Iterator[Object]:
+    """Remove a complete run, or what killed processes left, and yield that."""
+    needed_for_runs()
+    from logtool.spark.scan import manifest, runs
+
+    if run_id is None:
+        for staged in runs.clean(output):
+            yield _staged_object(staged, removed=True)
+        return
+    known = manifest.find(output, run_id)
+    runs.remove(output, run_id)
+    yield _run_object(known, removed=True)
+
+
+def _files(output: str, tables: str, run_id: str | None) -> "Iterator[tuple[Manifest, Part]]":
+    """Yield the files of some tables, each with its run; of all complete runs without `run_id`."""
+    needed_for_runs()
+    from logtool.spark.scan import manifest
+
+    wanted = chosen(tables)
+    for one in manifest.complete(output) if run_id is None else [manifest.find(output, run_id)]:
+        for part in one.parts:
+            if part.table in wanted and part.table in one.rows:
+                yield one, part
+
+
+def _comparison(output: str, before: str, after: str) -> "Iterator[Comparison]":
+    needed_for_runs()
+    from logtool.spark.scan import compare_runs
+
+    yield compare_runs.compare(output, before, after)
+
+
+def _history(output: str) -> Iterator[dict[str, Any]]:
+    needed_for_runs()
+    from logtool.spark.scan import history
+
+    yield from history.history(output)
+
+
+class RunPrinter(Printer[Object]):
+    """Prints the objects of runs, and notes what a killed process left."""
+
+    def __init__(self, report: Report, *, nothing: str | None) -> None:
+        """Begin; with `nothing` as the note where there is no run."""
+        self._report = report
+        self._nothing = nothing
+        self._states: Counter[str] = Counter()
+
+    def show(self, item: Object) -> None:
+        """Print one run."""
+        self._states[item["state"]] += 1
+        self._report.item(item)
+
+    def finish(self) -> None:
+        """Note what a killed process left, or that there is nothing."""
+        if self._states["killed"]:
+            self._report.note("a killed process left what logtool scan --clean --output removes")
+        if self._nothing and not self._states:
+            self._report.note(self._nothing)
+
+
+class ComparisonPrinter(Printer["Comparison"]):
+    """Prints how two runs differ."""
+
+    def __init__(self, report: Report, summary: ActionSummary, before: str, after: str) -> None:
+        self._report = report
+        self._summary = summary
+        self._before, self._after = before, after
+
+    def show(self, item: "Comparison") -> None:
+        """Print the findings, topics and replicas of a comparison, and one line about all of it."""
+        report = self._report
+        self._summary.to_do |= item.is_worse
+        for state, row in item.findings:
+            values = {name: row[name] for name in _FINDING_KEYS}
+            report.item(FINDING.make(state=str(state), **values, next=None))
+        for row in item.growth:
+            report.item(GROWTH.make(**row))
+        for lag, row, known in item.replicas:
+            made = REPLICA.make(
+                state=str(lag),
+                log_dir=row["log_dir"],
+                topic=row["topic"],
+                partition=row["partition"],
+                behind=row["behind"],
+                behind_before=known and known["behind"],
+                diverges_at=row["diverges_at"],
+            )
+            report.item(made)
+        for table in item.skipped:
+            report.note(f"not compared: one of the runs has no table {table}", "warning")
+        report.note(self._line(item), "warning" if item.is_worse else "good")
+
+    def _line(self, item: "Comparison") -> str:
+        """Return one line: findings by state, growth, replicas."""
+        counts = Counter(str(state) for state, _ in item.findings)
+        grew = sum(row["log_bytes"] - row["log_bytes_before"] for row in item.growth)
+        lags = text.count(len(item.replicas), "replica")
+        return (
+            f"{self._before} to {self._after}: {text.count(counts['new'], 'finding')} new, "
+            f"{counts['gone']:,} gone, {counts['still']:,} still there; {_size_change(grew)} of "
+            f"logs; {lags} fell behind or diverged"
+        )
+
+
+def _view_of_comparison(*, verbose: bool) -> View:
+    """Return the view of two runs; findings that are still there are shown only with -v."""
+
+    def layout(obj: Object) -> Columns | None:
         if obj["type"] == "finding":
             return _FINDING if verbose or obj["state"] != "still" else None
         if obj["type"] == "growth":
@@ -68,13 +239,15 @@ def comparison(*, verbose: bool) -> View:
         return {"replica": _REPLICA}.get(obj["type"])
 
     rows = frozenset({"finding", "growth", "replica"})
-    return View(schema=SCHEMA, columns=columns(*_KEYS), layout=layout, row_types=rows, sparse=True)
+    return View(
+        schema=DOCUMENT.schema, columns=columns(*_KEYS), layout=layout, row_types=rows, sparse=True
+    )
 
 
-def history() -> View:
+def _view_of_history() -> View:
     """Return the view of the history of all runs."""
     return View(
-        schema=SCHEMA,
+        schema=DOCUMENT.schema,
         columns=columns(*_HISTORY_KEYS),
         layout=lambda obj: {"history": _HISTORY}.get(obj["type"]),
         row_types=frozenset({"history"}),
@@ -82,44 +255,53 @@ def history() -> View:
     )
 
 
-def objects(comparison: "Comparison") -> Iterator[Object]:
-    """Yield the objects of the findings, topics and replicas of a comparison."""
-    for state, row in comparison.findings:
-        values = {name: row[name] for name in _FINDING_KEYS}
-        yield FINDING.make(state=str(state), **values, next=None)
-    for row in comparison.growth:
-        yield GROWTH.make(**row)
-    for lag, row, known in comparison.replicas:
-        yield REPLICA.make(
-            state=str(lag),
-            log_dir=row["log_dir"],
-            topic=row["topic"],
-            partition=row["partition"],
-            behind=row["behind"],
-            behind_before=known and known["behind"],
-            diverges_at=row["diverges_at"],
-        )
+def _run_object(run: "Manifest", *, removed: bool) -> Object:
+    """Return the object of a run that is complete, or was until it was removed."""
+    return RUN.make(
+        run_id=run.run_id,
+        state="removed" if removed else "complete",
+        rows=sum(run.rows.values()),
+        bytes=sum(part.size for part in run.parts),
+        began=None,
+        process=None,
+    )
 
 
-def history_object(row: dict[str, Any]) -> Object:
+def _staged_object(staged: "Staged", *, removed: bool) -> Object:
+    """Return the object of a run that is not complete."""
+    state = "under way" if staged.lives else "removed" if removed else "killed"
+    began = staged.owner and datetime.fromtimestamp(staged.owner.began, UTC).isoformat(
+        "T", "seconds"
+    )
+    return RUN.make(
+        run_id=staged.staging.run_id,
+        state=state,
+        rows=None,
+        bytes=None,
+        began=began,
+        process=None if staged.owner is None else str(staged.owner),
+    )
+
+
+def _file_object(output: str, item: "tuple[Manifest, Part]") -> Object:
+    """Return the object of a file of a complete run."""
+    run, part = item
+    return FILE.make(
+        table=part.table,
+        rows=part.rows,
+        bytes=part.size,
+        path=f"{output.rstrip('/')}/{part.path}",
+        run_id=run.run_id,
+    )
+
+
+def _history_object(row: dict[str, Any]) -> Object:
     """Return the object of a run and topic."""
     times = {
         name.removesuffix("_ms"): rfc3339(row[name]) for name in ("at_ms", "last_timestamp_ms")
     }
     values = {**row, **times}
     return HISTORY.make(**{name: values[name] for name in _HISTORY_KEYS})
-
-
-def last_line(comparison: "Comparison", before: str, after: str) -> str:
-    """Return one line: findings by state, growth, replicas."""
-    counts = Counter(str(state) for state, _ in comparison.findings)
-    grew = sum(row["log_bytes"] - row["log_bytes_before"] for row in comparison.growth)
-    lags = text.count(len(comparison.replicas), "replica")
-    return (
-        f"{before} to {after}: {text.count(counts['new'], 'finding')} new, {counts['gone']:,} "
-        f"gone, {counts['still']:,} still there; {_size_change(grew)} of logs; {lags} fell behind "
-        "or diverged"
-    )
 
 
 def _change(obj: Object, name: str) -> str:

@@ -3,6 +3,11 @@
 from dataclasses import replace
 from typing import Final
 
+from logtool.commands.output import View
+from logtool.commands.printing import text
+from logtool.commands.printing.writers import Column as Cell
+from logtool.commands.printing.writers import columns
+from logtool.errors import UsageError
 from logtool.schemas import tables
 from logtool.schemas.columns import EVERY_WAY, PRINTED, Column, Kind, Table, Way
 from logtool.schemas.document import Document
@@ -92,3 +97,47 @@ DOCUMENT: Final = Document(
     title="What logtool scan prints",
     tables=(WRITTEN, FILE, RUN, FINDING, GROWTH, REPLICA, HISTORY),
 )
+
+_TABLE = (
+    Cell("table", lambda obj: obj["table"]),
+    Cell("rows", lambda obj: f"{obj['rows']:,}"),
+    Cell("size", lambda obj: text.size(obj["bytes"])),
+    Cell("path", lambda obj: obj["path"]),
+)
+_RUN = (
+    Cell("run", lambda obj: obj["run_id"]),
+    Cell("state", lambda obj: obj["state"]),
+    Cell("rows", lambda obj: "" if obj["rows"] is None else f"{obj['rows']:,}"),
+    Cell("size", lambda obj: "" if obj["bytes"] is None else text.size(obj["bytes"])),
+    Cell("began", lambda obj: obj["began"] or ""),
+    Cell("process", lambda obj: obj["process"] or ""),
+)
+_LAYOUTS = {"table": _TABLE, "run": _RUN, "file": _TABLE}
+_KEYS = {table.name: table.names(Way.CSV) for table in (WRITTEN, FILE, RUN)}
+
+
+def make(of: str = "table") -> View:
+    """Return the view of `scan`: of the tables of a run, of its files, or of runs."""
+    return View(
+        schema=DOCUMENT.schema,
+        columns=columns(*_KEYS[of]),
+        layout=lambda obj: _LAYOUTS.get(obj["type"]),
+        row_types=frozenset({of}),
+        sparse=True,
+    )
+
+
+def chosen(names: str | None) -> tuple[str, ...]:
+    """Return the tables that --tables names, all but records without it.
+
+    UsageError for one that there is not. PyArrow must be installed.
+    """
+    from logtool.schemas import arrow  # it imports PyArrow, which may be missing
+
+    if names is None:
+        return arrow.DEFAULT
+    wanted = tuple(dict.fromkeys(names.split(",")))
+    for name in wanted:
+        if name not in arrow.NAMES:
+            raise UsageError(f"--tables {name}: expected some of {', '.join(arrow.NAMES)}")
+    return wanted
