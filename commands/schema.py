@@ -1,23 +1,12 @@
 """``logtool schema``: the columns of tables, with type, unit and meaning. Reads no data."""
 
-import difflib
-from collections.abc import Iterator
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.output import Report
-from logtool.commands.printing import text
-from logtool.commands.printing.writers import Object
 from logtool.commands.program.spread import Without, spread
-from logtool.commands.views import schema as views
-from logtool.errors import UsageError
-from logtool.running.summary import Summary
-
-if TYPE_CHECKING:
-    from logtool.schemas.columns import Table
 
 
 class SchemaFormat(StrEnum):
@@ -76,73 +65,6 @@ def schema(
       2    there is no such table
 
     """
-    from logtool.exits import Exit
+    from logtool.commands.views.schema import run
 
-    settings = printing.settings(format)
-    if format in (SchemaFormat.JSON_SCHEMA, SchemaFormat.SPARK_DDL):
-        if table is None:
-            raise UsageError(f"--format {format} needs a TABLE")
-        _print(_find(table), format)
-        raise typer.Exit(Exit.OK)
-    objects = _tables() if table is None else _columns(_find(table))
-    view = views.make(views.TABLE if table is None else views.COLUMN)
-    with Report(settings=settings, view=view, summary=Summary()) as report:
-        for obj in objects:
-            report.item(obj)
-    raise typer.Exit(report.exit_status())
-
-
-def _print(table: "Table", format: SchemaFormat) -> None:
-    import json
-
-    from logtool.commands import output
-    from logtool.schemas import documents, spark
-
-    if format is SchemaFormat.JSON_SCHEMA:
-        output.plain(json.dumps(documents.document(table), indent=1))
-    else:
-        output.plain(spark.ddl(table))
-
-
-def _find(name: str) -> "Table":
-    from logtool.schemas import entries, tables
-
-    known = {**tables.ALL, **entries.ALL}
-    if name in known:
-        return known[name]
-    near = difflib.get_close_matches(name, known, n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"expected {', '.join(known)}"
-    raise UsageError(f"there is no table {text.quote(name)}: {hint}")
-
-
-def _tables() -> Iterator[Object]:
-    from logtool.schemas import entries, tables
-    from logtool.schemas.columns import Way
-
-    for table in (*tables.ALL.values(), *entries.ALL.values()):
-        yield views.TABLE.make(
-            table=table.name,
-            row=f"a row for each {table.each}",
-            columns=len(table.columns),
-            ways=[str(way) for way in Way if way in table.ways],
-        )
-
-
-def _columns(table: "Table") -> Iterator[Object]:
-    from logtool.schemas.columns import TABLES, Payload, Way
-
-    for column in table.columns:
-        ways = [str(way) for way in Way if way in column.ways & table.ways]
-        asked = column.payload is not Payload.NONE and not TABLES.isdisjoint(table.ways)
-        yield views.COLUMN.make(
-            table=table.name,
-            column=column.name,
-            data_type=str(column.kind),
-            unit=column.unit,
-            nullable=column.null is not None,
-            null=column.null,
-            values=column.words,
-            ways=ways,
-            payload=str(column.payload) if asked else None,
-            meaning=column.meaning,
-        )
+    raise typer.Exit(run(table, printing.settings(format)))

@@ -1,11 +1,22 @@
-"""The view of tables and their columns."""
+"""The tables and their columns."""
 
+import difflib
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
-from logtool.commands.output import View
+from logtool.commands import output
+from logtool.commands.output import OutputSettings, Report, View
+from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column as Cell
-from logtool.commands.printing.writers import Columns, columns
-from logtool.schemas.columns import Column, Kind, Payload, Table, Way
+from logtool.commands.printing.writers import Columns, Object, columns
+from logtool.commands.views.rows import RowPrinter
+from logtool.errors import UsageError
+from logtool.exits import Exit
+from logtool.running.summary import Summary
+from logtool.schemas import documents, entries, spark, tables
+from logtool.schemas.columns import TABLES, Column, Kind, Payload, Table, Way
 from logtool.schemas.document import Document
 
 _WAYS = Column("ways", Kind.STRINGS, "how it is to be had", words=tuple(Way))
@@ -34,6 +45,11 @@ DOCUMENT: Final = Document(
 )
 SCHEMA = DOCUMENT.schema
 
+_KNOWN = {**tables.ALL, **entries.ALL}
+_LANGUAGES: Final[Mapping[str, Callable[[Table], str]]] = {
+    "json-schema": lambda table: json.dumps(documents.document(table), indent=1),
+    "spark-ddl": spark.ddl,
+}
 _JOINED = Cell("ways", lambda obj: " ".join(obj["ways"]))
 
 
@@ -49,6 +65,53 @@ _FOR_PEOPLE = (
     _JOINED,
     *columns("payload", "meaning"),
 )
+
+
+def run(name: str | None, settings: OutputSettings) -> Exit:
+    """Print the columns of a table, or every table without a name; return the exit status."""
+    if settings.format in _LANGUAGES:
+        if name is None:
+            raise UsageError(f"--format {settings.format} needs a TABLE")
+        output.plain(_LANGUAGES[settings.format](_find(name)))
+        return Exit.OK
+    table = None if name is None else _find(name)
+    report = Report(settings, make(TABLE if table is None else COLUMN), Summary())
+    if table is None:
+        return report.consume(_KNOWN.values(), RowPrinter(report, _table_object))
+    return report.consume(table.columns, RowPrinter(report, partial(_column_object, table)))
+
+
+def _find(name: str) -> Table:
+    if name in _KNOWN:
+        return _KNOWN[name]
+    near = difflib.get_close_matches(name, _KNOWN, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"expected {', '.join(_KNOWN)}"
+    raise UsageError(f"there is no table {text.quote(name)}: {hint}")
+
+
+def _table_object(table: Table) -> Object:
+    return TABLE.make(
+        table=table.name,
+        row=f"a row for each {table.each}",
+        columns=len(table.columns),
+        ways=[str(way) for way in Way if way in table.ways],
+    )
+
+
+def _column_object(table: Table, column: Column) -> Object:
+    asked = column.payload is not Payload.NONE and not TABLES.isdisjoint(table.ways)
+    return COLUMN.make(
+        table=table.name,
+        column=column.name,
+        data_type=str(column.kind),
+        unit=column.unit,
+        nullable=column.null is not None,
+        null=column.null,
+        values=column.words,
+        ways=[str(way) for way in Way if way in column.ways & table.ways],
+        payload=str(column.payload) if asked else None,
+        meaning=column.meaning,
+    )
 
 
 def make(table: Table) -> View:
