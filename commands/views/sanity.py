@@ -135,10 +135,8 @@ def run(
     return report.consume(job, SanityPrinter(report, job))
 
 
-def _parse_size(given: str) -> "Target":
+def _parse_size(given: str) -> Target:
     """Return what ``segments=31800,partitions=6360`` or ``rate=80M,retention=7d`` asks for."""
-    from logtool.sanity.model import Target
-
     parts = [part.partition("=")[::2] for part in given.split(",")]
     size = dict(parts)
     grows = {"rate", "retention"} <= size.keys()
