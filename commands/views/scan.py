@@ -39,7 +39,7 @@ def run(
     """Write tables of log dirs below `output`, and print which; return the exit status."""
     given, conf, summary = inputs.resolved(), spark.settings(), Summary()
     report = Report(settings=settings, view=make(), summary=summary, inputs=given)
-    # Not `Report.consume`: of several paths at which nothing matched, the run names the first.
+    # Not `Report.consume`: the job writes tables, and yields nothing.
     with report:
         needed()
         # These import PyArrow: without it, `needed` says how to install it.
