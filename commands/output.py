@@ -35,6 +35,7 @@ from logtool.errors import (
     LogtoolError,
     NothingMatchedError,
     UnreadableError,
+    UnwritableError,
     UsageError,
     signal_of,
 )
@@ -205,6 +206,15 @@ class Report:
             self.item(_error(None, reason, str(problem)))
         self._hide_progress()
         error(str(problem))
+
+    def not_done(self, problem: LogtoolError) -> None:
+        """Count and print a file that could not be written, or else what was refused."""
+        if isinstance(problem, UnwritableError):
+            self.summary.unwritten += 1
+            self.refused(problem, "unwritable")
+        else:
+            self.summary.refused = True
+            self.refused(problem)
 
     def show_progress(
         self, done: int, total: int, name: Path | str, *, at_once: bool = False

@@ -1,26 +1,16 @@
 """``logtool plan``: what a broker does at its next start. Writes nothing."""
 
-from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import broker_config, parsing, starting_broker
 from logtool.commands.program import limits as host
+from logtool.commands.program import starting_broker
 from logtool.commands.program.spread import spread
 from logtool.commands.program.strategy import Strategy
-from logtool.errors import UsageError
 from logtool.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from logtool.actions import Action
-    from logtool.commands.output import Report
-    from logtool.log.inputs import GivenPaths
-    from logtool.running.summary import ActionSummary
-    from logtool.startup.forecast import Forecast
-    from logtool.startup.partition import PartitionForecast
 
 
 class PolicyChoice(StrEnum):
@@ -70,16 +60,6 @@ class Timing:
     read_rate: ReadRate = None
     limits: host.LimitsOption = None
     policy: Policies = None
-
-    def check(self, given: "GivenPaths", strategy: Strategy) -> None:
-        """UsageError where something is asked for that no start of Redpanda does."""
-        if given.output_flavour and (strategy.supplements or self.policy):
-            raise UsageError("--strategy supplement and --policy are of Kafka; PATH is of Redpanda")
-
-    @property
-    def rate(self) -> float | None:
-        """Return the bytes a second of each thread; None where they are to be measured."""
-        return parsing.parse_size("--read-rate", self.read_rate) if self.read_rate else None
 
 
 @spread
@@ -136,85 +116,11 @@ def plan(
       130
 
     """
-    from logtool.commands.output import Report
-    from logtool.commands.views import actions
-    from logtool.running.summary import ActionSummary
-    from logtool.startup.forecast import Forecast
+    from logtool.commands.views.plan import run
 
-    settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
-    timing.check(given, strategy)
-    report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
-    forecast = Forecast(
-        given.paths, strategy.chosen(broker.assumed(inputs.broker)), selection=given.selection,
-        run=running.run(report), flavour=given.flavour,
-        sample_disks=timing.rate is None and running.max_rate is None,
+    status = run(
+        inputs, broker, strategy, running, printing,
+        threads=timing.recovery_threads, read_rate=timing.read_rate, limits=timing.limits,
+        policies=[str(one) for one in timing.policy or ()],
     )  # fmt: skip
-    _print(report, forecast, summary, timing, inputs.broker.number(broker_config.THREADS, 1))
-    raise typer.Exit(report.exit_status())
-
-
-def _print(
-    report: "Report",
-    forecast: "Forecast",
-    summary: "ActionSummary",
-    timing: Timing,
-    default_threads: int,
-) -> None:
-    """Print what happens as it is known, then how long it takes, and what policies come to.
-
-    How long it takes is said of a broker alone, and not where what is there is supplemented.
-    """
-    from logtool.actions import Action
-    from logtool.commands.views import actions, plan_tables
-    from logtool.node import host_limits
-    from logtool.startup import rates
-    from logtool.startup.below import below
-    from logtool.startup.duration import duration
-    from logtool.startup.partition import PartitionForecast
-    from logtool.startup.policies import Policy, compare
-
-    if timing.policy and forecast.assumed.supplement:
-        raise UsageError("--policy compares what brokers do: it goes with --strategy rebuild")
-    printer, rate = actions.Printer(report, summary), timing.rate
-    limits = host.parse(timing.limits)
-    threads = timing.recovery_threads or default_threads
-    partitions: list[PartitionForecast] = []
-    time = unread = None
-    with report:
-        for item in forecast:
-            if isinstance(item, Action):
-                printer.action(item)
-            elif isinstance(item, PartitionForecast):
-                printer.partition(item)
-                if item.fix:
-                    summary.next.setdefault(item.fix)
-                partitions.append(replace(item, actions=_kept(item) if timing.policy else ()))
-            else:
-                printer.problem(item)
-        summary.to_do = printer.grave > 0
-        needed = sum((one.needs for one in partitions), host_limits.Needs())
-        for start in forecast.log_dirs[:1]:
-            for finding in host_limits.judge(needed, limits, start.log_dir.path):
-                printer.finding(finding)
-        known = None
-        # How long Redpanda takes was never measured.
-        if not forecast.assumed.supplement and not any(p.request.redpanda for p in partitions):
-            disks = forecast.disks if summary.complete else None
-            known = rates.known(partitions, rate, disks=disks)
-        if known:
-            time = duration(partitions, threads, known)
-            report.item(plan_tables.DURATION.row(time))
-        if timing.policy:
-            chosen = [Policy(one) for one in dict.fromkeys(timing.policy)]
-            report.item(plan_tables.POLICIES.row(compare(partitions, chosen, threads, known)))
-        unread = None if forecast.assumed.trust else below(partitions)
-        if unread:
-            summary.next.setdefault(unread.command)
-    style = "good" if report.exit_status() == 0 else None
-    for line in actions.last_lines(printer, partitions, time, unread, summary):
-        report.note(line, style)
-
-
-def _kept(item: "PartitionForecast") -> "tuple[Action, ...]":
-    """Return the actions of a partition that a comparison of policies needs."""
-    return tuple(action for action in item.actions if action.action == "unnoticed")
+    raise typer.Exit(status)

@@ -1,0 +1,136 @@
+"""Prints what `plan` says of a start and what `recover` does, and counts for their last lines."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from logtool.actions import Action, Kind
+from logtool.commands.output import Printer, Report
+from logtool.commands.printing import text
+from logtool.commands.printing.writers import Object
+from logtool.commands.views.collapsing import collapsed, is_routine
+from logtool.commands.views.plan_tables import FORECAST
+from logtool.errors import LogtoolError
+from logtool.findings import Finding
+from logtool.running.summary import ActionSummary
+from logtool.schemas.printed import ACTION
+from logtool.schemas.tables import FINDING
+from logtool.startup.partition import PartitionForecast
+
+NO_PARTITION: Final = "no partition is there"
+
+
+class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
+    """Prints what is planned; a table leaves out what follows from something else."""
+
+    def __init__(self, report: Report, summary: ActionSummary) -> None:
+        self._report = report
+        self._summary = summary
+        self._brief = report.settings.format == "table" and not report.settings.verbose
+        self._forecasts: list[PartitionForecast] = []
+        """Of the partitions, without the actions that no last line needs."""
+        self._losing: list[str] = []
+        """Partitions that lose records, as --accept-loss takes them."""
+        self._lost_records = self._cut = self._stray = self._grave = 0
+        self._withheld = self._shown = 0
+        self._last_withheld: Path | None = None
+        self._uncounted: list[int] = []
+        """Of partitions that lose what nobody can count: acknowledged offsets."""
+        self._lacking: list[int] = []
+        """Acknowledged offsets that partitions lack by now, whatever happens next."""
+        self._filled = self._unfilled = 0
+        """Damaged ranges that another copy fills, and those that none does."""
+        self._offline = self._discarded = self._unnoticed = self._zombies = self._overlaps = 0
+        self._refuses = False
+        """Whether a broker would not start, whatever the partitions hold."""
+
+    def show(self, item: Action | PartitionForecast | LogtoolError) -> None:
+        """Print one action, one partition with its actions, or why something was not done."""
+        if isinstance(item, Action):
+            self._action(item)
+        elif isinstance(item, PartitionForecast):
+            self._partition(item)
+            self._forecasts.append(replace(item, actions=self._kept(item)))
+        else:
+            self._report.not_done(item)
+
+    def _kept(self, forecast: PartitionForecast) -> tuple[Action, ...]:
+        """Return the actions of a partition that the last lines need, by default none."""
+        return ()
+
+    def _partition(self, forecast: PartitionForecast) -> None:
+        """Print one partition and what becomes of its files."""
+        summary, losses = self._summary, forecast.losses
+        summary.partitions += 1
+        summary.segments += forecast.segments
+        summary.records += forecast.records_scanned
+        summary.bytes += forecast.bytes_read
+        lost = sum(loss.records for loss in losses)
+        acknowledged = forecast.lost_acknowledged or 0
+        if losses:
+            self._losing.append(f"{forecast.request.topic}-{forecast.request.partition}")
+            self._uncounted += [acknowledged] if not lost else []
+        elif acknowledged:
+            self._lacking.append(acknowledged)
+        self._cut += any(
+            action.action == Kind.TRUNCATE and not action.loss.only_zeros
+            for action in forecast.actions
+        )
+        self._lost_records += lost
+        actions = [(action, ACTION.row(action)) for action in forecast.actions]
+        of_playback = forecast.bytes_saved > 0 or forecast.distrust
+        news = of_playback or not all(is_routine(obj) for _, obj in actions)
+        if news or not self._brief:
+            self._report.item(FORECAST.row(forecast))
+        for action, obj in collapsed(actions) if self._brief else actions:
+            self._action(action, obj)
+
+    def _action(self, action: Action, obj: Object | None = None) -> None:
+        """Print one action."""
+        obj = obj or ACTION.row(action)
+        self._grave += action.is_grave
+        self._stray += action.action == "stray"
+        self._filled += action.action == "fill"
+        self._unfilled += action.action == "unfilled"
+        self._offline += action.action == "offline" and action.topic is None
+        self._discarded += action.action == "discard"
+        self._unnoticed += action.action == "unnoticed"
+        self._zombies += action.action == "zombie"
+        self._overlaps += action.action == "overlap"
+        self._refuses |= action.action == "refuse" and action.topic is None
+        if self._brief and is_routine(obj):
+            # A file that is written twice, as recovery points that fall and rise are, counts once.
+            self._withheld += action.change is not None and action.path != self._last_withheld
+            self._last_withheld = action.path
+            return
+        self._shown += 1
+        self._report.item(obj)
+
+    def _finding(self, finding: Finding) -> None:
+        """Print what the host does not have for the logs."""
+        self._summary.add(finding)
+        self._shown += 1
+        self._report.item(FINDING.row(finding))
+
+    def _withheld_line(self, *, failed: bool = False) -> str:
+        """Return what the table leaves out, for people; `failed`: it was not done as planned."""
+        also = " as well" if self._shown else ""
+        one = self._withheld == 1
+        verb = ("was to be" if one else "were to be") if failed else "is" if one else "are"
+        files = text.count(self._withheld, "file")
+        return f"{files} {verb} rebuilt or removed{also}; -v lists {'it' if one else 'them'}"
+
+    def _losses(self, verb: str) -> Iterator[str]:
+        """Yield how much is lost, and how much was lost before; offsets where nobody can count."""
+        counted = len(self._losing) - len(self._uncounted)
+        if counted:
+            lost = text.count(self._lost_records, "record")
+            yield f"{lost} {verb} in {text.count(counted, 'partition')}"
+        if self._uncounted:
+            lost = text.count(sum(self._uncounted), "acknowledged offset")
+            yield f"{lost} {verb} in {text.count(len(self._uncounted), 'partition')}"
+        if self._lacking:
+            lost = text.count(sum(self._lacking), "acknowledged offset")
+            where = text.count(len(self._lacking), "partition")
+            yield f"{lost} {'was' if sum(self._lacking) == 1 else 'were'} lost before, in {where}"

@@ -1,0 +1,233 @@
+"""A run of ``plan``: what happens as it is known, how long it takes, and what policies come to."""
+
+from collections.abc import Iterator, Sequence
+
+from logtool.actions import Action
+from logtool.commands import options
+from logtool.commands.output import Line, Report
+from logtool.commands.printing import text
+from logtool.commands.program import broker_config, parsing
+from logtool.commands.program import limits as host
+from logtool.commands.program.starting_broker import StartingBroker
+from logtool.commands.program.strategy import Strategy
+from logtool.commands.views import actions, playback
+from logtool.commands.views.action_printer import NO_PARTITION, ActionPrinter
+from logtool.commands.views.plan_tables import DURATION, POLICIES
+from logtool.errors import LogtoolError, UsageError
+from logtool.exits import Exit
+from logtool.log.redpanda import REDPANDA
+from logtool.node import host_limits
+from logtool.node.host_limits import Limits
+from logtool.running.summary import ActionSummary
+from logtool.startup import rates
+from logtool.startup.below import Below, below
+from logtool.startup.duration import Duration, duration
+from logtool.startup.forecast import Forecast
+from logtool.startup.partition import PartitionForecast
+from logtool.startup.policies import Policy, compare
+from logtool.startup.rates import Rates
+
+
+def run(
+    inputs: options.AnyLocalInputs,
+    broker: StartingBroker,
+    strategy: Strategy,
+    running: options.Running,
+    printing: options.Printing,
+    *,
+    threads: int | None,
+    read_rate: str | None,
+    limits: str | None,
+    policies: Sequence[str],
+) -> Exit:
+    """Print what a broker does at its next start; return the exit status."""
+    settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
+    if given.output_flavour and (strategy.supplements or policies):
+        raise UsageError("--strategy supplement and --policy are of Kafka; PATH is of Redpanda")
+    report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
+    assumed = strategy.chosen(broker.assumed(inputs.broker))
+    run_of_all = running.run(report)
+    rate = parsing.parse_size("--read-rate", read_rate) if read_rate else None
+    forecast = Forecast(
+        given.paths, assumed, selection=given.selection, run=run_of_all, flavour=given.flavour,
+        sample_disks=rate is None and running.max_rate is None,
+    )  # fmt: skip
+    default_threads = inputs.broker.number(broker_config.THREADS, 1)
+    if policies and assumed.supplement:
+        raise UsageError("--policy compares what brokers do: it goes with --strategy rebuild")
+    printer = PlanPrinter(
+        report, summary, forecast, rate=rate, limits=host.parse(limits),
+        threads=threads or default_threads,
+        policies=[Policy(one) for one in dict.fromkeys(policies)],
+    )  # fmt: skip
+    return report.consume(forecast, printer)
+
+
+class PlanPrinter(ActionPrinter):
+    """The same with the time that a start takes, and what the last lines say of a start."""
+
+    def __init__(
+        self,
+        report: Report,
+        summary: ActionSummary,
+        forecast: Forecast,
+        *,
+        rate: float | None,
+        limits: Limits,
+        threads: int,
+        policies: Sequence[Policy],
+    ) -> None:
+        super().__init__(report, summary)
+        self._forecast = forecast
+        self._rate = rate
+        self._limits = limits
+        self._threads = threads
+        self._policies = policies
+        self._time: Duration | None = None
+        self._unread: Below | None = None
+
+    def show(self, item: Action | PartitionForecast | LogtoolError) -> None:
+        """Print one item, and note the command that repairs a partition."""
+        super().show(item)
+        if isinstance(item, PartitionForecast) and item.fix:
+            self._summary.next.setdefault(item.fix)
+
+    def _kept(self, forecast: PartitionForecast) -> tuple[Action, ...]:
+        """Return the actions of a partition that a comparison of policies needs."""
+        if not self._policies:
+            return ()
+        return tuple(action for action in forecast.actions if action.action == "unnoticed")
+
+    def finish(self) -> None:
+        """Print what the host lacks, how long the start takes, and what policies come to."""
+        summary, partitions = self._summary, self._forecasts
+        summary.to_do = self._grave > 0
+        needed = sum((one.needs for one in partitions), host_limits.Needs())
+        for start in self._forecast.log_dirs[:1]:
+            for finding in host_limits.judge(needed, self._limits, start.log_dir.path):
+                self._finding(finding)
+        known = self._known_rates()
+        if known:
+            self._time = duration(partitions, self._threads, known)
+            self._report.item(DURATION.row(self._time))
+        if self._policies:
+            compared = compare(partitions, self._policies, self._threads, known)
+            self._report.item(POLICIES.row(compared))
+        self._unread = None if self._forecast.assumed.trust else below(partitions)
+        if self._unread:
+            summary.next.setdefault(self._unread.command)
+
+    def _known_rates(self) -> Rates | None:
+        """Return how fast a thread reads; None for Redpanda, and where a log is supplemented.
+
+        How long Redpanda takes was never measured, and no broker supplements.
+        """
+        forecast = self._forecast
+        redpanda = any(one.request.redpanda for one in self._forecasts)
+        if forecast.assumed.supplement or redpanda:
+            return None
+        disks = forecast.disks if self._summary.complete else None
+        return rates.known(self._forecasts, self._rate, disks=disks)
+
+    def last_lines(self) -> Iterator[Line]:
+        """Yield what a forecast says in the end."""
+        style = "good" if self._report.exit_status() == 0 else None
+        for line in self._last_lines():
+            yield line, style
+
+    def _last_lines(self) -> Iterator[str]:
+        if self._withheld:
+            yield self._withheld_line()
+        yield from self._time_lines()
+        yield from self._below_lines()
+        yield from playback.last_lines(self._forecasts)
+        yield text.state(self._summary) + self._verdict()
+
+    def _verdict(self) -> str:
+        """Return what becomes of the partitions in all."""
+        forecasts, complete = self._forecasts, self._summary.complete
+        if not forecasts and complete:
+            return NO_PARTITION
+        stops = sum(forecast.outcome != "loads" for forecast in forecasts)
+        parts = [text.count(len(forecasts), "partition")]
+        recovered = sum(forecast.recovered for forecast in forecasts)
+        if recovered:
+            segments = text.count(sum(forecast.segments for forecast in forecasts), "segment")
+            parts.append(f"{recovered:,} of {segments} recovered")
+        if stops:
+            parts.append(f"{stops:,} {'does' if stops == 1 else 'do'} not load")
+        if self._stray:
+            parts.append(f"{self._stray:,} put aside as stray")
+        if self._offline:
+            parts.append(f"{text.count(self._offline, 'log dir')} offline")
+        if self._discarded:
+            parts.append(f"{text.count(self._discarded, 'copy', 'copies')} emptied or deleted")
+        if self._refuses:
+            parts.append("a broker refuses to start")
+        if self._zombies:
+            what = text.count(self._zombies, "segment")
+            parts.append(f"{what} of a past that was truncated away taken for the log")
+        if self._overlaps:
+            parts.append(f"{text.count(self._overlaps, 'segment')} not decided on")
+        parts += self._losses("lost")
+        line = ", ".join(parts)
+        bad = (
+            stops
+            or self._stray
+            or self._refuses
+            or self._losing
+            or self._lacking
+            or self._offline
+            or self._discarded
+            or self._zombies
+            or self._overlaps
+        )
+        if forecasts and complete and not bad:
+            line += ": no sound record is lost" if self._cut else ": nothing is lost"
+        return line
+
+    def _time_lines(self) -> Iterator[str]:
+        """Yield how long the start takes, and what takes longest; nothing where no log is read."""
+        forecasts, time = self._forecasts, self._time
+        read = sum(forecast.bytes_read > 0 for forecast in forecasts)
+        if time is None or not read:
+            return
+        each_rate = time.rates
+        said = text.span(each_rate.slow, each_rate.fast, lambda rate: text.rate(rate, 1))
+        log_dirs = {forecast.request.log_dir for forecast in forecasts if forecast.bytes_read}
+        each = " for each log dir" if len(log_dirs) > 1 else ""
+        yield (
+            f"{text.size(time.bytes)} of {text.count(read, 'partition')} to be read: "
+            f"{text.span(time.seconds_low, time.seconds_high, text.duration)} in "
+            f"{text.count(time.threads, 'thread')}{each} at {said} each; let probes wait "
+            f"{time.probe_timeout_s} s"
+        )
+        if each_rate.pieces:
+            timed = text.count(each_rate.pieces, "stretch", "stretches")
+            disk = each_rate.disk
+            tail = "" if disk is None else f"; the disk itself gave {text.rate(disk, 1)}"
+            yield f"that rests on {timed} timed here{tail}"
+        for one in time.slowest if read > 1 else ():
+            span = text.span(one.seconds_low, one.seconds_high, text.duration)
+            yield f"- {one.forecast.request.path.name}, {span}: {', '.join(one.causes)}"
+        if read > len(time.slowest) > 0:
+            yield f"- and {text.count(read - len(time.slowest), 'partition')} that take less"
+
+    def _below_lines(self) -> Iterator[str]:
+        """Yield a line about what lies where no start reads it, and how to look there."""
+        found = self._unread
+        if found is None:
+            return
+        damage = ""
+        if self._unnoticed:
+            places = text.count(self._unnoticed, "place")
+            damage = f"there is damage ({places} told above), and "
+        verb = "was" if found.segments == 1 else "were"
+        where = "below the recovery point, where no broker looks"
+        if found.flavour is REDPANDA:
+            where = "in segments with a base index, which no start reads"
+        yield (
+            f"{where}, {damage}"
+            f"{text.count(found.segments, 'segment')} ({text.size(found.bytes)}) {verb} not read; "
+            f"to check {'it' if found.segments == 1 else 'them'}: {found.command}"
+        )

@@ -1,0 +1,160 @@
+"""A run of ``recover``: what is done or would be, and how to undo it."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from logtool.actions import Action
+from logtool.commands import options
+from logtool.commands.output import Line, Report
+from logtool.commands.printing import text
+from logtool.commands.program.recovery import Begin, Consented, Way
+from logtool.commands.program.starting_broker import StartingBroker
+from logtool.commands.views import actions, playback
+from logtool.commands.views.action_printer import NO_PARTITION, ActionPrinter
+from logtool.disk import shell
+from logtool.errors import LogtoolError, UsageError
+from logtool.exits import Exit
+from logtool.log.inputs import GivenPaths
+from logtool.running.summary import ActionSummary
+from logtool.startup.partition import PartitionForecast
+from logtool.startup.recover import HINDRANCES, Consent, Recover
+
+
+def run(
+    inputs: options.AnyLocalInputs,
+    begin: Begin,
+    way: Way,
+    broker: StartingBroker,
+    consented: Consented,
+    running: options.Running,
+    printing: options.Printing,
+) -> Exit:
+    """Recover logs, or print what that would change; return the exit status."""
+    settings, summary = printing.settings(), ActionSummary()
+    points, selection = begin.points(inputs.selection)
+    given = inputs.resolved(selection=selection)
+    report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
+    assumed = way.assumed(broker, begin, inputs.broker)
+    consent = Consent(
+        apply=consented.apply,
+        accepted=consented.accepted,
+        mark_clean=consented.mark_clean,
+        undo_dir=consented.undo_dir,
+        command=shell.join(["logtool", *sys.argv[1:]]),
+    )
+    _check_flavour(given, begin, way, consented)
+    job = Recover(given.paths, assumed, consent, selection, points, running.run(report))
+    job.named_by, job.flavour = begin.named_by, given.flavour
+    return report.consume(job, RecoverPrinter(report, summary, job))
+
+
+def _check_flavour(given: GivenPaths, begin: Begin, way: Way, consented: Consented) -> None:
+    """UsageError where something is asked for that a directory of Redpanda knows nothing of."""
+    named = begin.from_offset or begin.truncate_to
+    if given.output_flavour and (named or way.supplements or way.fill_from or consented.mark_clean):
+        raise UsageError(
+            "--from-offset, --truncate-to, --strategy supplement, --fill-from and --mark-clean are "
+            "of Kafka; PATH is of Redpanda: 'logtool salvage --fill-from' writes a whole copy of it"
+        )
+
+
+class RecoverPrinter(ActionPrinter):
+    """The same with the undo directories, and what the last lines say of a recovery."""
+
+    def __init__(self, report: Report, summary: ActionSummary, job: Recover) -> None:
+        super().__init__(report, summary)
+        self._job = job
+        self._changes = 0
+
+    def show(self, item: Action | PartitionForecast | LogtoolError) -> None:
+        """Print one item, and count the changes."""
+        super().show(item)
+        summary, consent = self._summary, self._job.consent
+        if isinstance(item, Action):
+            self._changes += item.change is not None
+            summary.to_do |= item.action == "finish" and not consent.apply
+            # Marking clean mends what it can, and refuses where more is wrong.
+            summary.to_do |= item.action in HINDRANCES and not consent.mark_clean
+        elif isinstance(item, PartitionForecast):
+            self._changes += sum(action.change is not None for action in item.actions)
+            summary.to_do |= item.outcome != "loads"
+
+    def finish(self) -> None:
+        """Print the undo directories, and say whether there is something to do."""
+        for undo in self._job.undo_dirs:
+            self._report.item(actions.undo_object(undo))
+        to_make = self._changes > 0 and not self._job.consent.apply
+        self._summary.to_do |= to_make or self._unfilled > 0
+
+    def last_lines(self) -> Iterator[Line]:
+        """Yield what a recovery says in the end, and how to undo it where no row says so."""
+        for line in self._last_lines():
+            yield line, None
+        interrupted, undo_dirs = self._summary.interrupted, self._job.undo_dirs
+        if interrupted or self._report.settings.format in ("csv", "tsv", "markdown"):
+            for undo in undo_dirs:
+                yield actions.undo_line(undo), None
+        if interrupted and undo_dirs:
+            yield "or go on with the same command", None
+
+    def _last_lines(self) -> Iterator[str]:
+        job, summary, forecasts = self._job, self._summary, self._forecasts
+        if self._withheld:
+            yield self._withheld_line(failed=summary.unwritten > 0 and job.made < self._changes)
+        for one in forecasts:
+            name = f"{one.request.topic}-{one.request.partition}"
+            target, end = one.request.start.truncate_to, one.log_end
+            is_shorter = target is not None and one.outcome == "loads" and end <= target
+            if is_shorter and name not in self._losing:
+                yield f"{one.request.path}: ends at {end}; there is nothing to cut from {target} on"
+        for log_dir in self._stopped_in_order():
+            yield f"{log_dir}: nothing to recover, it was stopped in order; --full does it anyway"
+        stopped = sum(forecast.outcome != "loads" for forecast in forecasts)
+        if stopped:
+            what = "it" if stopped == 1 else "them"
+            partitions = text.count(stopped, "partition")
+            yield f"{partitions} left alone: a broker would not load {what}"
+        yield from playback.last_lines(forecasts)
+        all_made = self._all_made
+        if self._filled:
+            verb = "filled" if all_made else "to be filled"
+            yield f"{text.count(self._filled, 'damaged range')} {verb} from other copies"
+        if self._unfilled:
+            yield f"{text.count(self._unfilled, 'damaged range')} that no other copy fills"
+        yield from self._losses("lost" if all_made else "would be lost")
+        if self._losing and not job.consent.apply:
+            options = " ".join(shell.option("--accept-loss", name) for name in self._losing)
+            yield f"to accept that: {options}"
+        yield text.state(summary) + self._verdict()
+
+    @property
+    def _all_made(self) -> bool:
+        return self._job.consent.apply and self._job.made == self._changes
+
+    def _verdict(self) -> str:
+        """Return how many of the changes were made."""
+        job, summary, changes = self._job, self._summary, self._changes
+        files = text.count(changes, "change")
+        if not job.consent.apply and changes:
+            outcome = (
+                "--apply refuses as long as that is so" if job.blocked else "add --apply to do it"
+            )
+            return f"{files} to make; nothing was written; {outcome}"
+        if not changes and summary.exit_status() == 0:
+            return "nothing to do" if self._forecasts else NO_PARTITION
+        if job.begun and summary.unwritten:
+            return f"part of {files} made"
+        if not job.made:
+            return "nothing was changed"
+        return f"{files} made" if self._all_made else f"{job.made:,} of {files} made"
+
+    def _stopped_in_order(self) -> Iterator[Path]:
+        """Yield the log dirs whose logs a broker takes as they are, none of which loses records."""
+        recovered: dict[Path, int] = {}
+        for forecast in self._forecasts:
+            if forecast.request.start.clean:
+                log_dir = forecast.request.path.parent
+                acts = f"{forecast.request.topic}-{forecast.request.partition}" in self._losing
+                recovered[log_dir] = recovered.get(log_dir, 0) + forecast.recovered + acts
+        return (log_dir for log_dir, count in recovered.items() if not count)
