@@ -1,20 +1,15 @@
 """``logtool rebuild-index``: indexes and producer snapshots, built anew from the logs."""
 
-import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import parsing, starting_broker
+from logtool.commands.program import starting_broker
 from logtool.commands.program.spread import Without, spread
-from logtool.disk import shell
 from logtool.errors import UsageError
-
-if TYPE_CHECKING:
-    from logtool.rebuild import FileChoice
 
 
 class KindChoice(StrEnum):
@@ -114,36 +109,13 @@ def rebuild_index(
       130
 
     """
-    from logtool.commands.output import Report
-    from logtool.commands.views import rebuild
-    from logtool.rebuild import Consent, Rebuild
-    from logtool.running.summary import ActionSummary
+    from logtool.commands.views.rebuild_index import run
 
     if output and (apply or undo_dir):
         raise UsageError("--output writes elsewhere, --apply and --undo-dir are for in place")
-    settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
-    report = Report(settings=settings, view=rebuild.make(settings), summary=summary, inputs=given)
-    job = Rebuild(
-        paths=given.paths,
-        wanted=_wanted(kind, snapshot_every, everything=not only_bad),
-        consent=Consent(apply, undo_dir, output, shell.join(["logtool", *sys.argv[1:]])),
-        selection=given.selection,
-        indexing=broker.indexing(inputs.broker),
-        run=running.run(report), summary=summary, flavour=given.flavour,
+    status = run(
+        inputs, broker, running, printing,
+        kinds=[str(one) for one in kind or ()], snapshot_every=snapshot_every,
+        everything=not only_bad, apply=apply, undo_dir=undo_dir, output=output,
     )  # fmt: skip
-    raise typer.Exit(rebuild.run(job, report, summary))
-
-
-def _wanted(
-    kinds: list[KindChoice] | None, snapshot_every: str | None, *, everything: bool
-) -> "FileChoice":
-    """Return what is to be built; UsageError for snapshots where others are wanted alone."""
-    from logtool.rebuild import KINDS, FileChoice
-
-    every = None
-    if snapshot_every is not None:
-        every = parsing.parse_size("--snapshot-every", snapshot_every)
-        if kinds and KindChoice.SNAPSHOT not in kinds:
-            raise UsageError("--snapshot-every builds snapshots: add --kind snapshot")
-    chosen = frozenset(KINDS[name] for name in kinds or KINDS)
-    return FileChoice(chosen, everything, every)
+    raise typer.Exit(status)
