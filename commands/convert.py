@@ -7,6 +7,7 @@ import typer
 
 from logtool.commands import options
 from logtool.commands.program.spread import Without, spread
+from logtool.errors import UsageError
 from logtool.log.flavour import FlavourName
 
 Given = Annotated[
@@ -71,15 +72,8 @@ def convert(
       130
 
     """
-    from logtool.commands.output import Report
-    from logtool.commands.views import convert
-    from logtool.convert import Conversion
-    from logtool.errors import UsageError
-    from logtool.running.summary import ActionSummary
+    from logtool.commands.views.convert import run
 
     if start_delta is not None and to is not FlavourName.KAFKA:
         raise UsageError("--start-delta is for --to kafka")
-    given, summary = inputs.resolved(), ActionSummary()
-    job = Conversion(given.paths, to, output, start_delta=start_delta, summary=summary)
-    report = Report(settings=printing.settings(), view=convert.make(), summary=summary)
-    raise typer.Exit(convert.run(job, report, summary))
+    raise typer.Exit(run(inputs, printing, to=to, output=output, start_delta=start_delta))

@@ -128,8 +128,13 @@ def salvage(
       130
 
     """
+    from logtool.commands.views.salvage import run
+
     if records is RecordsFormat.PARQUET and find_spec("pyarrow") is None:
         raise UsageError("--records parquet needs pyarrow: pip install 'kafka-logtool[parquet]'")
-    extra = retry, records and str(records), decode_damaged
-    given = saved.Saved(inputs, output, fill_from or (), running, printing, *extra)
-    raise typer.Exit(given.run(deleted=False))
+    status = run(
+        inputs, running, printing,
+        output=output, fill_from=fill_from or (), retry=retry,
+        records=records and str(records), damaged=decode_damaged,
+    )  # fmt: skip
+    raise typer.Exit(status)

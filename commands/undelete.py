@@ -42,5 +42,6 @@ def undelete(
       130
 
     """
-    given = saved.Saved(inputs, output, (), running, printing)
-    raise typer.Exit(given.run(deleted=True))
+    from logtool.commands.views.salvage import run
+
+    raise typer.Exit(run(inputs, running, printing, output=output, deleted=True))

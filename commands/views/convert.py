@@ -1,14 +1,18 @@
-"""How converted segments look."""
+"""A run of ``convert``: which logs are written and which are not, and how that looks."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
-from logtool.commands.output import Report, View
+from logtool.commands import options
+from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
 from logtool.convert import Conversion, Converted
-from logtool.errors import UnreadableError, UnwritableError
+from logtool.errors import LogtoolError
 from logtool.exits import Exit
 from logtool.formats import wording
+from logtool.log.flavour import FlavourName
 from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Column, Kind, Table, Way
 from logtool.schemas.document import Document
@@ -57,26 +61,42 @@ def make() -> View:
     )
 
 
-def run(job: Conversion, report: Report, summary: ActionSummary) -> Exit:
-    """Print what a run writes and what it does not; returns the exit status."""
-    with report:
-        for item in job:
-            if isinstance(item, Converted):
-                report.item(DOCUMENT.row(item))
-            elif isinstance(item, UnreadableError):
-                report.unreadable(item)
-            elif isinstance(item, UnwritableError):
-                summary.unwritten += 1
-                report.refused(item, "unwritable")
-            else:
-                summary.refused = True
-                report.refused(item)
-    status = report.exit_status()
-    written = text.count(summary.segments, "segment")
-    batches = text.count(summary.batches, "batch", "batches")
-    style = {0: "good", 1: "warning"}.get(int(status))
-    report.note(f"{text.state(summary)}{written} converted, {batches}", style)
-    return status
+def run(
+    inputs: options.LocalInputs,
+    printing: options.Printing,
+    *,
+    to: FlavourName,
+    output: Path,
+    start_delta: int | None,
+) -> Exit:
+    """Convert segments and print what is written; return the exit status."""
+    given, summary = inputs.resolved(), ActionSummary()
+    job = Conversion(given.paths, to, output, start_delta=start_delta, summary=summary)
+    report = Report(settings=printing.settings(), view=make(), summary=summary)
+    return report.consume(job, ConversionPrinter(report, summary))
+
+
+class ConversionPrinter(Printer[Converted | LogtoolError]):
+    """Prints what is written and what is not, and in the end how much was converted."""
+
+    def __init__(self, report: Report, summary: ActionSummary) -> None:
+        self._report = report
+        self._summary = summary
+
+    def show(self, item: Converted | LogtoolError) -> None:
+        """Print one new log, or why something was not converted."""
+        if isinstance(item, Converted):
+            self._report.item(DOCUMENT.row(item))
+        else:
+            self._report.not_done(item)
+
+    def last_lines(self) -> Iterator[Line]:
+        """Yield how much was converted."""
+        summary = self._summary
+        written = text.count(summary.segments, "segment")
+        batches = text.count(summary.batches, "batch", "batches")
+        style = {0: "good", 1: "warning"}.get(int(self._report.exit_status()))
+        yield f"{text.state(summary)}{written} converted, {batches}", style
 
 
 def _line(obj: Object) -> str | None:

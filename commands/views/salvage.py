@@ -1,22 +1,20 @@
-"""How salvaged logs look: what was saved of each partition, and what was not."""
+"""A run of ``salvage`` or ``undelete``: what is saved of each partition, and what is not."""
 
-from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from logtool.commands.output import Report, View
+from logtool.commands import options
+from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
-from logtool.errors import LogtoolError, UnreadableError
+from logtool.errors import LogtoolError
 from logtool.exits import Exit
 from logtool.formats import wording
+from logtool.repair.output import Output
 from logtool.repair.salvage import Salvage
+from logtool.repair.saved import Saved
 from logtool.running.summary import ActionSummary
 from logtool.schemas.salvaged import DOCUMENT
-
-if TYPE_CHECKING:
-    from logtool.commands.program.saved_records import Extras
-    from logtool.repair.saved import Saved
 
 SCHEMA = DOCUMENT.schema
 _COLUMNS = columns(
@@ -43,47 +41,87 @@ def make() -> View:
 
 
 def run(
-    job: Salvage, report: Report, summary: ActionSummary, extras: "Extras | None" = None
+    inputs: options.LocalInputs,
+    running: options.Running,
+    printing: options.Printing,
+    *,
+    output: Path,
+    deleted: bool = False,
+    fill_from: Sequence[Path] = (),
+    retry: Path | None = None,
+    records: str | None = None,
+    damaged: bool = False,
 ) -> Exit:
-    """Print what a run saves and what it does not; returns the exit status."""
-    counts: Counter[str] = Counter()
-    with report:
-        for item in job:
-            _take(item, report, summary, counts)
-            if extras and not isinstance(item, LogtoolError):
-                for more in extras.after(item):
-                    _take(more, report, summary, counts)
-    status = report.exit_status()
-    report.note(_last_line(job, counts), {0: "good", 1: "warning"}.get(int(status)))
-    return status
+    """Save what is sound or, with `deleted`, what waits for its deletion; return the exit status.
+
+    With `records` the records of what is saved are written, too, in that format; with `damaged`
+    what decodes of the rejected bytes.
+    """
+    settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
+    report = Report(settings=settings, view=make(), summary=summary, inputs=given)
+    job = Salvage(
+        paths=given.paths,
+        output=Output(output),
+        fill_from=fill_from,
+        retry=retry,
+        deleted=deleted,
+        selection=given.selection,
+        flavour=given.flavour,
+        run=running.run(report),
+        summary=summary,
+    )
+    items = _with_records(job, records, damaged) if records is not None or damaged else job
+    return report.consume(items, SalvagePrinter(report, summary, job))
 
 
-def _take(
-    item: "Saved | LogtoolError", report: Report, summary: ActionSummary, counts: Counter[str]
-) -> None:
-    if isinstance(item, UnreadableError):
-        report.unreadable(item)
-    elif isinstance(item, LogtoolError):
-        summary.refused = True
-        report.refused(item)
-    else:
+def _with_records(
+    job: Salvage, records: str | None, damaged: bool
+) -> Iterator[Saved | LogtoolError]:
+    """Yield what is saved or not, and behind each what is written of its records."""
+    # Two options need it, and it imports all of dump.
+    from logtool.commands.program.saved_records import Extras
+
+    extras = Extras(job.output, records, damaged)
+    for item in job:
+        yield item
+        if not isinstance(item, LogtoolError):
+            yield from extras.after(item)
+
+
+class SalvagePrinter(Printer[Saved | LogtoolError]):
+    """Prints what is saved and what is not, and counts for the last line."""
+
+    def __init__(self, report: Report, summary: ActionSummary, job: Salvage) -> None:
+        self._report = report
+        self._summary = summary
+        self._job = job
+        self._rejects = self._filled = 0
+
+    def show(self, item: Saved | LogtoolError) -> None:
+        """Print one object, or why something was not saved."""
+        if isinstance(item, LogtoolError):
+            # A file of records that cannot be written counts as refused: the partition is saved.
+            self._summary.refused = True
+            self._report.refused(item)
+            return
         obj = DOCUMENT.row(item)
         if obj["type"] == "partition":
-            counts["rejects"] += obj["rejects"]
-            counts["filled"] += obj["filled_batches"]
-        report.item(obj)
+            self._rejects += obj["rejects"]
+            self._filled += obj["filled_batches"]
+        self._report.item(obj)
 
-
-def _last_line(job: Salvage, counts: Counter[str]) -> str:
-    summary = job.summary
-    batches = text.count(summary.batches, "batch", "batches")
-    partitions = text.count(summary.partitions, "partition")
-    line = f"{text.state(summary)}{batches} of {partitions} saved in {job.output.given}"
-    if counts["filled"]:
-        line += f", {counts['filled']:,} of them from other copies"
-    if counts["rejects"]:
-        line += f"; {text.count(counts['rejects'], 'range')} rejected"
-    return line
+    def last_lines(self) -> Iterator[Line]:
+        """Yield how much was saved, and how much was not."""
+        summary = self._summary
+        batches = text.count(summary.batches, "batch", "batches")
+        partitions = text.count(summary.partitions, "partition")
+        place = self._job.output.given
+        line = f"{text.state(summary)}{batches} of {partitions} saved in {place}"
+        if self._filled:
+            line += f", {self._filled:,} of them from other copies"
+        if self._rejects:
+            line += f"; {text.count(self._rejects, 'range')} rejected"
+        yield line, {0: "good", 1: "warning"}.get(int(self._report.exit_status()))
 
 
 def _line(obj: Object) -> str | None:
