@@ -47,34 +47,6 @@ def dump_index(
       130
 
     """
-    from logtool.commands.output import Report, View
-    from logtool.commands.views import dump
-    from logtool.dump.index import IndexDump
-    from logtool.formats import names
+    from logtool.commands.views.dump_index import run
 
-    given = inputs.resolved()
-    job = IndexDump(
-        paths=given.paths,
-        selection=given.selection,
-        join_log=join_log,
-        flavour=given.flavour,
-    )
-    layouts = dump.Layouts(joined=join_log)
-    of_redpanda = (names.FileKind.REDPANDA_BASE_INDEX,) if given.output_flavour else ()
-    view = View(
-        schema=dump.INDEX_SCHEMA,
-        columns=layouts.delimited((*names.INDEX_KINDS, *of_redpanda)),
-        layout=layouts.table,
-        row_types=dump.row_types(records=False),
-    )
-    with Report(
-        settings=printing.settings(), view=view, summary=job.summary, inputs=given
-    ) as report:
-        job.progress.on_progress = report.show
-        for item in job:
-            if isinstance(item, Exception):
-                report.unreadable(item)
-            else:
-                report.item(item)
-    dump.conclude(report)
-    raise typer.Exit(report.exit_status())
+    raise typer.Exit(run(inputs, printing, join_log=join_log))

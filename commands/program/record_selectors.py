@@ -1,13 +1,10 @@
 """The options that say which records are meant by what they hold."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from logtool.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from logtool.dump.selecting import Content
 
 Texts = list[str] | None
 
@@ -73,15 +70,3 @@ class Selectors:
     def any_given(self) -> bool:
         """Return whether records are looked for by what they hold."""
         return any((self.key, self.value, self.header, self.grep, self.json_path))
-
-    def content(self) -> "Content":
-        """Return what records must hold; UsageError for what cannot be looked for."""
-        from logtool.dump.selecting import parse_content
-
-        return parse_content(
-            keys=self.key or (),
-            values=self.value or (),
-            headers=self.header or (),
-            patterns=self.grep or (),
-            paths=self.json_path or (),
-        )

@@ -1,288 +1,246 @@
-"""How the objects of `dump` and `dump-index` look in tables: which columns, in which order."""
+"""A run of ``dump``: objects or lines on standard output, counts, or a file of columns."""
 
-import json
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from functools import partial
-from typing import Any
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from logtool.commands import output
-from logtool.commands.printing import text
+import typer
+
+from logtool.commands import options, output
+from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing.block_lines import BlockLines
-from logtool.commands.printing.writers import Column, Columns, Object, columns
-from logtool.commands.views.dump_tables import DOCUMENT, INDEX_DOCUMENT
-from logtool.dump.state import kind_name
-from logtool.dump.values import Values
-from logtool.findings import Severity
+from logtool.commands.printing.writers import Columns, Object
+from logtool.commands.program import parsing
+from logtool.commands.program.record_selectors import Selectors
+from logtool.commands.program.shown_content import Shown
+from logtool.commands.views import dump_count, dump_export, dump_notes
+from logtool.commands.views.dump_layouts import RECORD_CSV, Layouts, row_types
+from logtool.commands.views.dump_tables import DOCUMENT
+from logtool.dump.blocks import Block
+from logtool.dump.counting import Count
+from logtool.dump.log import Filter
+from logtool.dump.selecting import parse_content
+from logtool.dump.stream import Dump
+from logtool.dump.values import EVERYTHING, Values, parse_offsets, parse_timestamps, show_record
+from logtool.errors import RefusedError, UnreadableError, UsageError
+from logtool.exits import Exit
 from logtool.formats import rendering
-from logtool.formats.names import FileKind
-from logtool.schemas import entries, tables
-from logtool.schemas.columns import Table, Way
+from logtool.lazy_dataclass import dataclass
+from logtool.log.inputs import GivenPaths
 
-SCHEMA = DOCUMENT.schema
-INDEX_SCHEMA = INDEX_DOCUMENT.schema
-_CONTENT = frozenset({"key", "key_size", "value", "value_size", "headers"})
-_OF_EVERY_ENTRY = frozenset({"path", "kind", "position"})
-_TEXTS = ("utf8", "hex", "base64", "json")
+if TYPE_CHECKING:
+    from logtool.commands.printing.dump_parquet import ParquetFile  # with pyarrow
 
 
-def _shown(value: dict[str, Any] | None) -> str:
-    """Return bytes for a person: quoted text, hex:.., base64:.., the size alone, or null."""
-    if value is None:
-        return "null"
-    for encoding in _TEXTS:
-        if encoding in value:
-            content = value[encoding]
-            if encoding == "json":
-                return _spelled(content)
-            return text.quote(content) if encoding == "utf8" else f"{encoding}:{content}"
-    return text.count(value["size"], "byte")
+def run(
+    inputs: options.AnyInputs,
+    shown: Shown,
+    selectors: Selectors,
+    settings: OutputSettings,
+    *,
+    output_file: str | None,
+) -> Exit:
+    """Print what is meant of the files, or write it to `output_file`; return the exit status."""
+    asked, meaning = _asked(inputs, shown, selectors, settings)
+    job, table, form = asked.job(), None, settings.format
+    formless = form == "parquet" and not asked.shown.records
+    if (form == "kafka" or formless) and job.has_redpanda():
+        raise UsageError(f"--format {form} has no form for the files of Redpanda")
+    if output_file is not None:
+        target = options.local_path(output_file)
+        table = _parquet_file(target, asked.inputs.paths, records=asked.shown.records)
+    view, lines = _look(job, asked, table)
+    report = Report(settings=settings, view=view, summary=job.summary, inputs=asked.inputs)
+    job.progress.on_progress = report.show
+    if meaning:
+        report.note(meaning, "dim")
+    if selectors.count:
+        job.in_blocks = True
+        return report.consume(Count(job), dump_count.CountPrinter(report, job))
+    if asked.is_export:
+        export = dump_export.ExportPrinter(report, job, looked_for=selectors.any_given)
+        return report.consume(export.records(asked.job()), export)
+    if table:
+        return _write(report, job, table, asked)
+    job.in_blocks = lines is not None
+    with closing(lines) if lines else nullcontext():
+        items: Iterable[Object | Block | memoryview | UnreadableError]
+        items = lines.among(job) if lines else job
+        return report.consume(items, DumpPrinter(report, job, asked))
 
 
-def _spelled(content: dict[str, Any]) -> str:
-    """Return a decoded key or value for a person: its name and its fields."""
-    # With spaces, where a narrow terminal breaks it.
-    fields = json.dumps(content["data"], ensure_ascii=False)
-    return f"{content['name']} {fields}"
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a command line asks for."""
+
+    settings: OutputSettings
+    inputs: GivenPaths
+    shown: Shown
+    selectors: Selectors
+    chosen: Filter
+
+    @property
+    def is_export(self) -> bool:
+        """Return whether the records are for a producer."""
+        return self.settings.format in dump_export.FORMATS
+
+    def job(self) -> Dump:
+        """Return a dump that has not begun."""
+        return Dump(
+            paths=self.inputs.paths,
+            chosen=self.chosen,
+            selection=self.inputs.selection,
+            limit=self.shown.limit,
+            limits_records=self.is_export or self.selectors.any_given,
+            flavour=self.inputs.flavour,
+        )
 
 
-def _raw(value: dict[str, Any] | None) -> object:
-    return None if value is None else next((value[e] for e in _TEXTS if e in value), None)
+def _asked(
+    inputs: options.AnyInputs, shown: Shown, selectors: Selectors, settings: OutputSettings
+) -> tuple[_Asked, str | None]:
+    """Return what is asked for, and the line that says which times are meant where it is needed.
 
-
-def _encoding(value: dict[str, Any] | None) -> object:
-    return None if value is None else next((e for e in _TEXTS if e in value), "len")
-
-
-def _size(value: dict[str, Any] | None) -> object:
-    return None if value is None else value["size"]
-
-
-def _flags(obj: Object) -> str:
-    names = {"transactional": "txn", "control": "control"}
-    flags = [short for key, short in names.items() if obj.get(key)]
-    if obj.get("crc_valid") is False:
-        flags.append("BAD-CRC")
-    return ",".join(flags)
-
-
-def _control(obj: Object) -> str:
-    if obj["control_error"]:
-        return f"unreadable control record: {obj['control_error']}"
-    control = obj["control_record"]
-    return "" if control is None else f"{control['name']} {text.cell(control['data'])}".rstrip()
-
-
-def _key(obj: Object) -> str:
-    return _control(obj) or _shown(obj["key"])
-
-
-def _headers(obj: Object) -> str:
-    return " ".join(f"{_shown(h['key'])}={_shown(h['value'])}" for h in obj["headers"])
-
-
-def _names(table: str) -> list[str]:
-    return [column.name for column in tables.ALL[table].by(Way.CSV)]
-
-
-BATCH: Columns = (
-    Column("position", lambda o: o["position"]),
-    Column("size", lambda o: o["size"]),
-    Column("base_offset", lambda o: o["base_offset"]),
-    Column("last_offset", lambda o: o["last_offset"]),
-    Column("records", lambda o: o["record_count"]),
-    Column("codec", lambda o: o["codec"]),
-    Column("max_timestamp", lambda o: o["max_timestamp"]),
-    Column("epoch", lambda o: o["leader_epoch"]),
-    Column("producer", lambda o: o["producer_id"]),
-    Column("sequence", lambda o: o["base_sequence"]),
-    Column("flags", _flags),
-)
-RECORD: Columns = (
-    Column("offset", lambda o: o["offset"], kept=True),
-    Column("timestamp", lambda o: o["timestamp"]),
-    Column("key", _key, kept=True),
-    Column("value", lambda o: "" if o["control"] else _shown(o["value"]), kept=True),
-    Column("headers", _headers),
-)
-REDPANDA_BATCH: Columns = (
-    *columns("position", "size", "batch_type", "term", "raft_base_offset", "raft_last_offset"),
-    *columns("kafka_base_offset"),
-    Column("records", lambda o: o["record_count"]),
-    *columns("codec", "max_timestamp"),
-    Column("producer", lambda o: o["producer_id"]),
-    Column("sequence", lambda o: o["base_sequence"]),
-    Column("flags", _flags),
-)
-BATCH_CSV: Columns = columns("type", *_names("batches"))
-RECORD_CSV: Columns = (
-    *columns("type", *(name for name in _names("records") if name not in _CONTENT)),
-    Column("key", lambda o: _raw(o.get("key"))),
-    Column("key_encoding", lambda o: _encoding(o.get("key"))),
-    Column("key_size", lambda o: _size(o.get("key"))),
-    Column("value", lambda o: _raw(o.get("value"))),
-    Column("value_encoding", lambda o: _encoding(o.get("value"))),
-    Column("value_size", lambda o: _size(o.get("value"))),
-    *columns("headers"),
-)
-_JOIN = (
-    Column("batch_position", lambda o: (o.get("batch") or {}).get("position")),
-    Column("batch_base_offset", lambda o: (o.get("batch") or {}).get("base_offset")),
-    Column("batch_last_offset", lambda o: (o.get("batch") or {}).get("last_offset")),
-    Column("batch_max_timestamp", lambda o: (o.get("batch") or {}).get("max_timestamp")),
-    *columns("verdict"),
-)
-_BATCH_KINDS = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT, FileKind.BOOTSTRAP_CHECKPOINT)
-
-
-def _keys(table: Table) -> Iterable[str]:
-    """Return what a table of entries has beside the columns that all have."""
-    return (column.name for column in table.by(Way.CSV) if column.name not in _OF_EVERY_ENTRY)
-
-
-class Layouts:
-    """The columns of every object of one run.
-
-    `records` says that records are printed, `joined` that index entries stand beside the log.
+    UsageError for a range or a content that makes no sense.
     """
-
-    def __init__(self, *, records: bool = False, joined: bool = False) -> None:
-        more = _JOIN if joined else ()
-        self._entries: dict[str, Columns] = {
-            name: (*columns(*_keys(table)), *more)
-            for name, table in entries.ALL.items()
-            if table is not entries.FILE
-        }
-        self._entries["lock"] = ()
-        self._checkpoint = self._entries["offset-checkpoint"]
-        self._records = records
-
-    def table(self, obj: Object) -> Columns | str | None:
-        """Return the columns of an object, or its line between tables."""
-        kind = obj["type"]
-        if kind == "batch":
-            return text.escape(batch_line(obj)) if self._records else BATCH
-        if kind == "record":
-            return RECORD
-        if kind == "entry" and obj["kind"] == "redpanda-segment":
-            return REDPANDA_BATCH
-        if kind == "entry":
-            return self._entries.get(obj["kind"], self._checkpoint)
-        if kind == "file":
-            return text.escape(file_line(obj))
-        if obj["reason"] == "unreadable":
-            return None
-        return text.escape(f"!! {obj['reason']}: {output.describe_error(obj)}")
-
-    def delimited(self, kinds: Iterable[FileKind]) -> Columns:
-        """Return the columns of CSV for files of `kinds`: those of each, every name once."""
-        found: dict[str, Column] = {c.title: c for c in columns("type", "path", "kind", "position")}
-        for kind in kinds:
-            if kind in _BATCH_KINDS or (kind is FileKind.REDPANDA_SEGMENT and self._records):
-                chosen = RECORD_CSV if self._records else BATCH_CSV
-            else:
-                chosen = self._entries.get(kind_name(kind), self._checkpoint)
-            for column in chosen:
-                found.setdefault(column.title, column)
-        return tuple(found.values())
+    content = parse_content(
+        keys=selectors.key or (),
+        values=selectors.value or (),
+        headers=selectors.header or (),
+        patterns=selectors.grep or (),
+        paths=selectors.json_path or (),
+    )
+    is_export = settings.format in dump_export.FORMATS
+    if selectors.count or selectors.any_given or is_export:
+        shown = replace(shown, records=True)
+    takes_bytes = selectors.count or is_export or settings.format == "parquet"
+    timestamps, meaning = EVERYTHING, None
+    if shown.timestamp is not None:
+        timestamps, meaning = parse_timestamps(shown.timestamp, parsing.now_ms())
+    chosen = Filter(
+        offsets=EVERYTHING if shown.offset is None else parse_offsets(shown.offset),
+        timestamps=timestamps,
+        producer_id=shown.producer,
+        records=shown.records,
+        content=content,
+        max_batch_memory=parsing.parse_batch_memory(shown.max_batch_memory),
+        decode=shown.decodes and not takes_bytes,
+        secrets=shown.secrets,
+    )
+    return _Asked(settings, inputs.resolved(), shown, selectors, chosen), meaning
 
 
-def block_lines(
-    format: str, values: Values, chosen: Columns, *, csv_safe: bool = False
-) -> BlockLines | None:
+def _look(job: Dump, asked: _Asked, table: "ParquetFile | None") -> tuple[View, BlockLines | None]:
+    """Return the view, and what makes the lines of blocks where the format lets us."""
+    settings, shown = asked.settings, asked.shown
+    if asked.selectors.count:
+        if settings.format in ("kafka", "parquet", *dump_export.FORMATS):
+            raise UsageError(f"--count and --format {settings.format} contradict each other")
+        if shown.limit is not None:
+            raise UsageError("--count and --limit contradict each other")
+        return dump_count.make(verbose=settings.verbose), None
+    layouts = Layouts(records=shown.records)
+    columns = layouts.delimited(job.kinds())
+    lines: dict[str, Callable[[Object], str | None]] = {}
+    of_blocks = None
+    if asked.is_export:
+        lines[settings.format] = dump_export.render
+    elif table:
+        lines["parquet"] = table.item
+    elif settings.format == "kafka":
+        from logtool.commands.printing import kafka_lines  # with the tables of brokers' own topics
+
+        lines["kafka"], of_blocks = kafka_lines.of_objects(), kafka_lines.of_blocks()
+    else:
+        of_blocks = _block_lines(settings, Values(shown.values), columns)
+    view = View(
+        schema=DOCUMENT.schema,
+        columns=columns,
+        layout=layouts.table,
+        lines=lines,
+        row_types=row_types(records=shown.records),
+    )
+    return view, of_blocks
+
+
+def _block_lines(settings: OutputSettings, values: Values, chosen: Columns) -> BlockLines | None:
     """Return what makes the lines of blocks, or None where a format takes single objects."""
     if not rendering.COMPILED:
         return None  # single objects are faster then
-    if format in ("json", "ndjson"):
-        return BlockLines(values, document=format == "json")
-    if format == "kafka":
-        return kafka_lines()
+    form = settings.format
+    if form in ("json", "ndjson"):
+        return BlockLines(values, document=form == "json")
     # Of a meta.properties before a log, a column has the name of one of records and is not it.
     taken = {column.title: column for column in RECORD_CSV}
-    if csv_safe:
+    if settings.csv_safe:
         return None  # the compiled loop writes cells as they are
-    if format in ("csv", "tsv") and all(
+    if form in ("csv", "tsv") and all(
         taken.get(column.title, column) is column for column in chosen if column.title == "key"
     ):
-        return BlockLines(values, chosen, "," if format == "csv" else "\t")
+        return BlockLines(values, chosen, "," if form == "csv" else "\t")
     return None
 
 
-def kafka_lines(*, contents: bool = True) -> BlockLines | None:
-    """Return what makes Kafka's lines of blocks, not on a terminal, where they are escaped."""
-    if not rendering.COMPILED or output.is_terminal():
-        return None
-    from logtool.commands.printing import kafka_text  # with what it knows of internal topics
+class DumpPrinter(Printer[Object | Block | memoryview]):
+    """Prints objects and the lines of blocks, and in the end what was read."""
 
-    of_record = partial(kafka_text.record_pattern, contents=contents)
-    return BlockLines(Values.UTF8, patterns=(kafka_text.batch_pattern, of_record))
+    def __init__(self, report: Report, job: Dump, asked: _Asked) -> None:
+        self._report = report
+        self._job = job
+        self._values = Values(asked.shown.values)
+        self._looked_for = asked.selectors.any_given
+        self._raw = report.settings.format in report.view.lines
 
+    def show(self, item: Object | Block | memoryview) -> None:
+        """Print an object, or the lines of many."""
+        if isinstance(item, memoryview):
+            self._report.lines(item)
+        elif isinstance(item, Block):
+            raise TypeError("a dump whose blocks nobody asked for")
+        else:
+            self._report.item(item if self._raw else show_record(item, self._values))
 
-def file_line(obj: Object) -> str:
-    """Return the heading of a file."""
-    parts = [obj["kind"] if obj["state"] == "live" else f"{obj['kind']}, {obj['state']}"]
-    parts.append(text.count(obj["size"], "byte"))
-    if obj["entries"] is not None:
-        parts.append(text.count(obj["entries"], "entry", "entries"))
-    if obj["padding"]:
-        parts.append(f"{text.count(obj['padding'], 'byte')} preallocated")
-    return f"{obj['path']} ({', '.join(parts)})"
-
-
-def batch_line(obj: Object) -> str:
-    """Return a batch as the heading of its records."""
-    parts = [text.count(obj["size"], "byte"), obj["codec"], f"magic {obj['magic']}"]
-    if obj["leader_epoch"] is not None:
-        parts.append(f"epoch {obj['leader_epoch']}")
-    if obj["producer_id"] is not None:
-        parts.append(f"producer {obj['producer_id']} epoch {obj['producer_epoch']}")
-    if obj["base_sequence"] is not None:
-        parts.append(f"sequence {obj['base_sequence']}..{obj['last_sequence']}")
-    parts += [flag for flag in _flags(obj).split(",") if flag]
-    return f"@{obj['position']} {obj['base_offset']}..{obj['last_offset']} ({', '.join(parts)})"
+    def last_lines(self) -> Iterator[Line]:
+        """Yield what is not known here, and what was read."""
+        return dump_notes.last_lines(self._report, self._job, looked_for=self._looked_for)
 
 
-def row_types(*, records: bool) -> frozenset[str]:
-    """Return the types of object that are rows of CSV: with records, batches are not."""
-    return frozenset({"record" if records else "batch", "entry"})
+def _write(report: Report, job: Dump, table: "ParquetFile", asked: _Asked) -> Exit:
+    """Write a file of columns; return the exit status.
 
-
-def conclude(report: output.Report, matched: int | None = None) -> None:
-    """Say on stderr what was dumped, where that is news: with -v, after damage or an interrupt.
-
-    `matched` is how many records were found where some were looked for, which is always news.
+    The file must learn of every exception while the report is open, so as to leave nothing.
     """
-    summary = report.summary
-    if matched is not None:
-        read = text.count(summary.records, "record")
-        where = text.count(summary.partitions, "partition")
-        report.note(f"{text.count(matched, 'record')} found; read: {read} in {where}", "dim")
-    damage = summary.severities[Severity.ERROR]
-    if not (report.settings.verbose or damage or (summary.bytes and not summary.complete)):
-        return
-    parts = [
-        text.count(summary.segments, "segment"),
-        text.count(summary.batches, "batch", "batches"),
-        text.count(summary.records, "record"),
-        text.size(summary.bytes),
-    ]
-    state = text.state(summary)
-    harm = f"; {text.count(damage, 'damaged place')}" if damage else ""
-    report.note(f"{state}{', '.join(parts)}{harm}", "error" if harm or state else "dim")
+    job.in_blocks = True
+    with report, table.open():
+        for item in job:
+            if isinstance(item, UnreadableError):
+                report.unreadable(item)
+            elif isinstance(item, Block):
+                table.block(item)
+            else:
+                report.item(item)
+        if job.summary.has_no_partition:
+            asked.inputs.require()  # so that no empty table is left
+    for line, style in dump_notes.last_lines(report, job, looked_for=asked.selectors.any_given):
+        report.note(line, style)
+    return report.exit_status()
 
 
-def unknown_notes(unknown: Counter[tuple[str, int]], tags: Counter[str]) -> Iterator[str]:
-    """Yield a line for each type of record that was printed as bytes because it is not known.
-
-    And one for each topic whose records had tagged fields that are not: these are bytes in the
-    JSON, under ``unknownTaggedFields``.
-    """
-    for (topic, kind), count in sorted(unknown.items()):
-        records = text.count(count, "record")
-        yield (
-            f"{topic}: {records} of type {kind} in a version that is not known here; "
-            "what could not be decoded is printed as it is"
-        )
-    for topic, count in sorted(tags.items()):
-        fields = text.count(count, "tagged field")
-        yield f"{topic}: {fields} not known here, printed as bytes (unknownTaggedFields)"
+def _parquet_file(target: Path, paths: Sequence[Path], *, records: bool) -> "ParquetFile":
+    """Return the file to write; end the command where it cannot or must not be written."""
+    # What Arrow writes with has pools of its own, which cost a tenth of the time in page faults. It
+    # asks for their kind once, when it is imported.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    try:
+        from logtool.commands.printing import dump_parquet
+    except ModuleNotFoundError as error:
+        if error.name != "pyarrow":
+            raise
+        output.error("--format parquet needs pyarrow: pip install 'kafka-logtool[parquet]'")
+        raise typer.Exit(Exit.USAGE) from error
+    if reason := dump_parquet.refusal(target, paths):
+        raise RefusedError(f"--output: {reason}; nothing was written")
+    return dump_parquet.ParquetFile(target, records=records)

@@ -1,10 +1,15 @@
 """How the counts of `dump --count` look."""
 
+from collections.abc import Iterator
+
 from logtool.commands import output
-from logtool.commands.output import View
+from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
+from logtool.commands.views import dump_notes
 from logtool.commands.views.dump_tables import COUNT, DOCUMENT
+from logtool.dump.counting import PartitionCount, TotalCount
+from logtool.dump.stream import Dump
 from logtool.schemas.columns import Way
 
 _ROWS = columns("type", *COUNT.names(Way.CSV))
@@ -33,3 +38,19 @@ def make(*, verbose: bool) -> View:
         layout=layout,
         row_types=frozenset({"count", "total"}),
     )
+
+
+class CountPrinter(Printer[Object | PartitionCount | TotalCount]):
+    """Prints counts, and in the end what was read."""
+
+    def __init__(self, report: Report, job: Dump) -> None:
+        self._report = report
+        self._job = job
+
+    def show(self, item: Object | PartitionCount | TotalCount) -> None:
+        """Print a count, or an error in its place."""
+        self._report.item(item if isinstance(item, dict) else DOCUMENT.row(item))
+
+    def last_lines(self) -> Iterator[Line]:
+        """Yield what is not known here, and what was read."""
+        return dump_notes.last_lines(self._report, self._job)

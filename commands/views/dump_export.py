@@ -1,57 +1,80 @@
 """Lines for producers of the command line: `dump --format kcat` and `console-producer`."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from logtool.commands import output
-from logtool.commands.output import Report
+from logtool.commands.output import Line, Printer, Report
 from logtool.commands.printing import text
+from logtool.commands.views import dump_notes
 from logtool.dump.blocks import Block
 from logtool.dump.export import ConsoleProducer, Export, Kcat
 from logtool.dump.records import Object
 from logtool.dump.stream import Dump
+from logtool.errors import UnreadableError
 
 FORMATS: dict[str, type[Export]] = {"kcat": Kcat, "console-producer": ConsoleProducer}
 _TOGETHER = 256 * 1024
 """Bytes of lines that are printed at once."""
 
 
-def looked_at(chosen: str, job: Dump) -> Export:
-    """Return how every record of a dump is said; RefusedError where one cannot be."""
-    export = FORMATS[chosen]()
-    for obj in _records(job):
-        export.look(obj)
-    export.settle()
-    return export
-
-
 def render(obj: Mapping[str, Any]) -> None:
-    """Print nothing of an object in its place: only errors are told, on stderr."""
+    """Print nothing of an object in its place: only errors, on stderr."""
     if obj["type"] == "error":
         output.error(output.describe_error(obj))
 
 
-def print_all(report: Report, job: Dump, export: Export) -> None:
-    """Print the lines of a dump's records."""
-    raw = not output.is_terminal()
-    waiting = bytearray()
-    for item in job:
-        if isinstance(item, Exception):
-            report.unreadable(item)
-        elif isinstance(item, Block):
+class ExportPrinter(Printer[Object | Block]):
+    """Prints a line for each record, and in the end what a person must know of the lines."""
+
+    def __init__(self, report: Report, job: Dump, *, looked_for: bool) -> None:
+        self._report = report
+        self._job = job
+        self._looked_for = looked_for
+        self._export = FORMATS[report.settings.format]()
+        self._settled = False
+        self._raw = not output.is_terminal()
+        self._waiting = bytearray()
+
+    def records(self, same: Dump) -> Iterator[Object | Block | UnreadableError]:
+        """Yield what the job yields, after a look at all records of a dump of the `same` files.
+
+        RefusedError where one of them cannot be said.
+        """
+        same.progress.on_progress = self._report.show
+        for obj in same:
+            if isinstance(obj, dict) and _is_record(obj):
+                self._export.look(obj)
+        self._export.settle()
+        self._settled = True
+        yield from self._job
+
+    def show(self, item: Object | Block) -> None:
+        """Print the line of a record, many at once."""
+        if isinstance(item, Block):
             raise TypeError("a dump whose blocks nobody asked for")
-        elif item["type"] == "record" and not item["control"]:
-            line = export.line(item)
-            waiting += line if raw else _safe(line)
-            if len(waiting) > _TOGETHER:
-                report.lines(memoryview(bytes(waiting)))
-                waiting.clear()
-        else:
-            report.item(item)
-    report.lines(memoryview(bytes(waiting)))
+        if not _is_record(item):
+            self._report.item(item)
+            return
+        line = self._export.line(item)
+        self._waiting += line if self._raw else _safe(line)
+        if len(self._waiting) > _TOGETHER:
+            self.finish()
+
+    def finish(self) -> None:
+        """Print the lines that wait."""
+        self._report.lines(memoryview(bytes(self._waiting)))
+        self._waiting.clear()
+
+    def last_lines(self) -> Iterator[Line]:
+        """Yield how to produce the records, what is lost of them, and what was read."""
+        if self._settled:
+            for line in _notes(self._export):
+                yield line, None
+        yield from dump_notes.last_lines(self._report, self._job, looked_for=self._looked_for)
 
 
-def notes(export: Export) -> Iterator[str]:
+def _notes(export: Export) -> Iterator[str]:
     """Yield what a person must know of the lines."""
     if not export.records:
         return
@@ -69,10 +92,9 @@ def notes(export: Export) -> Iterator[str]:
         )
 
 
-def _records(job: Iterable[object]) -> Iterator[Object]:
-    for item in job:
-        if isinstance(item, dict) and item["type"] == "record" and not item["control"]:
-            yield item
+def _is_record(obj: Object) -> bool:
+    """Return whether an object is a record of a client."""
+    return obj["type"] == "record" and not obj["control"]
 
 
 def _safe(line: bytes) -> bytes:

@@ -1,0 +1,54 @@
+"""The lines for people behind a dump: what is not known here, and what was read."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from logtool.commands.output import Line, Report
+from logtool.commands.printing import text
+from logtool.dump.stream import Dump
+from logtool.findings import Severity
+
+
+def last_lines(report: Report, job: Dump, *, looked_for: bool = False) -> Iterator[Line]:
+    """Yield the lines behind a dump; with `looked_for`, how many records were found, too."""
+    for line in unknown_notes(job.unknown, job.unknown_tags):
+        yield line, None
+    if looked_for:
+        read = text.count(job.summary.records, "record")
+        where = text.count(job.summary.partitions, "partition")
+        yield f"{text.count(job.matched, 'record')} found; read: {read} in {where}", "dim"
+    yield from summary_lines(report)
+
+
+def summary_lines(report: Report) -> Iterator[Line]:
+    """Yield what was dumped, where that is news: with -v, after damage or an interrupt."""
+    summary = report.summary
+    damage = summary.severities[Severity.ERROR]
+    if not (report.settings.verbose or damage or (summary.bytes and not summary.complete)):
+        return
+    parts = [
+        text.count(summary.segments, "segment"),
+        text.count(summary.batches, "batch", "batches"),
+        text.count(summary.records, "record"),
+        text.size(summary.bytes),
+    ]
+    state = text.state(summary)
+    harm = f"; {text.count(damage, 'damaged place')}" if damage else ""
+    yield f"{state}{', '.join(parts)}{harm}", "error" if harm or state else "dim"
+
+
+def unknown_notes(unknown: Counter[tuple[str, int]], tags: Counter[str]) -> Iterator[str]:
+    """Yield a line for each type of record that was printed as bytes because it is not known.
+
+    And one for each topic whose records had tagged fields that are not: these are bytes in the
+    JSON, under ``unknownTaggedFields``.
+    """
+    for (topic, kind), count in sorted(unknown.items()):
+        records = text.count(count, "record")
+        yield (
+            f"{topic}: {records} of type {kind} in a version that is not known here; "
+            "what could not be decoded is printed as it is"
+        )
+    for topic, count in sorted(tags.items()):
+        fields = text.count(count, "tagged field")
+        yield f"{topic}: {fields} not known here, printed as bytes (unknownTaggedFields)"
