@@ -1,10 +1,18 @@
 """The view of the catalogue of findings: a list of all entries, or a page about one."""
 
+import difflib
 import textwrap
 from typing import Final
 
-from logtool.commands.output import View
+from logtool.commands import options
+from logtool.commands.output import Report, View
+from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
+from logtool.commands.views.rows import RowPrinter
+from logtool.errors import UsageError
+from logtool.exits import Exit
+from logtool.findings import Rule, catalogue
+from logtool.running.summary import Summary
 from logtool.schemas.columns import Column, Kind, Table, Way
 from logtool.schemas.document import Document
 from logtool.schemas.tables import FINDING
@@ -24,19 +32,38 @@ _RULE = Table("rule", "code of a finding", (
            null="it does not occur there"),
 ), note="One entry of the catalogue.", type="rule", made_from="logtool.findings:Rule")  # fmt: skip
 DOCUMENT: Final = Document(name="explain", title="What logtool explain prints", tables=(_RULE,))
-SCHEMA = DOCUMENT.schema
 _LIST = columns("code", "severity", "broker", "title")
+
+
+def run(code: str | None, printing: options.Printing) -> Exit:
+    """Print the entry of a code, or the list of all; return the exit status.
+
+    UsageError where there is no such code.
+    """
+    rules = [_find(code)] if code is not None else list(catalogue().values())
+    view = make(one=code is not None)
+    report = Report(settings=printing.settings(), view=view, summary=Summary())
+    return report.consume(rules, RowPrinter(report, DOCUMENT.row))
 
 
 def make(*, one: bool) -> View:
     """Return the view of `explain`: `one` entry as a whole, or the list of all."""
     return View(
-        schema=SCHEMA,
+        schema=DOCUMENT.schema,
         columns=columns(*_RULE.names(Way.CSV)) if one else _LIST,
         layout=lambda _: _LIST,
         lines={"table": _page} if one else {},
         row_types=frozenset({"rule"}),
     )
+
+
+def _find(code: str) -> Rule:
+    known = catalogue()
+    if code in known:
+        return known[code]
+    near = difflib.get_close_matches(code, known, n=3) or [c for c in known if code in c][:3]
+    hint = f"; did you mean {' or '.join(near)}?" if near else "; see 'logtool explain'"
+    raise UsageError(f"there is no code {text.quote(code)}{hint}")
 
 
 def _page(obj: Object) -> str:
