@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from logtool.disk import files
 from logtool.dump import damaged, saved_redpanda
 from logtool.dump.blocks import Origin
+from logtool.dump.export import Kcat
 from logtool.dump.log import Filter
 from logtool.dump.stream import Dump
 from logtool.dump.values import Values, show_record
@@ -75,8 +76,6 @@ class Extras:
         yield made
 
     def _kcat(self, found: Found, target: Path) -> tuple[int, str]:
-        from logtool.dump.export import Kcat
-
         export = Kcat()
         try:
             for record in found():

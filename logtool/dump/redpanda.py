@@ -7,7 +7,9 @@ is no sound batch is an ``error`` in its place, and the dump goes on behind it.
 from collections.abc import Iterator
 from pathlib import Path
 
-from logtool.dump.log import Filter
+from logtool.disk.files import LogFile
+from logtool.dump.blocks import Block, Origin
+from logtool.dump.log import Filter, dump_chunk
 from logtool.dump.records import Object, error_object
 from logtool.dump.state import entry
 from logtool.dump.values import EVERYTHING, or_null
@@ -65,6 +67,44 @@ def is_wanted(obj: Object, chosen: Filter) -> bool:
     if chosen.timestamps == EVERYTHING:
         return True
     return newest is not None and chosen.timestamps.overlaps(oldest or newest, newest)
+
+
+class RedpandaFiles:
+    """What is meant of segments and base indexes, which must come in the order of their offsets."""
+
+    def __init__(self, chosen: Filter) -> None:
+        self._chosen = chosen
+        self._kafka_offsets = KafkaOffsets()
+
+    def index(self, path: Path, name: FileName, data: bytes) -> Content:
+        """Take apart a base index whose name is `name`."""
+        content = read_index(path, name, data)
+        return Content(self._wanted(content.objects), content.count)
+
+    def begin(self, path: Path, base: int) -> None:
+        """Begin with a segment."""
+        self._kafka_offsets.begin(path, base)
+
+    def batches(self, path: Path, chunk: Chunk, term: int) -> Iterator[Object]:
+        """Yield the batches of a chunk of that segment, or the error that it is."""
+        return self._wanted(read_chunk(path, chunk, term, self._kafka_offsets))
+
+    def records(
+        self, origin: Origin, file: LogFile, chunk: Chunk, *, in_blocks: bool
+    ) -> Iterator[Object | Block]:
+        """Yield the same as `dump_chunk`: records stand in batches of data alone."""
+        if chunk.damage:
+            yield damage_object(origin.path, chunk.damage)
+            return
+        data = chunk.table[chunk.table.batch_type == record_batch.RAFT_DATA]
+        if len(data):
+            chunk = chunk.with_table(data)
+            yield from dump_chunk(origin, file, chunk, self._chosen, in_blocks=in_blocks)
+
+    def _wanted(self, objects: Iterator[Object]) -> Iterator[Object]:
+        for obj in objects:
+            if obj["type"] == "error" or is_wanted(obj, self._chosen):
+                yield obj
 
 
 def read_chunk(path: Path, chunk: Chunk, term: int, kafka: KafkaOffsets) -> Iterator[Object]:

@@ -17,7 +17,7 @@ from logtool.disk.files import LogFile
 from logtool.dump.blocks import Block, Origin
 from logtool.dump.files import LOG_KINDS, REDPANDA_KINDS, Input, find_inputs
 from logtool.dump.log import Filter, dump_chunk
-from logtool.dump.records import LIMIT, Object, error_object
+from logtool.dump.records import LIMIT, Object
 from logtool.dump.selecting import ANY_CONTENT
 from logtool.dump.state import Content, entry, kind_name, problems
 from logtool.errors import UnreadableError
@@ -35,7 +35,8 @@ from logtool.running.summary import Summary
 from logtool.schemas.entries import FILE
 
 if TYPE_CHECKING:
-    from logtool.log.kafka_offsets import KafkaOffsets
+    from logtool.dump.decoding import Decoding
+    from logtool.dump.redpanda import RedpandaFiles
 
 
 @dataclass(slots=True)
@@ -65,7 +66,10 @@ class Dump:
     """By topic: tagged fields of their records that no table knows."""
     flavour: Flavour | None = None
     """The value of ``--flavour``; None: each directory by its names."""
-    _kafka_offsets: "KafkaOffsets | None" = None
+    _decoding: "Decoding | None" = None
+    """None where no record is decoded or loses what is secret."""
+    _redpanda: "RedpandaFiles | None" = None
+    """None where no file is of Redpanda."""
     _inputs: list[Input] = field(init=False)
     _unreadable: list[UnreadableError] = field(init=False)
 
@@ -82,6 +86,15 @@ class Dump:
             self.paths, self.selection, logs_with, self.flavour
         )
         self.progress.bytes_total = sum(item.size for item in self._inputs)
+        if self.chosen.records and (self.chosen.decode or not self.chosen.secrets):
+            from logtool.dump.decoding import Decoding  # with the tables of brokers' own topics
+
+            counts = self.unknown, self.unknown_tags
+            self._decoding = Decoding(self.chosen, self.as_topic, *counts)
+        if self.has_redpanda():
+            from logtool.dump.redpanda import RedpandaFiles  # with the formats of Redpanda
+
+            self._redpanda = RedpandaFiles(self.chosen)
 
     def __iter__(self) -> Iterator[Object | Block | UnreadableError]:
         """Yield the objects of every file, and the inputs that cannot be read."""
@@ -129,8 +142,8 @@ class Dump:
         if item.name.kind in LOG_KINDS:
             yield from self._log(item)
             return
-        if item.name.kind in REDPANDA_KINDS:
-            yield from self._redpanda(item)
+        if self._redpanda and item.name.kind in REDPANDA_KINDS:
+            yield from self._of_redpanda(item, self._redpanda)
             return
         if self.chosen.content != ANY_CONTENT:
             return  # an entry is no record
@@ -143,39 +156,29 @@ class Dump:
         yield from problems(item.path, content.findings)
         self._advance(item.path, len(data))
 
-    def _redpanda(self, item: Input) -> Iterator[Object | Block]:
-        from logtool.dump import redpanda  # where none of its files is dumped nothing needs it
-
+    def _of_redpanda(self, item: Input, redpanda: "RedpandaFiles") -> Iterator[Object | Block]:
         if item.name.kind is FileKind.REDPANDA_SEGMENT:
-            yield from self._log(item) if self.chosen.records else self._redpanda_segment(item)
+            yield from self._log(item) if self.chosen.records else self._segment(item, redpanda)
             return
         if self.chosen.records:
             return  # an entry is no record
         data = files.read_small(item.path)
-        content = redpanda.read_index(item.path, item.name, data)
+        content = redpanda.index(item.path, item.name, data)
         yield file_object(item, len(data), None) | {"entries": content.count}
-        for obj in content.objects:
-            if obj["type"] == "error" or redpanda.is_wanted(obj, self.chosen):
-                yield obj
+        yield from content.objects
         self._advance(item.path, len(data))
 
-    def _redpanda_segment(self, item: Input) -> Iterator[Object]:
-        from logtool.dump import redpanda
-        from logtool.log.kafka_offsets import KafkaOffsets
-
-        if self._kafka_offsets is None:
-            self._kafka_offsets = KafkaOffsets()
+    def _segment(self, item: Input, redpanda: "RedpandaFiles") -> Iterator[Object]:
+        """Yield the batches of a segment of Redpanda, which are its entries."""
         base, term = item.name.offset or 0, item.name.epoch or 0
-        self._kafka_offsets.begin(item.path, base)
+        redpanda.begin(item.path, base)
         self.summary.segments += 1
         with LogFile(item.path, item.size) as file:
             yield file_object(item, file.size, None)
             form = item.flavour.form(item.path)
             for chunk in read_batches(file, base_offset=base, form=form, payload=False):
                 self._count(item.path, chunk)
-                for obj in redpanda.read_chunk(item.path, chunk, term, self._kafka_offsets):
-                    if obj["type"] == "error" or redpanda.is_wanted(obj, self.chosen):
-                        yield obj
+                yield from redpanda.batches(item.path, chunk, term)
 
     def _log(self, item: Input) -> Iterator[Object | Block]:
         with LogFile(item.path, item.size) as file:
@@ -192,10 +195,10 @@ class Dump:
                 path=item.path, topic=item.topic, partition=item.partition, segment=segment
             )
             limit = self.chosen.max_batch_memory
-            decodes = self.chosen.decode and self.chosen.records
-            topic = (self.as_topic or _topic(item)) if decodes else None
-            hides = self._hides_secrets(item)
-            in_blocks = self.in_blocks and self.limit is None and topic is None and not hides
+            decoding = self._decoding
+            if decoding and not decoding.concerns(item):
+                decoding = None
+            in_blocks = self.in_blocks and self.limit is None and decoding is None
             form = item.flavour.form(item.path)
             for chunk in read_batches(
                 file, base_offset=base, form=form, stop=self.stop, unpack_limit=limit
@@ -204,65 +207,17 @@ class Dump:
                     break
                 # Before its objects: a limit may end the dump among them.
                 self._count(item.path, chunk)
-                objects = dump_chunk(origin, file, chunk, self.chosen, in_blocks=in_blocks)
-                if of_redpanda:
-                    objects = self._redpanda_records(origin, file, chunk, in_blocks=in_blocks)
+                if of_redpanda and self._redpanda:
+                    objects = self._redpanda.records(origin, file, chunk, in_blocks=in_blocks)
+                else:
+                    objects = dump_chunk(origin, file, chunk, self.chosen, in_blocks=in_blocks)
+                if decoding:
+                    objects = decoding.among(item, objects)
                 for obj in objects:
                     if head:  # what holds nothing that is looked for has no head
                         yield head
                         head = None
-                    if hides and isinstance(obj, dict):
-                        obj = self._without_secrets(obj)
-                    if topic and isinstance(obj, dict):
-                        yield from self._decoded(topic, obj)
-                    else:
-                        yield obj
-
-    def _redpanda_records(
-        self, origin: Origin, file: LogFile, chunk: Chunk, *, in_blocks: bool
-    ) -> Iterator[Object | Block]:
-        """Yield the same of Redpanda: records stand in batches of data alone."""
-        from logtool.dump import redpanda
-        from logtool.formats.redpanda.record_batch import RAFT_DATA
-
-        if chunk.damage:
-            yield redpanda.damage_object(origin.path, chunk.damage)
-            return
-        data = chunk.table[chunk.table.batch_type == RAFT_DATA]
-        if len(data):
-            chunk = chunk.with_table(data)
-            yield from dump_chunk(origin, file, chunk, self.chosen, in_blocks=in_blocks)
-
-    def _hides_secrets(self, item: Input) -> bool:
-        """Return whether records of a metadata log are printed, and not their secrets."""
-        if self.chosen.secrets or not self.chosen.records:
-            return False
-        return names.CLUSTER_METADATA in (self.as_topic, _topic(item))
-
-    @staticmethod
-    def _without_secrets(obj: Object) -> Object:
-        if obj["type"] != "record" or obj["control"] or obj["value"] is None:
-            return obj
-        from logtool.log.decoded import without_secrets
-
-        return {**obj, "value": without_secrets(obj["value"])}
-
-    def _decoded(self, topic: str, obj: Object) -> Iterator[Object]:
-        """Yield an object with what was decoded of it, and what is wrong with it."""
-        if obj["type"] != "record" or obj["control"]:
-            yield obj
-            return
-        from logtool.log.decoded import decode
-
-        decoded = decode(topic, obj["key"], obj["value"], secrets=self.chosen.secrets)
-        yield {**obj, "decoded": decoded}
-        if decoded.unknown_type is not None:
-            self.unknown[topic, decoded.unknown_type] += 1
-        if decoded.unknown_tags:
-            self.unknown_tags[topic] += decoded.unknown_tags
-        if decoded.problem:
-            text = f"offset {obj['offset']}: a broker cannot read this record: {decoded.problem}"
-            yield error_object(Path(obj["path"]), "record", text, obj["batch_position"])
+                    yield obj
 
     def _count(self, path: Path, chunk: Chunk) -> None:
         table = chunk.table
@@ -279,15 +234,6 @@ class Dump:
 def _is_cut(damage: Damage) -> bool:
     """Return whether damage is no more than a batch of which the end was not read."""
     return damage.reason is DamageReason.INCOMPLETE and not damage.resynchronised
-
-
-def _topic(item: Input) -> str | None:
-    """Return the topic by which the records of a log or snapshot are decoded, None for no such."""
-    if item.name.kind not in (FileKind.LOG, FileKind.REDPANDA_SEGMENT):
-        return names.CLUSTER_METADATA
-    from logtool.log.decoded import has_decoder
-
-    return item.topic if has_decoder(item.topic) else None
 
 
 def file_object(item: Input, size: int, content: Content | None) -> Object:

@@ -12,9 +12,9 @@ from processes import interrupted
 from typer.testing import CliRunner
 
 from logtool import __version__, cli
-from logtool.commands import explain as explain_module
 from logtool.commands import options
 from logtool.commands.program.lazy_group import LazyGroup
+from logtool.commands.views import explain as explain_view
 
 HEAVY = (
     "numpy", "cramjam", "crc32c", "pyarrow", "pyspark", "pandas", "tabulate", "psutil", "rich",
@@ -304,7 +304,7 @@ def test_ctrl_c_before_the_work_begins_is_status_130(run, monkeypatch):
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(explain_module, "catalogue", interrupted)
+    monkeypatch.setattr(explain_view, "catalogue", interrupted)
     result = run("explain")
     assert (result.status, result.stdout, result.stderr) == (130, "", "")
 

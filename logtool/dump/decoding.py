@@ -1,0 +1,76 @@
+"""Records of brokers' own topics in a dump: decoded, or as bytes with no secret in them."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from logtool.dump.blocks import Block
+from logtool.dump.files import Input
+from logtool.dump.log import Filter
+from logtool.dump.records import Object, error_object
+from logtool.formats.names import CLUSTER_METADATA, FileKind
+from logtool.log.decoded import decode, has_decoder, without_secrets
+
+_BY_TOPIC = (FileKind.LOG, FileKind.REDPANDA_SEGMENT)
+"""Files whose topic is that of their directory; others are of the metadata log."""
+
+
+class Decoding:
+    """Decodes records; counts what a newer release wrote in `unknown` and `unknown_tags`."""
+
+    def __init__(
+        self,
+        chosen: Filter,
+        as_topic: str | None,
+        unknown: Counter[tuple[str, int]],
+        unknown_tags: Counter[str],
+    ) -> None:
+        self._chosen = chosen
+        self._as_topic = as_topic
+        self._unknown = unknown
+        self._unknown_tags = unknown_tags
+
+    def concerns(self, item: Input) -> bool:
+        """Return whether records of a file are printed in another way than their bytes."""
+        return self._topic(item) is not None or self._hides(item)
+
+    def among(self, item: Input, objects: Iterator[Object | Block]) -> Iterator[Object | Block]:
+        """Yield objects of a file, its records with what was decoded of them and is wrong there."""
+        topic, hides = self._topic(item), self._hides(item)
+        for obj in objects:
+            if isinstance(obj, Block) or obj["type"] != "record" or obj["control"]:
+                yield obj
+                continue
+            if hides and obj["value"] is not None:
+                obj = {**obj, "value": without_secrets(obj["value"])}
+            if topic is None:
+                yield obj
+            else:
+                yield from self._decoded(topic, obj)
+
+    def _topic(self, item: Input) -> str | None:
+        """Return the topic by which records are decoded; None where they are printed as bytes."""
+        return (self._as_topic or _topic(item)) if self._chosen.decode else None
+
+    def _hides(self, item: Input) -> bool:
+        """Return whether records of a metadata log are printed, and not their secrets."""
+        return not self._chosen.secrets and CLUSTER_METADATA in (self._as_topic, _topic(item))
+
+    def _decoded(self, topic: str, obj: Object) -> Iterator[Object]:
+        """Yield a record with what was decoded of it, and what is wrong with it."""
+        decoded = decode(topic, obj["key"], obj["value"], secrets=self._chosen.secrets)
+        yield {**obj, "decoded": decoded}
+        if decoded.unknown_type is not None:
+            self._unknown[topic, decoded.unknown_type] += 1
+        if decoded.unknown_tags:
+            self._unknown_tags[topic] += decoded.unknown_tags
+        if decoded.problem:
+            text = f"offset {obj['offset']}: a broker cannot read this record: {decoded.problem}"
+            yield error_object(Path(obj["path"]), "record", text, obj["batch_position"])
+
+
+def _topic(item: Input) -> str | None:
+    """Return the topic whose records a file holds, where these can be decoded."""
+    if item.name.kind not in _BY_TOPIC:
+        return CLUSTER_METADATA
+    return item.topic if has_decoder(item.topic) else None
