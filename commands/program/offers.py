@@ -2,6 +2,10 @@
 
 from logtool.commands.program.command_tree import Command, Param
 from logtool.lazy_dataclass import dataclass
+from logtool.metadata import releases
+from logtool.schemas import entries, tables
+from logtool.schemas.columns import Way
+from logtool.watermark.simulation import scenario
 
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -25,10 +29,6 @@ FILES = Offer(files=True)
 
 def of_option(param: Param) -> Offer:
     """Return what may follow an option that takes a value."""
-    from logtool.metadata import releases
-    from logtool.schemas import tables
-    from logtool.schemas.columns import Way
-
     if param.choices:
         return Offer(words=param.choices)
     if "--tables" in param.names:
@@ -43,9 +43,6 @@ def of_option(param: Param) -> Offer:
 
 def of_argument(command: Command) -> Offer:
     """Return what may stand behind a command that is no option."""
-    from logtool.schemas import entries, tables
-    from logtool.watermark.simulation import scenario
-
     if command.name == "watermark simulate":
         return Offer(words=tuple(scenario.shipped()), files=True)
     if command.name == "schema":

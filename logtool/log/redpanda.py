@@ -67,10 +67,10 @@ class _Redpanda:
 
     def form(self, log: Path) -> "Form":
         """Return the form of a log; Kafka's where the name is not that of a segment of Redpanda."""
-        from logtool.log.walk import forms
+        from logtool.log.walk import forms, redpanda_form
 
         term = redpanda_dir.term_of(log)
-        return forms.KAFKA_FORM if term is None else forms.redpanda_form(term)
+        return forms.KAFKA_FORM if term is None else redpanda_form.form_of(term)
 
 
 REDPANDA = _Redpanda()

@@ -1,4 +1,4 @@
-"""The two forms of a log: Kafka's, and Redpanda's with another header before the same records.
+"""The form of a log: Kafka's here, Redpanda's with another header before the same records.
 
 A scan is bound to neither. What it asks of a header stands in a `Form`: how sound batches are
 walked, how many bytes the entry takes that a header begins, what is wrong with it in words, and how
@@ -20,9 +20,6 @@ from logtool.log import damage
 from logtool.log.damage import LONGEST_STUB, DamageReason
 from logtool.log.walk.candidates import Offsets
 from logtool.log.walk.resync import Resync, Source
-
-_TERMS = range(2**31)
-"""The terms that fit in the place of Kafka's leader epoch."""
 
 
 class Search(Protocol):
@@ -73,64 +70,12 @@ class Form:
     """Whether `kernels.plain_facts` may be asked about batches of these types."""
 
 
-def redpanda_form(term: int) -> Form:
-    """Return the form of Redpanda's segments of a term, which their names tell."""
-    from logtool.formats.redpanda import record_batch as record_batch_of_redpanda
-    from logtool.formats.redpanda.record_batch import HEADER_SIZE
-    from logtool.log.walk import redpanda_damage
-    from logtool.log.walk.redpanda_resync import RedpandaResync
-
-    epoch = term if term in _TERMS else record_batch.NO_EPOCH
-
-    def walk(
-        data: memoryview, start: int, end: int, base: int, rows: Any, first: int
-    ) -> tuple[int, int, int]:
-        found = kernels.walk_redpanda(data, start, end, base, epoch, rows, first)
-        if not data.readonly:
-            kernels.turn_headers(data, base, epoch, rows, first, found[0])
-        return found
-
-    def batch(content: memoryview) -> memoryview:
-        if not content.readonly:
-            return content
-        copied = bytearray(content)
-        header = record_batch_of_redpanda.parse(content[:HEADER_SIZE])
-        copied[:HEADER_SIZE] = record_batch_of_redpanda.to_kafka(header, term=epoch)
-        return memoryview(copied)
-
-    def header(head: memoryview) -> BatchTable:
-        return redpanda_damage.header_alone(head, epoch)
-
-    return Form(
-        walk=walk,
-        walk_records=None,
-        unwritten=kernels.CONTROL_COLUMNS,
-        head=HEADER_SIZE,
-        longest_stub=HEADER_SIZE - 1,
-        least_size=HEADER_SIZE,
-        zeros=1,
-        reserves=True,
-        entry_size=redpanda_damage.entry_size,
-        describe=redpanda_damage.describe,
-        search=RedpandaResync,
-        header=header,
-        batch=batch,
-        is_plain=_is_data,
-    )
-
-
 def _kafka_header(head: memoryview) -> BatchTable:
     from logtool.formats import legacy_batch
 
     table = record_batch.parse(head, [0])
     legacy_batch.fill(table, head, np.zeros(1, np.int64))
     return table
-
-
-def _is_data(types: Column) -> bool:
-    from logtool.formats.redpanda.record_batch import RAFT_DATA
-
-    return bool((types == RAFT_DATA).all())
 
 
 KAFKA_FORM = Form(

@@ -1,4 +1,4 @@
-"""Rules with one place in the tree: the decoding of records, and questions for the flavour."""
+"""Rules about the code as a whole: what has one place, and what there are few of."""
 
 import ast
 from collections.abc import Iterator
@@ -16,8 +16,10 @@ DECODERS = {
 }
 """By module of formats, what only `logtool.log.records` may use."""
 FLAVOURS = {"KAFKA", "REDPANDA"}
-MOST_COMPARISONS = 40
+MOST_COMPARISONS = 25
 """Comparisons of a flavour above `logtool.log`: what differs is better asked of the flavour."""
+MOST_LATE_IMPORTS = 150
+"""Imports inside functions: of optional packages, and of modules that few runs need."""
 
 
 def modules(*but: Path) -> Iterator[tuple[Path, ast.Module]]:
@@ -67,6 +69,18 @@ def test_few_modules_ask_for_the_flavour() -> None:
         if isinstance(node, ast.Compare) and any(map(is_flavour, (node.left, *node.comparators)))
     ]
     assert 0 < len(found) <= MOST_COMPARISONS, found
+
+
+def test_few_imports_stand_in_functions() -> None:
+    found = {
+        f"{path.relative_to(ROOT.parent)}:{node.lineno}"
+        for path, tree in modules()
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    assert 0 < len(found) <= MOST_LATE_IMPORTS, sorted(found)
 
 
 def test_nothing_is_named_by_the_question_whether_it_is_of_redpanda() -> None:

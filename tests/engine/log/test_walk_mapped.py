@@ -23,6 +23,7 @@ from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage
 from logtool.log.walk import forms
+from logtool.log.walk.redpanda_form import form_of
 
 PAGE = 4096
 BASE = 1000
@@ -46,7 +47,7 @@ class Copied:
     def __init__(self, path: Path, term: int | None = None) -> None:
         self.file = LogFile(path)
         self.size = self.file.size
-        self.form = forms.KAFKA_FORM if term is None else forms.redpanda_form(term)
+        self.form = forms.KAFKA_FORM if term is None else form_of(term)
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         return self.file.read_into(buffer, position)

@@ -13,14 +13,14 @@ from logtool.formats.redpanda import record_batch
 from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
 from logtool.log.damage import DamageReason
-from logtool.log.walk import forms
+from logtool.log.walk.redpanda_form import form_of
 
 DATA = Path(__file__).parents[2] / "data" / "redpanda"
 SEGMENT = (DATA / "test_segment.bin").read_bytes()
 TIERED = (DATA / "3676-7429-77-1-v1.log.1").read_bytes()
 
 
-FORM = forms.redpanda_form(3)
+FORM = form_of(3)
 
 
 class Segment:
