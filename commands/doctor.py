@@ -16,7 +16,7 @@ DEFAULT_DURATION = "10s"
 
 
 @dataclass(frozen=True, slots=True)
-class Dirs(options.AnyLocalInputs):
+class BrokerLogDirs(options.AnyLocalInputs):
     """What is looked at: DIR in place of PATH."""
 
     paths: Annotated[
@@ -52,7 +52,7 @@ MaxDuration = Annotated[
 @spread
 def doctor(
     *,
-    inputs: Dirs,
+    inputs: BrokerLogDirs,
     environment: Environment = False,
     kafka_version: starting_broker.KafkaVersion = None,
     fail_on: options.FailOn = Severity.WARNING,

@@ -7,7 +7,7 @@ import typer
 
 from logtool.commands import options
 from logtool.commands.program.record_selectors import Selectors
-from logtool.commands.program.shown_content import Shown
+from logtool.commands.program.shown_content import DumpContent
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 
@@ -53,7 +53,7 @@ Output = Annotated[
 def dump(
     *,
     inputs: options.AnyInputs,
-    shown: Shown,
+    shown: DumpContent,
     selectors: Selectors,
     format: FormatOption = _AS_TABLE,
     output_file: Output = None,

@@ -14,7 +14,7 @@ from logtool.errors import UsageError
 from logtool.lazy_dataclass import dataclass
 
 
-class LevelChoice(StrEnum):
+class GapLevel(StrEnum):
     """How deep to look."""
 
     BATCHES = "batches"
@@ -28,7 +28,7 @@ class IsolationChoice(StrEnum):
     READ_COMMITTED = "read_committed"
 
 
-class PolicyChoice(StrEnum):
+class TopicPolicy(StrEnum):
     """What a topic is, or was, set to."""
 
     COMPACT = "compact"
@@ -43,17 +43,17 @@ class GhostEpochChoice(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class GapChoices:
     """What of the gaps is looked for and shown."""
 
     level: Annotated[
-        LevelChoice,
+        GapLevel,
         typer.Option(
             "--level",
             help="batches: of a batch that lost records, how many; records: decode it and say "
             "which.",
         ),
-    ] = LevelChoice.BATCHES
+    ] = GapLevel.BATCHES
     isolation: Annotated[
         IsolationChoice,
         typer.Option(
@@ -63,7 +63,7 @@ class Shown:
     ] = IsolationChoice.READ_UNCOMMITTED
     max_batch_memory: options.MaxBatchMemory = options.MAX_BATCH_MEMORY
     cleanup_policy: Annotated[
-        PolicyChoice | None,
+        TopicPolicy | None,
         typer.Option(
             "--cleanup-policy",
             help="What the topics are, or were, set to; by default as the metadata log in the log "
@@ -130,7 +130,7 @@ class Shown:
     @property
     def exact(self) -> bool:
         """Return whether records are decoded."""
-        return self.level is LevelChoice.RECORDS
+        return self.level is GapLevel.RECORDS
 
     @property
     def isolated(self) -> bool:
@@ -155,7 +155,11 @@ class Shown:
 
 @spread
 def gaps(
-    *, inputs: options.AnyInputs, shown: Shown, running: options.Running, printing: options.Printing
+    *,
+    inputs: options.AnyInputs,
+    shown: GapChoices,
+    running: options.Running,
+    printing: options.Printing,
 ) -> None:
     """List every missing offset of log dirs, partition dirs or logs, with the reason.
 

@@ -9,11 +9,11 @@ from logtool.commands import options
 from logtool.commands.program import limits as host
 from logtool.commands.program import starting_broker
 from logtool.commands.program.spread import spread
-from logtool.commands.program.strategy import Strategy
+from logtool.commands.program.strategy import RecoveryOptions
 from logtool.lazy_dataclass import dataclass
 
 
-class PolicyChoice(StrEnum):
+class RecoveryPolicy(StrEnum):
     """What is recovered after a kill; see `logtool.startup.policies`."""
 
     LAST_SEGMENT = "last-segment"
@@ -42,7 +42,7 @@ ReadRate = Annotated[
 
 
 Policies = Annotated[
-    list[PolicyChoice] | None,
+    list[RecoveryPolicy] | None,
     typer.Option(
         "--policy",
         help="Say what recovery after a kill reads by this policy, how long it takes, and what it "
@@ -68,7 +68,7 @@ def plan(
     inputs: options.AnyLocalInputs,
     broker: starting_broker.StartingBroker,
     timing: Timing,
-    strategy: Strategy,
+    strategy: RecoveryOptions,
     running: options.Running,
     printing: options.Printing,
 ) -> None:

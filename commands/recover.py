@@ -11,10 +11,10 @@ from logtool.commands.program.spread import spread
 def recover(
     *,
     inputs: options.AnyLocalInputs,
-    begin: recovery.Begin,
-    way: recovery.Way,
+    begin: recovery.StartPoint,
+    way: recovery.RecoveryMode,
     broker: starting_broker.StartingBroker,
-    consented: recovery.Consented,
+    consented: recovery.ApplyOptions,
     running: options.Running,
     printing: options.Printing,
 ) -> None:

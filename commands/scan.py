@@ -12,7 +12,7 @@ from logtool.errors import UsageError
 from logtool.lazy_dataclass import dataclass
 
 
-class LevelChoice(StrEnum):
+class ScanLevel(StrEnum):
     """How deep the findings go; see `logtool.verify.Level`."""
 
     BATCHES = "batches"
@@ -20,7 +20,7 @@ class LevelChoice(StrEnum):
 
 
 class PayloadChoice(StrEnum):
-    """How much of keys and values the table of records tells."""
+    """How much of keys and values the table of records has."""
 
     NONE = "none"
     LENGTH = "length"
@@ -67,12 +67,12 @@ class Written:
         ),
     ] = False
     level: Annotated[
-        LevelChoice,
+        ScanLevel,
         typer.Option(
             "--level",
             help="How deep the findings go, whatever the tables: those of logtool verify --level.",
         ),
-    ] = LevelChoice.BATCHES
+    ] = ScanLevel.BATCHES
     run_id: Annotated[
         str | None,
         typer.Option(

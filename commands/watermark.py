@@ -13,7 +13,7 @@ from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Dirs(options.AnyLocalInputs):
+class ReplicaDirs(options.AnyLocalInputs):
     """What is looked at: DIR in place of PATH."""
 
     paths: Annotated[
@@ -64,7 +64,7 @@ Rule = Annotated[
 @spread
 def watermark(
     *,
-    inputs: Dirs,
+    inputs: ReplicaDirs,
     leader: Leader = None,
     kafka_version: starting_broker.OneKafkaVersion = starting_broker.NEWEST_KAFKA,
     fail_on: options.FailOn = Severity.WARNING,

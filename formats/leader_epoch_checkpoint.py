@@ -28,7 +28,7 @@ _FIELDS = "leader epoch and start offset"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class EpochRow:
     """One entry and where it stands."""
 
     leader_epoch: int
@@ -41,7 +41,7 @@ class LeaderEpochCheckpoint:
     """One leader epoch checkpoint: its lines, and the entries that could be read."""
 
     file: CheckpointFile
-    rows: tuple[Row, ...]
+    rows: tuple[EpochRow, ...]
 
     @property
     def epochs(self) -> list[tuple[int, int]]:
@@ -67,7 +67,7 @@ def check(checkpoint: LeaderEpochCheckpoint) -> Iterator[Finding]:
     readable = {row.line.number for row in checkpoint.rows}
     malformed = {line.number for line in checkpoint.file.entries} - readable
     yield from _checkpoint_file.check(checkpoint.file, AREA, _FIELDS, malformed)
-    before: Row | None = None
+    before: EpochRow | None = None
     for row in checkpoint.rows:
         if row.leader_epoch < 0 or row.start_offset < 0:
             yield line_finding(f"{AREA}/negative", row.line, "an epoch and an offset of at least 0")
@@ -101,10 +101,10 @@ def _read(file: CheckpointFile) -> LeaderEpochCheckpoint:
     return LeaderEpochCheckpoint(file, tuple(row for line in file.entries if (row := _row(line))))
 
 
-def _row(line: Line) -> Row | None:
+def _row(line: Line) -> EpochRow | None:
     match split_fields(line):
         case [epoch_text, offset_text]:
             leader_epoch, start_offset = parse_int(epoch_text), parse_long(offset_text)
             if leader_epoch is not None and start_offset is not None:
-                return Row(leader_epoch, start_offset, line)
+                return EpochRow(leader_epoch, start_offset, line)
     return None

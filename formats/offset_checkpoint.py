@@ -32,7 +32,7 @@ _FIELDS = "topic, partition and offset"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class OffsetRow:
     """One entry and where it stands."""
 
     topic: str
@@ -46,7 +46,7 @@ class OffsetCheckpoint:
     """One offset checkpoint: its lines, and the entries that could be read."""
 
     file: CheckpointFile
-    rows: tuple[Row, ...]
+    rows: tuple[OffsetRow, ...]
 
     @property
     def offsets(self) -> dict[tuple[str, int], int]:
@@ -54,7 +54,7 @@ class OffsetCheckpoint:
         return {(row.topic, row.partition): row.offset for row in self.rows}
 
     @property
-    def by_partition(self) -> dict[tuple[str, int], Row]:
+    def by_partition(self) -> dict[tuple[str, int], OffsetRow]:
         """Return the row of each (topic, partition): the last counts, as it does for a broker."""
         return {(row.topic, row.partition): row for row in self.rows}
 
@@ -82,7 +82,7 @@ def check(checkpoint: OffsetCheckpoint) -> Iterator[Finding]:
     readable = {row.line.number for row in checkpoint.rows}
     malformed = {line.number for line in file.entries} - readable
     yield from _checkpoint_file.check(file, AREA, _FIELDS, malformed)
-    seen: dict[tuple[str, int], Row] = {}
+    seen: dict[tuple[str, int], OffsetRow] = {}
     for row in checkpoint.rows:
         if row.partition < 0:
             yield line_finding(f"{AREA}/negative-partition", row.line, "a partition of at least 0")
@@ -116,10 +116,10 @@ def _read(file: CheckpointFile) -> OffsetCheckpoint:
     return OffsetCheckpoint(file, tuple(row for line in file.entries if (row := _row(line))))
 
 
-def _row(line: Line) -> Row | None:
+def _row(line: Line) -> OffsetRow | None:
     match split_fields(line):
         case [topic, partition_text, offset_text]:
             partition, offset = parse_int(partition_text), parse_long(offset_text)
             if partition is not None and offset is not None:
-                return Row(topic=topic, partition=partition, offset=offset, line=line)
+                return OffsetRow(topic=topic, partition=partition, offset=offset, line=line)
     return None

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from logtool.findings import Finding
 from logtool.formats._checkpoint_file import split_fields
 from logtool.formats.java_text import Line, parse_int, parse_long, split_lines
-from logtool.formats.offset_checkpoint import Row
+from logtool.formats.offset_checkpoint import OffsetRow
 from logtool.lazy_dataclass import dataclass
 
 
@@ -26,7 +26,7 @@ class RecoveryJournal:
     """One journal: its lines, and the entries that count."""
 
     lines: tuple[Line, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[OffsetRow, ...]
 
     @property
     def offsets(self) -> dict[tuple[str, int], int]:
@@ -78,12 +78,12 @@ def is_one(data: bytes) -> bool:
     return bool(first) and _row(first[0]) is not None
 
 
-def _row(line: Line) -> Row | None:
+def _row(line: Line) -> OffsetRow | None:
     if not line.raw.endswith((b"\r", b"\n")):
         return None
     match split_fields(line):
         case [topic, partition_text, offset_text]:
             partition, offset = parse_int(partition_text), parse_long(offset_text)
             if partition is not None and partition >= 0 and offset is not None and offset >= 0:
-                return Row(topic=topic, partition=partition, offset=offset, line=line)
+                return OffsetRow(topic=topic, partition=partition, offset=offset, line=line)
     return None

@@ -13,7 +13,7 @@ from typing import Protocol
 from logtool.lazy_dataclass import dataclass
 
 
-class Kind(StrEnum):
+class FileChange(StrEnum):
     """What happens to a file."""
 
     TRUNCATE = "truncate"
@@ -48,7 +48,7 @@ class Stamp:
 class Change:
     """One operation on one file; the changes of a plan are carried out in their order."""
 
-    kind: Kind
+    kind: FileChange
     path: Path
     seen: Stamp | None = None
     """Of the file when it was judged; None where there was none."""
@@ -116,7 +116,7 @@ class Action:
     """One thing that happens to a partition or its log dir."""
 
     action: str
-    """`Kind`, or what a broker does with no file changed, such as ``refuse`` or ``stray``."""
+    """`FileChange`, or what a broker does with no file changed, such as ``refuse`` or ``stray``."""
     path: Path
     reason: str
     """One line for people: why, with both numbers."""
@@ -139,7 +139,7 @@ class Action:
     @property
     def is_grave(self) -> bool:
         """Return whether records go, or a person should know of it before a broker starts."""
-        cut = self.action == Kind.TRUNCATE and not self.loss.only_zeros
+        cut = self.action == FileChange.TRUNCATE and not self.loss.only_zeros
         return self.action in GRAVE or cut or bool(self.loss)
 
     @property

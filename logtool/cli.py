@@ -82,14 +82,14 @@ COMMANDS = {
 HIDDEN = ("generate",)
 
 
-class _Commands(LazyGroup):
+class _Summaries(LazyGroup):
     summaries = COMMANDS
     hidden_names = HIDDEN
 
 
 app = new_app(
     name=NAME,
-    cls=_Commands,
+    cls=_Summaries,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

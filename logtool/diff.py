@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from logtool.copies import digest
-from logtool.copies.copy import Copy, Reading
+from logtool.copies.copy import Copy, CopyReading
 from logtool.copies.copy_readers import Blocks, side_by_side
 from logtool.copies.sources import ListedCopy, find
-from logtool.copies.verdict import Standing, Verdict, judge
+from logtool.copies.verdict import CopiesVerdict, LeaderCandidates, judge
 from logtool.disk import files
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats.names import TopicPartition
@@ -25,7 +25,7 @@ from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
 
 
-class Comparison:
+class Diff:
     """One run: iterate for a verdict on each partition, and for what cannot be read.
 
     With `save` there is one source, and what is scanned of it is saved there.
@@ -57,7 +57,7 @@ class Comparison:
         """Return whether what is scanned is saved, and nothing compared."""
         return self._save is not None
 
-    def __iter__(self) -> Iterator[Verdict | UnreadableError]:
+    def __iter__(self) -> Iterator[CopiesVerdict | UnreadableError]:
         copies: list[ListedCopy] = []
         for source in self._sources:
             try:
@@ -77,7 +77,7 @@ class Comparison:
             yield from self._all(groups, None)
             return
         try:
-            with digest.Writer(self._save, self._sources[0].path) as writer:
+            with digest.DigestWriter(self._save, self._sources[0].path) as writer:
                 yield from self._all(groups, writer)
                 if self._run.ran_out:
                     raise OutOfTimeError  # what is not whole must not be taken for it
@@ -85,9 +85,11 @@ class Comparison:
             return
 
     def _all(
-        self, groups: Sequence[Sequence[ListedCopy]], writer: digest.Writer | None
-    ) -> Iterator[Verdict | UnreadableError]:
-        def judged(_: Sequence[ListedCopy], readings: Sequence[Reading], blocks: Blocks) -> Verdict:
+        self, groups: Sequence[Sequence[ListedCopy]], writer: digest.DigestWriter | None
+    ) -> Iterator[CopiesVerdict | UnreadableError]:
+        def judged(
+            _: Sequence[ListedCopy], readings: Sequence[CopyReading], blocks: Blocks
+        ) -> CopiesVerdict:
             if not writer:
                 return judge(readings, blocks)
             saved = [writer.copy() for _ in blocks]
@@ -108,7 +110,7 @@ class Comparison:
             return
 
 
-def _fixes(verdict: Verdict) -> Iterator[str]:
+def _fixes(verdict: CopiesVerdict) -> Iterator[str]:
     """Yield the commands that repair copies that are damaged, or lack offsets in their middle."""
     paths = {copy.label: Path(copy.path) for copy in verdict.copies}
     hurt: dict[str, dict[Path, None]] = {}
@@ -144,13 +146,13 @@ def _is_file(path: Path) -> bool:
     return not files.is_remote(path) and path.is_file()
 
 
-def _standing(copy: Copy, newest_first: Sequence[MetadataImage]) -> Standing | None:
+def _standing(copy: Copy, newest_first: Sequence[MetadataImage]) -> LeaderCandidates | None:
     """Return who may lead, by the newest image that has the partition."""
     for known in newest_first:
         topic_id = known.topics.get(copy.topic, "")
         state = known.partitions.get(topic_id, {}).get(copy.partition)
         if state and copy.topic_id in (None, topic_id):
-            return Standing(tuple(state.isr), tuple(state.elr))
+            return LeaderCandidates(tuple(state.isr), tuple(state.elr))
     return None
 
 

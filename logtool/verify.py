@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeGuard
 
-from logtool.checks import compaction, inventory, metadata_records, root, topic_id_support
+from logtool.checks import compaction, file_names, metadata_records, root, topic_id_support
 from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
+from logtool.checks.fast_path import PlainPartitions
 from logtool.checks.partition import CheckRequest, Item, check_partition, plan
-from logtool.checks.plain import PlainPartitions
 from logtool.checks.report import PartitionSummary
-from logtool.checks.schedule import Earlier, Engine, Job, Schedule
+from logtool.checks.schedule import EarlierReports, Engine, PartitionJob, Schedule
 from logtool.checks.segment import Level, vanished
 from logtool.checks.single_file import Neighbours, check_single_file
 from logtool.disk import files
@@ -21,7 +21,7 @@ from logtool.findings import Finding
 from logtool.formats import compression, names
 from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
-from logtool.formats.offset_checkpoint import Row
+from logtool.formats.offset_checkpoint import OffsetRow
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening, small_files
 from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir, Partition
@@ -63,7 +63,7 @@ _WENT = "was renamed or deleted while its log dir was checked"
 
 
 @dataclass(frozen=True, slots=True)
-class _Subject:
+class _PartitionToCheck:
     """A partition to be checked: what is known of it before its segments are."""
 
     partition: Partition | UnreadableError | None
@@ -96,7 +96,7 @@ class Verification:
         static: Mapping[str, str] | None = None,
         flavour: Flavour | None = None,
         engine: Engine | None = None,
-        earlier: Earlier | None = None,
+        earlier: EarlierReports | None = None,
     ) -> None:
         """Take the paths, and how they are checked.
 
@@ -228,8 +228,8 @@ class Verification:
         if home.flavour is REDPANDA:
             yield from self._of_redpanda(home)
             return
-        yield from inventory.check_root_names(home)
-        checkpoints: dict[FileKind, dict[TopicPartition, Row]] = {}
+        yield from file_names.check_root_names(home)
+        checkpoints: dict[FileKind, dict[TopicPartition, OffsetRow]] = {}
         meta: MetaProperties | None = None
         for kind, file in home.files.items():
             if kind not in small_files.CHECKABLE:
@@ -249,7 +249,7 @@ class Verification:
         yield from filter(self._is_selected, self._verdicts.get(home.path, ()))
         yield from self._live(home, checkpoints, topic_id_support.needs_topic_ids(home, meta))
 
-    def _alone(self, path: Path) -> Job:
+    def _alone(self, path: Path) -> PartitionJob:
         """Return what is to be done for a partition dir that was given by itself."""
         known = self._settings(lambda path: settings.around(path, self._static), path)
         plain = self._plain(path)
@@ -272,7 +272,7 @@ class Verification:
         directory: PartitionDirectory,
         log_start: int,
         known: Settings | None,
-    ) -> Job | None:
+    ) -> PartitionJob | None:
         """Return a job with nothing left to do, if a quick look at a partition is enough."""
         key = root.key_of(directory)
         if directory.kind is not DirectoryKind.LIVE or key is None:
@@ -282,7 +282,7 @@ class Verification:
         if found is None:
             return None
         self._run.bytes_total += found.bytes
-        return Job(path, (), _Subject(None, _NO_REQUEST, found, key))
+        return PartitionJob(path, (), _PartitionToCheck(None, _NO_REQUEST, found, key))
 
     def _of_redpanda(self, home: LogDir) -> Iterator[Item]:
         """Check the partitions of a data directory of Redpanda: there is no file beside them."""
@@ -304,7 +304,7 @@ class Verification:
         known = self._settings(self._settings_of, home.path)
         plain = self._plain(home.path)
 
-        def jobs() -> Iterator[Job]:
+        def jobs() -> Iterator[PartitionJob]:
             chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
             paths = [path for path, _ in chosen if not plain]
             listing = self._engine.partitions if self._engine else opening.try_partitions
@@ -331,7 +331,7 @@ class Verification:
                 facts[directory] = job.subject.facts
                 yield job
 
-        def judged(subject: _Subject) -> Iterator[Finding]:
+        def judged(subject: _PartitionToCheck) -> Iterator[Finding]:
             if subject.key:
                 what = home, subject.key, subject.facts, checkpoints
                 yield from root.check_partition_offsets(*what)
@@ -392,22 +392,24 @@ class Verification:
         result: Partition | UnreadableError,
         request: CheckRequest,
         key: TopicPartition | None = None,
-    ) -> Job:
+    ) -> PartitionJob:
         tasks = plan(result, request) if isinstance(result, Partition) else []
-        job = Job(
+        job = PartitionJob(
             path,
             tasks,
-            _Subject(partition=result, request=request, facts=PartitionSummary(), key=key),
+            _PartitionToCheck(partition=result, request=request, facts=PartitionSummary(), key=key),
         )
         self._run.bytes_total += job.bytes
         return job
 
     def _partitions(
-        self, jobs: Iterable[Job], judged: Callable[[_Subject], Iterator[Finding]] | None = None
+        self,
+        jobs: Iterable[PartitionJob],
+        judged: Callable[[_PartitionToCheck], Iterator[Finding]] | None = None,
     ) -> Iterator[Item]:
         """Check partitions; `judged` is asked for more to say of each one that could be read."""
         for job, reports in self._schedule.run(jobs):
-            subject: _Subject = job.subject
+            subject: _PartitionToCheck = job.subject
             if isinstance(subject.partition, UnreadableError):
                 given = job.path in self._paths
                 yield subject.partition if given else vanished(subject.partition, _WENT)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from verification import fingerprint, small_log_dir
 
-from logtool.actions import Change, Kind, Stamp
+from logtool.actions import Change, FileChange, Stamp
 from logtool.apply import Journal, disk
 
 Tree = dict[str, Any]
@@ -42,7 +42,7 @@ def stamp(path: Path) -> Stamp:
     return Stamp(status.st_size, status.st_mtime_ns)
 
 
-def change(kind: Kind, path: Path, **more: Any) -> Change:
+def change(kind: FileChange, path: Path, **more: Any) -> Change:
     return Change(kind, path, stamp(path) if path.exists() else None, **more)
 
 
@@ -56,22 +56,24 @@ def all_kinds(log_dir: Path) -> list[list[Change]]:
     log, moved = other / f"{0:020d}.log", other / f"{0:020d}.log.swap"
     return [
         [
-            *(change(Kind.REMOVE, path) for path in sorted(home.glob(f"{77:020d}.*"))),
-            change(Kind.TRUNCATE, cut, size=cut.stat().st_size // 2),
-            change(Kind.REPLACE, cut.with_suffix(".index"), content=INDEX),
-            change(Kind.CREATE, cut.with_suffix(".txnindex"), content=b"aborted"),
-            change(Kind.REMOVE, swap.with_suffix("")),
-            change(Kind.RENAME, swap, target=swap.with_suffix("")),
+            *(change(FileChange.REMOVE, path) for path in sorted(home.glob(f"{77:020d}.*"))),
+            change(FileChange.TRUNCATE, cut, size=cut.stat().st_size // 2),
+            change(FileChange.REPLACE, cut.with_suffix(".index"), content=INDEX),
+            change(FileChange.CREATE, cut.with_suffix(".txnindex"), content=b"aborted"),
+            change(FileChange.REMOVE, swap.with_suffix("")),
+            change(FileChange.RENAME, swap, target=swap.with_suffix("")),
         ],
         [
-            change(Kind.RENAME, snapshot, target=renamed),
-            Change(Kind.REPLACE, renamed, stamp(snapshot), b"new snapshot"),
-            change(Kind.TRUNCATE, log, size=100),
-            change(Kind.RENAME, log, target=moved),
+            change(FileChange.RENAME, snapshot, target=renamed),
+            Change(FileChange.REPLACE, renamed, stamp(snapshot), b"new snapshot"),
+            change(FileChange.TRUNCATE, log, size=100),
+            change(FileChange.RENAME, log, target=moved),
         ],
         [
-            change(Kind.REPLACE, log_dir / "recovery-point-offset-checkpoint", content=b"0\n0\n"),
-            change(Kind.CREATE, log_dir / ".kafka_cleanshutdown", content=b'{"version":0}'),
+            change(
+                FileChange.REPLACE, log_dir / "recovery-point-offset-checkpoint", content=b"0\n0\n"
+            ),
+            change(FileChange.CREATE, log_dir / ".kafka_cleanshutdown", content=b'{"version":0}'),
         ],
     ]
 

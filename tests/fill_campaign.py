@@ -21,7 +21,7 @@ from verification import batches, set_offsets, small_log_dir
 from logtool.apply import Journal
 from logtool.errors import LogtoolError
 from logtool.node.options import StartOptions
-from logtool.startup.recover import Consent, Recover
+from logtool.startup.recover import ApplyConsent, Recover
 
 METADATA = "__cluster_metadata-0"
 REPORT = Path(__file__).parent / "engine" / "salvage" / "FILLED.md"
@@ -124,7 +124,7 @@ def try_one(source: Path, work: Path, seed: int) -> Case:
 
 def recover(home: Path, *fill_from: Path) -> tuple[Recover, str | None, str | None]:
     """Recover a log dir; returns the run, the first error, and why a range was not filled."""
-    job = Recover([home], StartOptions(fill_from=fill_from), Consent(apply=True))
+    job = Recover([home], StartOptions(fill_from=fill_from), ApplyConsent(apply=True))
     told = list(job)
     errors = [str(one) for one in told if isinstance(one, LogtoolError)]
     actions = [action for one in told for action in getattr(one, "actions", ())]

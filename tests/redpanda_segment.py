@@ -12,7 +12,7 @@ import numpy as np
 
 from logtool.formats.record_batch import CODEC_MASK
 from logtool.formats.redpanda import record_batch
-from logtool.formats.redpanda.record_batch import HEADER_SIZE, Batch
+from logtool.formats.redpanda.record_batch import HEADER_SIZE, RedpandaBatch
 
 _FIELDS = np.dtype(
     {
@@ -53,23 +53,23 @@ class Rest:
 class Segment:
     """What a segment holds, in the order of the file and without a byte left out."""
 
-    parts: tuple[Batch | Rest, ...]
+    parts: tuple[RedpandaBatch | Rest, ...]
 
     @property
-    def batches(self) -> tuple[Batch, ...]:
+    def batches(self) -> tuple[RedpandaBatch, ...]:
         """Return the sound batches, those behind damage too."""
-        return tuple(part for part in self.parts if isinstance(part, Batch))
+        return tuple(part for part in self.parts if isinstance(part, RedpandaBatch))
 
     @property
     def rests(self) -> tuple[tuple[int, Rest], ...]:
         """Return what is no batch, each with its position in the file."""
         return tuple((at, part) for at, part in self._placed() if isinstance(part, Rest))
 
-    def _placed(self) -> Iterator[tuple[int, Batch | Rest]]:
+    def _placed(self) -> Iterator[tuple[int, RedpandaBatch | Rest]]:
         at = 0
         for part in self.parts:
             yield at, part
-            at += part.header.size if isinstance(part, Batch) else len(part.data)
+            at += part.header.size if isinstance(part, RedpandaBatch) else len(part.data)
 
 
 def parse(data: bytes) -> Segment:
@@ -80,22 +80,24 @@ def parse(data: bytes) -> Segment:
 def encode(segment: Segment) -> bytes:
     """Return the bytes `parse` was given; the two are exact inverses."""
     return b"".join(
-        record_batch.encode(part.header) + part.body if isinstance(part, Batch) else part.data
+        record_batch.encode(part.header) + part.body
+        if isinstance(part, RedpandaBatch)
+        else part.data
         for part in segment.parts
     )
 
 
-def build(batches: list[Batch], *, room: int = 0) -> bytes:
+def build(batches: list[RedpandaBatch], *, room: int = 0) -> bytes:
     """Return a segment of `batches` with `room` zero bytes behind them."""
     return encode(Segment((*batches, Rest(bytes(room), Reason.ZEROS))))
 
 
-def parts(data: bytes) -> Iterator[Batch | Rest]:
+def parts(data: bytes) -> Iterator[RedpandaBatch | Rest]:
     """Yield what `data` holds, one part behind the other."""
     at = 0
     while at < len(data):
         batch = batch_at(data, at)
-        if isinstance(batch, Batch):
+        if isinstance(batch, RedpandaBatch):
             yield batch
             at += batch.header.size
             continue
@@ -104,7 +106,7 @@ def parts(data: bytes) -> Iterator[Batch | Rest]:
         at = behind
 
 
-def batch_at(data: bytes, at: int) -> Batch | Reason:
+def batch_at(data: bytes, at: int) -> RedpandaBatch | Reason:
     """Return the batch that begins at `at`, or why a broker's reader stops there."""
     if len(data) - at < HEADER_SIZE:
         return Reason.ZEROS if _zeros(data, at) else Reason.SHORT_HEADER
@@ -121,7 +123,7 @@ def batch_at(data: bytes, at: int) -> Batch | Reason:
     body = data[at + HEADER_SIZE : at + header.size]
     if header.crc != record_batch.body_crc(header, body):
         return Reason.CRC
-    return Batch(header, body)
+    return RedpandaBatch(header, body)
 
 
 def _zeros(data: bytes, at: int) -> bool:
@@ -143,6 +145,6 @@ def _next_batch(data: bytes, start: int) -> int:
         & ((fields["attributes"] & CODEC_MASK) < _CODECS)
     )
     for position in (np.flatnonzero(likely) + start).tolist():
-        if isinstance(batch_at(data, position), Batch):
+        if isinstance(batch_at(data, position), RedpandaBatch):
             return int(position)
     return len(data)

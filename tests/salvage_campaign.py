@@ -26,7 +26,7 @@ from logtool.errors import LogtoolError
 from logtool.formats import names
 from logtool.formats.names import DirectoryKind, PartitionDirectory
 from logtool.log.batches import read_batches
-from logtool.repair.output import Output
+from logtool.repair.output import OutputDir
 from logtool.repair.salvage import Salvage
 
 DATA = Path(__file__).parent / "data"
@@ -172,7 +172,7 @@ def damaged(source: Path, target: Path, way: str, rng: random.Random) -> tuple[P
 
 def run(path: Path, output: Path, *fill_from: Path) -> list[object]:
     """Salvage one partition dir; returns what was said."""
-    job = Salvage(paths=[path], output=Output(output), fill_from=fill_from)
+    job = Salvage(paths=[path], output=OutputDir(output), fill_from=fill_from)
     return list(job)
 
 

@@ -7,16 +7,16 @@ from typing import Any
 
 from pyarrow import parquet
 
-from logtool.checks.pieces import join
-from logtool.checks.report import Task
+from logtool.checks.report import SegmentTask
+from logtool.checks.segment_ranges import join
 from logtool.disk.files import LogFile
 from logtool.formats.names import DirectoryKind
 from logtool.log import opening
 from logtool.log.batches import read_batches
 from logtool.log.dir import Segment
 from logtool.schemas import arrow
-from logtool.spark.scan.answers import Asked
-from logtool.spark.scan.manifest import Part
+from logtool.spark.scan.answers import Questions
+from logtool.spark.scan.manifest import TableFile
 from logtool.spark.scan.questions.answering import LISTS_OF
 from logtool.spark.scan.runs import begin
 from logtool.spark.scan.unit_rows import STAGED, ScanWork
@@ -30,16 +30,16 @@ def answers(
     lists = frozenset(LISTS_OF[name] for name in names)
     compared = {"batches"} if "replicas" in names else set()
     job = ScanWork(run.staging, frozenset({STAGED, *compared}), lists=lists)
-    whole: list[Task] = []
+    whole: list[SegmentTask] = []
     for home in homes:
         for folder, directory in opening.open_log_dir(home).partitions:
             if directory.kind is not DirectoryKind.DELETE:
                 for segment in opening.open_partition(folder).segments:
                     parts = _in_pieces(job, segment) if cut else []
                     run.add(parts)
-                    whole += [] if parts else [Task(segment)]
+                    whole += [] if parts else [SegmentTask(segment)]
     run.add(part for number, some in job([(0, whole)]) if number < 0 for part in some)
-    parts = Asked(run.staging, tuple(names), tuple(homes)).answer_here(run.files(STAGED))
+    parts = Questions(run.staging, tuple(names), tuple(homes)).answer_here(run.files(STAGED))
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for part in parts:
         found = parquet.read_table(f"{run.staging.output}/{part.path}", partitioning=None)
@@ -49,13 +49,13 @@ def answers(
     return rows
 
 
-def _in_pieces(job: ScanWork, segment: Segment) -> list[Part]:
+def _in_pieces(job: ScanWork, segment: Segment) -> list[TableFile]:
     """Return the files of a segment that is read in two pieces; none where that does not count."""
-    whole, middle = Task(segment), _middle(segment)
+    whole, middle = SegmentTask(segment), _middle(segment)
     if not middle:
         return []
     spans = range(middle), range(middle, segment.log.size)
-    units: list[tuple[int, Sequence[Task]]] = [
+    units: list[tuple[int, Sequence[SegmentTask]]] = [
         (at, [replace(whole, piece=span)]) for at, span in enumerate(spans)
     ]
     pieces = [result for number, result in job(units) if number >= 0]

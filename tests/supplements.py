@@ -12,9 +12,9 @@ from verification import verify
 
 from logtool.formats import offset_checkpoint, time_index, transaction_index
 from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind, parse_partition_file
-from logtool.loading.loaded import Loaded, Outcome, Start
 from logtool.loading.loader import load
 from logtool.loading.producers import decode
+from logtool.loading.result import LoadResult, Outcome, StartConditions
 from logtool.loading.shadow import Shadow
 from logtool.loading.supplement import supplement
 from logtool.log import opening
@@ -33,7 +33,7 @@ def rows(home: Path, kind: FileKind) -> dict[tuple[str, int], int]:
     return {(row.topic, row.partition): row.offset for row in found}
 
 
-def unclean_starts(home: Path) -> Iterator[tuple[Path, Start]]:
+def unclean_starts(home: Path) -> Iterator[tuple[Path, StartConditions]]:
     """Yield the partitions of a log dir, each as it would start after a crash."""
     points = rows(home, FileKind.RECOVERY_POINT_CHECKPOINT)
     starts = rows(home, FileKind.LOG_START_CHECKPOINT)
@@ -41,7 +41,7 @@ def unclean_starts(home: Path) -> Iterator[tuple[Path, Start]]:
         if directory.topic == CLUSTER_METADATA or directory.kind is not DirectoryKind.LIVE:
             continue
         key = directory.topic, directory.partition
-        yield path, Start(
+        yield path, StartConditions(
             False, points.get(key, 0), starts.get(key, 0),
             now_ms=int(path.stat().st_mtime * 1000),
             index_interval=_DENSE.get(directory.topic, 4096),
@@ -56,7 +56,7 @@ def write_out(shadow: Shadow, target: Path) -> Path:
     return target
 
 
-def both(path: Path, start: Start) -> tuple[Loaded, Loaded]:
+def both(path: Path, start: StartConditions) -> tuple[LoadResult, LoadResult]:
     """Return what rebuilding and what supplementing makes of a partition.
 
     Where flushed data is gone, nothing counts as flushed for the supplement.
@@ -72,7 +72,9 @@ def both(path: Path, start: Start) -> tuple[Loaded, Loaded]:
     return rebuilt, mine
 
 
-def differences(path: Path, rebuilt: Loaded, mine: Loaded, *, producers: bool = True) -> list[str]:
+def differences(
+    path: Path, rebuilt: LoadResult, mine: LoadResult, *, producers: bool = True
+) -> list[str]:
     """Return where the two may not differ and do; with `producers` also in what they left."""
     wrong = [
         f"{name}: {getattr(rebuilt, name)} rebuilt, {getattr(mine, name)} supplemented"
@@ -119,19 +121,19 @@ def _aborts(name: str, mine: bytes, rebuilt: bytes, path: Path, producers: bool)
             yield f"{name}: entry {i // size} is not that of a rebuilt index"
 
 
-def snapshot(loaded: Loaded) -> dict[int, Producer] | None:
+def snapshot(loaded: LoadResult) -> dict[int, Producer] | None:
     """Return what the snapshot at the log end holds, but for times."""
     found = decode(loaded.shadow.files[f"{loaded.log_end:020}.snapshot"].read())
     return found and {key: dataclasses.replace(one, timestamp=0) for key, one in found.items()}
 
 
-def last_time(loaded: Loaded, base_offset: int) -> tuple[int, int]:
+def last_time(loaded: LoadResult, base_offset: int) -> tuple[int, int]:
     """Return (timestamp, offset) of the last entry of a time index."""
     index = time_index.parse(loaded.shadow.files[f"{base_offset:020}.timeindex"].read())
     return int(index.timestamps[-1]), int(index.offsets(base_offset)[-1])
 
 
-def new_findings(path: Path, rebuilt: Loaded, mine: Loaded, work: Path) -> set[str]:
+def new_findings(path: Path, rebuilt: LoadResult, mine: LoadResult, work: Path) -> set[str]:
     """Return what verify says above info of the supplemented, and of no other."""
 
     def told(directory: Path) -> set[str]:
@@ -145,13 +147,13 @@ def new_findings(path: Path, rebuilt: Loaded, mine: Loaded, work: Path) -> set[s
     return told(results[1]) - told(results[0]) - told(path)
 
 
-def changed_again(path: Path, start: Start) -> list[str]:
+def changed_again(path: Path, start: StartConditions) -> list[str]:
     """Return what a second supplement changes in what the first one wrote.
 
     A broker too drops epochs at each start that its last start left: those at the log end, say.
     """
 
-    def changes(loaded: Loaded) -> set[str]:
+    def changes(loaded: LoadResult) -> set[str]:
         return {f"{change.kind} {change.path.name}" for change in loaded.shadow.changes()}
 
     again = changes(supplement(opening.open_partition(path), start))

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from logtool.checks.plain import PlainPartitions
+from logtool.checks.fast_path import PlainPartitions
 from logtool.checks.report import SegmentReport
 from logtool.disk import files
 from logtool.errors import UnreadableError

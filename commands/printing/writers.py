@@ -24,7 +24,7 @@ WIDEST = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """One column of a table."""
 
     title: str
@@ -35,7 +35,7 @@ class Column:
     """Whether that holds only where it says something."""
 
 
-Columns = Sequence[Column]
+Columns = Sequence[TableColumn]
 
 
 def keep(chosen: Columns, *titles: str, where_said: Sequence[str] = ()) -> Columns:
@@ -49,9 +49,9 @@ def keep(chosen: Columns, *titles: str, where_said: Sequence[str] = ()) -> Colum
     )
 
 
-def columns(*keys: str) -> tuple[Column, ...]:
+def columns(*keys: str) -> tuple[TableColumn, ...]:
     """Return columns that show the values of `keys` under their own names."""
-    return tuple(Column(key, _getter(key)) for key in keys)
+    return tuple(TableColumn(key, _getter(key)) for key in keys)
 
 
 class Writer(Protocol):

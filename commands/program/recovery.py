@@ -9,7 +9,7 @@ import typer
 from logtool.commands import options
 from logtool.commands.program import parsing, starting_broker
 from logtool.commands.program.broker_config import BrokerConfig
-from logtool.commands.program.strategy import Strategy
+from logtool.commands.program.strategy import RecoveryOptions
 from logtool.errors import UsageError
 from logtool.formats.java_text import parse_long
 from logtool.lazy_dataclass import dataclass
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Begin:
+class StartPoint:
     """Where recovery begins."""
 
     from_checkpoint: Annotated[
@@ -108,7 +108,7 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True)
-class Way(Strategy):
+class RecoveryMode(RecoveryOptions):
     """How a log is recovered, and where it is cut."""
 
     cut_precisely: Annotated[
@@ -132,7 +132,7 @@ class Way(Strategy):
     ] = None
 
     def assumed(
-        self, broker: starting_broker.StartingBroker, begin: Begin, config: BrokerConfig
+        self, broker: starting_broker.StartingBroker, begin: StartPoint, config: BrokerConfig
     ) -> "StartOptions":
         """Return what is assumed of the start; UsageError for what does not go together."""
         if self.supplements and begin.truncate_to:
@@ -154,7 +154,7 @@ class Way(Strategy):
 
 
 @dataclass(frozen=True, slots=True)
-class Consented:
+class ApplyOptions:
     """What may be done."""
 
     apply: options.Apply = False

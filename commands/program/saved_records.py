@@ -18,17 +18,17 @@ from logtool.formats import compression
 from logtool.lazy_dataclass import dataclass
 from logtool.log.decoded import has_decoder
 from logtool.log.redpanda_dir import term_of
-from logtool.repair.ranges import Kind
+from logtool.repair.ranges import RejectReason
 from logtool.repair.saved import DecodedReject, KeptReject, Saved, SavedPartition, SavedRecords
 
 if TYPE_CHECKING:
     from logtool.commands.printing.dump_parquet import ParquetFile
-    from logtool.repair.output import Output
+    from logtool.repair.output import OutputDir
 
 Object = dict[str, Any]
 Found = Callable[[], Iterator[Object]]
 _TOGETHER = 256 * 1024
-_DECODED = (Kind.DAMAGE, Kind.UNREADABLE)
+_DECODED = (RejectReason.DAMAGE, RejectReason.UNREADABLE)
 _LARGEST = 2**31 - 1
 """Bytes of a range that is decoded: more than a segment can have."""
 
@@ -37,7 +37,7 @@ _LARGEST = 2**31 - 1
 class Extras:
     """What is written besides, as soon as a partition or a rejected range is."""
 
-    output: "Output"
+    output: "OutputDir"
     records: str | None = None
     """`ndjson`, `parquet` or `kcat`; None for none."""
     damaged: bool = False
@@ -68,7 +68,7 @@ class Extras:
         elif self.records == "parquet":
             count = self._parquet(found, target)
         else:
-            lines = _Lines(found)
+            lines = _RecordLines(found)
             self._write(target, lines.blocks())
             count = lines.count
         made = SavedRecords(saved.topic, saved.partition, saved.path, target, count, command)
@@ -134,7 +134,7 @@ class Extras:
         self.output.write(target.relative_to(self.output.path), blocks)
 
 
-class _Lines:
+class _RecordLines:
     """The records of a partition as lines of JSON."""
 
     def __init__(self, found: Found) -> None:

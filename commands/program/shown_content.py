@@ -18,7 +18,7 @@ class ValuesChoice(StrEnum):
     LEN = "len"
 
 
-class Decoding(StrEnum):
+class DecodeChoice(StrEnum):
     """Whether records of brokers' own topics are taken apart."""
 
     AUTO = "auto"
@@ -26,7 +26,7 @@ class Decoding(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DumpContent:
     """What of the files is printed, and how their bytes look."""
 
     records: Annotated[bool, typer.Option("--records", help="Print the records in each batch.")] = (
@@ -41,13 +41,13 @@ class Shown:
         ),
     ] = ValuesChoice.UTF8
     decode: Annotated[
-        Decoding,
+        DecodeChoice,
         typer.Option(
             "--decode",
             help="Whether records of brokers' own topics, such as __consumer_offsets, are printed "
             "as the fields they hold (auto), or as bytes. With --values they are bytes, too.",
         ),
-    ] = Decoding.AUTO
+    ] = DecodeChoice.AUTO
     secrets: Annotated[
         bool,
         typer.Option(
@@ -92,4 +92,4 @@ class Shown:
     @property
     def decodes(self) -> bool:
         """Return whether records of brokers' own topics are taken apart."""
-        return self.decode is Decoding.AUTO and self.values is ValuesChoice.UTF8
+        return self.decode is DecodeChoice.AUTO and self.values is ValuesChoice.UTF8

@@ -21,7 +21,7 @@ class StrategyChoice(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Strategy:
+class RecoveryOptions:
     """How a log is recovered."""
 
     strategy: Annotated[

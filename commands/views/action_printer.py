@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from logtool.actions import Action, Kind
+from logtool.actions import Action, FileChange
 from logtool.commands.output import Printer, Report
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object
@@ -74,7 +74,7 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         elif acknowledged:
             self._lacking.append(acknowledged)
         self._cut += any(
-            action.action == Kind.TRUNCATE and not action.loss.only_zeros
+            action.action == FileChange.TRUNCATE and not action.loss.only_zeros
             for action in forecast.actions
         )
         self._lost_records += lost

@@ -29,7 +29,7 @@ def of_edits(settings: OutputSettings, diffs: dict[str, str]) -> View:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class EditRun:
     """Edits that are shown and, where that is wanted, made."""
 
     settings: OutputSettings

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from logtool.checkpoints.rebuild import Rebuild
+from logtool.checkpoints.rebuild import CheckpointRebuild
 from logtool.commands import options
 from logtool.commands.program import parsing
-from logtool.commands.views.checkpoint import Job
+from logtool.commands.views.checkpoint import EditRun
 from logtool.disk import shell
 from logtool.errors import UnreadableError
 from logtool.exits import Exit
@@ -29,7 +29,7 @@ def run(
     settings = printing.settings()
     path = target or parsing.here()
     given, summary = GivenPaths([path], inputs.selection), ActionSummary()
-    job = Job(
+    job = EditRun(
         settings=settings,
         log_dir=path,
         apply=False,
@@ -39,7 +39,7 @@ def run(
     )
     budget = Budget(running.threads, running.pace())
     try:
-        found = Rebuild(
+        found = CheckpointRebuild(
             path=path, selection=given.selection, run=Run(budget=budget), summary=summary
         )
     except UnreadableError as error:

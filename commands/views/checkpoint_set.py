@@ -6,7 +6,7 @@ from pathlib import Path
 from logtool.checkpoints.carry_out import log_dir_of
 from logtool.checkpoints.edit import Edit, remove, set_row
 from logtool.commands import options
-from logtool.commands.views.checkpoint import Job
+from logtool.commands.views.checkpoint import EditRun
 from logtool.disk import shell
 from logtool.errors import UsageError
 from logtool.exits import Exit
@@ -34,7 +34,7 @@ def run(
     words = [word for word in (row, offset) if word]
     options_given = "--apply --delete" if delete else "--apply"
     command = f"logtool checkpoint set {options_given} {shell.path(file)} {_arguments(words)}"
-    job = Job(
+    job = EditRun(
         settings=settings,
         log_dir=log_dir_of(file),
         apply=apply,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from logtool.checkpoints.view import EpochRow, Item, PartitionRow, Wanted, show
+from logtool.checkpoints.show import Item, ShownEpoch, ShownPartition, UnflushedOptions, show
 from logtool.commands import options
 from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text, writers
@@ -54,14 +54,14 @@ _PARTITION_ROW = Table("partition", "partition", (
            "segments of the size of --segment-bytes, from its first byte on: an estimate",
            f"there is no --segment-bytes, or {_NOT_READ}"),
 ), note="What the checkpoints of a log dir say of one partition.", type="partition",
-    made_from="logtool.checkpoints.view:PartitionRow")  # fmt: skip
+    made_from="logtool.checkpoints.show:ShownPartition")  # fmt: skip
 _EPOCH_ROW = Table("epoch", "leader epoch of a partition", (
     Column("path", Kind.PATH, "the leader-epoch-checkpoint"),
     Column("leader_epoch", Kind.INT32, "the leader epoch"),
     offset("start_offset", "first offset of the epoch", None),
     offset("end_offset", "offset at which the next epoch starts", "it is the last epoch"),
 ), note="One row of a leader-epoch-checkpoint.", type="epoch",
-    made_from="logtool.checkpoints.view:EpochRow")  # fmt: skip
+    made_from="logtool.checkpoints.show:ShownEpoch")  # fmt: skip
 DOCUMENT: Final = Document(
     name="checkpoint",
     title="What logtool checkpoint show prints; lint prints what logtool verify does, rebuild and "
@@ -80,11 +80,11 @@ _UNFLUSHED = columns(
 )  # fmt: skip
 _FOR_PEOPLE = keep((
     *columns("topic", "partition"),
-    writers.Column("unflushed", lambda obj: _size(obj["unflushed_bytes"])),
-    writers.Column("records", lambda obj: obj["unflushed_records"]),
-    writers.Column("age", lambda obj: _age(obj["unflushed_age_ms"])),
-    writers.Column("start_reads", lambda obj: _size(obj["recovery_bytes"])),
-    writers.Column("would_read", lambda obj: _size(obj["recovery_bytes_if"])),
+    writers.TableColumn("unflushed", lambda obj: _size(obj["unflushed_bytes"])),
+    writers.TableColumn("records", lambda obj: obj["unflushed_records"]),
+    writers.TableColumn("age", lambda obj: _age(obj["unflushed_age_ms"])),
+    writers.TableColumn("start_reads", lambda obj: _size(obj["recovery_bytes"])),
+    writers.TableColumn("would_read", lambda obj: _size(obj["recovery_bytes_if"])),
     *columns("recovery_point", "log_end_offset", "unflushed_since"),
 ), "topic", "partition", "unflushed", "age")  # fmt: skip
 _EPOCH = columns(*(name for name in _EPOCH_ROW.names(Way.CSV) if name != "path"))
@@ -119,7 +119,7 @@ def run(
     report = Report(settings=settings, view=view, summary=summary, inputs=given)
     if meaning:
         report.note(meaning)
-    wanted = Wanted(now_ms, size) if with_unflushed else None
+    wanted = UnflushedOptions(now_ms, size) if with_unflushed else None
     rows = _rows(given.paths, given.selection, wanted, summary)
     if wanted:
         return report.consume(rows, UnflushedPrinter(report, summary, limit, size))
@@ -131,16 +131,19 @@ def _parse_size(option: str, size: str | None) -> int | None:
 
 
 def _rows(
-    paths: Sequence[Path], selection: Selection, wanted: Wanted | None, summary: ActionSummary
+    paths: Sequence[Path],
+    selection: Selection,
+    wanted: UnflushedOptions | None,
+    summary: ActionSummary,
 ) -> Iterator[Item | UnreadableError]:
     """Yield the rows of each path, and count their partitions."""
     for path in paths:
         shown = False
         try:
             for item in show(path, selection, wanted):
-                if isinstance(item, PartitionRow | EpochRow):
+                if isinstance(item, ShownPartition | ShownEpoch):
                     # Of a partition dir the rows are epochs, all of one partition.
-                    summary.partitions += isinstance(item, PartitionRow) or not shown
+                    summary.partitions += isinstance(item, ShownPartition) or not shown
                     shown = True
                 yield item
         except UnreadableError as error:
@@ -202,7 +205,7 @@ class UnflushedPrinter(CheckpointPrinter):
     def show(self, item: Item) -> None:
         """Print one item, and count a partition of whose log something is known."""
         super().show(item)
-        if not isinstance(item, PartitionRow) or item.unflushed_bytes is None:
+        if not isinstance(item, ShownPartition) or item.unflushed_bytes is None:
             return
         self._partitions += item.unflushed_bytes > 0
         self._bytes += item.unflushed_bytes

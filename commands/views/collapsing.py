@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from logtool.actions import Action, Kind
+from logtool.actions import Action, FileChange
 from logtool.commands.printing.writers import Object
 
 Planned = tuple[Action, Object]
-_ROUTINE = frozenset({Kind.CREATE, Kind.REPLACE, "recover"})
+_ROUTINE = frozenset({FileChange.CREATE, FileChange.REPLACE, "recover"})
 """What a table shows with -v only, one by one."""
 
 
@@ -16,7 +16,7 @@ def is_routine(obj: Object) -> bool:
         return False
     routine = obj["action"] in _ROUTINE or obj["path"].endswith((".snapshot", ".deleted"))
     index = obj["path"].endswith("index")
-    return bool(routine or (obj["action"] == Kind.REMOVE and index))
+    return bool(routine or (obj["action"] == FileChange.REMOVE and index))
 
 
 def collapsed(actions: Sequence[Planned]) -> Iterator[Planned]:
@@ -35,7 +35,7 @@ def collapsed(actions: Sequence[Planned]) -> Iterator[Planned]:
 def _same_fate(first: Object, second: Object) -> bool:
     keys = ("action", "reason", "below_high_watermark")
     same = all(first[key] == second[key] for key in keys)
-    return same and first["action"] == Kind.REMOVE and second["path"].endswith(".log")
+    return same and first["action"] == FileChange.REMOVE and second["path"].endswith(".log")
 
 
 def _merged(first: Object, second: Object) -> Object:

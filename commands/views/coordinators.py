@@ -1,7 +1,7 @@
 """The columns of the entries of ``__transaction_state`` in a table."""
 
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, columns, keep
+from logtool.commands.printing.writers import TableColumn, columns, keep
 
 
 def age(age_ms: int | None) -> str | None:
@@ -11,8 +11,8 @@ def age(age_ms: int | None) -> str | None:
 
 ENTRY = keep((
     *columns("transactional_id", "state", "producer_id", "producer_epoch"),
-    Column("age", lambda obj: age(obj["age_ms"])),
+    TableColumn("age", lambda obj: age(obj["age_ms"])),
     *columns("open", "committed", "aborted", "nothing", "not_here"),
-    Column("what_to_do", lambda obj: obj["advice"]),
+    TableColumn("what_to_do", lambda obj: obj["advice"]),
 ), "transactional_id", "state", "what_to_do")  # fmt: skip
 """Columns of an entry in a table."""

@@ -9,8 +9,8 @@ from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns, keep
 from logtool.copies.pair import Status
-from logtool.copies.verdict import Verdict
-from logtool.diff import Comparison
+from logtool.copies.verdict import CopiesVerdict
+from logtool.diff import Diff
 from logtool.errors import UsageError
 from logtool.exits import Exit
 from logtool.log.inputs import GivenPaths
@@ -47,7 +47,7 @@ PARTITION: Final = Table("partition", "partition", (
     Column("fixes", Kind.STRINGS, "command lines that repair copies that are damaged, or lack "
            "offsets, from others that are directories at hand"),
 ), note="The verdict on one partition; its copies, pairs and damage follow.",
-    type="partition", made_from="logtool.copies.verdict:Verdict")  # fmt: skip
+    type="partition", made_from="logtool.copies.verdict:CopiesVerdict")  # fmt: skip
 COPY: Final = Table("copy", "copy of a partition", (
     _TOPIC,
     _NUMBER,
@@ -95,7 +95,7 @@ DAMAGE: Final = Table("damage", "damaged range of a copy", (
     Column("partly_filled_by", Kind.STRINGS, "copies that have some of these offsets",
            value="partly_by"),
 ), note="A range of bytes that holds no sound batch, and the copies that have its offsets sound.",
-    type="damage", made_from="logtool.copies.verdict:Wound")  # fmt: skip
+    type="damage", made_from="logtool.copies.verdict:DamageInCopy")  # fmt: skip
 DOCUMENT: Final = Document(
     name="diff", title="What logtool diff prints", tables=(PARTITION, COPY, PAIR, DAMAGE)
 )
@@ -149,14 +149,14 @@ def run(
         sparse=True,
     )
     report = Report(settings=settings, view=view, summary=summary, inputs=given)
-    job = Comparison(
+    job = Diff(
         sources, selection=given.selection, run=running.run(report), save=digest,
         flavour=given.flavour,
     )  # fmt: skip
     return report.consume(job, DiffPrinter(report, summary, identical=identical, saved=digest))
 
 
-class DiffPrinter(Printer[Verdict]):
+class DiffPrinter(Printer[CopiesVerdict]):
     """Prints verdicts; a table leaves out partitions whose copies are as they should be."""
 
     def __init__(
@@ -174,7 +174,7 @@ class DiffPrinter(Printer[Verdict]):
         self._unequal = 0
         self._found: dict[Status, int] = {}
 
-    def show(self, item: Verdict) -> None:
+    def show(self, item: CopiesVerdict) -> None:
         """Print one partition: the verdict, the copies, each two of them, the damage."""
         summary = self._summary
         summary.partitions += 1

@@ -7,7 +7,7 @@ from logtool.commands import options, output
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns, keep
-from logtool.dirs.directories import Audit, Directory, Found
+from logtool.dirs.directories import AuditedDir, DirsRun, Found
 from logtool.dirs.proof import Proof
 from logtool.exits import Exit
 from logtool.running.summary import ActionSummary
@@ -27,7 +27,7 @@ DIRECTORY: Final = Table("directory", "log dir", (
            "partitions that are assigned to it", "count"),
     Column("deleting", Kind.INT64, "partition dirs that wait for their deletion", "count"),
 ), note="A log dir that was given, or that the metadata log knows.",
-    type="directory", made_from="logtool.dirs.directories:Directory")  # fmt: skip
+    type="directory", made_from="logtool.dirs.directories:AuditedDir")  # fmt: skip
 ASSIGNMENT: Final = Table("assignment", "live replica in another log dir than the metadata log "
                           "says", (
     Column("node", Kind.INT32, "id of the node that has it"),
@@ -71,11 +71,11 @@ _HELD = Table("held", "copy that holds some of the batches", (
     Column("ranges", Kind.PAIRS, "stretches of these batches, each with its first and last offset",
            "offset"),
 ), note="The first copy that holds these batches.",
-    made_from="logtool.dirs.proof:Held")  # fmt: skip
+    made_from="logtool.dirs.proof:HeldElsewhere")  # fmt: skip
 _COMPACTED = Table("compacted", "copy that was compacted", (
     Column("path", Kind.STRING, "the directory of the copy"),
     Column("evidence", Kind.STRING, "evidence that it was compacted"),
-), note="A copy that was compacted.", made_from="logtool.dirs.replaced:Compacted")  # fmt: skip
+), note="A copy that was compacted.", made_from="logtool.dirs.superseded:Compacted")  # fmt: skip
 _REPLACED = Table("replaced", "copy with batches that compaction replaced elsewhere", (
     Column("batches", Kind.INT64, "batches that no copy holds and that were replaced", "count"),
     Column("ranges", Kind.PAIRS, "stretches of these batches, each with its first and last offset",
@@ -86,7 +86,7 @@ _REPLACED = Table("replaced", "copy with batches that compaction replaced elsewh
     Column("deleted", Kind.INT64, "keys that the record deletes, and that are gone", "count"),
     Column("by", Kind.OBJECT, "copies that were compacted", of=_COMPACTED, many=True),
 ), note="Batches that no copy holds and that compaction replaced, key by key.",
-    made_from="logtool.dirs.replaced:Replaced")  # fmt: skip
+    made_from="logtool.dirs.superseded:Superseded")  # fmt: skip
 _ONLY = Table("only", "range of offsets that no other copy is known to hold", (
     Column("first_offset", Kind.INT64, "first offset", "offset"),
     Column("last_offset", Kind.INT64, "last offset", "offset", "the end is not known"),
@@ -147,7 +147,7 @@ def run(inputs: options.Inputs, running: options.Running, printing: options.Prin
     given = inputs.of_one_cluster([source.path for source in sources])
     summary = ActionSummary()
     report = Report(settings=settings, view=make(settings), summary=summary, inputs=given)
-    job = Audit(sources, given.selection, running.run(report))
+    job = DirsRun(sources, given.selection, running.run(report))
     return report.consume(job, AuditPrinter(report, summary, job))
 
 
@@ -176,7 +176,7 @@ class ProofPrinter(Printer[Found]):
         """Print one item."""
         summary = self._summary
         self._report.item(DOCUMENT.row(item))
-        if isinstance(item, Directory):
+        if isinstance(item, AuditedDir):
             self._directories += 1
             summary.partitions += item.partitions if item.path else 0
         if isinstance(item, Proof):
@@ -196,7 +196,7 @@ class ProofPrinter(Printer[Found]):
 class AuditPrinter(ProofPrinter):
     """The same for all log dirs of brokers, which are held against the metadata log."""
 
-    def __init__(self, report: Report, summary: ActionSummary, job: Audit) -> None:
+    def __init__(self, report: Report, summary: ActionSummary, job: DirsRun) -> None:
         super().__init__(report, summary)
         self._job = job
 

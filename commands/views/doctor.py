@@ -8,11 +8,11 @@ from pathlib import Path
 from logtool.commands import options, output
 from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, Object
+from logtool.commands.printing.writers import Object, TableColumn
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.views.doctor_tables import DOCUMENT
 from logtool.commands.views.rows import RowPrinter
-from logtool.doctor import telling
+from logtool.doctor import diagnosis
 from logtool.doctor.examination import Examination
 from logtool.exits import Exit
 from logtool.findings import Severity
@@ -52,16 +52,16 @@ def run(
         on_progress=lambda progress: report.show(progress),
     )
     report = Report(settings, make(settings, job.paths), job.summary, given)
-    return report.consume(telling.told(job), RowPrinter(report, DOCUMENT.row), fail_on)
+    return report.consume(diagnosis.told(job), RowPrinter(report, DOCUMENT.row), fail_on)
 
 
 def make(settings: OutputSettings, paths: Sequence[Path]) -> View:
     """Return the view; of one path alone the names of files are shown without it."""
     prefix = f"{paths[0]}/" if len(paths) == 1 else ""
     rows = (
-        Column("answer", lambda obj: obj["type"]),
-        Column("state", lambda obj: obj.get("state")),
-        Column("text", lambda obj: " ".join(_sentences(obj))),
+        TableColumn("answer", lambda obj: obj["type"]),
+        TableColumn("state", lambda obj: obj.get("state")),
+        TableColumn("text", lambda obj: " ".join(_sentences(obj))),
     )
     return View(
         schema=SCHEMA,

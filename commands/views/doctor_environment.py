@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from itertools import chain
 
 from logtool.commands.output import OutputSettings, Report, View
-from logtool.commands.printing.writers import Column, Columns, columns
+from logtool.commands.printing.writers import Columns, TableColumn, columns
 from logtool.commands.program import settings as own
 from logtool.commands.views.doctor_tables import COMPONENT, DOCUMENT
 from logtool.commands.views.rows import RowPrinter
-from logtool.doctor.answers import Component, State
+from logtool.doctor.answers import Component, Gravity
 from logtool.doctor.environment import components
 from logtool.errors import UsageError
 from logtool.exits import Exit
@@ -16,9 +16,9 @@ from logtool.running.summary import Summary
 
 _ROWS = columns("name", "found", "version", "detail", "state")
 _SHOWN: Columns = (
-    Column("what", lambda obj: obj["name"]),
-    Column("version", lambda obj: obj["version"] or ("yes" if obj["found"] else "no")),
-    Column("detail", lambda obj: obj["detail"]),
+    TableColumn("what", lambda obj: obj["name"]),
+    TableColumn("version", lambda obj: obj["version"] or ("yes" if obj["found"] else "no")),
+    TableColumn("detail", lambda obj: obj["detail"]),
 )
 _VIEW = View(
     schema=DOCUMENT.schema,
@@ -43,7 +43,7 @@ def _own_settings() -> Iterator[Component]:
     try:
         found = own.load()
     except UsageError as error:
-        problem = Component("settings", False, None, str(error), State.ERROR)
+        problem = Component("settings", False, None, str(error), Gravity.ERROR)
     yield problem or Component("settings", there, None, detail)
     for name in own.SETTINGS:
         one = found.get(name)
@@ -52,4 +52,4 @@ def _own_settings() -> Iterator[Component]:
     for variable in sorted(
         own.variables().keys() - {own.variable_of(name) for name in own.SETTINGS}
     ):
-        yield Component(variable, True, None, "is no setting of logtool", State.WARNING)
+        yield Component(variable, True, None, "is no setting of logtool", Gravity.WARNING)

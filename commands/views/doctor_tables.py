@@ -27,7 +27,7 @@ _GROUP = Table("group", "kind of finding or action", (
     Column("position", Kind.INT64, "byte in that file", "byte", "it is about no single place"),
     Column("message", Kind.STRING, "message of the first of them"),
 ), note="Findings of one code, or actions of one kind.",
-    made_from="logtool.doctor.answers:Group")  # fmt: skip
+    made_from="logtool.doctor.answers:FindingGroup")  # fmt: skip
 _GROUPS = Column("groups", Kind.OBJECT, "findings or actions by their kind, the worst first",
                  of=_GROUP, many=True)  # fmt: skip
 DAMAGE: Final = Table("damage", "run", (
@@ -44,7 +44,7 @@ DAMAGE: Final = Table("damage", "run", (
     Column("findings", Kind.OBJECT, "findings by severity", of=SEVERITIES),
     _GROUPS,
 ), note="The findings of logtool verify, and how much was looked at.", type="damage",
-    made_from="logtool.doctor.answers:Damage")  # fmt: skip
+    made_from="logtool.doctor.answers:DamageAnswer")  # fmt: skip
 START: Final = Table("start", "start of a broker", (
     _STATE,
     Column("complete", Kind.BOOL, "whether there was time for every partition, and everything "
@@ -125,7 +125,7 @@ VERSIONS: Final = Table("versions", "run", (
     Column("meta_properties", Kind.OBJECT, "the file meta.properties of each log dir that has one",
            value="identities", of=_IDENTITY, many=True),
 ), note="The release and the cluster that wrote the log dirs.", type="versions",
-    made_from="logtool.doctor.answers:Versions")  # fmt: skip
+    made_from="logtool.doctor.answers:VersionsAnswer")  # fmt: skip
 DISK: Final = Table("disk", "file system with log dirs", (
     _STATE,
     Column("paths", Kind.PATHS, "the log dirs on it"),
@@ -139,7 +139,7 @@ DISK: Final = Table("disk", "file system with log dirs", (
     Column("read_only", Kind.BOOL, "whether it is mounted read-only"),
     size("log_dir_bytes", "bytes of the files in the log dirs, by their sizes", "logs"),
 ), note="A file system with log dirs. warning: 90 % of the bytes or inodes are used; error: 99 %.",
-    type="disk", made_from="logtool.doctor.answers:Disk")  # fmt: skip
+    type="disk", made_from="logtool.doctor.answers:DiskAnswer")  # fmt: skip
 LIMIT: Final = Table("limit", "limit of a process", (
     _STATE,
     Column("name", Kind.STRING, "name of the limit", words=("open-files", "max-map-count")),

@@ -15,7 +15,7 @@ from logtool.commands.printing.block_lines import BlockLines
 from logtool.commands.printing.writers import Columns, Object
 from logtool.commands.program import parsing
 from logtool.commands.program.record_selectors import Selectors
-from logtool.commands.program.shown_content import Shown
+from logtool.commands.program.shown_content import DumpContent
 from logtool.commands.views import dump_count, dump_export, dump_notes
 from logtool.commands.views.dump_layouts import RECORD_CSV, Layouts, row_types
 from logtool.commands.views.dump_tables import DOCUMENT
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 def run(
     inputs: options.AnyInputs,
-    shown: Shown,
+    shown: DumpContent,
     selectors: Selectors,
     settings: OutputSettings,
     *,
@@ -73,12 +73,12 @@ def run(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _DumpRequest:
     """What a command line asks for."""
 
     settings: OutputSettings
     inputs: GivenPaths
-    shown: Shown
+    shown: DumpContent
     selectors: Selectors
     chosen: Filter
 
@@ -100,8 +100,8 @@ class _Asked:
 
 
 def _asked(
-    inputs: options.AnyInputs, shown: Shown, selectors: Selectors, settings: OutputSettings
-) -> tuple[_Asked, str | None]:
+    inputs: options.AnyInputs, shown: DumpContent, selectors: Selectors, settings: OutputSettings
+) -> tuple[_DumpRequest, str | None]:
     """Return what is asked for, and the line that says which times are meant where it is needed.
 
     UsageError for a range or a content that makes no sense.
@@ -130,10 +130,12 @@ def _asked(
         decode=shown.decodes and not takes_bytes,
         secrets=shown.secrets,
     )
-    return _Asked(settings, inputs.resolved(), shown, selectors, chosen), meaning
+    return _DumpRequest(settings, inputs.resolved(), shown, selectors, chosen), meaning
 
 
-def _look(job: Dump, asked: _Asked, table: "ParquetFile | None") -> tuple[View, BlockLines | None]:
+def _look(
+    job: Dump, asked: _DumpRequest, table: "ParquetFile | None"
+) -> tuple[View, BlockLines | None]:
     """Return the view, and what makes the lines of blocks where the format lets us."""
     settings, shown = asked.settings, asked.shown
     if asked.selectors.count:
@@ -187,7 +189,7 @@ def _block_lines(settings: OutputSettings, values: Values, chosen: Columns) -> B
 class DumpPrinter(Printer[Object | Block | memoryview]):
     """Prints objects and the lines of blocks, and in the end what was read."""
 
-    def __init__(self, report: Report, job: Dump, asked: _Asked) -> None:
+    def __init__(self, report: Report, job: Dump, asked: _DumpRequest) -> None:
         self._report = report
         self._job = job
         self._values = Values(asked.shown.values)
@@ -208,7 +210,7 @@ class DumpPrinter(Printer[Object | Block | memoryview]):
         return dump_notes.last_lines(self._report, self._job, looked_for=self._looked_for)
 
 
-def _write(report: Report, job: Dump, table: "ParquetFile", asked: _Asked) -> Exit:
+def _write(report: Report, job: Dump, table: "ParquetFile", asked: _DumpRequest) -> Exit:
     """Write a file of columns; return the exit status.
 
     The file must learn of every exception while the report is open, so as to leave nothing.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from logtool.commands import output
 from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
+from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep
 from logtool.commands.views import dump_notes
 from logtool.commands.views.dump_tables import COUNT, DOCUMENT
 from logtool.dump.counting import PartitionCount, TotalCount
@@ -14,7 +14,7 @@ from logtool.schemas.columns import Way
 
 _ROWS = columns("type", *COUNT.names(Way.CSV))
 _TABLE = keep((
-    Column("topic", lambda obj: obj["topic"]),
+    TableColumn("topic", lambda obj: obj["topic"]),
     *columns("partition", "records", "path"),
 ), "topic", "partition", "records")  # fmt: skip
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from logtool.commands import output
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, Columns, Object, columns
+from logtool.commands.printing.writers import Columns, Object, TableColumn, columns
 from logtool.dump.state import kind_name
 from logtool.formats.names import FileKind
 from logtool.schemas import entries, tables
@@ -77,50 +77,50 @@ def _names(table: str) -> list[str]:
 
 
 BATCH: Columns = (
-    Column("position", lambda o: o["position"]),
-    Column("size", lambda o: o["size"]),
-    Column("base_offset", lambda o: o["base_offset"]),
-    Column("last_offset", lambda o: o["last_offset"]),
-    Column("records", lambda o: o["record_count"]),
-    Column("codec", lambda o: o["codec"]),
-    Column("max_timestamp", lambda o: o["max_timestamp"]),
-    Column("epoch", lambda o: o["leader_epoch"]),
-    Column("producer", lambda o: o["producer_id"]),
-    Column("sequence", lambda o: o["base_sequence"]),
-    Column("flags", _flags),
+    TableColumn("position", lambda o: o["position"]),
+    TableColumn("size", lambda o: o["size"]),
+    TableColumn("base_offset", lambda o: o["base_offset"]),
+    TableColumn("last_offset", lambda o: o["last_offset"]),
+    TableColumn("records", lambda o: o["record_count"]),
+    TableColumn("codec", lambda o: o["codec"]),
+    TableColumn("max_timestamp", lambda o: o["max_timestamp"]),
+    TableColumn("epoch", lambda o: o["leader_epoch"]),
+    TableColumn("producer", lambda o: o["producer_id"]),
+    TableColumn("sequence", lambda o: o["base_sequence"]),
+    TableColumn("flags", _flags),
 )
 RECORD: Columns = (
-    Column("offset", lambda o: o["offset"], kept=True),
-    Column("timestamp", lambda o: o["timestamp"]),
-    Column("key", _key, kept=True),
-    Column("value", lambda o: "" if o["control"] else _shown(o["value"]), kept=True),
-    Column("headers", _headers),
+    TableColumn("offset", lambda o: o["offset"], kept=True),
+    TableColumn("timestamp", lambda o: o["timestamp"]),
+    TableColumn("key", _key, kept=True),
+    TableColumn("value", lambda o: "" if o["control"] else _shown(o["value"]), kept=True),
+    TableColumn("headers", _headers),
 )
 REDPANDA_BATCH: Columns = (
     *columns("position", "size", "batch_type", "term", "raft_base_offset", "raft_last_offset"),
     *columns("kafka_base_offset"),
-    Column("records", lambda o: o["record_count"]),
+    TableColumn("records", lambda o: o["record_count"]),
     *columns("codec", "max_timestamp"),
-    Column("producer", lambda o: o["producer_id"]),
-    Column("sequence", lambda o: o["base_sequence"]),
-    Column("flags", _flags),
+    TableColumn("producer", lambda o: o["producer_id"]),
+    TableColumn("sequence", lambda o: o["base_sequence"]),
+    TableColumn("flags", _flags),
 )
 BATCH_CSV: Columns = columns("type", *_names("batches"))
 RECORD_CSV: Columns = (
     *columns("type", *(name for name in _names("records") if name not in _CONTENT)),
-    Column("key", lambda o: _raw(o.get("key"))),
-    Column("key_encoding", lambda o: _encoding(o.get("key"))),
-    Column("key_size", lambda o: _size(o.get("key"))),
-    Column("value", lambda o: _raw(o.get("value"))),
-    Column("value_encoding", lambda o: _encoding(o.get("value"))),
-    Column("value_size", lambda o: _size(o.get("value"))),
+    TableColumn("key", lambda o: _raw(o.get("key"))),
+    TableColumn("key_encoding", lambda o: _encoding(o.get("key"))),
+    TableColumn("key_size", lambda o: _size(o.get("key"))),
+    TableColumn("value", lambda o: _raw(o.get("value"))),
+    TableColumn("value_encoding", lambda o: _encoding(o.get("value"))),
+    TableColumn("value_size", lambda o: _size(o.get("value"))),
     *columns("headers"),
 )
 _JOIN = (
-    Column("batch_position", lambda o: (o.get("batch") or {}).get("position")),
-    Column("batch_base_offset", lambda o: (o.get("batch") or {}).get("base_offset")),
-    Column("batch_last_offset", lambda o: (o.get("batch") or {}).get("last_offset")),
-    Column("batch_max_timestamp", lambda o: (o.get("batch") or {}).get("max_timestamp")),
+    TableColumn("batch_position", lambda o: (o.get("batch") or {}).get("position")),
+    TableColumn("batch_base_offset", lambda o: (o.get("batch") or {}).get("base_offset")),
+    TableColumn("batch_last_offset", lambda o: (o.get("batch") or {}).get("last_offset")),
+    TableColumn("batch_max_timestamp", lambda o: (o.get("batch") or {}).get("max_timestamp")),
     *columns("verdict"),
 )
 _BATCH_KINDS = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT, FileKind.BOOTSTRAP_CHECKPOINT)
@@ -167,7 +167,9 @@ class Layouts:
 
     def delimited(self, kinds: Iterable[FileKind]) -> Columns:
         """Return the columns of CSV for files of `kinds`: those of each, every name once."""
-        found: dict[str, Column] = {c.title: c for c in columns("type", "path", "kind", "position")}
+        found: dict[str, TableColumn] = {
+            c.title: c for c in columns("type", "path", "kind", "position")
+        }
         for kind in kinds:
             if kind in _BATCH_KINDS or (kind is FileKind.REDPANDA_SEGMENT and self._records):
                 chosen = RECORD_CSV if self._records else BATCH_CSV

@@ -15,14 +15,14 @@ from logtool.errors import UnreadableError, UsageError
 from logtool.exits import Exit
 from logtool.gaps import ghosts, objects
 from logtool.gaps.ghosts import Ghosts
-from logtool.gaps.objects import PartitionGaps, TopicGaps, Totals
+from logtool.gaps.objects import GapTotals, PartitionGaps, TopicGaps
 from logtool.gaps.run import GapOptions, Gaps, Result
 from logtool.log.redpanda import REDPANDA
 from logtool.running.summary import ActionSummary, Summary
 from logtool.schemas.columns import Way
 
 if TYPE_CHECKING:
-    from logtool.commands.gaps import Shown
+    from logtool.commands.gaps import GapChoices
 
 _MOST_NAMED = 4
 """Ghosts that the line of a round names."""
@@ -56,7 +56,7 @@ _MARKDOWN = {
 
 def run(
     inputs: options.AnyInputs,
-    shown: "Shown",
+    shown: "GapChoices",
     running: options.Running,
     printing: options.Printing,
 ) -> Exit:
@@ -75,7 +75,7 @@ def run(
     return report.consume(_results(job, shown, printer), printer)
 
 
-def _wanted(shown: "Shown", config: broker_config.BrokerConfig) -> GapOptions:
+def _wanted(shown: "GapChoices", config: broker_config.BrokerConfig) -> GapOptions:
     """Return what the engine is to find out."""
     policy = None if shown.cleanup_policy is None else str(shown.cleanup_policy)
     settings = (*broker_config.TIMESTAMPS, *(() if policy else (broker_config.POLICY,)))
@@ -89,7 +89,7 @@ def _wanted(shown: "Shown", config: broker_config.BrokerConfig) -> GapOptions:
 
 
 def _results(
-    job: Gaps, shown: "Shown", printer: "GapPrinter"
+    job: Gaps, shown: "GapChoices", printer: "GapPrinter"
 ) -> Iterator[Result | UnreadableError]:
     """Yield the partitions, once the follower of --follower has been read."""
     if (shown.output or shown.follower) and job.partitions > 1:
@@ -114,12 +114,12 @@ def make(settings: OutputSettings) -> View:
 class GapPrinter(Printer[Result]):
     """Prints partitions as they come, and adds them up by topic."""
 
-    def __init__(self, report: Report, summary: ActionSummary, shown: "Shown") -> None:
+    def __init__(self, report: Report, summary: ActionSummary, shown: "GapChoices") -> None:
         self._report = report
         self._summary = summary
         self._shown = shown
         self._further = FurtherFindings(report)
-        self._totals = Totals()
+        self._totals = GapTotals()
         self.follower_end: int | None = None
         """Where the log of --follower ends; None without it."""
 

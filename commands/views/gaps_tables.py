@@ -147,7 +147,7 @@ _SENT_GHOST = Table("sent_ghost", "ghost that is sent in a round", (
     offset("first_offset", "first offset that the ghost covers"),
     offset("last_offset", "last offset that the ghost covers"),
     Column("leader_epoch", Kind.INT32, "leader epoch of the ghost"),
-), made_from="logtool.gaps.rounds:SentGhost")  # fmt: skip
+), made_from="logtool.gaps.follower_fetches:SentGhost")  # fmt: skip
 _ROUND = Table("round", "round of the recovery of a follower", (
     *_place("listed."),
     Column("round", Kind.INT64, "number of the round, from 1 on", value="one.number"),

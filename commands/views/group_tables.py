@@ -47,7 +47,7 @@ _COPY = Table("copy", "copy that was not read", (
     Column("path", Kind.PATH, "the partition dir", value="listed.path"),
     offset("log_end_offset", "end of the log", value="extent.log_end"),
     _number("leader_epoch", "leader epoch of the last batch", "it has none"),
-), made_from="logtool.groups.run:Copy")  # fmt: skip
+), made_from="logtool.groups.run:OffsetsCopy")  # fmt: skip
 PARTITION: Final = Table("partition", "partition of __consumer_offsets that was read", (
     Column("path", Kind.PATH, "the partition dir", value="loaded.listed.path"),
     _text("topic", "name of the topic: __consumer_offsets", value="loaded.listed.topic"),
@@ -91,7 +91,7 @@ GROUP: Final = Table("group", "group", (
     size("superseded_bytes", "size of the superseded records before compression",
          "sizes.superseded_bytes"),
     Column("only_sizes", Kind.BOOL, "whether its members and offsets are not printed (--sizes)"),
-), note="One group.", type="group", made_from="logtool.groups.judging:GroupState")  # fmt: skip
+), note="One group.", type="group", made_from="logtool.groups.state:GroupState")  # fmt: skip
 
 _NO_RECORD = "no record says so"
 MEMBER: Final = Table("member", "member of a group", (
@@ -110,7 +110,7 @@ MEMBER: Final = Table("member", "member of a group", (
     Column("assigned", Kind.STRINGS, "partitions of the member as TOPIC-NUMBER, with the id of the "
            "topic where its name is not known; tasks of a streams group as SUBTOPOLOGY-NUMBER"),
 ), note="One member of a group.", type="member",
-    made_from="logtool.groups.judging:GroupMember")  # fmt: skip
+    made_from="logtool.groups.state:GroupMember")  # fmt: skip
 
 OFFSET: Final = Table("offset", "committed offset", (
     _GROUP,
@@ -140,7 +140,7 @@ OFFSET: Final = Table("offset", "committed offset", (
             "the commit has none"),
     _RECORD,
 ), note="A committed offset. The offsets of the log are those on these disks.", type="offset",
-    made_from="logtool.groups.judging:CommittedOffset")  # fmt: skip
+    made_from="logtool.groups.state:CommittedOffset")  # fmt: skip
 
 SHARE: Final = Table("share-offset", "partition that a share group reads", (
     _GROUP,
@@ -162,7 +162,7 @@ SHARE: Final = Table("share-offset", "partition that a share group reads", (
     offset("record_offset", "offset of this record in the partition of __share_group_state",
            value="state.record_offset"),
 ), note="Where a share group begins to read a partition, by __share_group_state.",
-    type="share-offset", made_from="logtool.groups.sharing:ShareOffset")  # fmt: skip
+    type="share-offset", made_from="logtool.groups.share_groups:ShareOffset")  # fmt: skip
 
 PENDING: Final = Table("pending", "commit in an open transaction", (
     _GROUP,
@@ -174,7 +174,7 @@ PENDING: Final = Table("pending", "commit in an open transaction", (
     _METADATA,
     _RECORD,
 ), note="A commit in a transaction that has no marker yet: it does not count.", type="pending",
-    made_from="logtool.groups.judging:PendingCommit")  # fmt: skip
+    made_from="logtool.groups.state:PendingCommit")  # fmt: skip
 
 _NO_PARTITION = "it is about no partition"
 _NO_RECORD_YET = "no record of the group's own stands before it"
@@ -195,7 +195,7 @@ EVENT: Final = Table("event", "record of a group, and end of a transaction in wh
     count("members", "members of the group after it"),
     _number("epoch", "epoch of the group after it", _NO_RECORD_YET),
 ), note="A record of one group, or the end of a transaction in which it committed.", type="event",
-    made_from="logtool.groups.history:Event")  # fmt: skip
+    made_from="logtool.groups.history:GroupEvent")  # fmt: skip
 
 RESTORE: Final = Table("restore", "group with offsets to restore", (
     _text("group", "name of the group", value="group.name"),

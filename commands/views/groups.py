@@ -7,7 +7,7 @@ from dataclasses import replace
 from logtool.commands import options, output
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
+from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep
 from logtool.commands.program import parsing
 from logtool.commands.views.group_tables import (
     DOCUMENT,
@@ -21,8 +21,8 @@ from logtool.commands.views.group_tables import (
 from logtool.exits import Exit
 from logtool.findings import Finding, Severity
 from logtool.groups import restoring
-from logtool.groups.judging import GroupState
 from logtool.groups.run import Groups, Item, OffsetsPartition
+from logtool.groups.state import GroupState
 from logtool.running.summary import Summary
 
 SCHEMA = DOCUMENT.schema
@@ -40,26 +40,26 @@ _NOTES = {
 }  # fmt: skip
 _OFFSET = keep((
     *columns("topic", "partition", "offset", "log_end_offset", "lag"),
-    Column("note", lambda obj: _note(obj)),
+    TableColumn("note", lambda obj: _note(obj)),
     *columns("committed", "stable_lag"),
-    Column("expires", lambda obj: _expiry(obj)),
+    TableColumn("expires", lambda obj: _expiry(obj)),
     *columns("member", "metadata"),
 ), "topic", "partition", "offset", "lag", where_said=("note",))  # fmt: skip
 _SHARE = keep((
     *columns("topic", "partition", "start_offset", "delivered", "log_end_offset", "lag"),
-    Column("note", lambda obj: _NOTES.get(obj["place"]) if obj["lag"] else None),
+    TableColumn("note", lambda obj: _NOTES.get(obj["place"]) if obj["lag"] else None),
     *columns("written", "topic_id"),
 ), "topic", "partition", "start_offset", "lag", where_said=("note",))  # fmt: skip
 _MEMBER = columns("member", "client_id", "client_host", "instance_id", "epoch", "assigned")
 _EVENT = keep((
     *columns("record_offset", "time"),
-    Column("event", lambda obj: _what(obj)),
-    Column("partition", lambda obj: _committed_for(obj)),
+    TableColumn("event", lambda obj: _what(obj)),
+    TableColumn("partition", lambda obj: _committed_for(obj)),
     *columns("offset", "member", "producer_id", "state", "members", "epoch"),
 ), "time", "event", where_said=("partition", "offset"))  # fmt: skip
 _SIZE = keep((
     *columns("group", "group_type", "state", "records", "bytes", "superseded_records"),
-    Column("superseded", lambda obj: text.share(obj["superseded_bytes"], obj["bytes"])),
+    TableColumn("superseded", lambda obj: text.share(obj["superseded_bytes"], obj["bytes"])),
     *columns("offsets_partition"),
 ), "group", "records", "bytes", "superseded")  # fmt: skip
 

@@ -6,14 +6,14 @@ from pathlib import Path
 from logtool.commands import options, output
 from logtool.commands.output import OutputSettings, Printer, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
+from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep
 from logtool.commands.program import parsing
 from logtool.commands.views.lookup_tables import DOCUMENT, LOOKUP, PLACE
 from logtool.errors import UsageError
 from logtool.exits import Exit
 from logtool.lookup.choice import partition_of
 from logtool.lookup.location import Location
-from logtool.lookup.run import Answer, Asked, Lookup
+from logtool.lookup.run import Lookup, LookupResult, LookupTarget
 from logtool.running.progress import Progress
 from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Way
@@ -23,7 +23,7 @@ SCHEMA = DOCUMENT.schema
 _PLACE = columns(*PLACE.names(Way.CSV))
 _TABLE = keep((
     *columns("by"),
-    Column("log", lambda obj: obj["path"] and Path(obj["path"]).name),
+    TableColumn("log", lambda obj: obj["path"] and Path(obj["path"]).name),
     *columns(
         "position", "size", "base_offset", "last_offset", "record", "offset", "timestamp",
         "problem",
@@ -47,7 +47,7 @@ def run(
     given, summary = inputs.resolved(), ActionSummary()
     report = Report(settings=settings, view=_view(settings), summary=summary, inputs=given)
 
-    def answers() -> Iterator[Answer]:
+    def answers() -> Iterator[LookupResult]:
         (path,) = given.paths
         path = partition_of(path, topic, partition, given.flavour)
         if moment:
@@ -60,26 +60,28 @@ def run(
     return report.consume(answers(), LookupPrinter(report, summary))
 
 
-def _question(offset: int | None, timestamp: str | None) -> tuple[Asked, int | None, str | None]:
+def _question(
+    offset: int | None, timestamp: str | None
+) -> tuple[LookupTarget, int | None, str | None]:
     """Return what is looked for, and for people the time that a `timestamp` is."""
     if timestamp is None:
-        return Asked.OFFSET, offset, None
-    if timestamp in (Asked.EARLIEST, Asked.LATEST):
-        return Asked(timestamp), None, None
+        return LookupTarget.OFFSET, offset, None
+    if timestamp in (LookupTarget.EARLIEST, LookupTarget.LATEST):
+        return LookupTarget(timestamp), None, None
     try:
-        return Asked.TIMESTAMP, *parsing.parse_moment("--timestamp", timestamp)
+        return LookupTarget.TIMESTAMP, *parsing.parse_moment("--timestamp", timestamp)
     except UsageError as error:
         raise UsageError(f"{error}; or earliest or latest") from error
 
 
-class LookupPrinter(Printer[Answer]):
+class LookupPrinter(Printer[LookupResult]):
     """Prints what was asked, then the place by index and the one by scan."""
 
     def __init__(self, report: Report, summary: ActionSummary) -> None:
         self._report = report
         self._summary = summary
 
-    def show(self, item: Answer) -> None:
+    def show(self, item: LookupResult) -> None:
         """Print one answer."""
         self._summary.to_do = not (item.is_there and item.agree)
         self._report.item(_asked(item))
@@ -102,7 +104,7 @@ def _view(settings: OutputSettings) -> View:
     return View(schema=SCHEMA, columns=_PLACE, layout=layout, row_types=frozenset({"place"}))
 
 
-def _asked(answer: Answer) -> Object:
+def _asked(answer: LookupResult) -> Object:
     """Return what was asked, with the answer in one line."""
     by_time = answer.asked == "timestamp"
     return LOOKUP.make(
@@ -122,7 +124,7 @@ def _asked(answer: Answer) -> Object:
     )
 
 
-def _kafka(answer: Answer) -> str:
+def _kafka(answer: LookupResult) -> str:
     """Return what a Raft offset is to a client, for a log of Redpanda."""
     has_kafka_offset = answer.partition.flavour.has_raft_offsets and answer.asked != "latest"
     if not (has_kafka_offset and answer.is_there):
@@ -132,7 +134,7 @@ def _kafka(answer: Answer) -> str:
     return f"; its Kafka offset is {answer.kafka_offset}"
 
 
-def _message(answer: Answer) -> str:
+def _message(answer: LookupResult) -> str:
     """Return the answer in one line."""
     index, scan = answer.by_index, answer.by_scan
     if not answer.agree:
@@ -152,7 +154,7 @@ def _message(answer: Answer) -> str:
     return f"offset {scan.offset}; index and scan agree"
 
 
-def _missing(answer: Answer) -> str:
+def _missing(answer: LookupResult) -> str:
     """Return why nothing was found, by either way."""
     value, start, end = answer.value, answer.log_start, answer.log_end
     if answer.asked == "timestamp":

@@ -52,7 +52,7 @@ PLACE: Final = Table("place", "way to search", (
     Column("problem", Kind.STRING, "reason why the search stopped, or did not reach the records",
            null="there is none", value="location.problem"),
 ), note="The place that one way to search leads to.", type="place",
-    made_from="logtool.lookup.run:Place")  # fmt: skip
+    made_from="logtool.lookup.run:FoundPlace")  # fmt: skip
 DOCUMENT: Final = Document(
     name="lookup", title="What logtool lookup prints", tables=(LOOKUP, PLACE)
 )

@@ -8,7 +8,7 @@ from logtool.checks import metadata_records
 from logtool.commands import options
 from logtool.commands.output import Item, Printer, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
+from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep
 from logtool.commands.views.metadata_tables import CHANGE, DIFFERENCE, DOCUMENT, ENTITY, IMAGE
 from logtool.dump.values import parse_offsets
 from logtool.errors import NothingMatchedError, UnreadableError, UsageError
@@ -17,7 +17,7 @@ from logtool.formats import wording
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata import entities
 from logtool.metadata.difference import Difference, differences
-from logtool.metadata.history import Event, History, takes
+from logtool.metadata.history import MetadataEvent, MetadataHistory, takes
 from logtool.metadata.image import END, Until, read_any
 from logtool.metadata.state import MetadataImage
 from logtool.running.summary import ActionSummary
@@ -27,8 +27,8 @@ from logtool.times import rfc3339
 SCHEMA = DOCUMENT.schema
 
 
-def _state(key: str) -> Column:
-    return Column(key, lambda obj: _told(obj["state"].get(key)))
+def _state(key: str) -> TableColumn:
+    return TableColumn(key, lambda obj: _told(obj["state"].get(key)))
 
 
 def _told(value: object) -> str:
@@ -55,29 +55,29 @@ _BY_KIND: dict[str, Columns] = {
     "topic": (*columns("topic", "topic_id"), _state("partitions")),
     "partition": _PARTITION,
     "broker": (
-        Column("broker", lambda obj: obj["name"]),
+        TableColumn("broker", lambda obj: obj["name"]),
         *map(_state, ("fenced", "in_controlled_shutdown", "broker_epoch", "rack", "log_dirs",
                       "cordoned_log_dirs", "endpoints", "newest_metadata_version")),
     ),
     "feature": (
-        Column("feature", lambda obj: obj["name"]), _state("level"), _state("release"),
+        TableColumn("feature", lambda obj: obj["name"]), _state("level"), _state("release"),
     ),
     "acl": tuple(map(_state, ("principal", "host", "operation", "permission", "resource_type",
                               "resource_name", "pattern"))),
 }  # fmt: skip
-_NAMED = keep((*columns("kind", "name"), Column("state", _whole)), "kind", "name")
+_NAMED = keep((*columns("kind", "name"), TableColumn("state", _whole)), "kind", "name")
 _CHANGE = keep((
     *columns("offset", "leader_epoch", "timestamp", "record", "name"),
-    Column("what", lambda obj: _changed(obj)),
+    TableColumn("what", lambda obj: _changed(obj)),
 ), "offset", "record", "name", "what")  # fmt: skip
 _DIFFERENCE = (
     *columns("kind", "name", "difference"),
-    Column("what", lambda obj: _changed(obj)),
+    TableColumn("what", lambda obj: _changed(obj)),
 )
 _CSV = (
     *columns("type", "path", "kind", "name", "topic", "topic_id", "partition", "offset",
              "leader_epoch", "timestamp", "record", "difference", "problem"),
-    Column("what", lambda obj: _whole(obj) if "state" in obj else _changed(obj)),
+    TableColumn("what", lambda obj: _whole(obj) if "state" in obj else _changed(obj)),
 )  # fmt: skip
 _ROWS = frozenset(("entity", "change", "difference"))
 
@@ -124,7 +124,7 @@ def run_show(
     """
     settings, summary, given = printing.settings(), ActionSummary(), inputs.of_one_cluster()
     report = Report(settings=settings, view=make(), summary=summary, inputs=given)
-    printer = ImagePrinter(report, summary, topics, entities.View(show_secrets=show_secrets))
+    printer = ImagePrinter(report, summary, topics, entities.EntityView(show_secrets=show_secrets))
 
     def images() -> Iterator[ReadImage | UnreadableError]:
         if meaning:
@@ -149,8 +149,8 @@ def run_log(
 
     def read(path: Path) -> MetadataImage:
         # The view learns the names of the topics of one log.
-        view = entities.View(show_secrets=show_secrets)
-        return read_any(path, END, History(printer.event, topics, view))
+        view = entities.EntityView(show_secrets=show_secrets)
+        return read_any(path, END, MetadataHistory(printer.event, topics, view))
 
     return report.consume(_of_each(given.paths, read, printer, topics), printer)
 
@@ -207,7 +207,7 @@ def run_diff(
         raise UsageError("give two paths, or one path with --offset A..B")
     settings, summary, given = printing.settings(), ActionSummary(), inputs.of_one_cluster(paths)
     report = Report(settings=settings, view=make(), summary=summary, inputs=given)
-    view = entities.View(show_secrets=show_secrets)
+    view = entities.EntityView(show_secrets=show_secrets)
     printer = DifferencePrinter(report, summary)
 
     def compared() -> Iterator[ReadImage | Difference]:
@@ -311,7 +311,11 @@ class ImagePrinter(MetadataPrinter[ReadImage]):
     """Prints images with everything that they hold of the topics meant."""
 
     def __init__(
-        self, report: Report, summary: ActionSummary, topics: tuple[str, ...], view: entities.View
+        self,
+        report: Report,
+        summary: ActionSummary,
+        topics: tuple[str, ...],
+        view: entities.EntityView,
     ) -> None:
         super().__init__(report, summary)
         self._topics = topics
@@ -331,7 +335,7 @@ class ImagePrinter(MetadataPrinter[ReadImage]):
 class HistoryPrinter(MetadataPrinter[ReadImage]):
     """Prints the records of logs while these are read, and what the image in the end lacks."""
 
-    def event(self, event: Event) -> None:
+    def event(self, event: MetadataEvent) -> None:
         """Print one record of a log."""
         self.shown += 1
         self._summary.records += 1

@@ -57,7 +57,7 @@ _FIELD = Table("field", "field that changed", (
     Column("field", Kind.STRING, "name of the field"),
     Column("before", Kind.OBJECT, "value before", null="it was not there"),
     Column("after", Kind.OBJECT, "value after", null="it is not there any more"),
-), made_from="logtool.metadata.entities:Change")  # fmt: skip
+), made_from="logtool.metadata.entities:EntityChange")  # fmt: skip
 _CHANGES = Column("changes", Kind.OBJECT, "fields that changed", of=_FIELD, many=True)
 CHANGE: Final = Table("change", "record of the metadata log", (
     Column("path", Kind.PATH, "the file"),
@@ -70,7 +70,7 @@ CHANGE: Final = Table("change", "record of the metadata log", (
     _CHANGES,
     Column("problem", Kind.STRING, "why the record cannot be applied", null="it can"),
 ), note="One record of the log, the thing that it is about, and its changes to it.",
-    type="change", made_from="logtool.metadata.history:Event")  # fmt: skip
+    type="change", made_from="logtool.metadata.history:MetadataEvent")  # fmt: skip
 DIFFERENCE: Final = Table("difference", "thing that is not the same in two images", (
     *_thing(within="entity."),
     Column("difference", Kind.STRING, "added: only the second image has it; removed: only the "

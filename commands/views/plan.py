@@ -9,7 +9,7 @@ from logtool.commands.printing import text
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.program import limits as host
 from logtool.commands.program.starting_broker import StartingBroker
-from logtool.commands.program.strategy import Strategy
+from logtool.commands.program.strategy import RecoveryOptions
 from logtool.commands.views import actions, playback
 from logtool.commands.views.action_printer import NO_PARTITION, ActionPrinter
 from logtool.commands.views.plan_tables import DURATION, POLICIES
@@ -20,18 +20,18 @@ from logtool.node import host_limits
 from logtool.node.host_limits import Limits
 from logtool.running.summary import ActionSummary
 from logtool.startup import rates
-from logtool.startup.below import Below, below
 from logtool.startup.duration import Duration, duration
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
 from logtool.startup.policies import Policy, compare
-from logtool.startup.rates import Rates
+from logtool.startup.rates import ReadRates
+from logtool.startup.unread import Below, below
 
 
 def run(
     inputs: options.AnyLocalInputs,
     broker: StartingBroker,
-    strategy: Strategy,
+    strategy: RecoveryOptions,
     running: options.Running,
     printing: options.Printing,
     *,
@@ -117,7 +117,7 @@ class PlanPrinter(ActionPrinter):
         if self._unread:
             summary.next.setdefault(self._unread.command)
 
-    def _known_rates(self) -> Rates | None:
+    def _known_rates(self) -> ReadRates | None:
         """Return how fast a thread reads; None for Redpanda, and where a log is supplemented.
 
         How long Redpanda takes was never measured, and no broker supplements.

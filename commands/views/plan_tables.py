@@ -96,7 +96,7 @@ _DISK = Table("disk", "disk", (
     _rate("uncached_bytes_per_second", "rate through the page cache, in a second, of logs that "
           "were not in it", "through_cache", "all of them were in it"),
     _seconds("first_seconds", "time until the first bytes of such a log came", 6),
-), made_from="logtool.startup.disks:Disk")  # fmt: skip
+), made_from="logtool.startup.disks:DiskSample")  # fmt: skip
 _SLOW = Table("slow_partition", "partition that takes long to load", (
     Column("path", Kind.PATH, "the partition dir", value="forecast.request.path"),
     Column("topic", Kind.STRING, "name of the topic", null=_NO_TOPIC,

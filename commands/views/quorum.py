@@ -85,7 +85,7 @@ LOSS: Final = Table("loss", "copy with something that the kept one lacks", (
     Column("batches", Kind.INT64, "batches that it lacks", "count"),
     Column("records", Kind.INT64, "records in these batches", "count"),
 ), note="Batches that one copy has and the kept one lacks.",
-    made_from="logtool.quorum.verdict:Loss")  # fmt: skip
+    made_from="logtool.quorum.verdict:CopyLoss")  # fmt: skip
 _UNKNOWN_VOTERS = "nothing says who votes"
 QUORUM: Final = Table("quorum", "run", (
     Column("voters", Kind.OBJECT, "voters, by the copy to keep", null=_UNKNOWN_VOTERS, of=_VOTER,

@@ -16,7 +16,7 @@ from logtool.commands.views import actions
 from logtool.disk import shell
 from logtool.errors import LogtoolError, UsageError
 from logtool.exits import Exit
-from logtool.rebuild import BLOCKED, KINDS, Consent, FileChoice, Rebuild
+from logtool.rebuild import BLOCKED, KINDS, Consent, FileChoice, IndexRebuild
 from logtool.running.summary import ActionSummary
 from logtool.schemas.printed import ACTION
 
@@ -44,7 +44,7 @@ def run(
     """Build indexes, or print which ones would be built; return the exit status."""
     settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
     report = Report(settings=settings, view=make(settings), summary=summary, inputs=given)
-    job = Rebuild(
+    job = IndexRebuild(
         paths=given.paths,
         wanted=_wanted(kinds, snapshot_every, everything=everything),
         consent=Consent(apply, undo_dir, output, shell.join(["logtool", *sys.argv[1:]])),
@@ -69,7 +69,7 @@ def _wanted(kinds: Sequence[str], snapshot_every: str | None, *, everything: boo
 class RebuildPrinter(Printer[Action | LogtoolError]):
     """Prints what is built and what cannot be, then the undo directories."""
 
-    def __init__(self, report: Report, summary: ActionSummary, job: Rebuild) -> None:
+    def __init__(self, report: Report, summary: ActionSummary, job: IndexRebuild) -> None:
         self._report = report
         self._summary = summary
         self._job = job

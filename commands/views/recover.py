@@ -8,7 +8,7 @@ from logtool.actions import Action
 from logtool.commands import options
 from logtool.commands.output import Line, Report
 from logtool.commands.printing import text
-from logtool.commands.program.recovery import Begin, Consented, Way
+from logtool.commands.program.recovery import ApplyOptions, RecoveryMode, StartPoint
 from logtool.commands.program.starting_broker import StartingBroker
 from logtool.commands.views import actions, playback
 from logtool.commands.views.action_printer import NO_PARTITION, ActionPrinter
@@ -18,15 +18,15 @@ from logtool.exits import Exit
 from logtool.log.inputs import GivenPaths
 from logtool.running.summary import ActionSummary
 from logtool.startup.partition import PartitionForecast
-from logtool.startup.recover import HINDRANCES, Consent, Recover
+from logtool.startup.recover import HINDRANCES, ApplyConsent, Recover
 
 
 def run(
     inputs: options.AnyLocalInputs,
-    begin: Begin,
-    way: Way,
+    begin: StartPoint,
+    way: RecoveryMode,
     broker: StartingBroker,
-    consented: Consented,
+    consented: ApplyOptions,
     running: options.Running,
     printing: options.Printing,
 ) -> Exit:
@@ -36,7 +36,7 @@ def run(
     given = inputs.resolved(selection=selection)
     report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
     assumed = way.assumed(broker, begin, inputs.broker)
-    consent = Consent(
+    consent = ApplyConsent(
         apply=consented.apply,
         accepted=consented.accepted,
         mark_clean=consented.mark_clean,
@@ -49,7 +49,9 @@ def run(
     return report.consume(job, RecoverPrinter(report, summary, job))
 
 
-def _check_flavour(given: GivenPaths, begin: Begin, way: Way, consented: Consented) -> None:
+def _check_flavour(
+    given: GivenPaths, begin: StartPoint, way: RecoveryMode, consented: ApplyOptions
+) -> None:
     """UsageError where something is asked for that a directory of Redpanda knows nothing of."""
     named = begin.from_offset or begin.truncate_to
     if given.output_flavour and (named or way.supplements or way.fill_from or consented.mark_clean):

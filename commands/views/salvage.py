@@ -10,7 +10,7 @@ from logtool.commands.printing.writers import Object, columns
 from logtool.errors import LogtoolError
 from logtool.exits import Exit
 from logtool.formats import wording
-from logtool.repair.output import Output
+from logtool.repair.output import OutputDir
 from logtool.repair.salvage import Salvage
 from logtool.repair.saved import Saved
 from logtool.running.summary import ActionSummary
@@ -61,7 +61,7 @@ def run(
     report = Report(settings=settings, view=make(), summary=summary, inputs=given)
     job = Salvage(
         paths=given.paths,
-        output=Output(output),
+        output=OutputDir(output),
         fill_from=fill_from,
         retry=retry,
         deleted=deleted,

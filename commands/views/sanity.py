@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from logtool.commands import options
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, Columns, Object, columns
+from logtool.commands.printing.writers import Columns, Object, TableColumn, columns
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.program import limits as host
 from logtool.commands.views.sanity_tables import DOCUMENT, MEASUREMENT
@@ -25,8 +25,10 @@ _BY_COUNT = {"segments", "partitions"}
 _COUNT = re.compile(r"[1-9][0-9]{0,14}")
 
 
-def _time(key: str) -> Column:
-    return Column(_TITLES[key], lambda obj: "" if obj[key] is None else text.duration(obj[key]))
+def _time(key: str) -> TableColumn:
+    return TableColumn(
+        _TITLES[key], lambda obj: "" if obj[key] is None else text.duration(obj[key])
+    )
 
 
 _TITLES = {
@@ -38,47 +40,47 @@ _TITLES = {
     "seconds_per_segment": "per segment",
 }
 _MODEL: Columns = (
-    Column("model of", lambda obj: obj["mode"]),
-    Column("per partition", lambda obj: _term(obj["seconds_per_partition"])),
-    Column("per segment", lambda obj: _term(obj["seconds_per_segment"])),
-    Column("per byte", lambda obj: _term(obj["seconds_per_byte"])),
-    Column("R2", lambda obj: obj["r_squared"]),
-    Column("samples", lambda obj: f"{obj['samples']:,}"),
+    TableColumn("model of", lambda obj: obj["mode"]),
+    TableColumn("per partition", lambda obj: _term(obj["seconds_per_partition"])),
+    TableColumn("per segment", lambda obj: _term(obj["seconds_per_segment"])),
+    TableColumn("per byte", lambda obj: _term(obj["seconds_per_byte"])),
+    TableColumn("R2", lambda obj: obj["r_squared"]),
+    TableColumn("samples", lambda obj: f"{obj['samples']:,}"),
 )
 _PROJECTION: Columns = (
-    Column("projected", lambda obj: obj["mode"]),
-    Column("partitions", lambda obj: f"{obj['partitions']:,}"),
-    Column("segments", lambda obj: f"{obj['segments']:,}"),
-    Column("index checks", lambda obj: text.duration(obj["seconds"])),
-    Column("95 of 100", lambda obj: _span(obj, "seconds")),
-    Column("estimated load", lambda obj: _span(obj, "load_seconds")),
-    Column("of all brokers", lambda obj: _span(obj, "bounce_seconds")),
+    TableColumn("projected", lambda obj: obj["mode"]),
+    TableColumn("partitions", lambda obj: f"{obj['partitions']:,}"),
+    TableColumn("segments", lambda obj: f"{obj['segments']:,}"),
+    TableColumn("index checks", lambda obj: text.duration(obj["seconds"])),
+    TableColumn("95 of 100", lambda obj: _span(obj, "seconds")),
+    TableColumn("estimated load", lambda obj: _span(obj, "load_seconds")),
+    TableColumn("of all brokers", lambda obj: _span(obj, "bounce_seconds")),
 )
 _LOAD: Columns = (
-    Column("load of a broker", lambda obj: f"{obj['mode']}, {obj['releases']}"),
-    Column("estimate", lambda obj: _span(obj, "seconds")),
-    Column("threads", lambda obj: obj["threads"]),
-    Column("snapshots it writes", lambda obj: f"{obj['snapshots_written']:,}"),
-    Column("checks measured", lambda obj: text.duration(obj["check_seconds"])),
-    Column("other files measured", lambda obj: text.duration(obj["open_seconds"])),
+    TableColumn("load of a broker", lambda obj: f"{obj['mode']}, {obj['releases']}"),
+    TableColumn("estimate", lambda obj: _span(obj, "seconds")),
+    TableColumn("threads", lambda obj: obj["threads"]),
+    TableColumn("snapshots it writes", lambda obj: f"{obj['snapshots_written']:,}"),
+    TableColumn("checks measured", lambda obj: text.duration(obj["check_seconds"])),
+    TableColumn("other files measured", lambda obj: text.duration(obj["open_seconds"])),
 )
 _MEASUREMENT: Columns = (
-    Column("start", lambda obj: obj["mode"]),
+    TableColumn("start", lambda obj: obj["mode"]),
     _time("seconds"),
     _time("service_seconds"),
-    Column("speed-up", lambda obj: "" if obj["speed_up"] is None else f"{obj['speed_up']}x"),
-    Column("opened", lambda obj: f"{obj['files_opened']:,}"),
-    Column("read", lambda obj: text.size(obj["bytes_read"])),
-    Column("from disk", lambda obj: _disk(obj["disk_bytes"])),
-    Column("faults", lambda obj: f"{obj['minor_faults']:,}+{obj['major_faults']:,}"),
+    TableColumn("speed-up", lambda obj: "" if obj["speed_up"] is None else f"{obj['speed_up']}x"),
+    TableColumn("opened", lambda obj: f"{obj['files_opened']:,}"),
+    TableColumn("read", lambda obj: text.size(obj["bytes_read"])),
+    TableColumn("from disk", lambda obj: _disk(obj["disk_bytes"])),
+    TableColumn("faults", lambda obj: f"{obj['minor_faults']:,}+{obj['major_faults']:,}"),
     _time("offset_index_seconds"),
     _time("time_index_seconds"),
     _time("transaction_index_seconds"),
     _time("seconds_per_segment"),
-    Column("each waits", lambda obj: _reader(obj)),
-    Column("forced", lambda obj: "" if obj["forced"] is None else f"{obj['forced']:,}"),
-    Column("sees", lambda obj: obj["seen"]),
-    Column("misses", lambda obj: obj["missed"]),
+    TableColumn("each waits", lambda obj: _reader(obj)),
+    TableColumn("forced", lambda obj: "" if obj["forced"] is None else f"{obj['forced']:,}"),
+    TableColumn("sees", lambda obj: obj["seen"]),
+    TableColumn("misses", lambda obj: obj["missed"]),
 )
 
 

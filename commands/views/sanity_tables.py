@@ -40,7 +40,7 @@ DIRECTORY: Final = Table("directory", "log dir or partition dir", (
     _count("max_map_count", "files that one process may map (vm.max_map_count)", "most_maps",
            "the system does not say it"),
 ), note="The indexes that there are to check.", type="directory",
-    made_from="logtool.sanity.results:Directory")  # fmt: skip
+    made_from="logtool.sanity.results:MeasuredDir")  # fmt: skip
 
 _NO_READERS = "no first readers were timed (--first-access)"
 MEASUREMENT: Final = Table("measurement", "kind of start", (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from logtool.commands.output import OutputSettings, Printer, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, Columns, Object, columns
+from logtool.commands.printing.writers import Columns, Object, TableColumn, columns
 from logtool.commands.views.rows import RowPrinter
 from logtool.commands.views.scan_tables import (
     DOCUMENT,
@@ -32,8 +32,8 @@ from logtool.spark.session import needed_for_runs
 from logtool.times import rfc3339
 
 if TYPE_CHECKING:
-    from logtool.spark.scan.compare_runs import Comparison
-    from logtool.spark.scan.manifest import Manifest, Part
+    from logtool.spark.scan.compare_runs import RunComparison
+    from logtool.spark.scan.manifest import Manifest, TableFile
     from logtool.spark.scan.runs import Staged
 
 _FINDING_KEYS = tuple(name for name in FINDING.names(Way.CSV) if name not in ("state", "next"))
@@ -42,38 +42,40 @@ _KEYS = dict.fromkeys(
     ("type", "state", *_FINDING_KEYS, *REPLICA.names(Way.CSV), *GROWTH.names(Way.CSV))
 )
 _FINDING = (
-    Column("", lambda obj: obj["state"]),
-    Column("severity", lambda obj: obj["severity"]),
-    Column("code", lambda obj: obj["code"] or ""),
-    Column("path", lambda obj: obj["path"] or ""),
-    Column("message", lambda obj: obj["message"]),
+    TableColumn("", lambda obj: obj["state"]),
+    TableColumn("severity", lambda obj: obj["severity"]),
+    TableColumn("code", lambda obj: obj["code"] or ""),
+    TableColumn("path", lambda obj: obj["path"] or ""),
+    TableColumn("message", lambda obj: obj["message"]),
 )
 _GROWTH = (
-    Column("topic", lambda obj: obj["topic"]),
-    Column("partition dirs", lambda obj: _change(obj, "partition_dirs")),
-    Column("segments", lambda obj: _change(obj, "segments")),
-    Column("records", lambda obj: _change(obj, "records")),
-    Column("size", lambda obj: text.size(obj["log_bytes"])),
-    Column("grew by", lambda obj: _size_change(obj["log_bytes"] - obj["log_bytes_before"])),
+    TableColumn("topic", lambda obj: obj["topic"]),
+    TableColumn("partition dirs", lambda obj: _change(obj, "partition_dirs")),
+    TableColumn("segments", lambda obj: _change(obj, "segments")),
+    TableColumn("records", lambda obj: _change(obj, "records")),
+    TableColumn("size", lambda obj: text.size(obj["log_bytes"])),
+    TableColumn("grew by", lambda obj: _size_change(obj["log_bytes"] - obj["log_bytes_before"])),
 )
 _REPLICA = (
-    Column("replica", lambda obj: f"{obj['topic']}-{obj['partition']}"),
-    Column("log dir", lambda obj: obj["log_dir"]),
-    Column("", lambda obj: obj["state"]),
-    Column("behind", lambda obj: f"{obj['behind'] or 0:,}"),
-    Column("before", lambda obj: f"{obj['behind_before'] or 0:,}"),
-    Column("diverges at", lambda obj: "" if obj["diverges_at"] is None else obj["diverges_at"]),
+    TableColumn("replica", lambda obj: f"{obj['topic']}-{obj['partition']}"),
+    TableColumn("log dir", lambda obj: obj["log_dir"]),
+    TableColumn("", lambda obj: obj["state"]),
+    TableColumn("behind", lambda obj: f"{obj['behind'] or 0:,}"),
+    TableColumn("before", lambda obj: f"{obj['behind_before'] or 0:,}"),
+    TableColumn(
+        "diverges at", lambda obj: "" if obj["diverges_at"] is None else obj["diverges_at"]
+    ),
 )
 _HISTORY_KEYS = HISTORY.names(Way.CSV)
 _HISTORY = (
-    Column("run", lambda obj: obj["run_id"]),
-    Column("at", lambda obj: obj["at"]),
-    Column("topic", lambda obj: obj["topic"] or ""),
-    Column("segments", lambda obj: f"{obj['segments']:,}"),
-    Column("records", lambda obj: f"{obj['records']:,}"),
-    Column("size", lambda obj: text.size(obj["log_bytes"])),
-    Column("errors", lambda obj: f"{obj['errors']:,}"),
-    Column("warnings", lambda obj: f"{obj['warnings']:,}"),
+    TableColumn("run", lambda obj: obj["run_id"]),
+    TableColumn("at", lambda obj: obj["at"]),
+    TableColumn("topic", lambda obj: obj["topic"] or ""),
+    TableColumn("segments", lambda obj: f"{obj['segments']:,}"),
+    TableColumn("records", lambda obj: f"{obj['records']:,}"),
+    TableColumn("size", lambda obj: text.size(obj["log_bytes"])),
+    TableColumn("errors", lambda obj: f"{obj['errors']:,}"),
+    TableColumn("warnings", lambda obj: f"{obj['warnings']:,}"),
 )
 
 
@@ -135,7 +137,7 @@ def _removed(output: str, run_id: str | None) -> Iterator[Object]:
     yield _run_object(known, removed=True)
 
 
-def _files(output: str, tables: str, run_id: str | None) -> "Iterator[tuple[Manifest, Part]]":
+def _files(output: str, tables: str, run_id: str | None) -> "Iterator[tuple[Manifest, TableFile]]":
     """Yield the files of some tables, each with its run; of all complete runs without `run_id`."""
     needed_for_runs()
     from logtool.spark.scan import manifest
@@ -147,7 +149,7 @@ def _files(output: str, tables: str, run_id: str | None) -> "Iterator[tuple[Mani
                 yield one, part
 
 
-def _comparison(output: str, before: str, after: str) -> "Iterator[Comparison]":
+def _comparison(output: str, before: str, after: str) -> "Iterator[RunComparison]":
     needed_for_runs()
     from logtool.spark.scan import compare_runs
 
@@ -183,7 +185,7 @@ class RunPrinter(Printer[Object]):
             self._report.note(self._nothing)
 
 
-class ComparisonPrinter(Printer["Comparison"]):
+class ComparisonPrinter(Printer["RunComparison"]):
     """Prints how two runs differ."""
 
     def __init__(self, report: Report, summary: ActionSummary, before: str, after: str) -> None:
@@ -191,7 +193,7 @@ class ComparisonPrinter(Printer["Comparison"]):
         self._summary = summary
         self._before, self._after = before, after
 
-    def show(self, item: "Comparison") -> None:
+    def show(self, item: "RunComparison") -> None:
         """Print the findings, topics and replicas of a comparison, and one line about all of it."""
         report = self._report
         self._summary.to_do |= item.is_worse
@@ -215,7 +217,7 @@ class ComparisonPrinter(Printer["Comparison"]):
             report.note(f"not compared: one of the runs has no table {table}", "warning")
         report.note(self._line(item), "warning" if item.is_worse else "good")
 
-    def _line(self, item: "Comparison") -> str:
+    def _line(self, item: "RunComparison") -> str:
         """Return one line: findings by state, growth, replicas."""
         counts = Counter(str(state) for state, _ in item.findings)
         grew = sum(row["log_bytes"] - row["log_bytes_before"] for row in item.growth)
@@ -283,7 +285,7 @@ def _staged_object(staged: "Staged", *, removed: bool) -> Object:
     )
 
 
-def _file_object(output: str, item: "tuple[Manifest, Part]") -> Object:
+def _file_object(output: str, item: "tuple[Manifest, TableFile]") -> Object:
     """Return the object of a file of a complete run."""
     run, part = item
     return FILE.make(

@@ -5,7 +5,7 @@ from typing import Final
 
 from logtool.commands.output import View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column as Cell
+from logtool.commands.printing.writers import TableColumn as Cell
 from logtool.commands.printing.writers import columns
 from logtool.errors import UsageError
 from logtool.schemas import tables

@@ -9,8 +9,8 @@ from typing import Final
 from logtool.commands import output
 from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column as Cell
 from logtool.commands.printing.writers import Columns, Object, columns
+from logtool.commands.printing.writers import TableColumn as Cell
 from logtool.commands.views.rows import RowPrinter
 from logtool.errors import UsageError
 from logtool.exits import Exit

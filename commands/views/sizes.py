@@ -5,7 +5,7 @@ from typing import Any
 from logtool.commands import options
 from logtool.commands.output import Printer, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, Object, columns, keep
+from logtool.commands.printing.writers import Object, TableColumn, columns, keep
 from logtool.commands.views.stat_tables import (
     DOCUMENT,
     PARTITION_SIZE,
@@ -17,7 +17,7 @@ from logtool.exits import Exit
 from logtool.log.dir import Partition
 from logtool.running.summary import Summary
 from logtool.schemas.columns import Way
-from logtool.stat.sizes import Sizes, SizesOf, Weighing, merged
+from logtool.stat.sizes import FileSizes, SizesOf, Weighing, merged
 
 _KEYS = {"path": "disk_bytes", "size": "bytes", "segments": "segments"}
 """By what is sorted, the largest first, by the words of --sort: `path` is the default."""
@@ -45,18 +45,23 @@ def _view() -> View:
     """Return the view of ``stat --level quick``: the rows of CSV and TSV are topics."""
     shown = keep(
         (
-            Column("topic", lambda obj: "in all" if obj["type"] == "total_size" else obj["topic"]),
-            Column("on disk", lambda obj: _size(obj["disk_bytes"])),
-            Column("share", lambda obj: obj.get("share")),
-            Column("size", lambda obj: _size(obj["bytes"])),
-            Column("partitions", lambda obj: obj["partitions"]),
-            Column("segments", lambda obj: obj["segments"]),
-            Column("logs", lambda obj: _size(obj["log_bytes"])),
-            Column("indexes", lambda obj: _size(obj["index_bytes"])),
-            Column("to be deleted", lambda obj: _size(obj["going_bytes"])),
+            TableColumn(
+                "topic", lambda obj: "in all" if obj["type"] == "total_size" else obj["topic"]
+            ),
+            TableColumn("on disk", lambda obj: _size(obj["disk_bytes"])),
+            TableColumn("share", lambda obj: obj.get("share")),
+            TableColumn("size", lambda obj: _size(obj["bytes"])),
+            TableColumn("partitions", lambda obj: obj["partitions"]),
+            TableColumn("segments", lambda obj: obj["segments"]),
+            TableColumn("logs", lambda obj: _size(obj["log_bytes"])),
+            TableColumn("indexes", lambda obj: _size(obj["index_bytes"])),
+            TableColumn("to be deleted", lambda obj: _size(obj["going_bytes"])),
         ),
-        "topic", "on disk", "share", "size",
-    )  # fmt: skip
+        "topic",
+        "on disk",
+        "share",
+        "size",
+    )
     return View(
         schema=DOCUMENT.schema,
         columns=columns(*TOPIC_SIZE.names(Way.CSV)),
@@ -66,16 +71,16 @@ def _view() -> View:
     )
 
 
-class SizePrinter(Printer[tuple[Partition, Sizes]]):
+class SizePrinter(Printer[tuple[Partition, FileSizes]]):
     """Takes partitions, and prints them, their topics and the sum once all are there."""
 
     def __init__(self, report: Report, sort: str, top: int | None) -> None:
         self._report = report
         self._key, self._top = _KEYS[sort], top
         self._rows: list[dict[str, Any]] = []
-        self._topics: dict[str | None, list[Sizes]] = {}
+        self._topics: dict[str | None, list[FileSizes]] = {}
 
-    def show(self, item: tuple[Partition, Sizes]) -> None:
+    def show(self, item: tuple[Partition, FileSizes]) -> None:
         """Hold back one partition."""
         found, sizes = item
         self._report.summary.partitions += 1

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from logtool.commands import options
 from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column, Columns, Object, columns, keep
+from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.views.findings import FurtherFindings
 from logtool.commands.views.stat_tables import DOCUMENT, PARTITION, SEGMENT, TOPIC, TOTAL
@@ -236,35 +236,35 @@ def _key(key: str) -> Callable[[Object], object]:
     return lambda obj: obj[key]
 
 
-_NAME = Column("partition", _directory)
-_SEGMENT = Column("segment", lambda obj: obj.get("segment", "all"))
+_NAME = TableColumn("partition", _directory)
+_SEGMENT = TableColumn("segment", lambda obj: obj.get("segment", "all"))
 _COUNTED = (
-    Column("segments", _key("segments")),
-    Column("size", _bytes("log_bytes")),
-    Column("indexes", _bytes("index_bytes")),
-    Column("batches", _key("batches")),
-    Column("records", _key("records")),
-    Column("batch size", _sizes),
-    Column("codec", _codecs),
-    Column("ratio", _key("compression_ratio")),
-    Column("producers", _key("producers")),
+    TableColumn("segments", _key("segments")),
+    TableColumn("size", _bytes("log_bytes")),
+    TableColumn("indexes", _bytes("index_bytes")),
+    TableColumn("batches", _key("batches")),
+    TableColumn("records", _key("records")),
+    TableColumn("batch size", _sizes),
+    TableColumn("codec", _codecs),
+    TableColumn("ratio", _key("compression_ratio")),
+    TableColumn("producers", _key("producers")),
 )
 _RATES = (
-    Column("span", _span),
-    Column("records/s", _rate),
-    Column("rate", _bytes("bytes_per_second", "/s")),
-    Column("over time", _over_time),
+    TableColumn("span", _span),
+    TableColumn("records/s", _rate),
+    TableColumn("rate", _bytes("bytes_per_second", "/s")),
+    TableColumn("over time", _over_time),
 )
-_LAST = (Column("by size", _by_size), Column("damage", _damage))
+_LAST = (TableColumn("by size", _by_size), TableColumn("damage", _damage))
 _SHOWN = (
     *_COUNTED,
-    Column("first", _key("first_offset")),
-    Column("last", _key("last_offset")),
+    TableColumn("first", _key("first_offset")),
+    TableColumn("last", _key("last_offset")),
     *_RATES,
     *_LAST,
 )
 _TOPIC = (
-    Column("topic", _key("topic")), Column("partitions", _key("partitions")),
+    TableColumn("topic", _key("topic")), TableColumn("partitions", _key("partitions")),
     *_COUNTED, *_RATES, *_LAST,
 )  # fmt: skip
-_TOTAL = (Column("in all", lambda _: ""), *_TOPIC[1:])
+_TOTAL = (TableColumn("in all", lambda _: ""), *_TOPIC[1:])

@@ -8,8 +8,8 @@ from typing import Any, Final
 from logtool.commands import options, output
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Column as Shown
 from logtool.commands.printing.writers import Columns, Object, columns, keep
+from logtool.commands.printing.writers import TableColumn as Shown
 from logtool.commands.program import parsing
 from logtool.commands.views import coordinators
 from logtool.commands.views.coordinators import age
@@ -20,9 +20,9 @@ from logtool.schemas.columns import Column, Kind, Table, count, offset, timed
 from logtool.schemas.document import Document
 from logtool.schemas.tables import FINDING
 from logtool.txns.joining import Joining
-from logtool.txns.objects import Moment, PrintedProducer, PrintedTransaction, printed_entry
+from logtool.txns.objects import AgeBase, PrintedProducer, PrintedTransaction, printed_entry
 from logtool.txns.open_transactions import MAX_AGE_MS, PartitionTransactions
-from logtool.txns.run import Audit
+from logtool.txns.run import TransactionsRun
 
 _NO_NAME = "the directory's name has none"
 _NO_ENTRY = "no entry is known"
@@ -244,14 +244,14 @@ def run(
     if now is not None:
         now_ms, meaning = parsing.parse_moment("--now", now)
     report = Report(settings=settings, view=make(settings), summary=summary, inputs=given)
-    job = Audit(
+    job = TransactionsRun(
         paths=given.paths,
         now_ms=now_ms,
         max_age_ms=_max_age_ms(max_age),
         selection=given.selection,
         run=running.run(report), summary=summary, flavour=given.flavour,
     )  # fmt: skip
-    moment = Moment(now_ms, bootstrap)
+    moment = AgeBase(now_ms, bootstrap)
     printer = TransactionPrinter(
         report, summary, job.joining, moment, every=every, only_open=only_open
     )
@@ -299,7 +299,7 @@ class TransactionPrinter(Printer[PartitionTransactions]):
         report: Report,
         summary: ActionSummary,
         joining: Joining,
-        moment: Moment,
+        moment: AgeBase,
         *,
         every: bool,
         only_open: bool,

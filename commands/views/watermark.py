@@ -14,7 +14,7 @@ from logtool.findings import Severity
 from logtool.node.options import StartOptions
 from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Way
-from logtool.watermark.replica_group import Group
+from logtool.watermark.replica_group import ReplicaGroup
 from logtool.watermark.run import Found, Watermarks
 
 SCHEMA = DOCUMENT.schema
@@ -102,7 +102,7 @@ class WatermarkPrinter(Printer[Found]):
             kind: [] for kind in ("group", "truncation", "choice", "finding")
         }
         self._partitions = self._lost = self._offline = self._dropped = 0
-        self._unsure: list[Group] = []
+        self._unsure: list[ReplicaGroup] = []
         """Those whose leader may lack what was acknowledged."""
         self._other: list[str] = []
 
@@ -111,7 +111,7 @@ class WatermarkPrinter(Printer[Found]):
         if isinstance(item, Action):
             refused = " (no broker starts with it)" if item.action == "refuse" else ""
             self._report.note(f"{item.path}: {item.reason}{refused}", "warning")
-        elif isinstance(item, Group):
+        elif isinstance(item, ReplicaGroup):
             self._group(item)
         else:
             self._item(DOCUMENT.row(item))
@@ -127,7 +127,7 @@ class WatermarkPrinter(Printer[Found]):
         else:
             self._report.item(obj)
 
-    def _group(self, group: Group) -> None:
+    def _group(self, group: ReplicaGroup) -> None:
         """Print what the replicas of a partition add up to; of one alone that is nothing new."""
         self._partitions += 1
         self._lost += group.acknowledged_lost > 0
@@ -184,7 +184,7 @@ class WatermarkPrinter(Printer[Found]):
         yield f"{text.state(summary)}{partitions}: {verdict}", style
 
 
-def _may_be_lost(group: Group) -> str:
+def _may_be_lost(group: ReplicaGroup) -> str:
     """Return what a leader may lack that was acknowledged, and why that is not known."""
     offsets = group.may_be_lost
     much = "records that nobody can count" if offsets is None else f"up to {offsets:,} records"

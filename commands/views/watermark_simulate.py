@@ -9,7 +9,7 @@ from logtool.commands.views.watermark_tables import DOCUMENT, STATE, SUB_STEP
 from logtool.exits import Exit
 from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Way
-from logtool.watermark.simulation.scenario import Verdict, play, read, verdict
+from logtool.watermark.simulation.scenario import SimulationVerdict, play, read, verdict
 from logtool.watermark.simulation.state_machine import TruncationRule
 
 _STATE = columns(*(name for name in STATE.names(Way.CSV) if name != "time_ms"))
@@ -49,7 +49,7 @@ def _view(*, steps: bool) -> View:
 class SimulationPrinter(Printer[Object]):
     """Prints objects as they are, and in the end the outcome for people."""
 
-    def __init__(self, report: Report, outcome: Verdict) -> None:
+    def __init__(self, report: Report, outcome: SimulationVerdict) -> None:
         self._report = report
         self._outcome = outcome
 

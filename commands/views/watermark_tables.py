@@ -89,7 +89,7 @@ GROUP: Final = Table("group", "partition", (
     Column("other_topic", Kind.NODES, "node ids of replicas that belong to another topic of that "
            "name, by its topic id; they take no part in the rest", value="nodes_of_other_topic"),
 ), note="The replicas of a partition together. What all in sync have counts as committed.",
-    type="group", made_from="logtool.watermark.replica_group:Group")  # fmt: skip
+    type="group", made_from="logtool.watermark.replica_group:ReplicaGroup")  # fmt: skip
 CHOICE: Final = Table("choice", "replica that may lead", (
     *_place("replica."),
     _node("node", "id of its node", value="replica.node"),
@@ -129,7 +129,7 @@ TRUNCATION: Final = Table("truncation", "follower", (
            "that they decide nothing", value="unknown"),
     _count("acknowledged_lost", "committed offsets of the follower that the leader lacks"),
 ), note="Where a follower would cut its log if the assumed leader led.", type="truncation",
-    made_from="logtool.watermark.replica_group:Truncation")  # fmt: skip
+    made_from="logtool.watermark.replica_group:FollowerTruncation")  # fmt: skip
 
 _STEP = (
     Column("step", Kind.INT64, "number of the event; 0 for the start"),
@@ -212,7 +212,7 @@ VERDICT: Final = Table("verdict", "simulation", (
     Column("diverged", Kind.OBJECT, "followers that hold other records than the leader",
            of=_DIVERGENCE, many=True),
 ), note="The outcome of a simulation.", type="verdict",
-    made_from="logtool.watermark.simulation.scenario:Verdict")  # fmt: skip
+    made_from="logtool.watermark.simulation.scenario:SimulationVerdict")  # fmt: skip
 
 DOCUMENT: Final = Document(
     name="watermark",

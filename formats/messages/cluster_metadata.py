@@ -91,7 +91,7 @@ class RemoveTopicRecord:
     topic_id: str
 
 
-class Transaction(IntEnum):
+class MetadataTransaction(IntEnum):
     """Records that bind those between them; what is not ended does not count."""
 
     BEGIN = 23
@@ -115,7 +115,7 @@ Record = (
     | PartitionChangeRecord
     | ConfigRecord
     | RemoveTopicRecord
-    | Transaction
+    | MetadataTransaction
     | OtherRecord
 )
 
@@ -180,7 +180,7 @@ def _all(data: Value, name: str) -> tuple[Any, ...] | None:
     return None if found is None else tuple(found)
 
 
-def _transaction(kind: Transaction) -> Callable[[Value], Record]:
+def _transaction(kind: MetadataTransaction) -> Callable[[Value], Record]:
     return lambda _: kind
 
 
@@ -190,6 +190,6 @@ _RECORDS: dict[int, Callable[[Value], Record]] = {
     4: _config,
     5: _partition_change,
     9: lambda data: RemoveTopicRecord(data["topicId"]),
-    **{int(kind): _transaction(kind) for kind in Transaction},
+    **{int(kind): _transaction(kind) for kind in MetadataTransaction},
 }
 """By type: what makes the record of the fields."""

@@ -29,7 +29,7 @@ from typing import Any
 
 from logtool.errors import FormatError
 from logtool.formats.java_text import ZERO_UUID, format_uuid, uuid_bytes
-from logtool.formats.messages.schema import Field, Message
+from logtool.formats.messages.schema import Field, MessageSchema
 
 UNKNOWN_TAGS = "unknownTaggedFields"
 """Where the tagged fields stand that no table knows: bytes by tag."""
@@ -43,7 +43,7 @@ _NUMBERS = {
 _LONGEST_VARINT = 5
 
 
-def decode(message: Message, version: int, data: bytes, *, whole: bool = True) -> Value:
+def decode(message: MessageSchema, version: int, data: bytes, *, whole: bool = True) -> Value:
     """Return the fields of a message; FormatError with the byte where it is none of that version.
 
     A version that the table does not know, text that is not UTF-8, and, with `whole`, bytes left
@@ -61,7 +61,7 @@ def decode(message: Message, version: int, data: bytes, *, whole: bool = True) -
     return value
 
 
-def encode(message: Message, version: int, value: Value) -> bytes:
+def encode(message: MessageSchema, version: int, value: Value) -> bytes:
     """Return the bytes of a message; a field that `value` lacks has its default.
 
     ValueError where a field cannot be written, as null where the version allows none.
@@ -75,7 +75,7 @@ def encode(message: Message, version: int, value: Value) -> bytes:
 
 
 @cache
-def _reader(message: Message, version: int) -> Read:
+def _reader(message: MessageSchema, version: int) -> Read:
     return _struct_reader(message.fields, version, flexible=version in message.flexible)
 
 

@@ -12,7 +12,7 @@ import struct
 from logtool.errors import FormatError
 from logtool.formats.messages import codec, schema
 from logtool.formats.messages.codec import Value
-from logtool.formats.messages.schema import Message
+from logtool.formats.messages.schema import MessageSchema
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.lazy_dataclass import dataclass
 
@@ -37,7 +37,7 @@ class Decoded:
 
     type: int
     version: int
-    message: Message | None
+    message: MessageSchema | None
     """None where the type is unknown."""
     data: Value | None
     """None where the type or its version is unknown: of a newer or an early-access release."""
@@ -83,7 +83,9 @@ def decode_framed(topic: str, value: bytes) -> Decoded:
     return _decoded(kind, version, message, value, at)
 
 
-def _decoded(kind: int, version: int, message: Message | None, data: bytes, at: int) -> Decoded:
+def _decoded(
+    kind: int, version: int, message: MessageSchema | None, data: bytes, at: int
+) -> Decoded:
     if message is None or version not in message.versions:
         return Decoded(kind, version, message, None)
     try:

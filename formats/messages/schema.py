@@ -39,7 +39,7 @@ Rows = deque[tuple[int, list[str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Versions:
+class VersionRange:
     """A range of versions, both ends in it; empty where the first is above the last."""
 
     first: int = 0
@@ -50,7 +50,7 @@ class Versions:
 
     @classmethod
     @cache
-    def parse(cls, text: str) -> "Versions":
+    def parse(cls, text: str) -> "VersionRange":
         """Return what ``2``, ``0-4``, ``3+`` or ``none`` means; ValueError for anything else."""
         if text == "none":
             return cls()
@@ -60,7 +60,7 @@ class Versions:
         return cls(int(first), int(last or first))
 
 
-NEVER = Versions()
+NEVER = VersionRange()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,11 @@ class Field:
     type: str
     """``bool``, ``int8`` to ``int64``, ``uint16``, ``uint32``, ``float64``, ``string``, ``bytes``,
     ``uuid`` or ``struct``; of one element where it is an array."""
-    versions: Versions
+    versions: VersionRange
     is_array: bool = False
-    nullable: Versions = NEVER
+    nullable: VersionRange = NEVER
     tag: int = -1
-    tagged: Versions = NEVER
+    tagged: VersionRange = NEVER
     default: str = ""
     """As the table has it; empty where it is 0, empty or false."""
     fields: "tuple[Field, ...]" = ()
@@ -84,7 +84,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Message:
+class MessageSchema:
     """A message and its fields; one is equal to itself alone, so that a lookup hashes no field."""
 
     part: str
@@ -92,33 +92,33 @@ class Message:
     type: int
     """Of a record; `NO_TYPE` where it has none."""
     name: str
-    versions: Versions
-    flexible: Versions
+    versions: VersionRange
+    flexible: VersionRange
     fields: tuple[Field, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class MessageTable:
     """The messages of one topic or file."""
 
-    messages: tuple[Message, ...]
-    _by_type: dict[tuple[str, int], Message] = field(default_factory=dict)
-    _by_name: dict[str, Message] = field(default_factory=dict)
+    messages: tuple[MessageSchema, ...]
+    _by_type: dict[tuple[str, int], MessageSchema] = field(default_factory=dict)
+    _by_name: dict[str, MessageSchema] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._by_type.update({(one.part, one.type): one for one in self.messages})
         self._by_name.update({one.name: one for one in self.messages})
 
-    def find(self, part: str, kind: int) -> Message | None:
+    def find(self, part: str, kind: int) -> MessageSchema | None:
         """Return the message of a type, None where there is none."""
         return self._by_type.get((part, kind))
 
-    def named(self, name: str) -> Message:
+    def named(self, name: str) -> MessageSchema:
         """Return the message with a name; KeyError where there is none."""
         return self._by_name[name]
 
 
-def parse(text: str) -> Table:
+def parse(text: str) -> MessageTable:
     """Return the messages of a table; ValueError where a line is none of it."""
     rows: Rows = deque()
     for line in text.splitlines():
@@ -127,28 +127,28 @@ def parse(text: str) -> Table:
     messages = []
     while rows:
         messages.append(_message(rows))
-    return Table(tuple(messages))
+    return MessageTable(tuple(messages))
 
 
 @cache
-def table(name: str) -> Table:
+def table(name: str) -> MessageTable:
     """Return a table that ships, such as ``consumer_offsets``."""
     # No importlib.resources, which takes longer to import than this module.
     return parse((Path(__file__).parent / "tables" / f"{name}.txt").read_text("utf-8"))
 
 
-def _message(rows: Rows) -> Message:
+def _message(rows: Rows) -> MessageSchema:
     """Take a message and its fields off the rows."""
     indent, words = rows.popleft()
     if indent or words[0] not in ("key", "value", "data"):
         raise ValueError(f"no message begins with {' '.join(words)!r}")
     part, kind, name, versions, *flexible = words
-    return Message(
+    return MessageSchema(
         part=part,
         type=NO_TYPE if kind == "-" else int(kind),
         name=name,
-        versions=Versions.parse(versions),
-        flexible=Versions.parse(flexible[1]) if flexible else NEVER,
+        versions=VersionRange.parse(versions),
+        flexible=VersionRange.parse(flexible[1]) if flexible else NEVER,
         fields=_fields(rows, 2),
     )
 
@@ -168,9 +168,9 @@ def _field(words: list[str], inner: tuple[Field, ...]) -> Field:
     while rest:
         match rest:
             case ["null", text, *rest]:
-                nullable = Versions.parse(text)
+                nullable = VersionRange.parse(text)
             case ["tag", number, text, *rest]:
-                tag, tagged = int(number), Versions.parse(text)
+                tag, tagged = int(number), VersionRange.parse(text)
             case ["=", default, *rest]:
                 pass
             case _:
@@ -178,7 +178,7 @@ def _field(words: list[str], inner: tuple[Field, ...]) -> Field:
     return Field(
         name=name,
         type=kind.removeprefix("[]"),
-        versions=Versions.parse(versions),
+        versions=VersionRange.parse(versions),
         is_array=kind.startswith("[]"),
         nullable=nullable,
         tag=tag,

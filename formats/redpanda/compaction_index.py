@@ -50,7 +50,7 @@ class Flag(IntFlag):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CompactionKey:
     """One entry."""
 
     kind: int
@@ -90,7 +90,7 @@ class CompactionIndex:
     """None where the last byte is no version that a broker reads, or the file is too short."""
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[CompactionKey]:
         """Return the entries up to the first that is none, which `entries_size` tells."""
         return _entries(self.body)[0]
 
@@ -135,7 +135,7 @@ def encode(index: CompactionIndex) -> bytes:
     return index.body + _FOOTERS[footer.version].pack(*fields)
 
 
-def build(entries: list[Entry], *, flags: int = 0) -> CompactionIndex:
+def build(entries: list[CompactionKey], *, flags: int = 0) -> CompactionIndex:
     """Return an index of version 3 of `entries`, whose keys are cut where they are too long."""
     body = b"".join(map(_encoded, entries))
     footer = Footer(
@@ -150,7 +150,7 @@ def build(entries: list[Entry], *, flags: int = 0) -> CompactionIndex:
     return CompactionIndex(body, footer)
 
 
-def _entries(body: bytes) -> tuple[list[Entry], int]:
+def _entries(body: bytes) -> tuple[list[CompactionKey], int]:
     view, entries, at = memoryview(body), [], 0
     while len(body) - at > UINT16.size:
         start = at + UINT16.size
@@ -164,12 +164,12 @@ def _entries(body: bytes) -> tuple[list[Entry], int]:
         delta, after = _kernels.decode_varint(view, after, stop, _LONGEST_VARINT)
         if after < 0:
             break
-        entries.append(Entry(kind, base, delta, body[after:stop]))
+        entries.append(CompactionKey(kind, base, delta, body[after:stop]))
         at = stop
     return entries, at
 
 
-def _encoded(entry: Entry) -> bytes:
+def _encoded(entry: CompactionKey) -> bytes:
     numbers = INT8.pack(entry.kind) + encode_varint(entry.base_offset)
     numbers += encode_varint(entry.offset_delta)
     content = numbers + entry.key[:LONGEST_KEY]

@@ -10,7 +10,7 @@ batch behind the gap. A gap behind the last batch has no ghost. Source: RFC 2020
 from collections.abc import Iterable, Iterator
 
 from logtool.formats.redpanda import record_batch
-from logtool.formats.redpanda.record_batch import Batch, BatchType
+from logtool.formats.redpanda.record_batch import BatchType, RedpandaBatch
 
 LARGEST_DELTA = 2**31 - 1
 """As Redpanda cuts longer gaps, where the record count of a full piece wraps to -2147483648."""
@@ -33,7 +33,7 @@ def gaps(batches: Iterable[tuple[int, int]], start: int) -> Iterator[tuple[int, 
 
 def build(
     first: int, last: int, *, timestamp: int = 0, largest_delta: int = LARGEST_SOUND_DELTA
-) -> Iterator[Batch]:
+) -> Iterator[RedpandaBatch]:
     """Yield the ghosts that fill the offsets `first` through `last`.
 
     `timestamp` is in milliseconds; a broker takes the clock's.

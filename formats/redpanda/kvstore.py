@@ -49,7 +49,12 @@ from logtool.formats.redpanda._reader import (
     Reader,
     TooShortError,
 )
-from logtool.formats.redpanda.record_batch import HEADER_SIZE, Batch, BatchType, Header
+from logtool.formats.redpanda.record_batch import (
+    HEADER_SIZE,
+    BatchType,
+    RedpandaBatch,
+    RedpandaHeader,
+)
 from logtool.lazy_dataclass import dataclass
 
 _SNAPSHOT_TAIL = struct.Struct("<qb")
@@ -77,7 +82,7 @@ class Keyspace(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class KeyValue:
     """One key and its value."""
 
     keyspace: int
@@ -91,9 +96,9 @@ class Pair:
 class SnapshotBatch:
     """The payload of a snapshot that can be read."""
 
-    header: Header
+    header: RedpandaHeader
     term: int
-    pairs: tuple[Pair, ...]
+    pairs: tuple[KeyValue, ...]
     crc_holds: bool
     """Whether both CRCs of the header hold for these records."""
 
@@ -109,7 +114,7 @@ class LogKey:
     partition: int
 
 
-def pairs(batch: Batch) -> Iterator[Pair]:
+def pairs(batch: RedpandaBatch) -> Iterator[KeyValue]:
     """Yield the pairs of a batch of the log, in its order; FormatError for what is none."""
     if batch.header.type != BatchType.KVSTORE:
         raise FormatError(f"expected a batch of type {BatchType.KVSTORE}")
@@ -123,7 +128,7 @@ def pairs(batch: Batch) -> Iterator[Pair]:
             raise damage
 
 
-def build(stored: Iterable[Pair], *, base_offset: int) -> Batch:
+def build(stored: Iterable[KeyValue], *, base_offset: int) -> RedpandaBatch:
     """Return a batch of the log with these pairs."""
     records = [
         record.Record(number, 0, INT8.pack(pair.keyspace) + pair.key, _wrapped(pair.value))
@@ -158,7 +163,7 @@ def parse_snapshot(payload: bytes) -> SnapshotBatch | None:
     return SnapshotBatch(header, term, stored, holds)
 
 
-def build_snapshot(stored: Iterable[Pair]) -> bytes:
+def build_snapshot(stored: Iterable[KeyValue]) -> bytes:
     """Return the payload of a snapshot with these pairs."""
     entries = [(INT8.pack(p.keyspace) + p.key, p.value or b"") for p in stored]
     records = [record.Record(n, 0, key, value) for n, (key, value) in enumerate(entries)]
@@ -179,7 +184,7 @@ def build_snapshot(stored: Iterable[Pair]) -> bytes:
     return INT32.pack(len(content)) + content
 
 
-def replay(state: State, stored: Iterable[Pair]) -> None:
+def replay(state: State, stored: Iterable[KeyValue]) -> None:
     """Apply pairs to `state`, in the order of the log."""
     for pair in stored:
         if pair.value is None:
@@ -241,10 +246,10 @@ def _slice(body: memoryview, position: int, length: int) -> bytes:
     return bytes(body[position : position + length]) if length > 0 else b""
 
 
-def _pair(key: bytes, value: bytes | None) -> Pair:
+def _pair(key: bytes, value: bytes | None) -> KeyValue:
     if not key:
         raise FormatError("expected a keyspace in front of a key, found no byte")
-    return Pair(INT8.unpack_from(key)[0], key[1:], value)
+    return KeyValue(INT8.unpack_from(key)[0], key[1:], value)
 
 
 def _unwrapped(value: bytes) -> bytes | None:

@@ -56,7 +56,7 @@ LARGEST = 2**63 - 1
 """Of any number in a name."""
 
 
-class FileKind(StrEnum):
+class RedpandaFileKind(StrEnum):
     """What a file of a partition is. The value is its suffix or its whole name."""
 
     SEGMENT = ".log"
@@ -74,16 +74,20 @@ class FileKind(StrEnum):
     UNKNOWN = ""
 
 
-SEGMENTS = (FileKind.SEGMENT, FileKind.TIERED_SEGMENT, FileKind.CANNOT_RECOVER)
+SEGMENTS = (
+    RedpandaFileKind.SEGMENT,
+    RedpandaFileKind.TIERED_SEGMENT,
+    RedpandaFileKind.CANNOT_RECOVER,
+)
 """What holds batches; a start has given up the last of these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileName:
+class RedpandaFileName:
     """What the name of a file says."""
 
     name: str
-    kind: FileKind
+    kind: RedpandaFileKind
     base_offset: int | None = None
     """A Raft offset: where the segment begins, or the first of aborted transactions."""
     term: int | None = None
@@ -97,7 +101,7 @@ class FileName:
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionDirectory:
+class RedpandaPartitionDirectory:
     """What the name of a partition's folder says."""
 
     partition: int
@@ -115,10 +119,12 @@ _TIERED = re.compile(r"([0-9]+)-([0-9]+)-[0-9]+-([0-9]+)-v1\.log\.[0-9]+", re.AS
 _ABORTED = re.compile(r"abort\.idx\.([0-9]+)\.([0-9]+)", re.ASCII)
 _PARTIAL = re.compile(r".+\.partial\.[0-9]+\..{4}", re.ASCII | re.DOTALL)
 _PARTITION = re.compile(r"([0-9]+)_([0-9]+)(_part)?", re.ASCII)
-_INDEXES = {str(kind): kind for kind in (FileKind.BASE_INDEX, FileKind.COMPACTION_INDEX)}
+_INDEXES = {
+    str(kind): kind for kind in (RedpandaFileKind.BASE_INDEX, RedpandaFileKind.COMPACTION_INDEX)
+}
 
 
-def parse_partition_directory(name: str) -> PartitionDirectory | None:
+def parse_partition_directory(name: str) -> RedpandaPartitionDirectory | None:
     """Read the name of a folder of a topic; None where it is no partition's."""
     match = _PARTITION.fullmatch(name)
     if not match:
@@ -126,41 +132,43 @@ def parse_partition_directory(name: str) -> PartitionDirectory | None:
     partition, revision = int(match[1]), int(match[2])
     if partition >= 2**31 or revision > LARGEST:
         return None
-    return PartitionDirectory(partition, revision, match[3] is not None)
+    return RedpandaPartitionDirectory(partition, revision, match[3] is not None)
 
 
-def parse_partition_file(name: str) -> FileName:
+def parse_partition_file(name: str) -> RedpandaFileName:
     """Read the name of a file of a partition."""
     match = _SEGMENT.fullmatch(name)
     if match and max(int(match[1]), int(match[2])) <= LARGEST:
         return _segment_file(name, int(match[1]), int(match[2]), match[3])
     match = _TIERED.fullmatch(name)
     if match and max(map(int, match.groups())) <= LARGEST:
-        return FileName(
+        return RedpandaFileName(
             name=name,
-            kind=FileKind.TIERED_SEGMENT,
+            kind=RedpandaFileKind.TIERED_SEGMENT,
             base_offset=int(match[1]),
             last_offset=int(match[2]),
             term=int(match[3]),
         )
     match = _ABORTED.fullmatch(name)
     if match:
-        return FileName(
+        return RedpandaFileName(
             name=name,
-            kind=FileKind.ABORTED_TRANSACTIONS,
+            kind=RedpandaFileKind.ABORTED_TRANSACTIONS,
             base_offset=int(match[1]),
             last_offset=int(match[2]),
         )
     if _PARTIAL.fullmatch(name):
-        return FileName(name=name, kind=FileKind.PARTIAL_SNAPSHOT)
-    if name == FileKind.SNAPSHOT:
-        return FileName(name=name, kind=FileKind.SNAPSHOT)
-    if name.endswith(FileKind.STATE_MACHINE_SNAPSHOT):
-        return FileName(name=name, kind=FileKind.STATE_MACHINE_SNAPSHOT)
-    return FileName(name=name, kind=FileKind.UNKNOWN)
+        return RedpandaFileName(name=name, kind=RedpandaFileKind.PARTIAL_SNAPSHOT)
+    if name == RedpandaFileKind.SNAPSHOT:
+        return RedpandaFileName(name=name, kind=RedpandaFileKind.SNAPSHOT)
+    if name.endswith(RedpandaFileKind.STATE_MACHINE_SNAPSHOT):
+        return RedpandaFileName(name=name, kind=RedpandaFileKind.STATE_MACHINE_SNAPSHOT)
+    return RedpandaFileName(name=name, kind=RedpandaFileKind.UNKNOWN)
 
 
-def format_segment(base_offset: int, term: int, kind: FileKind = FileKind.SEGMENT) -> str:
+def format_segment(
+    base_offset: int, term: int, kind: RedpandaFileKind = RedpandaFileKind.SEGMENT
+) -> str:
     """Return the name that a broker gives to a segment or one of its indexes."""
     return f"{base_offset}-{term}-v1{kind}"
 
@@ -170,20 +178,20 @@ def is_data_dir(names: Sequence[str]) -> bool:
     return DATA_DIR_MARKER in names or {"redpanda", LOCK} <= set(names)
 
 
-def _segment_file(name: str, base_offset: int, term: int, behind: str) -> FileName:
+def _segment_file(name: str, base_offset: int, term: int, behind: str) -> RedpandaFileName:
     reason, at_tail = None, None
     failed = _CANNOT_RECOVER.fullmatch(behind)
     if failed:
-        kind, reason = FileKind.CANNOT_RECOVER, failed[1]
+        kind, reason = RedpandaFileKind.CANNOT_RECOVER, failed[1]
         at_tail = None if failed[2] is None else failed[2] == "tail"
     elif _STAGED.fullmatch(behind):
-        kind = FileKind.STAGING
+        kind = RedpandaFileKind.STAGING
     elif behind in _INDEXES:
         kind = _INDEXES[behind]
     else:
-        kind = FileKind.SEGMENT if _LOG.fullmatch(behind) else FileKind.UNKNOWN
-    known = kind is not FileKind.UNKNOWN
-    return FileName(
+        kind = RedpandaFileKind.SEGMENT if _LOG.fullmatch(behind) else RedpandaFileKind.UNKNOWN
+    known = kind is not RedpandaFileKind.UNKNOWN
+    return RedpandaFileName(
         name=name,
         kind=kind,
         base_offset=base_offset if known else None,

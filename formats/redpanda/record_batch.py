@@ -102,7 +102,7 @@ _NAMES: dict[int, str] = {type.value: type.name.lower() for type in BatchType}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Header:
+class RedpandaHeader:
     """One header, as stored; `parse` takes any 61 bytes."""
 
     header_crc: int
@@ -128,18 +128,18 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class RedpandaBatch:
     """A header and what stands behind it."""
 
-    header: Header
+    header: RedpandaHeader
     body: bytes
     """Compressed if it is."""
 
 
-def parse(data: bytes | memoryview, position: int = 0) -> Header:
+def parse(data: bytes | memoryview, position: int = 0) -> RedpandaHeader:
     """Read the header at `position`, behind which there must be 61 bytes."""
     fields = HEADER.unpack_from(data, position)
-    return Header(
+    return RedpandaHeader(
         header_crc=fields[0],
         size=fields[1],
         base_offset=fields[2],
@@ -156,7 +156,7 @@ def parse(data: bytes | memoryview, position: int = 0) -> Header:
     )
 
 
-def encode(header: Header) -> bytes:
+def encode(header: RedpandaHeader) -> bytes:
     """Return the bytes `parse` was given; the two are exact inverses."""
     return HEADER.pack(
         header.header_crc,
@@ -168,12 +168,12 @@ def encode(header: Header) -> bytes:
     )
 
 
-def header_crc(header: Header) -> int:
+def header_crc(header: RedpandaHeader) -> int:
     """Return the CRC that the header should have; 0 is as good as any other."""
     return crc32c(encode(header)[HEADER_CRC_SIZE:])
 
 
-def body_crc(header: Header, body: bytes | memoryview) -> int:
+def body_crc(header: RedpandaHeader, body: bytes | memoryview) -> int:
     """Return the CRC that `header` with `body` should have; Kafka gives such a batch the same."""
     return crc32c(body, crc32c(_COVERED.pack(*_covered(header))))
 
@@ -191,9 +191,9 @@ def build(
     producer_id: int = kafka_batch.NO_PRODUCER_ID,
     producer_epoch: int = kafka_batch.NO_EPOCH,
     base_sequence: int = kafka_batch.NO_SEQUENCE,
-) -> Batch:
+) -> RedpandaBatch:
     """Return a batch with both CRCs; `body` is what stands behind the header, as stored."""
-    header = Header(
+    header = RedpandaHeader(
         header_crc=0,
         size=HEADER_SIZE + len(body),
         base_offset=base_offset,
@@ -208,10 +208,10 @@ def build(
         base_sequence=base_sequence,
         record_count=record_count,
     )
-    return Batch(_sealed(replace(header, crc=body_crc(header, body))), body)
+    return RedpandaBatch(_sealed(replace(header, crc=body_crc(header, body))), body)
 
 
-def to_kafka(header: Header, *, term: int, base_offset: int | None = None) -> bytes:
+def to_kafka(header: RedpandaHeader, *, term: int, base_offset: int | None = None) -> bytes:
     """Return the 61 bytes that Kafka has for `header`; the body stays as it is.
 
     `term` becomes the leader epoch, -1 where it does not fit. `base_offset` is the Kafka offset
@@ -225,11 +225,11 @@ def to_kafka(header: Header, *, term: int, base_offset: int | None = None) -> by
     return front + _COVERED.pack(*_covered(header))
 
 
-def from_kafka(data: bytes | memoryview, *, type: int = BatchType.RAFT_DATA) -> Header:
+def from_kafka(data: bytes | memoryview, *, type: int = BatchType.RAFT_DATA) -> RedpandaHeader:
     """Return Redpanda's header for the Kafka batch of magic 2 whose 61 bytes begin `data`."""
     offset, size, _, _, crc = _KAFKA.unpack_from(data)
     fields = _COVERED.unpack_from(data, _KAFKA.size)
-    header = Header(
+    header = RedpandaHeader(
         header_crc=0,
         size=size + kafka_batch.LOG_OVERHEAD,
         base_offset=offset,
@@ -247,7 +247,7 @@ def from_kafka(data: bytes | memoryview, *, type: int = BatchType.RAFT_DATA) -> 
     return _sealed(header)
 
 
-def moved(header: Header, base_offset: int) -> Header:
+def moved(header: RedpandaHeader, base_offset: int) -> RedpandaHeader:
     """Return the header with another base offset, which no CRC but its own covers."""
     return _sealed(replace(header, base_offset=base_offset))
 
@@ -257,11 +257,11 @@ def type_name(type: int) -> str:
     return _NAMES.get(type, str(type))
 
 
-def _sealed(header: Header) -> Header:
+def _sealed(header: RedpandaHeader) -> RedpandaHeader:
     return replace(header, header_crc=header_crc(header))
 
 
-def _covered(header: Header) -> tuple[int, int, int, int, int, int, int, int]:
+def _covered(header: RedpandaHeader) -> tuple[int, int, int, int, int, int, int, int]:
     return (
         header.attributes,
         header.last_offset_delta,

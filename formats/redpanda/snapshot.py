@@ -38,7 +38,7 @@ _INT64 = struct.Struct("<q")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class RaftSnapshot:
     """One snapshot; the fields of the frame are None where the file is too short for one."""
 
     header_crc: int | None
@@ -80,10 +80,10 @@ class RaftMetadata:
     no such field."""
 
 
-def parse(data: bytes) -> Snapshot:
+def parse(data: bytes) -> RaftSnapshot:
     """Split `data` into frame, metadata and payload. Never fails."""
     if len(data) < _FRAME.size:
-        return Snapshot(
+        return RaftSnapshot(
             header_crc=None,
             metadata_crc=None,
             version=None,
@@ -93,7 +93,7 @@ def parse(data: bytes) -> Snapshot:
         )
     header_crc, metadata_crc, version, size = _FRAME.unpack_from(data)
     behind = _FRAME.size + max(size, 0)
-    return Snapshot(
+    return RaftSnapshot(
         header_crc=header_crc,
         metadata_crc=metadata_crc,
         version=version,
@@ -103,7 +103,7 @@ def parse(data: bytes) -> Snapshot:
     )
 
 
-def encode(snapshot: Snapshot) -> bytes:
+def encode(snapshot: RaftSnapshot) -> bytes:
     """Return the bytes `parse` was given; the two are exact inverses."""
     fields = (
         snapshot.header_crc,
@@ -154,6 +154,6 @@ def encode_raft_metadata(raft: RaftMetadata) -> bytes:
     return head + version + raft.configuration + _INT64.pack(raft.cluster_time) + delta
 
 
-def _header_crc(snapshot: Snapshot) -> int:
+def _header_crc(snapshot: RaftSnapshot) -> int:
     fields = (snapshot.metadata_crc, snapshot.version, snapshot.metadata_size)
     return crc32c(_COVERED.pack(*fields))

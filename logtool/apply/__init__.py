@@ -20,13 +20,13 @@ from logtool.apply.disk import sync
 from logtool.apply.journal import Journal, default_undo_dir, find_unfinished, finish_earlier
 from logtool.apply.lock import locked
 from logtool.apply.outside import check_place
-from logtool.apply.parsing import State
+from logtool.apply.parsing import PlanState
 from logtool.apply.pending import PendingJournal
 
 __all__ = [
     "Journal",
     "PendingJournal",
-    "State",
+    "PlanState",
     "check_place",
     "default_undo_dir",
     "find_unfinished",

@@ -1,7 +1,7 @@
 """Every call that changes something on disk, each through `change`: a test stops or fails the n-th.
 
 An error of the system becomes an `UnwritableError` that names the file. Files are reached through a
-`HeldDir`, so that no link is followed anywhere. What is written anew gets its owner, mode and times
+`OpenDir`, so that no link is followed anywhere. What is written anew gets its owner, mode and times
 through the descriptor that wrote it: its name could mean another file by then.
 """
 
@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from logtool.apply.held import ZEROS, HeldDir, OpenFile
-from logtool.apply.steps import Look
+from logtool.apply.dirfd import ZEROS, OpenDir, OpenFile
+from logtool.apply.steps import FileAttributes
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
@@ -42,13 +42,13 @@ def change(path: Path, call: Callable[..., Any], *arguments: Any) -> Any:
         raise UnwritableError(path, error.strerror or str(error)) from error
 
 
-def make_dir(home: HeldDir, path: Path) -> HeldDir:
+def make_dir(home: OpenDir, path: Path) -> OpenDir:
     """Make a directory that only its owner may enter, durably; its parent is there."""
     with home.reach(path) as (fd, name):
         change(path, lambda: os.mkdir(name, 0o700, dir_fd=fd))
     try:
         sync_dir(home, path.parent)
-        return HeldDir(path, home)
+        return OpenDir(path, home)
     except BaseException:
         with suppress(LogtoolError, OSError):
             remove_dir(home, path)
@@ -56,10 +56,10 @@ def make_dir(home: HeldDir, path: Path) -> HeldDir:
 
 
 def write_new(
-    home: HeldDir,
+    home: OpenDir,
     path: Path,
     blocks: Iterable[bytes],
-    look: Look | None = None,
+    look: FileAttributes | None = None,
     like: OpenFile | None = None,
 ) -> tuple[int, int]:
     """Write a file that is not there yet and make it durable; returns its size and CRC-32C.
@@ -84,7 +84,7 @@ def write_new(
     return size, crc
 
 
-class Run(NamedTuple):
+class CopiedRange(NamedTuple):
     """A stretch of an open file that is copied as it is."""
 
     file: LogFile
@@ -92,7 +92,9 @@ class Run(NamedTuple):
     size: int
 
 
-def copy_new(home: HeldDir, path: Path, runs: Iterable[Run], look: Look | None = None) -> None:
+def copy_new(
+    home: OpenDir, path: Path, runs: Iterable[CopiedRange], look: FileAttributes | None = None
+) -> None:
     """Write a file that is not there yet of stretches of others, and make it durable.
 
     The system copies them by itself where it can; a file system that shares blocks between files
@@ -112,13 +114,13 @@ def copy_new(home: HeldDir, path: Path, runs: Iterable[Run], look: Look | None =
         os.close(fd)
 
 
-def cut(home: HeldDir, path: Path, size: int, mtime_ns: int) -> bool:
+def cut(home: OpenDir, path: Path, size: int, mtime_ns: int) -> bool:
     """Cut a file in place to `size` bytes, durably; False for one that has other names too."""
     return append(home, path, size, (), mtime_ns)
 
 
 def append(
-    home: HeldDir, path: Path, position: int, blocks: Iterable[bytes], mtime_ns: int | None = None
+    home: OpenDir, path: Path, position: int, blocks: Iterable[bytes], mtime_ns: int | None = None
 ) -> bool:
     """Let a file go on, and end, with `blocks` from byte `position` on, durably.
 
@@ -138,7 +140,7 @@ def append(
     return True
 
 
-def link(source_home: HeldDir, source: Path, home: HeldDir, target: Path) -> bool:
+def link(source_home: OpenDir, source: Path, home: OpenDir, target: Path) -> bool:
     """Give a file a second name; False where the file system cannot, or may not, do that."""
     with source_home.reach(source) as (from_fd, from_name), home.reach(target) as (fd, name):
 
@@ -155,13 +157,13 @@ def link(source_home: HeldDir, source: Path, home: HeldDir, target: Path) -> boo
     return True
 
 
-def rename(home: HeldDir, source: Path, target: Path) -> None:
+def rename(home: OpenDir, source: Path, target: Path) -> None:
     """Give a file another name; the directory is not made durable yet."""
     with home.reach(source) as (from_fd, from_name), home.reach(target) as (fd, name):
         change(source, lambda: os.rename(from_name, name, src_dir_fd=from_fd, dst_dir_fd=fd))
 
 
-def remove(home: HeldDir, path: Path) -> None:
+def remove(home: OpenDir, path: Path) -> None:
     """Remove a file, if it is there."""
     with home.reach(path) as (fd, name):
         try:
@@ -171,25 +173,25 @@ def remove(home: HeldDir, path: Path) -> None:
         change(path, lambda: os.unlink(name, dir_fd=fd))
 
 
-def remove_dir(home: HeldDir, path: Path) -> None:
+def remove_dir(home: OpenDir, path: Path) -> None:
     """Remove an empty directory."""
     with home.reach(path) as (fd, name):
         change(path, lambda: os.rmdir(name, dir_fd=fd))
 
 
-def set_dir_time(home: HeldDir, path: Path, mtime_ns: int) -> None:
+def set_dir_time(home: OpenDir, path: Path, mtime_ns: int) -> None:
     """Give a directory its mtime back."""
     held = _directory(home, path)
     _set_time(path, held.fd, mtime_ns)
 
 
-def sync_dir(home: HeldDir, path: Path) -> None:
+def sync_dir(home: OpenDir, path: Path) -> None:
     """Make the names in a directory durable."""
     held = _directory(home, path)
     change(path, os.fsync, held.fd)
 
 
-def sync_file(home: HeldDir, path: Path) -> None:
+def sync_file(home: OpenDir, path: Path) -> None:
     """Make the content of a file durable."""
     with OpenFile(home, path) as file:
         change(path, os.fsync, file.fd)
@@ -205,7 +207,7 @@ def sync(paths: Iterable[Path]) -> None:
             os.close(fd)
 
 
-def _open(home: HeldDir, path: Path, flags: int, mode: int = 0) -> int:
+def _open(home: OpenDir, path: Path, flags: int, mode: int = 0) -> int:
     with home.reach(path) as (fd, name):
         opened = int(change(path, lambda: os.open(name, flags, mode, dir_fd=fd)))
     if not stat.S_ISREG(os.fstat(opened).st_mode):
@@ -214,8 +216,8 @@ def _open(home: HeldDir, path: Path, flags: int, mode: int = 0) -> int:
     return opened
 
 
-def _directory(home: HeldDir, path: Path) -> HeldDir:
-    return home if path == home.path else HeldDir(path, home)
+def _directory(home: OpenDir, path: Path) -> OpenDir:
+    return home if path == home.path else OpenDir(path, home)
 
 
 def _is_alone(path: Path, fd: int) -> bool:
@@ -237,12 +239,12 @@ def _write(path: Path, fd: int, blocks: Iterable[bytes], position: int) -> tuple
     return size, crc
 
 
-def _copy(path: Path, fd: int, run: Run, position: int) -> None:
+def _copy(path: Path, fd: int, run: CopiedRange, position: int) -> None:
     """Copy a stretch to a byte of a new file."""
     calls = [_by_range, _by_sending]
     done = 0
     while done < run.size:
-        rest = Run(run.file, run.position + done, run.size - done)
+        rest = CopiedRange(run.file, run.position + done, run.size - done)
         if not calls:
             block = rest.file.read(rest.position, min(rest.size, _BLOCK))
             if not block:
@@ -262,11 +264,11 @@ def _copy(path: Path, fd: int, run: Run, position: int) -> None:
         done += count
 
 
-def _by_range(fd: int, run: Run, position: int) -> int:
+def _by_range(fd: int, run: CopiedRange, position: int) -> int:
     return os.copy_file_range(run.file.fileno(), fd, run.size, run.position, position)
 
 
-def _by_sending(fd: int, run: Run, position: int) -> int:
+def _by_sending(fd: int, run: CopiedRange, position: int) -> int:
     os.lseek(fd, position, os.SEEK_SET)
     return os.sendfile(fd, run.file.fileno(), run.position, run.size)
 
@@ -291,7 +293,7 @@ def _data(block: bytes) -> Iterator[tuple[int, int]]:
         yield start, len(block)
 
 
-def _dress(path: Path, fd: int, look: Look) -> None:
+def _dress(path: Path, fd: int, look: FileAttributes) -> None:
     """Give a file that was just written owner and mode."""
     status = os.fstat(fd)
     if (status.st_uid, status.st_gid) != (look.user, look.group):

@@ -20,11 +20,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from logtool.actions import Action, Change, Kind
+from logtool.actions import Action, Change, FileChange
 from logtool.apply import disk, outside, records, saving, states, stepping
-from logtool.apply.held import HeldDir, check_trusted
-from logtool.apply.parsing import Record, State
-from logtool.apply.steps import Draft, Step, merge
+from logtool.apply.dirfd import OpenDir, check_trusted
+from logtool.apply.parsing import JournalRecord, PlanState
+from logtool.apply.steps import Draft, FileStep, merge
 from logtool.disk import shell
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
 from logtool.log import opening
@@ -38,15 +38,15 @@ OnAction = Callable[[Action], None]
 class Journal:
     """One undo directory and the plan in it; see `logtool.apply` for the order of calls."""
 
-    def __init__(self, undo_dir: HeldDir, log_dir: Path, command: str) -> None:
+    def __init__(self, undo_dir: OpenDir, log_dir: Path, command: str) -> None:
         self._undo = undo_dir
         self.undo_dir = undo_dir.path
         self.log_dir = log_dir
         self.command = command
         """The command line that made the plan, for people."""
-        self.state = State.PREPARED
-        self.steps: list[Step] = []
-        self._home: HeldDir | None = None
+        self.state = PlanState.PREPARED
+        self.steps: list[FileStep] = []
+        self._home: OpenDir | None = None
         self._times: dict[Path, int] = {}
         self._paths: set[Path] = set()
         self._made = False
@@ -61,23 +61,23 @@ class Journal:
         with _hint(undo_dir, f"nothing in {log_dir} was changed", _ELSEWHERE):
             outside.check(undo_dir, log_dir)
             if not undo_dir.exists():
-                held = disk.make_dir(HeldDir(undo_dir.parent), undo_dir)
+                held = disk.make_dir(OpenDir(undo_dir.parent), undo_dir)
                 journal = cls(held, log_dir, command)
                 journal._made = True
             else:
-                journal = cls(HeldDir(undo_dir), log_dir, command)
+                journal = cls(OpenDir(undo_dir), log_dir, command)
         with journal._given_up():
             # Whatever its name led to before, this is what is held.
             check_trusted(undo_dir, journal._undo.fd)
             if journal._undo.names():
                 raise RefusedError(f"{undo_dir}: is not empty; give a new directory")
-            journal._home = HeldDir(log_dir)
+            journal._home = OpenDir(log_dir)
         return journal
 
     @classmethod
     def open(cls, undo_dir: Path) -> "Journal":
         """Read an undo directory; RefusedError for one that is none or is not believed."""
-        held = HeldDir(undo_dir.resolve())
+        held = OpenDir(undo_dir.resolve())
         known = records.read(held)
         journal = cls(held, known.log_dir, known.command)
         journal.state, journal.steps, journal._times = (
@@ -95,7 +95,7 @@ class Journal:
         RefusedError where a file is not as it was judged. If anything is wrong, the undo directory
         goes, and nothing was changed.
         """
-        if self.state is not State.PREPARED:
+        if self.state is not PlanState.PREPARED:
             raise ValueError(f"{self.undo_dir}: is {self.state}, nothing can be added")
         with self._given_up():
             # Always that of the log dir too, in which the lock comes and goes.
@@ -118,19 +118,19 @@ class Journal:
                     self._times.setdefault(path.parent, _mtime(self._log_dir, path))
             self._paths.update(staged)
 
-    def _replaced(self, draft: Draft) -> Step | None:
+    def _replaced(self, draft: Draft) -> FileStep | None:
         """Return the last step that replaces the file that a draft replaces once more."""
         if draft.before not in self._paths:
             return None
-        twice = (s for s in reversed(self.steps) if s.kind is draft.kind is Kind.REPLACE)
+        twice = (s for s in reversed(self.steps) if s.kind is draft.kind is FileChange.REPLACE)
         return next((s for s in twice if s.before == s.after == draft.before == draft.after), None)
 
     def commit(self) -> None:
         """Make everything durable; from here on the plan is carried out or undone."""
-        if self.state is not State.PREPARED:
+        if self.state is not PlanState.PREPARED:
             raise ValueError(f"{self.undo_dir}: is {self.state} already")
         with self._given_up():
-            record = Record(
+            record = JournalRecord(
                 log_dir=self.log_dir,
                 command=self.command,
                 state=self.state,
@@ -138,20 +138,20 @@ class Journal:
                 times=self._times,
             )
             records.write(self._undo, record)
-        self.state = State.COMMITTED
+        self.state = PlanState.COMMITTED
 
     def discard(self) -> None:
         """Remove an undo directory that was not committed, as far as that is possible."""
-        if self.state is State.PREPARED:
+        if self.state is PlanState.PREPARED:
             with suppress(LogtoolError, OSError):
                 records.discard(self._undo, keep_dir=not self._made)
             self._undo.close()
 
     def carry_out(self, on_action: OnAction | None = None) -> None:
         """Change the log dir, or go on with it after a kill; RefusedError if a file was changed."""
-        if self.state is State.DONE:
+        if self.state is PlanState.DONE:
             return
-        if self.state is not State.COMMITTED:
+        if self.state is not PlanState.COMMITTED:
             raise RefusedError(f"{self.undo_dir}: is {self.state}; {self._advice()}")
         with _hint(self.undo_dir, self._way_on(), "going on needs room there first"):
             progress = self._find()
@@ -159,7 +159,7 @@ class Journal:
                 for action in stepping.actions(item):
                     (on_action or _ignore)(action)
                 stepping.carry_out(item, self._log_dir, self._undo)
-            self._enter(State.DONE)
+            self._enter(PlanState.DONE)
 
     def finish(self, on_action: OnAction | None = None) -> None:
         """Go on with what a kill or an error stopped; the same as `carry_out`."""
@@ -168,7 +168,7 @@ class Journal:
     @property
     def can_be_undone(self) -> bool:
         """Return whether `undo` has something to do, if only to say that it is undone."""
-        return self.state not in (State.PREPARED, State.UNDONE)
+        return self.state not in (PlanState.PREPARED, PlanState.UNDONE)
 
     def undo_actions(self) -> list[Action]:
         """Return what `undo` would do now; RefusedError if it would refuse. Changes nothing."""
@@ -186,8 +186,8 @@ class Journal:
         with _hint(self.undo_dir, again, "it needs room there first"):
             progress = self._find()
             stepping.check_saved(progress, self._undo)
-            if self.state is not State.UNDOING:
-                self._enter(State.UNDOING)
+            if self.state is not PlanState.UNDOING:
+                self._enter(PlanState.UNDOING)
             for item in _by_directory(progress[::-1], self._log_dir):
                 for action in stepping.undo_actions(item):
                     (on_action or _ignore)(action)
@@ -195,14 +195,14 @@ class Journal:
             for directory, mtime_ns in self._times.items():
                 disk.set_dir_time(self._log_dir, directory, mtime_ns)
                 disk.sync_dir(self._log_dir, directory)
-            self._enter(State.UNDONE)
+            self._enter(PlanState.UNDONE)
 
     @property
-    def _log_dir(self) -> HeldDir:
+    def _log_dir(self) -> OpenDir:
         """The log dir, held open from the first time on that it is needed."""
         if self._home is None:
             try:
-                self._home = HeldDir(self.log_dir)
+                self._home = OpenDir(self.log_dir)
             except UnreadableError as error:
                 if error.missing:
                     raise UnreadableError(self.log_dir, "is not there") from error
@@ -212,7 +212,7 @@ class Journal:
 
     def _check_log_dir(self) -> None:
         """Refuse to change what is no log dir, unless all that made it one was removed."""
-        gone = [step.path.name for step in self.steps if step.kind is Kind.REMOVE]
+        gone = [step.path.name for step in self.steps if step.kind is FileChange.REMOVE]
         if not (
             outside.belongs_to_broker(self.log_dir)
             or any(map(outside.is_brokers, gone))
@@ -221,10 +221,10 @@ class Journal:
             raise RefusedError(f"{self.log_dir}: is not a log dir; nothing was touched")
 
     def _find(self) -> list[states.StepState]:
-        settled = self.state is State.DONE
+        settled = self.state is PlanState.DONE
         return states.find(self.steps, self._log_dir, self._undo, settled=settled)
 
-    def _enter(self, state: State) -> None:
+    def _enter(self, state: PlanState) -> None:
         records.append_state(self._undo, state)
         self.state = state
 
@@ -238,7 +238,7 @@ class Journal:
         )
 
     def _advice(self) -> str:
-        if self.state is State.UNDOING:
+        if self.state is PlanState.UNDOING:
             return f"run '{self._undo_command()}' to go on with that"
         return "there is nothing to finish"
 
@@ -283,7 +283,7 @@ def _with_room(error: BaseException | None, state: str, room: str) -> str:
     return state
 
 
-def _mtime(home: HeldDir, path: Path) -> int:
+def _mtime(home: OpenDir, path: Path) -> int:
     """Return the mtime of the directory that a file lies in."""
     with home.reach(path) as (fd, _):
         return os.fstat(fd).st_mtime_ns
@@ -314,7 +314,7 @@ def find_unfinished(log_dir: Path, undo_dir: Path | None = None) -> list[Journal
     for path in sorted(places):
         if (path / records.NAME).exists():
             journal = _opened(path)
-            unfinished = journal and journal.state in (State.COMMITTED, State.UNDOING)
+            unfinished = journal and journal.state in (PlanState.COMMITTED, PlanState.UNDOING)
             if journal and unfinished and journal.log_dir == home:
                 found.append(journal)
     return found
@@ -328,7 +328,7 @@ def _opened(path: Path) -> Journal | None:
     try:
         return Journal.open(path)
     except RefusedError:
-        if records.claims_to_be_ended(HeldDir(path.resolve())):
+        if records.claims_to_be_ended(OpenDir(path.resolve())):
             return None
         raise
 
@@ -349,7 +349,7 @@ def finish_earlier(
 
 
 def _by_directory(
-    progress: Sequence[states.StepState], log_dir: HeldDir
+    progress: Sequence[states.StepState], log_dir: OpenDir
 ) -> Iterator[states.StepState]:
     """Yield what is to be done, and make names durable when a directory is left.
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from logtool.apply import disk
-from logtool.apply.held import HeldDir
+from logtool.apply.dirfd import OpenDir
 from logtool.disk import in_use
 from logtool.errors import RefusedError, UnreadableError, UnwritableError
 from logtool.log import opening
@@ -70,15 +70,15 @@ def _name_in(log_dir: Path, flavour: Flavour | None) -> str:
     return KAFKA.lock
 
 
-def _held(log_dir: Path, path: Path) -> HeldDir:
+def _held(log_dir: Path, path: Path) -> OpenDir:
     try:
-        return HeldDir(log_dir.resolve())
+        return OpenDir(log_dir.resolve())
     except UnreadableError as error:
         reason = "there is no such directory" if error.missing else error.reason
         raise UnwritableError(path, reason) from error
 
 
-def _open(home: HeldDir, path: Path) -> int:
+def _open(home: OpenDir, path: Path) -> int:
     """Return a descriptor of the lock file, which is made where it is not there."""
     name = path.name
     try:
@@ -108,7 +108,7 @@ def _open(home: HeldDir, path: Path) -> int:
     return fd
 
 
-def _nameless(home: HeldDir, path: Path) -> tuple[int, bool]:
+def _nameless(home: OpenDir, path: Path) -> tuple[int, bool]:
     """Return a new file that has no name yet, so that none is half made; and whether it has."""
     flags = os.O_RDWR | os.O_CLOEXEC
     try:
@@ -121,7 +121,7 @@ def _nameless(home: HeldDir, path: Path) -> tuple[int, bool]:
     return int(fd), True
 
 
-def _made_by_us(home: HeldDir, fd: int) -> int | None:
+def _made_by_us(home: OpenDir, fd: int) -> int | None:
     """Return what mtime the directory had before the lock was made, None for a broker's lock.
 
     It has the time of the lock where a kill came between the two. What was changed in the
@@ -134,7 +134,7 @@ def _made_by_us(home: HeldDir, fd: int) -> int | None:
     return int(mark[1]) if abs(now - os.fstat(fd).st_ctime_ns) < _AT_ONCE else now
 
 
-def _remove(home: HeldDir, name: str) -> None:
+def _remove(home: OpenDir, name: str) -> None:
     mtime_ns = os.fstat(home.fd).st_mtime_ns
     with suppress(UnwritableError, OSError):
         disk.remove(home, home.path / name)

@@ -10,9 +10,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from logtool.actions import Kind
-from logtool.apply.held import MOST_MODE
-from logtool.apply.steps import Look, Step
+from logtool.actions import FileChange
+from logtool.apply.dirfd import MOST_MODE
+from logtool.apply.steps import FileAttributes, FileStep
 from logtool.formats.crc import crc32c
 from logtool.formats.redpanda.names import parse_partition_directory
 from logtool.lazy_dataclass import dataclass
@@ -25,7 +25,7 @@ _MOST_TEXT = 100
 """Characters of a value that a message repeats."""
 
 
-class State(StrEnum):
+class PlanState(StrEnum):
     """How far a plan has come."""
 
     PREPARED = "prepared"
@@ -39,18 +39,18 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class JournalRecord:
     """What a journal says."""
 
     log_dir: Path
     command: str
-    state: State
-    steps: list[Step]
+    state: PlanState
+    steps: list[FileStep]
     times: dict[Path, int]
     """Each directory in which a name changes, and its mtime before."""
 
 
-def parse(data: bytes) -> Record:
+def parse(data: bytes) -> JournalRecord:
     """Return what the lines of a journal say; ValueError, or RecursionError, for any others."""
     rows = data.splitlines(keepends=True)
     lines = [_object(json.loads(row)) for row in rows]
@@ -73,18 +73,18 @@ def parse(data: bytes) -> Record:
     times = [_time(line, home) for line in middle if line.get("type") == "directory"]
     if not {path for path, _ in times} <= folders:
         raise ValueError("a directory has a time, and no step is in it")
-    states = [State(_text(line, "state")) for line in after]
-    state = states[-1] if states else State.COMMITTED
-    return Record(
+    states = [PlanState(_text(line, "state")) for line in after]
+    state = states[-1] if states else PlanState.COMMITTED
+    return JournalRecord(
         log_dir=home, command=_text(begin, "command"), state=state, steps=steps, times=dict(times)
     )
 
 
-def _step(line: dict[str, Any], home: Path) -> Step:
-    kind = Kind(_text(line, "kind"))
+def _step(line: dict[str, Any], home: Path) -> FileStep:
+    kind = FileChange(_text(line, "kind"))
     before, after = (_path(line, key, home, parts=2) for key in ("before", "after"))
     old, new = _look(line, "old"), _look(line, "new")
-    step = Step(
+    step = FileStep(
         number=_number(line, "number", 1, _INT64),
         kind=kind,
         before=before,
@@ -94,20 +94,20 @@ def _step(line: dict[str, Any], home: Path) -> Step:
     )
     wanted = {
         # what must be there: before, after, old, new, and the CRC of old and of new
-        Kind.CREATE: (False, True, False, True, False, True),
-        Kind.REMOVE: (True, False, True, False, True, False),
-        Kind.REPLACE: (True, True, True, True, True, True),
-        Kind.TRUNCATE: (True, True, True, True, True, False),
-        Kind.RENAME: (True, True, True, False, False, False),
+        FileChange.CREATE: (False, True, False, True, False, True),
+        FileChange.REMOVE: (True, False, True, False, True, False),
+        FileChange.REPLACE: (True, True, True, True, True, True),
+        FileChange.TRUNCATE: (True, True, True, True, True, False),
+        FileChange.RENAME: (True, True, True, False, False, False),
     }[kind]
     there = (before, after, old, new, old.crc32c if old else None, new.crc32c if new else None)
     if tuple(part is not None for part in there) != wanted:
         raise ValueError(f"step {step.number}: is no {kind}")
     if before and after and (before.parent != after.parent):
         raise ValueError(f"step {step.number}: leads into another directory")
-    if kind is Kind.RENAME and before == after:
+    if kind is FileChange.RENAME and before == after:
         raise ValueError(f"step {step.number}: renames nothing")
-    if kind is Kind.TRUNCATE and old and new and new.size > old.size:
+    if kind is FileChange.TRUNCATE and old and new and new.size > old.size:
         raise ValueError(f"step {step.number}: cuts {old.size} bytes to {new.size}")
     return step
 
@@ -119,12 +119,12 @@ def _time(line: dict[str, Any], home: Path) -> tuple[Path, int]:
     return path, _number(line, "mtime_ns", -_INT64, _INT64)
 
 
-def _look(line: dict[str, Any], key: str) -> Look | None:
+def _look(line: dict[str, Any], key: str) -> FileAttributes | None:
     if line.get(key) is None:
         return None
     values = _object(line[key])
     crc = None if values.get("crc32c") is None else _number(values, "crc32c", 0, _INT32)
-    return Look(
+    return FileAttributes(
         size=_number(values, "size", 0, _INT64),
         mtime_ns=_number(values, "mtime_ns", -_INT64, _INT64),
         mode=_number(values, "mode", 0, MOST_MODE + 1),

@@ -8,9 +8,9 @@ from typing import Any
 
 from logtool import __version__
 from logtool.apply import disk, parsing
-from logtool.apply.held import HeldDir, OpenFile, check_trusted
-from logtool.apply.parsing import Record, State
-from logtool.apply.steps import Step
+from logtool.apply.dirfd import OpenDir, OpenFile, check_trusted
+from logtool.apply.parsing import JournalRecord, PlanState
+from logtool.apply.steps import FileStep
 from logtool.errors import LogtoolError, RefusedError
 from logtool.formats.crc import crc32c
 from logtool.schemas.journal import BEGIN, COMMIT, DIRECTORY, SCHEMA, STATE, STEP
@@ -21,7 +21,7 @@ _TEMPORARY = NAME + ".tmp"
 _OURS = re.compile(rf"\d{{6,}}\.(old|new)|{re.escape(NAME)}(\.tmp)?")
 
 
-def write(undo: HeldDir, record: Record) -> None:
+def write(undo: OpenDir, record: JournalRecord) -> None:
     """Write the journal of an undo directory whose other files are durable: the commit."""
     home = record.log_dir
     lines: list[dict[str, Any]] = [
@@ -48,7 +48,7 @@ def write(undo: HeldDir, record: Record) -> None:
     disk.sync_dir(undo, undo.path)
 
 
-def append_state(undo: HeldDir, state: State) -> None:
+def append_state(undo: OpenDir, state: PlanState) -> None:
     """Add durably that the plan has come to `state`."""
     line = _line(STATE.make(state=str(state), time=_now()))
     # What power loss left of a line is written over.
@@ -63,7 +63,7 @@ def append_state(undo: HeldDir, state: State) -> None:
     disk.sync_dir(undo, undo.path)
 
 
-def read(undo: HeldDir) -> Record:
+def read(undo: OpenDir) -> JournalRecord:
     """Read the journal of an undo directory.
 
     RefusedError for what is none, is damaged, or could have been written by somebody else than the
@@ -74,8 +74,12 @@ def read(undo: HeldDir) -> Record:
     if NAME not in undo.names():
         if not all(map(_OURS.fullmatch, undo.names())):
             raise RefusedError(f"{undo.path}: is not an undo directory: it has no {NAME}")
-        return Record(
-            log_dir=_log_dir_beside(undo.path), command="", state=State.PREPARED, steps=[], times={}
+        return JournalRecord(
+            log_dir=_log_dir_beside(undo.path),
+            command="",
+            state=PlanState.PREPARED,
+            steps=[],
+            times={},
         )
     data = _content(undo)
     try:
@@ -84,7 +88,7 @@ def read(undo: HeldDir) -> Record:
         raise RefusedError(f"{path}: is damaged or of another version: {error}") from error
 
 
-def claims_to_be_ended(undo: HeldDir) -> bool:
+def claims_to_be_ended(undo: OpenDir) -> bool:
     """Return whether a journal, which need not be believed, says that nothing is left to do."""
     try:
         with OpenFile(undo, undo.path / NAME) as file:
@@ -94,14 +98,14 @@ def claims_to_be_ended(undo: HeldDir) -> bool:
         return False
 
 
-def discard(undo: HeldDir, *, keep_dir: bool) -> None:
+def discard(undo: OpenDir, *, keep_dir: bool) -> None:
     """Remove what `logtool` wrote into an undo directory, and the directory unless told not to."""
     # The journal first: without it nobody takes the rest for a plan.
     for name in reversed(undo.names()):
         if _OURS.fullmatch(name):
             disk.remove(undo, undo.path / name)
     if not keep_dir:
-        parent = HeldDir(undo.path.parent)
+        parent = OpenDir(undo.path.parent)
         disk.remove_dir(parent, undo.path)
 
 
@@ -114,10 +118,10 @@ def _log_dir_beside(undo_dir: Path) -> Path:
 _LIMIT = 1 << 30
 """Bytes of the largest journal: of some million files."""
 _LINE = 1 << 10
-_ENDS = (State.DONE, State.UNDONE)
+_ENDS = (PlanState.DONE, PlanState.UNDONE)
 
 
-def _content(undo: HeldDir) -> bytes:
+def _content(undo: OpenDir) -> bytes:
     path = undo.path / NAME
     with OpenFile(undo, path) as file:
         check_trusted(path, file.fd)
@@ -126,7 +130,7 @@ def _content(undo: HeldDir) -> bytes:
         return b"".join(file.blocks())
 
 
-def _step(step: Step, home: Path) -> dict[str, Any]:
+def _step(step: FileStep, home: Path) -> dict[str, Any]:
     """Return the line of a step; paths are relative to the log dir `home`."""
     return STEP.make(
         number=step.number,

@@ -6,20 +6,22 @@ import time
 from collections.abc import Set
 from pathlib import Path
 
-from logtool.actions import Kind, Stamp
+from logtool.actions import FileChange, Stamp
 from logtool.apply import disk
-from logtool.apply.held import BLOCK, MOST_MODE, HeldDir, OpenFile
+from logtool.apply.dirfd import BLOCK, MOST_MODE, OpenDir, OpenFile
 from logtool.apply.states import checksum, saved, written
-from logtool.apply.steps import Draft, Look, Step
+from logtool.apply.steps import Draft, FileAttributes, FileStep
 from logtool.errors import RefusedError
 
 
-def save(draft: Draft, number: int, home: HeldDir, undo: HeldDir, freed: Set[Path | None]) -> Step:
+def save(
+    draft: Draft, number: int, home: OpenDir, undo: OpenDir, freed: Set[Path | None]
+) -> FileStep:
     """Save the old bytes and the new ones; RefusedError where a file is not as it was judged.
 
     `freed` are the names that other steps of the plan remove.
     """
-    step = Step(
+    step = FileStep(
         number=number, kind=draft.kind, before=draft.before, after=draft.after, old=None, new=None
     )
     for path in step.paths:
@@ -29,19 +31,21 @@ def save(draft: Draft, number: int, home: HeldDir, undo: HeldDir, freed: Set[Pat
         _expect(home, draft.after, None)
     old = None if draft.before is None else _save_old(draft, draft.before, home, undo, number)
     new = _save_new(draft, old, home, undo, number)
-    return Step(
+    return FileStep(
         number=number, kind=draft.kind, before=draft.before, after=draft.after, old=old, new=new
     )
 
 
-def save_again(draft: Draft, number: int, earlier: Step, home: HeldDir, undo: HeldDir) -> Step:
+def save_again(
+    draft: Draft, number: int, earlier: FileStep, home: OpenDir, undo: OpenDir
+) -> FileStep:
     """Save what a file gets once more, behind an `earlier` step that replaces it.
 
     Its old bytes are those that the earlier step writes.
     """
     if earlier.new is None:
         raise ValueError(f"{draft.before} is replaced by nothing")
-    step = Step(
+    step = FileStep(
         number=number,
         kind=draft.kind,
         before=draft.before,
@@ -54,7 +58,7 @@ def save_again(draft: Draft, number: int, earlier: Step, home: HeldDir, undo: He
     return step
 
 
-def _expect(home: HeldDir, path: Path | None, seen: Stamp | None) -> None:
+def _expect(home: OpenDir, path: Path | None, seen: Stamp | None) -> None:
     """Refuse a file that is not as it was judged."""
     status = None if path is None else home.look(path)
     stamp = None if status is None else Stamp(status.st_size, status.st_mtime_ns)
@@ -63,7 +67,9 @@ def _expect(home: HeldDir, path: Path | None, seen: Stamp | None) -> None:
         raise RefusedError(f"{path}: the plan is stale: the file {what}; nothing was changed")
 
 
-def _save_old(draft: Draft, path: Path, home: HeldDir, undo: HeldDir, number: int) -> Look:
+def _save_old(
+    draft: Draft, path: Path, home: OpenDir, undo: OpenDir, number: int
+) -> FileAttributes:
     if draft.seen is None:
         raise ValueError(f"{path} is changed and was not looked at")
     _expect(home, path, draft.seen)
@@ -77,14 +83,14 @@ def _save_old(draft: Draft, path: Path, home: HeldDir, undo: HeldDir, number: in
         if mode > MOST_MODE:
             text = f"{path}: has the mode {mode:04o}, which no file of a log dir has"
             raise RefusedError(f"{text}; nothing was changed")
-        if draft.kind is Kind.TRUNCATE:
+        if draft.kind is FileChange.TRUNCATE:
             if draft.size is None or not 0 <= draft.size <= status.st_size:
                 raise ValueError(f"{path} is cut to {draft.size} of {status.st_size} bytes")
             _, crc = disk.write_new(undo, target, file.blocks(draft.size))
-        elif draft.kind is not Kind.RENAME:
+        elif draft.kind is not FileChange.RENAME:
             crc = _keep(file, home, undo, target)
     _expect(home, path, draft.seen)
-    return Look(
+    return FileAttributes(
         size=status.st_size,
         mtime_ns=status.st_mtime_ns,
         mode=mode,
@@ -94,7 +100,7 @@ def _save_old(draft: Draft, path: Path, home: HeldDir, undo: HeldDir, number: in
     )
 
 
-def _keep(file: OpenFile, home: HeldDir, undo: HeldDir, target: Path) -> int:
+def _keep(file: OpenFile, home: OpenDir, undo: OpenDir, target: Path) -> int:
     """Keep a whole file under another name, or a copy; returns its CRC-32C."""
     if not disk.link(home, file.path, undo, target):
         return disk.write_new(undo, target, file.blocks(), like=file)[1]
@@ -106,11 +112,13 @@ def _keep(file: OpenFile, home: HeldDir, undo: HeldDir, target: Path) -> int:
 
 
 def _save_new(
-    draft: Draft, old: Look | None, home: HeldDir, undo: HeldDir, number: int
-) -> Look | None:
+    draft: Draft, old: FileAttributes | None, home: OpenDir, undo: OpenDir, number: int
+) -> FileAttributes | None:
     now = time.time_ns()
-    if draft.kind is Kind.TRUNCATE and old and draft.size is not None:
-        return Look(size=draft.size, mtime_ns=now, mode=old.mode, user=old.user, group=old.group)
+    if draft.kind is FileChange.TRUNCATE and old and draft.size is not None:
+        return FileAttributes(
+            size=draft.size, mtime_ns=now, mode=old.mode, user=old.user, group=old.group
+        )
     content = draft.content
     if draft.after is None:
         return None
@@ -122,13 +130,13 @@ def _save_new(
         return None
     size, crc = disk.write_new(undo, undo.path / f"{number:06d}.new", blocks)
     if old:
-        return Look(
+        return FileAttributes(
             size=size, mtime_ns=now, mode=old.mode, user=old.user, group=old.group, crc32c=crc
         )
     # A new file belongs to whom its directory belongs to, so that the broker can open it.
     with home.reach(draft.after) as (fd, _):
         folder = os.fstat(fd)
     mode = stat.S_IMODE(folder.st_mode) & 0o666
-    return Look(
+    return FileAttributes(
         size=size, mtime_ns=now, mode=mode, user=folder.st_uid, group=folder.st_gid, crc32c=crc
     )

@@ -12,15 +12,15 @@ from enum import Enum
 from itertools import zip_longest
 from pathlib import Path
 
-from logtool.actions import Kind
-from logtool.apply.held import ZEROS, HeldDir, OpenFile
-from logtool.apply.steps import Look, Step
+from logtool.actions import FileChange
+from logtool.apply.dirfd import ZEROS, OpenDir, OpenFile
+from logtool.apply.steps import FileAttributes, FileStep
 from logtool.errors import RefusedError
 from logtool.formats.crc import crc32c
 from logtool.lazy_dataclass import dataclass
 
 
-class Content(Enum):
+class FileContent(Enum):
     """Which content the file of a step has."""
 
     OLD = "old"
@@ -33,10 +33,10 @@ class Content(Enum):
 class StepState:
     """A step and how far it has come."""
 
-    step: Step
+    step: FileStep
     path: Path
     """Where its file is, or would be."""
-    content: Content
+    content: FileContent
 
     @property
     def is_renamed(self) -> bool:
@@ -46,14 +46,14 @@ class StepState:
     @property
     def is_done(self) -> bool:
         """Return whether the whole step was carried out."""
-        if self.step.kind is Kind.RENAME:
+        if self.step.kind is FileChange.RENAME:
             return self.is_renamed
-        return self.content is Content.NEW and self.is_renamed == self.step.is_renamed
+        return self.content is FileContent.NEW and self.is_renamed == self.step.is_renamed
 
     @property
     def is_untouched(self) -> bool:
         """Return whether the file is as it was before the plan."""
-        return self.content is Content.OLD and not self.is_renamed
+        return self.content is FileContent.OLD and not self.is_renamed
 
 
 def checksum(blocks: Iterable[bytes]) -> int:
@@ -64,7 +64,9 @@ def checksum(blocks: Iterable[bytes]) -> int:
     return value
 
 
-def find(steps: Sequence[Step], home: HeldDir, undo: HeldDir, *, settled: bool) -> list[StepState]:
+def find(
+    steps: Sequence[FileStep], home: OpenDir, undo: OpenDir, *, settled: bool
+) -> list[StepState]:
     """Return how far each step has come; RefusedError names a file that somebody else changed.
 
     `settled` says that everything was carried out: then no step can be half done.
@@ -72,7 +74,7 @@ def find(steps: Sequence[Step], home: HeldDir, undo: HeldDir, *, settled: bool) 
     places = [_place(step, home) for step in steps]
     pairs = list(zip(steps, places, strict=True))
     moved = {path for step, path in pairs if step.is_renamed and path == step.after}
-    removed = {step.before for step in steps if step.kind is Kind.REMOVE}
+    removed = {step.before for step in steps if step.kind is FileChange.REMOVE}
     contents = [_content(step, path, home, undo, settled, path in moved) for step, path in pairs]
     _link_replaced(steps, contents)
     states = []
@@ -88,77 +90,77 @@ def find(steps: Sequence[Step], home: HeldDir, undo: HeldDir, *, settled: bool) 
     return states
 
 
-def _link_replaced(steps: Sequence[Step], contents: list[Content | None]) -> None:
+def _link_replaced(steps: Sequence[FileStep], contents: list[FileContent | None]) -> None:
     """Let one step of a file that is replaced twice say what the other cannot know."""
     last: dict[Path, int] = {}
     for at, step in enumerate(steps):
-        if step.kind is not Kind.REPLACE or step.is_renamed:
+        if step.kind is not FileChange.REPLACE or step.is_renamed:
             continue
         before = last.get(step.path)
         if before is not None and steps[before].new == step.old:
-            if contents[before] is Content.OLD and contents[at] is None:
-                contents[at] = Content.OLD
-            elif contents[before] is None and contents[at] is Content.NEW:
-                contents[before] = Content.NEW
+            if contents[before] is FileContent.OLD and contents[at] is None:
+                contents[at] = FileContent.OLD
+            elif contents[before] is None and contents[at] is FileContent.NEW:
+                contents[before] = FileContent.NEW
         last[step.path] = at
 
 
-def _place(step: Step, home: HeldDir) -> Path:
+def _place(step: FileStep, home: OpenDir) -> Path:
     if step.after is None or (step.is_renamed and step.before and home.look(step.before)):
         return step.path
     return step.after
 
 
-def _refuse_taken(step: Step, home: HeldDir) -> None:
+def _refuse_taken(step: FileStep, home: OpenDir) -> None:
     if step.after and home.look(step.after):
         raise RefusedError(f"{step.after}: already exists; nothing was touched")
 
 
 def _content(
-    step: Step, path: Path, home: HeldDir, undo: HeldDir, settled: bool, holds_another: bool
-) -> Content | None:
+    step: FileStep, path: Path, home: OpenDir, undo: OpenDir, settled: bool, holds_another: bool
+) -> FileContent | None:
     """Return the content of the file at `path`, None for one that is not of this step."""
     status = home.look(path)
-    if step.kind is Kind.REMOVE and (status is None or holds_another):
-        return Content.NEW
+    if step.kind is FileChange.REMOVE and (status is None or holds_another):
+        return FileContent.NEW
     if status is None:
-        return Content.OLD if step.kind is Kind.CREATE else None
-    if step.kind is Kind.TRUNCATE:
+        return FileContent.OLD if step.kind is FileChange.CREATE else None
+    if step.kind is FileChange.TRUNCATE:
         return _cut_content(step, path, status, home, undo, settled)
-    if step.kind in (Kind.RENAME, Kind.REMOVE):
-        return Content.OLD if _is_like(home, path, status, step.old) else None
+    if step.kind in (FileChange.RENAME, FileChange.REMOVE):
+        return FileContent.OLD if _is_like(home, path, status, step.old) else None
     is_old = _has_bytes(home, path, status, step.old)
     is_new = _has_bytes(home, path, status, step.new)
     if is_old and is_new and step.old:
         # The same bytes as before: only the time tells.
         is_new = status.st_mtime_ns != step.old.mtime_ns
-    return Content.NEW if is_new else Content.OLD if is_old else None
+    return FileContent.NEW if is_new else FileContent.OLD if is_old else None
 
 
 def _cut_content(
-    step: Step, path: Path, status: os.stat_result, home: HeldDir, undo: HeldDir, settled: bool
-) -> Content | None:
+    step: FileStep, path: Path, status: os.stat_result, home: OpenDir, undo: OpenDir, settled: bool
+) -> FileContent | None:
     old, new = step.old, step.new
     if old is None or new is None:
         return None
     if (status.st_size, status.st_mtime_ns) == (old.size, old.mtime_ns):
-        return Content.OLD
+        return FileContent.OLD
     # A kill between the cut and the setting of its time leaves the time of the kill.
     if status.st_size == new.size and (not settled or status.st_mtime_ns == new.mtime_ns):
-        return Content.NEW
+        return FileContent.NEW
     if settled or not new.size <= status.st_size <= old.size:
         return None
     with OpenFile(home, path) as file, OpenFile(undo, saved(undo, step)) as tail:
         begins = _begins(file.blocks(new.size), tail.blocks())
-    return Content.BETWEEN if begins else None
+    return FileContent.BETWEEN if begins else None
 
 
-def saved(undo: HeldDir, step: Step) -> Path:
+def saved(undo: OpenDir, step: FileStep) -> Path:
     """Return the file of the undo directory with the old bytes of a step."""
     return undo.path / f"{step.number:06d}.old"
 
 
-def written(undo: HeldDir, step: Step) -> Path:
+def written(undo: OpenDir, step: FileStep) -> Path:
     """Return the file of the undo directory with the new content of a step."""
     return undo.path / f"{step.number:06d}.new"
 
@@ -181,13 +183,17 @@ def _common(first: bytes, second: bytes) -> int:
     return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
-def _is_like(home: HeldDir, path: Path, status: os.stat_result, wanted: Look | None) -> bool:
+def _is_like(
+    home: OpenDir, path: Path, status: os.stat_result, wanted: FileAttributes | None
+) -> bool:
     """Return whether size and mtime are the same, or else the bytes, where they are known."""
     same = wanted and (status.st_size, status.st_mtime_ns) == (wanted.size, wanted.mtime_ns)
     return bool(same) or _has_bytes(home, path, status, wanted)
 
 
-def _has_bytes(home: HeldDir, path: Path, status: os.stat_result, wanted: Look | None) -> bool:
+def _has_bytes(
+    home: OpenDir, path: Path, status: os.stat_result, wanted: FileAttributes | None
+) -> bool:
     if wanted is None or wanted.crc32c is None or status.st_size != wanted.size:
         return False
     with OpenFile(home, path) as file:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from logtool.actions import Action, Kind
+from logtool.actions import Action, FileChange
 from logtool.apply import disk
-from logtool.apply.held import HeldDir, OpenFile
-from logtool.apply.states import Content, StepState, checksum, saved, written
-from logtool.apply.steps import Look, Step
+from logtool.apply.dirfd import OpenDir, OpenFile
+from logtool.apply.states import FileContent, StepState, checksum, saved, written
+from logtool.apply.steps import FileAttributes, FileStep
 from logtool.errors import RefusedError
 from logtool.formats import names
 from logtool.formats.names import FileKind, PartitionDirectory
@@ -20,12 +20,12 @@ SUFFIX = ".logtool-tmp"
 """Of a file that gets its name when it is whole: nothing to a broker, in the root and below."""
 
 
-def carry_out(state: StepState, home: HeldDir, undo_dir: HeldDir) -> None:
+def carry_out(state: StepState, home: OpenDir, undo_dir: OpenDir) -> None:
     """Bring the file of a step to what it shall be; names are not durable yet."""
     step, path = state.step, state.path
     _clear(step, home)
-    if step.kind is Kind.REMOVE:
-        if state.content is Content.OLD:
+    if step.kind is FileChange.REMOVE:
+        if state.content is FileContent.OLD:
             disk.remove(home, path)
         return
     if step.after and path != step.after and step.is_renamed:
@@ -33,29 +33,29 @@ def carry_out(state: StepState, home: HeldDir, undo_dir: HeldDir) -> None:
         path = step.after
     if step.new is None:
         return
-    if step.kind is Kind.TRUNCATE:
+    if step.kind is FileChange.TRUNCATE:
         # Once more where it is cut already: a kill may have come before that was durable.
         if not disk.cut(home, path, step.new.size, step.new.mtime_ns):
             with OpenFile(home, path) as file:
                 _write_over(home, path, file.blocks(0, step.new.size), step.new, file)
-    elif state.content is not Content.NEW:
+    elif state.content is not FileContent.NEW:
         with OpenFile(undo_dir, written(undo_dir, step)) as source, ExitStack() as stack:
             like = stack.enter_context(OpenFile(home, path)) if step.old else None
             _write_over(home, path, source.blocks(), step.new, like)
 
 
-def undo(state: StepState, home: HeldDir, undo_dir: HeldDir) -> None:
+def undo(state: StepState, home: OpenDir, undo_dir: OpenDir) -> None:
     """Bring the file of a step back to what it was; names are not durable yet."""
     step, path = state.step, state.path
     _clear(step, home)
     if step.old is None:
         disk.remove(home, path)
         return
-    if step.kind is Kind.TRUNCATE and state.content is Content.OLD:
+    if step.kind is FileChange.TRUNCATE and state.content is FileContent.OLD:
         disk.sync_file(home, path)
-    elif state.content is not Content.OLD:
+    elif state.content is not FileContent.OLD:
         with OpenFile(undo_dir, saved(undo_dir, step)) as source:
-            if step.kind is Kind.TRUNCATE and step.new:
+            if step.kind is FileChange.TRUNCATE and step.new:
                 _put_tail_back(home, path, source, step.new, step.old)
             else:
                 _put_back(home, path, undo_dir, source, step.old)
@@ -63,11 +63,11 @@ def undo(state: StepState, home: HeldDir, undo_dir: HeldDir) -> None:
         disk.rename(home, path, step.before)
 
 
-def check_saved(states: Sequence[StepState], undo_dir: HeldDir) -> None:
+def check_saved(states: Sequence[StepState], undo_dir: OpenDir) -> None:
     """Refuse to undo with anything but the very bytes that were saved."""
     for item in states:
         step = item.step
-        if item.content is Content.OLD or step.old is None or step.old.crc32c is None:
+        if item.content is FileContent.OLD or step.old is None or step.old.crc32c is None:
             continue
         with OpenFile(undo_dir, saved(undo_dir, step)) as source:
             if checksum(source.blocks()) != step.old.crc32c:
@@ -79,14 +79,14 @@ def actions(state: StepState) -> Iterator[Action]:
     """Yield what is still to be done to carry out a step."""
     step = state.step
     if step.is_renamed and not state.is_renamed:
-        yield _told(step, Kind.RENAME, "gets its other name", state.path, target=step.after)
-    if step.kind is Kind.RENAME or state.content is Content.NEW:
+        yield _told(step, FileChange.RENAME, "gets its other name", state.path, target=step.after)
+    if step.kind is FileChange.RENAME or state.content is FileContent.NEW:
         return
     path = step.after or state.path
     old, new = step.old, step.new
-    if step.kind is Kind.TRUNCATE and old and new:
+    if step.kind is FileChange.TRUNCATE and old and new:
         reason = f"cut from {old.size:,} to {new.size:,} bytes"
-        yield _told(step, Kind.TRUNCATE, reason, path, new.size, old.size - new.size)
+        yield _told(step, FileChange.TRUNCATE, reason, path, new.size, old.size - new.size)
     else:
         size = new.size if new else old.size if old else None
         yield _told(step, step.kind, f"{step.kind}d", path, length=size)
@@ -97,27 +97,27 @@ def undo_actions(state: StepState) -> Iterator[Action]:
     step = state.step
     old, new = step.old, step.new
     if old is None:
-        if state.content is not Content.OLD:
+        if state.content is not FileContent.OLD:
             yield _told(
-                step, Kind.REMOVE, "was created", state.path, length=new.size if new else None
+                step, FileChange.REMOVE, "was created", state.path, length=new.size if new else None
             )
         return
-    if state.content is not Content.OLD:
-        if step.kind is Kind.TRUNCATE and new:
+    if state.content is not FileContent.OLD:
+        if step.kind is FileChange.TRUNCATE and new:
             reason = f"was cut from {old.size:,} to {new.size:,} bytes"
             yield _told(step, "append", reason, state.path, new.size, old.size - new.size)
         else:
-            gone = step.kind is Kind.REMOVE
+            gone = step.kind is FileChange.REMOVE
             reason = "was removed" if gone else "has other content"
-            word = Kind.CREATE if gone else Kind.REPLACE
+            word = FileChange.CREATE if gone else FileChange.REPLACE
             yield _told(step, word, reason, state.path, length=old.size)
     if state.is_renamed and step.after:
         reason = f"was renamed from {step.path.name}"
-        yield _told(step, Kind.RENAME, reason, step.after, target=step.before)
+        yield _told(step, FileChange.RENAME, reason, step.after, target=step.before)
 
 
 def _told(
-    step: Step,
+    step: FileStep,
     action: str,
     reason: str,
     path: Path,
@@ -141,7 +141,9 @@ def _told(
     )
 
 
-def _put_tail_back(home: HeldDir, path: Path, tail: OpenFile, new: Look, old: Look) -> None:
+def _put_tail_back(
+    home: OpenDir, path: Path, tail: OpenFile, new: FileAttributes, old: FileAttributes
+) -> None:
     """Let a file that was cut go on with its tail; what has other names too is left alone."""
     if not disk.append(home, path, new.size, tail.blocks(), old.mtime_ns):
         with OpenFile(home, path) as file:
@@ -149,7 +151,9 @@ def _put_tail_back(home: HeldDir, path: Path, tail: OpenFile, new: Look, old: Lo
             _write_over(home, path, whole, replace(old, crc32c=None), file)
 
 
-def _put_back(home: HeldDir, path: Path, undo_dir: HeldDir, source: OpenFile, old: Look) -> None:
+def _put_back(
+    home: OpenDir, path: Path, undo_dir: OpenDir, source: OpenFile, old: FileAttributes
+) -> None:
     """Let `path` be the file that was saved: the same one, if it still is what it was."""
     if not _looks_like(source, old) or not disk.link(undo_dir, source.path, home, _temporary(path)):
         _write_over(home, path, source.blocks(), old, source)
@@ -159,10 +163,10 @@ def _put_back(home: HeldDir, path: Path, undo_dir: HeldDir, source: OpenFile, ol
     disk.remove(home, _temporary(path))
 
 
-def _looks_like(file: OpenFile, look: Look) -> bool:
+def _looks_like(file: OpenFile, look: FileAttributes) -> bool:
     """Return whether a file needs no change; one with several names must not get any."""
     status = file.status
-    return look == Look(
+    return look == FileAttributes(
         size=status.st_size,
         mtime_ns=status.st_mtime_ns,
         mode=stat.S_IMODE(status.st_mode),
@@ -173,7 +177,7 @@ def _looks_like(file: OpenFile, look: Look) -> bool:
 
 
 def _write_over(
-    home: HeldDir, path: Path, blocks: Iterable[bytes], look: Look, like: OpenFile | None
+    home: OpenDir, path: Path, blocks: Iterable[bytes], look: FileAttributes, like: OpenFile | None
 ) -> None:
     """Let `path` be a new file: written under another name, then renamed."""
     temporary = _temporary(path)
@@ -184,7 +188,7 @@ def _write_over(
     disk.rename(home, temporary, path)
 
 
-def _clear(step: Step, home: HeldDir) -> None:
+def _clear(step: FileStep, home: OpenDir) -> None:
     """Remove what a kill left of a file that was being written."""
     for path in step.paths:
         disk.remove(home, _temporary(path))

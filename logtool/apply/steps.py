@@ -1,18 +1,18 @@
 """What becomes of one file in the course of a plan: the changes of a plan, put together by file.
 
-A plan may say of one file that it is renamed, then cut; a `Step` has both, so that what is found on
-disk after a kill can be told apart by looking at that file alone.
+A plan may rename a file and then cut it. A `FileStep` has both changes, so that one look at the
+file on disk shows after a kill which of them was made.
 """
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from logtool.actions import Blocks, Change, Kind, Stamp
+from logtool.actions import Blocks, Change, FileChange, Stamp
 from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class FileAttributes:
     """What a file looks like before a step or after it."""
 
     size: int
@@ -30,19 +30,19 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FileStep:
     """What becomes of one file; `before` and `after` differ where it gets another name."""
 
     number: int
-    kind: Kind
+    kind: FileChange
     """What happens to its content; RENAME where that stays."""
     before: Path | None
     """None for a file that is not there yet."""
     after: Path | None
     """None for a file that goes."""
-    old: Look | None
+    old: FileAttributes | None
     """None for a file that is not there yet."""
-    new: Look | None
+    new: FileAttributes | None
     """None for a file that goes or keeps its content."""
 
     @property
@@ -68,7 +68,7 @@ class Step:
 class Draft:
     """A step that is not saved yet."""
 
-    kind: Kind
+    kind: FileChange
     before: Path | None
     after: Path | None
     seen: Stamp | None
@@ -94,7 +94,7 @@ def merge(changes: Iterable[Change]) -> list[Draft]:
     for order, change in enumerate(changes):
         path = change.path
         draft = there.pop(path, None)
-        if change.kind is Kind.CREATE:
+        if change.kind is FileChange.CREATE:
             if draft:
                 raise ValueError(f"{path} is created and is there")
             # Removed and created is replaced: mode and owner stay.
@@ -102,7 +102,7 @@ def merge(changes: Iterable[Change]) -> list[Draft]:
         elif draft is None and path in removed:
             raise ValueError(f"{path} is changed and is gone")
         if draft is None:
-            is_new = change.kind is Kind.CREATE
+            is_new = change.kind is FileChange.CREATE
             draft = Draft(
                 kind=change.kind, before=None if is_new else path, after=path, seen=change.seen
             )
@@ -121,18 +121,18 @@ def _add(draft: Draft, change: Change) -> None:
     """Let `draft` be what it was and then `change`."""
     is_new = draft.before is None
     match change.kind:
-        case Kind.RENAME:
+        case FileChange.RENAME:
             if change.target is None or change.target.parent != change.path.parent:
                 raise ValueError(f"{change.path} gets no name in its directory")
             if is_new:
                 raise ValueError(f"{change.path} is created, then renamed")
             draft.after = change.target
-        case Kind.REMOVE:
+        case FileChange.REMOVE:
             if is_new:
                 raise ValueError(f"{change.path} is created, then removed")
-            draft.kind, draft.after, draft.content, draft.size = Kind.REMOVE, None, None, None
+            draft.kind, draft.after, draft.content, draft.size = FileChange.REMOVE, None, None, None
             draft.blocks = None
-        case Kind.TRUNCATE:
+        case FileChange.TRUNCATE:
             if change.size is None:
                 raise ValueError(f"{change.path} is cut to no size")
             if draft.blocks is not None:
@@ -140,13 +140,13 @@ def _add(draft: Draft, change: Change) -> None:
             if draft.content is not None:
                 draft.content = draft.content[: change.size]
             else:
-                draft.kind = Kind.TRUNCATE
+                draft.kind = FileChange.TRUNCATE
                 draft.size = min(change.size, change.size if draft.size is None else draft.size)
-        case Kind.REPLACE | Kind.CREATE:
+        case FileChange.REPLACE | FileChange.CREATE:
             if change.content is None and change.blocks is None:
                 raise ValueError(f"{change.path} gets no content")
             draft.blocks = change.blocks
-            draft.kind = Kind.CREATE if is_new else Kind.REPLACE
+            draft.kind = FileChange.CREATE if is_new else FileChange.REPLACE
             draft.after, draft.content, draft.size = (
                 draft.after or change.path,
                 change.content,

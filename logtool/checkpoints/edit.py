@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from logtool.actions import Action, Change, Kind, Stamp
+from logtool.actions import Action, Change, FileChange, Stamp
 from logtool.disk import files
 from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.findings import Finding
@@ -99,7 +99,7 @@ def kind_of(path: Path) -> FileKind:
 def replacement(present: Present, content: bytes, reasons: list[str]) -> Edit:
     """Return the edit that gives a file, there or not, other bytes."""
     change = Change(
-        kind=Kind.CREATE if present.stamp is None else Kind.REPLACE,
+        kind=FileChange.CREATE if present.stamp is None else FileChange.REPLACE,
         path=present.path,
         seen=present.stamp,
         content=content,
@@ -120,7 +120,7 @@ def remove(path: Path) -> Edit | None:
         _expect_directory(path)
         return None
     return _edit(
-        Change(kind=Kind.REMOVE, path=path, seen=stamp),
+        Change(kind=FileChange.REMOVE, path=path, seen=stamp),
         data,
         [f"without it {_WITHOUT[kind]}"],
         None,

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from logtool.checkpoints import rules
 from logtool.checkpoints.edit import Edit, Present, kind_of, load, replacement
-from logtool.checkpoints.rules import Extent
-from logtool.checks import chain, root
+from logtool.checkpoints.rules import LogBounds
+from logtool.checks import continuity, root
 from logtool.checks.partition import CheckRequest, check_partition, plan
 from logtool.checks.report import PartitionSummary
-from logtool.checks.schedule import Job, Schedule
+from logtool.checks.schedule import PartitionJob, Schedule
 from logtool.checks.segment import Level, SegmentReport
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats import leader_epoch_checkpoint, names, offset_checkpoint
@@ -30,7 +30,7 @@ from logtool.running.summary import Summary
 
 
 @dataclass(slots=True)
-class Rebuild:
+class CheckpointRebuild:
     """Iterate to get the edits, and what could not be read and is left alone."""
 
     path: Path
@@ -74,7 +74,7 @@ class Rebuild:
                     yield error
         starts = present.get(FileKind.LOG_START_CHECKPOINT)
         start_rows: dict[TopicPartition, int] = starts.value.offsets if starts else {}
-        extents: dict[TopicPartition, Extent] = {}
+        extents: dict[TopicPartition, LogBounds] = {}
         with Schedule(self.run) as schedule:
             for job, reports in schedule.run(self._jobs(home, start_rows)):
                 yield from self._judge(job, list(reports), start_rows, extents)
@@ -84,7 +84,7 @@ class Rebuild:
                     present[kind], home, self.selection, extents, start_rows, self.summary
                 )
 
-    def _jobs(self, home: LogDir, start_rows: dict[TopicPartition, int]) -> Iterator[Job]:
+    def _jobs(self, home: LogDir, start_rows: dict[TopicPartition, int]) -> Iterator[PartitionJob]:
         """Yield the partitions to look at: the ends of their logs, or for the epochs all of it."""
         level = Level.BATCHES if self._with_epochs else Level.QUICK
         for path, directory in self._partitions(home):
@@ -97,7 +97,7 @@ class Rebuild:
             except UnreadableError as error:
                 listed = error
             tasks = plan(listed, request) if isinstance(listed, Partition) else []
-            yield Job(path, tasks, (listed, request, key))
+            yield PartitionJob(path, tasks, (listed, request, key))
 
     def _partitions(
         self, home: LogDir
@@ -111,10 +111,10 @@ class Rebuild:
 
     def _judge(
         self,
-        job: Job,
+        job: PartitionJob,
         reports: Sequence[SegmentReport],
         start_rows: dict[TopicPartition, int],
-        extents: dict[TopicPartition, Extent],
+        extents: dict[TopicPartition, LogBounds],
     ) -> Iterator[Edit | UnreadableError]:
         """Yield the edit of a partition's epochs, and note what its log says of the offsets."""
         listed, request, key = job.subject
@@ -127,7 +127,7 @@ class Rebuild:
         if unreadable or facts.first_base_offset is None:
             yield from unreadable
             return
-        extent = Extent(facts.first_base_offset, facts.log_end_offset)
+        extent = LogBounds(facts.first_base_offset, facts.log_end_offset)
         if any(report.changed for report in reports):
             text = "changed while it was read; stop the broker first"
             yield UnreadableError(listed.path, text)
@@ -140,7 +140,7 @@ class Rebuild:
 
 
 def _epochs(
-    partition: Partition, extent: Extent, reports: Sequence[SegmentReport], start: int
+    partition: Partition, extent: LogBounds, reports: Sequence[SegmentReport], start: int
 ) -> Iterator[Edit | UnreadableError]:
     """Yield the edit of leader-epoch-checkpoint, where it should be another."""
     try:
@@ -149,7 +149,7 @@ def _epochs(
         yield error
         return
     old = present.value.epochs
-    new = rules.epochs(old, chain.merge_runs(reports), start=start, end=extent.log_end_offset)
+    new = rules.epochs(old, continuity.merge_runs(reports), start=start, end=extent.log_end_offset)
     if new == old and present.is_sound:
         return
     gone = [
@@ -165,7 +165,7 @@ def _offsets(
     present: Present,
     home: LogDir,
     selection: Selection,
-    extents: dict[TopicPartition, Extent],
+    extents: dict[TopicPartition, LogBounds],
     start_rows: dict[TopicPartition, int],
     summary: Summary,
 ) -> Iterator[Edit]:

@@ -7,7 +7,7 @@ cannot be judged stays. Source: ``LeaderEpochFileCache``, ``LogLoader``, ``LogMa
 
 from collections.abc import Iterable, Sequence
 
-from logtool.checks.chain import Run
+from logtool.checks.continuity import Run
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 
@@ -16,7 +16,7 @@ Epoch = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class LogBounds:
     """What is known of the log of a partition."""
 
     first_base_offset: int
@@ -24,7 +24,7 @@ class Extent:
     """None where the active segment does not tell it."""
 
 
-def log_start(extent: Extent, row: int | None) -> int:
+def log_start(extent: LogBounds, row: int | None) -> int:
     """Return the log start offset that a broker has with this row of log-start-offset-checkpoint.
 
     A row beyond the end is taken for the end.
@@ -88,7 +88,7 @@ def _from_start(rows: list[Epoch], start: int) -> list[Epoch]:
     return [(before[-1][0], start), *behind] if before else behind
 
 
-def offset(kind: FileKind, row: int, extent: Extent, start: int) -> int:
+def offset(kind: FileKind, row: int, extent: LogBounds, start: int) -> int:
     """Return the offset that a checkpoint of `kind` should hold instead of `row`.
 
     A recovery point only ever comes down, to the end of the log: that what stands below it was

@@ -44,7 +44,7 @@ class Traces:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class CompactionEvidence:
     """Whether compaction explains gaps between sound batches of a log, and what that rests on."""
 
     is_compacted: bool
@@ -96,7 +96,7 @@ class Cleaning:
         """Return whether what the policies were before could make a difference."""
         return not (self.is_compacted or traces.horizons or traces.with_holes)
 
-    def judge(self, traces: Traces) -> Judgement:
+    def judge(self, traces: Traces) -> CompactionEvidence:
         """Return whether compaction explains why sound batches leave gaps in this log."""
         marked = []
         if traces.horizons:
@@ -106,23 +106,27 @@ class Cleaning:
         policy = f"cleanup.policy={self.policy} ({self.policy_source})"
         past = self.past
         if self.by_policy:
-            return Judgement(True, policy)
+            return CompactionEvidence(True, policy)
         if self.is_always_compacted:
-            return Judgement(True, f"a broker compacts {self.topic} whatever its policy is")
+            return CompactionEvidence(
+                True, f"a broker compacts {self.topic} whatever its policy is"
+            )
         if marked:
-            return Judgement(True, f"the partition has {' and '.join(marked)}")
+            return CompactionEvidence(True, f"the partition has {' and '.join(marked)}")
         if self.offset is not None:
-            return Judgement(True, "cleaner-offset-checkpoint names the partition")
+            return CompactionEvidence(True, "cleaner-offset-checkpoint names the partition")
         if past and past.compacted_at is not None:
             text = f"the topic was compacted before, see offset {past.compacted_at} of the "
-            return Judgement(True, f"{text}metadata log")
+            return CompactionEvidence(True, f"{text}metadata log")
         if self.policy is None and not past and traces.inner_gaps >= MANY_GAPS:
-            return Judgement(True, f"{traces.inner_gaps} gaps between sound batches of one segment")
+            return CompactionEvidence(
+                True, f"{traces.inner_gaps} gaps between sound batches of one segment"
+            )
         known = policy if self.policy else "cleanup.policy is not known"
         if past:
             since = f"since offset {past.since} of" if past.since else "in the whole of"
             known += f", never compact {since} the metadata log"
-        return Judgement(False, f"{known}, and nothing in the partition looks compacted")
+        return CompactionEvidence(False, f"{known}, and nothing in the partition looks compacted")
 
 
 NOT_KNOWN = Cleaning()

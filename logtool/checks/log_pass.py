@@ -7,7 +7,7 @@ import numpy as np
 
 from logtool.checks.batches import BatchRules
 from logtool.checks.records import check_records
-from logtool.checks.report import Level, SegmentReport, Task
+from logtool.checks.report import Level, SegmentReport, SegmentTask
 from logtool.checks.timestamps import TimestampRules
 from logtool.disk.files import LogFile
 from logtool.findings import Finding
@@ -26,7 +26,7 @@ class LogPass:
     A `logtool.log.chunk.ChunkConsumer`.
     """
 
-    def __init__(self, task: Task, report: SegmentReport) -> None:
+    def __init__(self, task: SegmentTask, report: SegmentReport) -> None:
         self.rules = BatchRules(task.segment.base_offset)
         self.timestamps = TimestampRules(task.segment.log.mtime_ns, task.ahead_ms)
         self.findings: list[Finding] = []

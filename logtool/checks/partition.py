@@ -6,10 +6,10 @@ from dataclasses import field, replace
 from functools import cache
 from typing import Any
 
-from logtool.checks import chain, indexes, inventory, producers
-from logtool.checks.compaction import NOT_KNOWN, Cleaning, Judgement
+from logtool.checks import continuity, file_names, indexes, producers
+from logtool.checks.compaction import NOT_KNOWN, Cleaning, CompactionEvidence
 from logtool.checks.kraft_snapshot import check_kraft_snapshot
-from logtool.checks.report import Level, PartitionSummary, SegmentReport, Task
+from logtool.checks.report import Level, PartitionSummary, SegmentReport, SegmentTask
 from logtool.checks.segment import vanished
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
@@ -48,12 +48,12 @@ class CheckRequest:
     """Bytes for which an offset index may lack an entry."""
 
 
-def plan(partition: Partition, request: CheckRequest) -> list[Task]:
+def plan(partition: Partition, request: CheckRequest) -> list[SegmentTask]:
     """Return what is to be looked at in each segment, in order."""
     snapshots = [file.name.offset or 0 for file in partition.snapshots]
     return [
         # Snapshots that do not stand at the base of a segment: taken at a clean stop, or a cut.
-        Task(
+        SegmentTask(
             segment=segment,
             level=request.level,
             clean=request.clean,
@@ -94,7 +94,7 @@ def _check(
     if partition.flavour is REDPANDA:
         yield from _check_redpanda(partition, facts, found_in)
         return
-    names = inventory.check_partition_names(partition, needs_topic_id=request.needs_topic_id)
+    names = file_names.check_partition_names(partition, needs_topic_id=request.needs_topic_id)
     yield from names
     values: dict[FileKind, Any] = {}
     for kind, file in partition.fixed.items():
@@ -116,7 +116,7 @@ def _check(
     reports: list[SegmentReport] = []
 
     @cache
-    def judged() -> Judgement:
+    def judged() -> CompactionEvidence:
         """Ask whether the log was compacted, at the first gap: the metadata log is read for it."""
         return judge(reports, request, facts.topic_id)
 
@@ -133,9 +133,9 @@ def _check(
     for segment, report in zip(partition.segments, reports, strict=True):
         yield from (
             _in_segment(finding, report)
-            for finding in chain.check_inside(segment, report, judged, start)
+            for finding in continuity.check_inside(segment, report, judged, start)
         )
-    yield from chain.check_segments(partition, reports, request.cleaning, judged, start)
+    yield from continuity.check_segments(partition, reports, request.cleaning, judged, start)
     yield from _check_producers(partition, request, reports)
     steady = all(report.scanned and not report.changed for report in reports)
     if steady and not _grew(partition.segments[-1].log) and not _is_going(partition):
@@ -144,9 +144,9 @@ def _check(
 
 def judge(
     reports: Sequence[SegmentReport], request: CheckRequest, topic_id: str | None
-) -> Judgement:
+) -> CompactionEvidence:
     """Return whether compaction explains gaps; `topic_id` is what partition.metadata says."""
-    traces = chain.traces(reports)
+    traces = continuity.traces(reports)
     cleaning = request.cleaning.with_policy(request.settings, topic_id)
     if cleaning.needs_past(traces):
         cleaning = replace(cleaning, past=request.settings.past(cleaning.topic, topic_id))
@@ -185,10 +185,10 @@ def _check_epochs(
     checkpoint = values.get(FileKind.LEADER_EPOCH_CHECKPOINT)
     if file and checkpoint is None:
         return
-    findings = chain.check_epochs(
+    findings = continuity.check_epochs(
         file,
         checkpoint or leader_epoch_checkpoint.parse(b""),
-        chain.merge_runs(reports),
+        continuity.merge_runs(reports),
         log_start=_log_start(partition, request, values, reports),
         log_end=facts.log_end_offset,
     )
@@ -229,7 +229,8 @@ def _log_start(
         first = int(row.start_offset)
         amid = (row.leader_epoch, True)
         runs = (
-            (epoch, begin < first <= last + 1) for epoch, begin, last in chain.merge_runs(reports)
+            (epoch, begin < first <= last + 1)
+            for epoch, begin, last in continuity.merge_runs(reports)
         )
         if first < reports[0].next_offset or amid in runs:
             start = max(start, first)

@@ -11,13 +11,13 @@ of a log leaves one. Source: ``storage/segment_set.cc``, ``storage/disk_log_appe
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from logtool.checks import inventory
+from logtool.checks import file_names
 from logtool.checks.report import SegmentReport
 from logtool.disk import shell
 from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.redpanda import names
-from logtool.formats.redpanda.names import FileKind
+from logtool.formats.redpanda.names import RedpandaFileKind
 from logtool.log import given_up
 from logtool.log.dir import Partition, Segment
 
@@ -30,7 +30,7 @@ def check_names(partition: Partition) -> Iterator[Finding]:
     for file in partition.strangers:
         text = "is no file of Redpanda's"
         yield Finding("partition/unknown-file", text, path=file.path)
-    yield from inventory.check_leftovers(partition)
+    yield from file_names.check_leftovers(partition)
     for file in partition.orphans:
         text = "no segment stands beside it"
         yield Finding("partition/orphan-index", text, path=file.path, segment=file.name.offset)
@@ -88,7 +88,9 @@ def is_compacted(partition: Partition) -> bool:
     """Return whether names show that a log is compacted, or was once."""
     kinds = {names.parse_partition_file(file.path.name).kind for file in partition.others}
     staged = any(".compaction" in file.path.name for file in partition.leftovers)
-    return FileKind.COMPACTION_INDEX in kinds or staged or partition.topic in _ALWAYS_COMPACTED
+    return (
+        RedpandaFileKind.COMPACTION_INDEX in kinds or staged or partition.topic in _ALWAYS_COMPACTED
+    )
 
 
 def _hole(first: int, end: int, position: int | None = None) -> Finding:

@@ -12,8 +12,8 @@ from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.redpanda import kvstore, names, snapshot
-from logtool.formats.redpanda.names import FileKind
-from logtool.formats.redpanda.snapshot import Snapshot
+from logtool.formats.redpanda.names import RedpandaFileKind
+from logtool.formats.redpanda.snapshot import RaftSnapshot
 from logtool.log.dir import Partition
 from logtool.log.file import File
 
@@ -24,7 +24,7 @@ _LARGEST = 256 * 1024 * 1024
 def check(partition: Partition) -> Iterator[Finding | UnreadableError]:
     """Yield what is wrong with the snapshot of a partition, where there is one."""
     for file in partition.others:
-        if names.parse_partition_file(file.path.name).kind is not FileKind.SNAPSHOT:
+        if names.parse_partition_file(file.path.name).kind is not RedpandaFileKind.SNAPSHOT:
             continue
         try:
             with file.open() as opened:
@@ -40,7 +40,7 @@ def _in_kvstore(file: File) -> bool:
     return file.path.absolute().parent.parent.name == "kvstore"
 
 
-def _fault(found: Snapshot) -> str | None:
+def _fault(found: RaftSnapshot) -> str | None:
     if found.header_crc is None:
         return f"holds {wording.count(len(found.payload), 'byte')}, less than a header"
     if not found.header_crc_holds:
@@ -54,7 +54,7 @@ def _fault(found: Snapshot) -> str | None:
     return None
 
 
-def _kvstore_fault(found: Snapshot) -> str | None:
+def _kvstore_fault(found: RaftSnapshot) -> str | None:
     batch = kvstore.parse_snapshot(found.payload)
     if batch is None:
         return "its batch of keys and values is not whole"

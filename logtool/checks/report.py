@@ -109,7 +109,7 @@ class SegmentReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class SegmentTask:
     """What to look at in one segment, and how."""
 
     segment: Segment

@@ -8,7 +8,7 @@ from logtool.disk import files, in_use, shell
 from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.names import CLUSTER_METADATA, FileKind, PartitionDirectory, TopicPartition
-from logtool.formats.offset_checkpoint import Row
+from logtool.formats.offset_checkpoint import OffsetRow
 from logtool.log.dir import OF_TODAY, LogDir
 from logtool.log.flavour import Flavour
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 from logtool.node import lost_end
 
 """(topic, partition)."""
-Checkpoints = Mapping[FileKind, Mapping[TopicPartition, Row]]
+Checkpoints = Mapping[FileKind, Mapping[TopicPartition, OffsetRow]]
 """The rows of each checkpoint that could be read."""
 
 _MARKER_TOLERANCE_NS = 2_000_000_000
@@ -76,7 +76,7 @@ _ENDS = {
 
 
 def _beyond_end(
-    root: LogDir, kind: FileKind, row: Row, facts: "PartitionSummary", end: int
+    root: LogDir, kind: FileKind, row: OffsetRow, facts: "PartitionSummary", end: int
 ) -> Finding:
     """Return what it means that an offset of a checkpoint lies behind the end of its log."""
     rule, name, were = _ENDS[kind]
@@ -173,7 +173,7 @@ def key_of(directory: PartitionDirectory) -> TopicPartition | None:
     return None if directory.topic == CLUSTER_METADATA else (directory.topic, directory.partition)
 
 
-def _at(root: LogDir, kind: FileKind, row: Row, rule: str, text: str) -> Finding:
+def _at(root: LogDir, kind: FileKind, row: OffsetRow, rule: str, text: str) -> Finding:
     path = root.files[kind].path
     return Finding(
         f"checkpoint/{rule}",

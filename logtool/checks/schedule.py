@@ -7,8 +7,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Protocol
 
-from logtool.checks.pieces import PieceReport, check_tasks, cut, join
-from logtool.checks.report import SegmentReport, Task
+from logtool.checks.report import SegmentReport, SegmentTask
+from logtool.checks.segment_ranges import PieceReport, check_tasks, cut, join
 from logtool.errors import UnreadableError
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Partition
@@ -26,7 +26,7 @@ _UNIT_BYTES, _UNIT_SEGMENTS = 8 * 1024 * 1024, 64
 _Report = SegmentReport | PieceReport | None
 """What is known of a task; None where there was no time."""
 
-Unit = Sequence[Task]
+Unit = Sequence[SegmentTask]
 """Whole segments, or one piece of a segment."""
 Reports = list[SegmentReport | PieceReport]
 _Turn = tuple[float, str, int]
@@ -38,11 +38,13 @@ class Runner(Protocol):
     jobs: int
 
     def run(
-        self, work: Sequence[Sequence[Task]], order: Callable[[Sequence[Task]], Any]
+        self, work: Sequence[Sequence[SegmentTask]], order: Callable[[Sequence[SegmentTask]], Any]
     ) -> Iterator[list[SegmentReport | PieceReport] | OutOfTimeError]:
         """Yield the reports of each unit, in the order given."""
 
-    def again(self, piece: Sequence[Task]) -> list[SegmentReport | PieceReport] | OutOfTimeError:
+    def again(
+        self, piece: Sequence[SegmentTask]
+    ) -> list[SegmentReport | PieceReport] | OutOfTimeError:
         """Return the reports of a unit whose bytes were counted before."""
 
 
@@ -64,22 +66,22 @@ class Engine(Protocol):
         """Return the runner of units, which reports the bytes it has read to `on_bytes`."""
 
 
-class Earlier(Protocol):
+class EarlierReports(Protocol):
     """The reports of an earlier run, whose segments are not checked again."""
 
-    def known(self, tasks: Sequence[Task]) -> Sequence[SegmentReport | None]:
+    def known(self, tasks: Sequence[SegmentTask]) -> Sequence[SegmentReport | None]:
         """Return the reports of tasks whose segments are still the same; None for any other."""
 
-    def remember(self, task: Task, report: SegmentReport) -> None:
+    def remember(self, task: SegmentTask, report: SegmentReport) -> None:
         """Take the report of a segment that was looked at now."""
 
 
 @dataclass(slots=True)
-class Job:
+class PartitionJob:
     """The segments of one partition; `subject` is whatever the caller knows of it."""
 
     path: Path
-    tasks: Sequence[Task]
+    tasks: Sequence[SegmentTask]
     subject: Any
 
     @property
@@ -96,7 +98,7 @@ class Schedule:
     """
 
     def __init__(
-        self, run: Run, *, engine: Engine | None = None, earlier: Earlier | None = None
+        self, run: Run, *, engine: Engine | None = None, earlier: EarlierReports | None = None
     ) -> None:
         self._budget = run.budget
         self._on_bytes = run.advance
@@ -111,7 +113,7 @@ class Schedule:
         """Whether some segment was not looked at because time was over."""
         self._first_finished: _Turn | None = None
         """With a memory: the earliest turn of the segments that were looked at to their end."""
-        self._left: list[Task] = []
+        self._left: list[SegmentTask] = []
         """With a memory: what there was no time for, of the jobs that were begun."""
         self.too_large: list[File] = []
         """With a memory, at the end: the logs for which the whole time of the run was too short."""
@@ -139,7 +141,9 @@ class Schedule:
         self._on_bytes(count, path)
         self._budget.pace.spend(count)
 
-    def run(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, Iterator[SegmentReport]]]:
+    def run(
+        self, jobs: Iterable[PartitionJob]
+    ) -> Iterator[tuple[PartitionJob, Iterator[SegmentReport]]]:
         """Yield each job with the reports of its tasks, in their order.
 
         The jobs come in the order given, or with a memory the least recently checked first. Once
@@ -160,14 +164,14 @@ class Schedule:
                 if self.out_of_time:
                     return
 
-    def _windows(self, jobs: Iterable[Job]) -> Iterator[list[Job]]:
+    def _windows(self, jobs: Iterable[PartitionJob]) -> Iterator[list[PartitionJob]]:
         if self._budget.memory:
             jobs = sorted(jobs, key=lambda job: min(map(self._age, job.tasks), default=0.0))
         elif self._budget.jobs == 1 and not self._engine:
             for job in jobs:
                 yield [job]
             return
-        window: list[Job] = []
+        window: list[PartitionJob] = []
         segments, most = 0, self._engine.window if self._engine else WINDOW
         for job in jobs:
             window.append(job)
@@ -177,7 +181,7 @@ class Schedule:
                 window, segments = [], 0
         yield window
 
-    def _known_before(self, window: Sequence[Job]) -> dict[int, SegmentReport]:
+    def _known_before(self, window: Sequence[PartitionJob]) -> dict[int, SegmentReport]:
         """Return the reports of an earlier run, by the `id` of their tasks."""
         if not self._earlier:
             return {}
@@ -207,12 +211,12 @@ class Schedule:
             )
             self._workers = self._stack.enter_context(workers)
 
-    def _units(self, tasks: Sequence[Task]) -> Iterator[list[Task]]:
+    def _units(self, tasks: Sequence[SegmentTask]) -> Iterator[list[SegmentTask]]:
         """Yield the tasks in pieces of work: large ones cut, and small ones together."""
         if not self._parallel:
             yield from ([task] for task in tasks)
             return
-        unit: list[Task] = []
+        unit: list[SegmentTask] = []
         size = 0
         for task in tasks:
             pieces = cut(task, self._piece_bytes)
@@ -230,7 +234,7 @@ class Schedule:
         if unit:
             yield unit
 
-    def _reports(self, units: Sequence[list[Task]]) -> Iterator[SegmentReport]:
+    def _reports(self, units: Sequence[list[SegmentTask]]) -> Iterator[SegmentReport]:
         results = self._workers.run(units, self._order) if self._workers else iter(())
         pieces: list[_Report] = []
         for unit, result in zip(units, results, strict=True):
@@ -244,7 +248,7 @@ class Schedule:
                     yield self._known(task, self._joined(replace(task, piece=None), pieces))
                     pieces = []
 
-    def _joined(self, task: Task, pieces: Sequence[_Report]) -> _Report:
+    def _joined(self, task: SegmentTask, pieces: Sequence[_Report]) -> _Report:
         """Return the report of a segment from those of its pieces; None once time is over."""
         done = [piece for piece in pieces if isinstance(piece, PieceReport)]
         if len(done) < len(pieces) or not self._workers:
@@ -254,7 +258,7 @@ class Schedule:
         again = self._workers.again([task])
         return None if isinstance(again, OutOfTimeError) else again[0]
 
-    def _known(self, task: Task, report: _Report) -> SegmentReport:
+    def _known(self, task: SegmentTask, report: _Report) -> SegmentReport:
         """Return the report of a task, and note whether there was time for it."""
         if not isinstance(report, SegmentReport):
             self.out_of_time = True
@@ -269,7 +273,7 @@ class Schedule:
             self._earlier.remember(task, report)
         return report
 
-    def _order(self, unit: Sequence[Task]) -> _Turn:
+    def _order(self, unit: Sequence[SegmentTask]) -> _Turn:
         """Return the turn of a unit: the largest first.
 
         With a memory it is the least recently checked first, segment by segment: a segment counts
@@ -281,13 +285,15 @@ class Schedule:
             return self._age(first), str(first.segment.log.path), start
         return 0.0, "", -sum(task.segment.log.size for task in unit) if self._parallel else 0
 
-    def _age(self, task: Task) -> float:
+    def _age(self, task: SegmentTask) -> float:
         memory = self._budget.memory
         return memory.age_key(task.segment.log) if memory else 0.0
 
 
 def _merged(
-    tasks: Sequence[Task], known: Mapping[int, SegmentReport], results: Iterator[SegmentReport]
+    tasks: Sequence[SegmentTask],
+    known: Mapping[int, SegmentReport],
+    results: Iterator[SegmentReport],
 ) -> Iterator[SegmentReport]:
     """Yield the report of each task: one that was known before, or the next result."""
     for task in tasks:

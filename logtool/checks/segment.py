@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from logtool.checks.batches import with_next
+from logtool.checks.edge_walk import plain_pass
 from logtool.checks.indexes import OffsetIndexRules, TimeIndexRules
 from logtool.checks.log_pass import LogPass
-from logtool.checks.plain_pass import plain_pass
-from logtool.checks.report import Level, SegmentReport, Task
+from logtool.checks.report import Level, SegmentReport, SegmentTask
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
@@ -20,7 +20,7 @@ from logtool.log.dir import Segment
 from logtool.log.file import File
 
 __all__ = [
-    "Indexes", "Level", "SegmentReport", "Task", "check_segment", "finish_log",
+    "IndexRules", "Level", "SegmentReport", "SegmentTask", "check_segment", "finish_log",
     "judge_indexes", "open_indexes", "vanished",
 ]  # fmt: skip
 
@@ -32,7 +32,7 @@ R = TypeVar("R", OffsetIndexRules, TimeIndexRules, "BaseIndexRules")
 _TAIL_CODES = ("log/torn-tail", "log/torn-tail-clean", "log/truncated")
 
 
-class Indexes(NamedTuple):
+class IndexRules(NamedTuple):
     """The rules of the indexes of a segment; None for one that it lacks or that is unreadable."""
 
     offset: OffsetIndexRules | None
@@ -42,7 +42,7 @@ class Indexes(NamedTuple):
 
 
 def check_segment(
-    task: Task, on_bytes: Callable[[int], None] = lambda _: None, *more: ChunkConsumer
+    task: SegmentTask, on_bytes: Callable[[int], None] = lambda _: None, *more: ChunkConsumer
 ) -> SegmentReport:
     """Look at one segment; `on_bytes` is told how many more bytes of log were dealt with.
 
@@ -62,16 +62,18 @@ def check_segment(
     return report
 
 
-def open_indexes(segment: Segment, report: SegmentReport) -> Indexes:
+def open_indexes(segment: Segment, report: SegmentReport) -> IndexRules:
     """Return the rules of the indexes that a segment has; what cannot be read is reported."""
-    return Indexes(
+    return IndexRules(
         _open(OffsetIndexRules, segment, FileKind.OFFSET_INDEX, report),
         _open(TimeIndexRules, segment, FileKind.TIME_INDEX, report),
         _open(_base_index_rules, segment, FileKind.REDPANDA_BASE_INDEX, report),
     )
 
 
-def judge_indexes(task: Task, report: SegmentReport, indexes: Indexes, *, judged: bool) -> None:
+def judge_indexes(
+    task: SegmentTask, report: SegmentReport, indexes: IndexRules, *, judged: bool
+) -> None:
     """Report what is wrong with the indexes: against the log if that was `judged`, else alone."""
     offset_rules, time_rules, base_rules = indexes
     if base_rules:
@@ -126,9 +128,9 @@ def _open(
 
 
 def _read_log(
-    task: Task,
+    task: SegmentTask,
     report: SegmentReport,
-    indexes: Indexes,
+    indexes: IndexRules,
     on_bytes: Callable[[int], None],
     more: Sequence[ChunkConsumer],
 ) -> bool:
@@ -170,7 +172,7 @@ def _read_log(
     return report.scanned and not report.changed
 
 
-def finish_log(report: SegmentReport, segment: Segment, indexes: Indexes) -> None:
+def finish_log(report: SegmentReport, segment: Segment, indexes: IndexRules) -> None:
     """Report what remains to be said of the log as a whole."""
     size = segment.log.size
     if size > MAX_SEGMENT_SIZE:

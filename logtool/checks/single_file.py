@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from logtool.checks import chain, compaction, producers
+from logtool.checks import compaction, continuity, producers
 from logtool.checks.kraft_snapshot import check_kraft_snapshot
 from logtool.checks.partition import CheckRequest, Item, judge
-from logtool.checks.report import Level, PartitionSummary, Task
+from logtool.checks.report import Level, PartitionSummary, SegmentTask
 from logtool.checks.segment import check_segment
 from logtool.disk import files
 from logtool.disk.files import LogFile
@@ -87,7 +87,7 @@ def _in_segment(
     folder = file.path.parent
     known = settings.around(folder, static or {})
     topic = _topic(folder)
-    task = Task(
+    task = SegmentTask(
         segment=segment,
         level=level,
         limit=limit,
@@ -102,7 +102,7 @@ def _in_segment(
             yield item
     if file.name.kind is FileKind.LOG and flavour is not REDPANDA:
         request = CheckRequest(level, cleaning=compaction.beside(folder), settings=known)
-        yield from chain.check_inside(
+        yield from continuity.check_inside(
             segment, report, lambda: judge([report], request, topic_id_of(folder)), 0
         )
 

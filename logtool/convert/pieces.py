@@ -17,7 +17,7 @@ TOPIC = "converted"
 
 
 @dataclass(slots=True)
-class Piece:
+class OutputSegment:
     """One new log; the counts are right once its blocks were taken."""
 
     source: Path
@@ -25,7 +25,7 @@ class Piece:
     """Below the output directory."""
     flavour: FlavourName
     """Of the target."""
-    blocks: Callable[["Piece"], Iterator[bytes]]
+    blocks: Callable[["OutputSegment"], Iterator[bytes]]
     offsets: str
     """What its offsets are: ``kafka``, or ``raft`` where nothing tells Kafka's."""
     term: int | None = None
@@ -56,6 +56,6 @@ class Piece:
 class Converted:
     """A new log that was written."""
 
-    piece: Piece
+    piece: OutputSegment
     target: Path
     """Where it is."""

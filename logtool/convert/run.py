@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from logtool.convert import to_kafka, to_redpanda
-from logtool.convert.pieces import Converted, Piece
+from logtool.convert.pieces import Converted, OutputSegment
 from logtool.disk import files
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
-from logtool.loading.loaded import Start
+from logtool.loading.result import StartConditions
 from logtool.log import inputs, opening
 from logtool.log.flavour import FlavourName
 from logtool.log.inputs import PathKind
-from logtool.repair.output import Output
+from logtool.repair.output import OutputDir
 from logtool.running.summary import ActionSummary
 
 
@@ -34,7 +34,7 @@ class Conversion:
     ) -> None:
         self._given = list(files.each_once(paths))
         self._to_kafka, self._start_delta = to is FlavourName.KAFKA, start_delta
-        self._output = Output(output)
+        self._output = OutputDir(output)
         self.summary = summary
 
     def __iter__(self) -> Iterator[Converted | LogtoolError]:
@@ -54,17 +54,19 @@ class Conversion:
             except (RefusedError, UnreadableError, UnwritableError) as error:
                 yield error
         for folder in folders if self._to_kafka else ():
-            loaded = self._output.recovered(self._output.path / folder, Start(clean=False))
+            loaded = self._output.recovered(
+                self._output.path / folder, StartConditions(clean=False)
+            )
             if loaded.outcome != "loads":
                 yield RefusedError(f"{folder}: a broker would not load it: {loaded.reason}")
 
-    def _pieces(self, path: Path) -> Iterator[Piece]:
+    def _pieces(self, path: Path) -> Iterator[OutputSegment]:
         if self._to_kafka:
             yield to_kafka.piece_of(path, self._start_delta)
         else:
             yield from to_redpanda.pieces_of(path)
 
-    def _written(self, piece: Piece) -> Converted:
+    def _written(self, piece: OutputSegment) -> Converted:
         def counted() -> Iterator[bytes]:
             for block in piece.blocks(piece):
                 piece.bytes += len(block)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from logtool.convert.pieces import LEFT_OUT, LEFT_OUT_SCHEMA, PARTITIONS, TOPIC, Piece
+from logtool.convert.pieces import LEFT_OUT, LEFT_OUT_SCHEMA, PARTITIONS, TOPIC, OutputSegment
 from logtool.disk.files import LogFile
 from logtool.errors import RefusedError, UnreadableError
 from logtool.formats import names
@@ -30,7 +30,7 @@ from logtool.log.redpanda import REDPANDA
 _BASE_OFFSET = struct.Struct(">q")
 
 
-def piece_of(path: Path, start_delta: int | None) -> Piece:
+def piece_of(path: Path, start_delta: int | None) -> OutputSegment:
     """Return what a segment becomes.
 
     Its offsets are Kafka's where the folder tells how many offsets below the segment are Raft's
@@ -52,12 +52,12 @@ def piece_of(path: Path, start_delta: int | None) -> Piece:
         "offsets": "kafka" if known else "raft", "base_offset": base, "delta": offsets.delta or 0,
     }  # fmt: skip
 
-    def blocks(piece: Piece) -> Iterator[bytes]:
+    def blocks(piece: OutputSegment) -> Iterator[bytes]:
         yield from _blocks(path, base, piece, offsets if known else None, document)
         aside = Path(LEFT_OUT, named, log).with_suffix(".json")
         piece.beside[aside] = json.dumps(document, indent=1).encode() + b"\n"
 
-    return Piece(
+    return OutputSegment(
         source=path,
         target=Path(PARTITIONS, named, log),
         flavour=FlavourName.KAFKA,
@@ -67,7 +67,11 @@ def piece_of(path: Path, start_delta: int | None) -> Piece:
 
 
 def _blocks(
-    path: Path, base: int, piece: Piece, offsets: KafkaOffsets | None, document: dict[str, Any]
+    path: Path,
+    base: int,
+    piece: OutputSegment,
+    offsets: KafkaOffsets | None,
+    document: dict[str, Any],
 ) -> Iterator[bytes]:
     """Yield the batches of data with Kafka's headers; `document` gets all else."""
     aside: list[dict[str, Any]] = []
@@ -86,7 +90,7 @@ def _blocks(
 
 def _data(
     chunk: Chunk,
-    piece: Piece,
+    piece: OutputSegment,
     offsets: KafkaOffsets | None,
     log: LogFile,
     aside: list[dict[str, Any]],

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from logtool.convert.pieces import LEFT_OUT, LEFT_OUT_SCHEMA, TOPIC, Piece
+from logtool.convert.pieces import LEFT_OUT, LEFT_OUT_SCHEMA, TOPIC, OutputSegment
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import RefusedError, UnreadableError
@@ -28,7 +28,7 @@ MOST_ROOM = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
+class _TermRange:
     """Neighbouring batches of one leader epoch."""
 
     epoch: int
@@ -38,7 +38,7 @@ class _Stretch:
     """Bytes of Kafka's log."""
 
 
-def pieces_of(path: Path) -> Iterator[Piece]:
+def pieces_of(path: Path) -> Iterator[OutputSegment]:
     """Yield the segments that a log becomes.
 
     What an earlier conversion left out is put in its place again, if it lies where that conversion
@@ -58,11 +58,11 @@ def pieces_of(path: Path) -> Iterator[Piece]:
     if kept:
         term = redpanda_names.parse_partition_file(kept["name"]).term or 0
         end = stretches[-1].stop if stretches else 0
-        stretches = [_Stretch(term, kept["base_offset"], 0, end)]
+        stretches = [_TermRange(term, kept["base_offset"], 0, end)]
     for part in stretches:
         text = redpanda_names.format_segment(part.base_offset, part.epoch)
         target = folder / (kept["name"] if kept else text)
-        yield Piece(
+        yield OutputSegment(
             source=path,
             target=target,
             flavour=FlavourName.REDPANDA,
@@ -72,9 +72,9 @@ def pieces_of(path: Path) -> Iterator[Piece]:
         )
 
 
-def _stretches(path: Path, base: int) -> Iterator[_Stretch]:
+def _stretches(path: Path, base: int) -> Iterator[_TermRange]:
     """Yield the stretches of a sound log of magic 2."""
-    current: _Stretch | None = None
+    current: _TermRange | None = None
     with LogFile(path) as log:
         for chunk in read_batches(log, base_offset=base, payload=False):
             if chunk.damage:
@@ -90,9 +90,9 @@ def _stretches(path: Path, base: int) -> Iterator[_Stretch]:
                     if current:
                         yield current
                     first = int(table.base_offset[row]) if current else base
-                    current = _Stretch(epoch, first, at, at)
+                    current = _TermRange(epoch, first, at, at)
                 stop = at + int(table.size[row])
-                current = _Stretch(current.epoch, current.base_offset, current.start, stop)
+                current = _TermRange(current.epoch, current.base_offset, current.start, stop)
     if current:
         yield current
 
@@ -155,7 +155,7 @@ class _Writer:
     """Makes one segment of batches of Kafka, with what was left out of it."""
 
     def __init__(
-        self, source: Path, log_base: int, part: _Stretch, kept: dict[str, Any] | None
+        self, source: Path, log_base: int, part: _TermRange, kept: dict[str, Any] | None
     ) -> None:
         self._source, self._log_base, self._part = source, log_base, part
         self._kept = list(kept["batches"]) if kept else []
@@ -165,10 +165,10 @@ class _Writer:
         self._at = 0
         """Bytes of the segment that is written."""
         self._index = Builder(part.base_offset)
-        self._noted: list[tuple[int, record_batch.Header]] = []
+        self._noted: list[tuple[int, record_batch.RedpandaHeader]] = []
         """Batches of which the index is not told yet, with their positions."""
 
-    def blocks(self, piece: Piece) -> Iterator[bytes]:
+    def blocks(self, piece: OutputSegment) -> Iterator[bytes]:
         """Yield the bytes of the segment."""
         part = self._part
         with LogFile(self._source) as log:
@@ -194,7 +194,7 @@ class _Writer:
         self._tell()
         piece.beside[piece.target.with_suffix(".base_index")] = self._index.finish()
 
-    def _put_back(self, piece: Piece) -> Iterator[bytes]:
+    def _put_back(self, piece: OutputSegment) -> Iterator[bytes]:
         """Yield what was left out right here."""
         while self._kept and self._kept[0]["position"] == self._at:
             one = self._kept.pop(0)
@@ -207,7 +207,7 @@ class _Writer:
                 self._delta += one["filtered"] if self._translates else 0
             yield data
 
-    def _note(self, header: record_batch.Header) -> None:
+    def _note(self, header: record_batch.RedpandaHeader) -> None:
         self._noted.append((self._at, header))
         self._at += header.size
         if len(self._noted) == _TOGETHER:

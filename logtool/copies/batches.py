@@ -11,7 +11,7 @@ from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Batches:
+class CopyBatches:
     """The batches of a copy as int64 columns of one length, their offsets rising."""
 
     segment: Column
@@ -45,26 +45,28 @@ class Batches:
         """Return one batch as plain integers."""
         return {name: int(getattr(self, name)[index]) for name in COLUMNS}
 
-    def batch(self, index: int) -> "Batch":
+    def batch(self, index: int) -> "CopyBatch":
         """Return one batch."""
-        return Batch(*(int(getattr(self, field.name)[index]) for field in fields(Batch)))
+        return CopyBatch(*(int(getattr(self, field.name)[index]) for field in fields(CopyBatch)))
 
 
-COLUMNS = tuple(field.name for field in fields(Batches))
+COLUMNS = tuple(field.name for field in fields(CopyBatches))
 
 
-def joined(parts: Sequence[Batches]) -> Batches:
+def joined(parts: Sequence[CopyBatches]) -> CopyBatches:
     """Return the rows of all parts in order."""
     if len(parts) < 2:
         return parts[0] if parts else NOTHING
-    return Batches(*(np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS))
+    return CopyBatches(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS)
+    )
 
 
-NOTHING = Batches(*(np.empty(0, np.int64) for _ in COLUMNS))
+NOTHING = CopyBatches(*(np.empty(0, np.int64) for _ in COLUMNS))
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class CopyBatch:
     """One batch of a copy, as far as it is shown."""
 
     segment: int
@@ -107,10 +109,10 @@ class DamagedRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CopyPart:
     """What a segment, or a stretch of it, adds to a copy."""
 
-    batches: Batches
+    batches: CopyBatches
     damages: tuple[DamagedRange, ...] = ()
     size: int = 0
     """Bytes of the log that it stands for."""

@@ -13,9 +13,9 @@ from typing import Protocol
 
 import numpy as np
 
-from logtool.copies.batches import NOTHING, Batch, Batches, DamagedRange
-from logtool.copies.copy import Copy, Epochs, Reading, WholeCopy
-from logtool.copies.pair import Lacks, Pair, Status
+from logtool.copies.batches import NOTHING, CopyBatch, CopyBatches, DamagedRange
+from logtool.copies.copy import Copy, CopyReading, Epochs, WholeCopy
+from logtool.copies.pair import CopyPair, Lacks, Status
 from logtool.formats.record_batch import (
     CONTROL,
     DELETE_HORIZON,
@@ -30,7 +30,7 @@ _KEPT = ("last_offset", "leader_epoch", "magic", "producer_id", "producer_epoch"
 _KEPT_ATTRIBUTES = TIMESTAMP_TYPE | TRANSACTIONAL | CONTROL
 
 
-def compare(left: WholeCopy, right: WholeCopy) -> Pair:
+def compare(left: WholeCopy, right: WholeCopy) -> CopyPair:
     """Compare two copies of a partition."""
     comparing = Comparing(left, right)
     comparing.add(left.batches, right.batches, (left.log_end, right.log_end))
@@ -93,9 +93,9 @@ class _Divergence:
 
     def __init__(self, at: int) -> None:
         self.at = at
-        self.batches: list[Batch | None] = [None, None]
+        self.batches: list[CopyBatch | None] = [None, None]
 
-    def look(self, *sides: Batches) -> None:
+    def look(self, *sides: CopyBatches) -> None:
         """Take what is missing of the batches from the next ones of both copies."""
         for number, table in enumerate(sides):
             row = int(np.searchsorted(table.last_offset, self.at))
@@ -127,7 +127,7 @@ class Comparing:
         ids = {side.topic_id for side in self._sides if side.topic_id}
         return len(ids) < 2
 
-    def add(self, a: Batches, b: Batches, ends: tuple[int | None, int | None]) -> None:
+    def add(self, a: CopyBatches, b: CopyBatches, ends: tuple[int | None, int | None]) -> None:
         """Take the next batches of both: all up to an offset at which neither has one begun.
 
         `ends` are the log ends of the copies as far as they are known: one whose end is not known
@@ -143,10 +143,10 @@ class Comparing:
         if self._parted is None:
             self._hold(a, b)
 
-    def finish(self, left: Copy, right: Copy) -> Pair:
+    def finish(self, left: Copy, right: Copy) -> CopyPair:
         """Return what they are to each other; they are the copies that were read."""
         if not self.is_possible:
-            return Pair(left=left, right=right, status=Status.OTHER_TOPIC)
+            return CopyPair(left=left, right=right, status=Status.OTHER_TOPIC)
         hinted = bool(left.compaction_hints or right.compaction_hints)
         found, parted = self._found, self._parted
         if not hinted and self._found_unless_compacted:
@@ -164,7 +164,7 @@ class Comparing:
         start, end = self._start, min(left.log_end, right.log_end)
         left_batch, right_batch = parted.batches if parted else (None, None)
         common_epoch, epochs_diverge_at = _epochs_agree(left, right, start)
-        return Pair(
+        return CopyPair(
             left=left,
             right=right,
             status=_status(
@@ -183,7 +183,7 @@ class Comparing:
         )
 
     def _count_outside(
-        self, others: tuple[Batches, Batches], ends: tuple[int | None, int | None]
+        self, others: tuple[CopyBatches, CopyBatches], ends: tuple[int | None, int | None]
     ) -> None:
         """Count what stands in the other copy below the start and behind the end of each."""
         starts = [side.log_start for side in self._sides]
@@ -195,7 +195,7 @@ class Comparing:
             if end is not None:
                 self._behind[number] += int((table.base_offset >= end).sum())
 
-    def _hold(self, a: Batches, b: Batches) -> None:
+    def _hold(self, a: CopyBatches, b: CopyBatches) -> None:
         """Hold the batches of both against each other, up to a divergence."""
         in_a, in_b = _in_both(a.base_offset, b.base_offset)
         both = (a, b) if isinstance(in_a, slice) else (a[in_a], b[in_b])
@@ -222,10 +222,10 @@ class Comparing:
     def _add(
         self,
         found: _Found,
-        both: tuple[Batches, Batches],
+        both: tuple[CopyBatches, CopyBatches],
         same: Column,
         rewritten: Column,
-        alone: tuple[Batches, Batches],
+        alone: tuple[CopyBatches, CopyBatches],
         end: int | None,
     ) -> None:
         """Add batches below `end` of what both have and of what each has alone."""
@@ -244,7 +244,9 @@ class Comparing:
             if len(gone):
                 self._add_gone(lacking, gone, side.damages)
 
-    def _add_gone(self, lacking: _Lacking, gone: Batches, damages: Sequence[DamagedRange]) -> None:
+    def _add_gone(
+        self, lacking: _Lacking, gone: CopyBatches, damages: Sequence[DamagedRange]
+    ) -> None:
         damaged = np.zeros(len(gone), np.bool_)
         first, last = int(gone.base_offset[0]), int(gone.last_offset[-1])
         for damage in list(damages):
@@ -262,7 +264,7 @@ class Comparing:
             lacking.add_span(*span)
 
 
-def _within(batches: Batches, start: int, ends: Sequence[int | None]) -> Batches:
+def _within(batches: CopyBatches, start: int, ends: Sequence[int | None]) -> CopyBatches:
     """Return the batches from an offset on that begin before all ends that are known."""
     end = min((end for end in ends if end is not None), default=None)
     base = batches.base_offset
@@ -279,7 +281,7 @@ def _in_both(a: Column, b: Column) -> tuple[Column | slice, Column | slice]:
     return in_a, in_b
 
 
-def _rest(table: Batches, matched: Column | slice) -> Batches:
+def _rest(table: CopyBatches, matched: Column | slice) -> CopyBatches:
     if isinstance(matched, slice):
         return NOTHING
     rest = np.ones(len(table), np.bool_)
@@ -287,7 +289,7 @@ def _rest(table: Batches, matched: Column | slice) -> Batches:
     return table[rest]
 
 
-def _match(a: Batches, b: Batches) -> tuple[Column, Column, Column]:
+def _match(a: CopyBatches, b: CopyBatches) -> tuple[Column, Column, Column]:
     """Return which batches at the same offsets are the same, and which compaction rewrote.
 
     The third says where it did so if one of the copies is compacted, and else they differ: a
@@ -307,7 +309,7 @@ def _match(a: Batches, b: Batches) -> tuple[Column, Column, Column]:
     return same, kept & ~same & modern, kept & ~same & legacy
 
 
-def _overlapping(a: Batches, b: Batches) -> Column:
+def _overlapping(a: CopyBatches, b: CopyBatches) -> Column:
     """Return the base offsets of the batches of `a` that have offsets of a batch of `b`."""
     if not len(a) or not len(b):
         return a.base_offset[:0]
@@ -317,7 +319,7 @@ def _overlapping(a: Batches, b: Batches) -> Column:
     return a.base_offset[overlapping]
 
 
-def _spans(batches: Batches) -> list[tuple[int, int]]:
+def _spans(batches: CopyBatches) -> list[tuple[int, int]]:
     """Return the offset ranges of batches, those that adjoin as one."""
     if not len(batches):
         return []
@@ -369,14 +371,14 @@ def _from(epochs: Sequence[tuple[int, int]], start: int) -> Epochs:
 class Pairs:
     """All copies of a partition that are being read, each two of them compared."""
 
-    def __init__(self, readings: Sequence[Reading]) -> None:
+    def __init__(self, readings: Sequence[CopyReading]) -> None:
         self._readings = readings
         self._comparing = {
             (left, right): Comparing(readings[left], readings[right])
             for left, right in combinations(range(len(readings)), 2)
         }
 
-    def add(self, tables: Sequence[Batches], over: Sequence[bool]) -> None:
+    def add(self, tables: Sequence[CopyBatches], over: Sequence[bool]) -> None:
         """Take the next batches of all copies, and which of these are over."""
         ends = [
             reading.log_end if done else None
@@ -385,7 +387,7 @@ class Pairs:
         for (left, right), one in self._comparing.items():
             one.add(tables[left], tables[right], (ends[left], ends[right]))
 
-    def finish(self, copies: Sequence[Copy]) -> dict[tuple[int, int], Pair]:
+    def finish(self, copies: Sequence[Copy]) -> dict[tuple[int, int], CopyPair]:
         """Return what they are to each other, by their numbers, the lower one first."""
         return {
             (left, right): one.finish(copies[left], copies[right])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from logtool.copies.batches import Batches, DamagedRange, Part, joined
+from logtool.copies.batches import CopyBatches, CopyPart, DamagedRange, joined
 from logtool.copies.segments import BLOCK_BYTES, BLOCK_ROWS
 from logtool.formats import wording
 from logtool.formats.columns import runs
@@ -24,13 +24,13 @@ OVERLAP = "overlap"
 """Reason of damage besides those of segments: batches whose offsets were there before."""
 
 
-class Tally:
+class BatchTotals:
     """What the batches of a copy add up to."""
 
     batches: int
     records: int
 
-    def __init__(self, *tables: Batches) -> None:
+    def __init__(self, *tables: CopyBatches) -> None:
         self.batches = 0
         self.records = 0
         self.epochs: list[tuple[int, int]] = []
@@ -47,7 +47,7 @@ class Tally:
         for table in tables:
             self.add(table)
 
-    def add(self, table: Batches) -> None:
+    def add(self, table: CopyBatches) -> None:
         """Add the batches that come next."""
         if not len(table):
             return
@@ -91,7 +91,7 @@ class Copy:
     """As checkpointed: up to where the log was compacted."""
     epochs: Epochs
     """As leader-epoch-checkpoint says."""
-    tally: Tally
+    tally: BatchTotals
     damages: tuple[DamagedRange, ...]
     label: str
     """How it is called among the copies that it is compared with."""
@@ -126,20 +126,20 @@ class Copy:
 class WholeCopy(Copy):
     """One with all of its batches at hand."""
 
-    batches: Batches
+    batches: CopyBatches
 
 
 class LateDamageError(Exception):
     """Damage of offsets that lie below batches which were given away before."""
 
 
-class Reading:
+class CopyReading:
     """A copy that is being read: iterate once for its batches, then ask for the `copy`."""
 
     def __init__(
         self,
         place: Mapping[str, Any],
-        parts: Iterable[Part],
+        parts: Iterable[CopyPart],
         *,
         segments: int,
         log_start: int,
@@ -159,7 +159,7 @@ class Reading:
         self._is_forewarned = damages is not None
         self._given = -1
         """Last offset that was given away."""
-        self.tally = Tally()
+        self.tally = BatchTotals()
         self._place, self._parts = place, parts
         self._segments, self._end, self._bytes = segments, least_end, 0
         self._highest = -1
@@ -167,9 +167,9 @@ class Reading:
         self._again: _Again | None = None
         """Batches that are skipped, up to the last one that was seen."""
 
-    def __iter__(self) -> Iterator[Batches]:
+    def __iter__(self) -> Iterator[CopyBatches]:
         """Yield blocks of batches whose offsets rise, none of them empty."""
-        kept: list[Batches] = []
+        kept: list[CopyBatches] = []
         size = 0
         for part in self._parts:
             self._take(part)
@@ -184,7 +184,7 @@ class Reading:
         if any(map(len, kept)):
             yield self._told(joined(kept))
 
-    def _take(self, part: Part) -> None:
+    def _take(self, part: CopyPart) -> None:
         """Note the damage and the bytes of a part."""
         self._bytes += part.size
         if self._is_forewarned:
@@ -194,7 +194,7 @@ class Reading:
             if damage.loses and damage.first_offset <= self._given:
                 raise LateDamageError
 
-    def _told(self, block: Batches) -> Batches:
+    def _told(self, block: CopyBatches) -> CopyBatches:
         """Return a block that is added to what is known."""
         self.tally.add(block)
         self._given = int(block.last_offset[-1])
@@ -232,7 +232,7 @@ class Reading:
         known = {field.name: getattr(copy, field.name) for field in fields(copy)}
         return WholeCopy(**known, batches=batches)
 
-    def _rising(self, batches: Batches) -> Batches:
+    def _rising(self, batches: CopyBatches) -> CopyBatches:
         """Return the batches without those that begin at or below an offset that came before."""
         base, last = batches.base_offset, batches.last_offset
         highest, self._highest = self._highest, max(self._highest, int(last.max()))
@@ -276,7 +276,7 @@ class _Again:
     last: dict[str, int]
 
 
-def _hints(cleaner_offset: int | None, tally: Tally) -> tuple[str, ...]:
+def _hints(cleaner_offset: int | None, tally: BatchTotals) -> tuple[str, ...]:
     signs = {
         "cleaner-checkpoint": cleaner_offset is not None,
         "delete-horizons": tally.horizons > 0,
@@ -289,12 +289,12 @@ def reading_of(
     place: Mapping[str, Any],
     segments: Sequence[Segment],
     log_start: int,
-    parts: Iterable[Part],
+    parts: Iterable[CopyPart],
     damages: Sequence[DamagedRange] | None = None,
-) -> Reading:
+) -> CopyReading:
     """Return the reading of a directory's segments, `parts` of which come in order."""
     first = segments[0].base_offset if segments else 0
-    return Reading(
+    return CopyReading(
         place,
         parts,
         segments=len(segments),

@@ -6,8 +6,8 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from logtool.copies.batches import Batches, Part
-from logtool.copies.copy import LateDamageError, Reading, WholeCopy, reading_of
+from logtool.copies.batches import CopyBatches, CopyPart
+from logtool.copies.copy import CopyReading, LateDamageError, WholeCopy, reading_of
 from logtool.copies.segments import parts_of, try_segment, unreadable_segment
 from logtool.copies.sources import ListedCopy, place_of
 from logtool.errors import UnreadableError
@@ -18,13 +18,13 @@ from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError, Pace
 
 Result = TypeVar("Result")
-Blocks = Sequence[Iterable[Batches]]
+Blocks = Sequence[Iterable[CopyBatches]]
 
 
 def side_by_side(
     group: Sequence[ListedCopy],
     run: Run,
-    work: Callable[[Sequence[ListedCopy], Sequence[Reading], Blocks], Result],
+    work: Callable[[Sequence[ListedCopy], Sequence[CopyReading], Blocks], Result],
 ) -> Generator[UnreadableError, None, Result | None]:
     """Return what `work` makes of the copies and of their blocks, which it reads to their ends.
 
@@ -37,7 +37,7 @@ def side_by_side(
         opened = []
         for listed in group:
             try:
-                opened.append(_Opened(listed, run.budget.pace, warned=id(listed) in warned))
+                opened.append(_OpenCopy(listed, run.budget.pace, warned=id(listed) in warned))
             except UnreadableError as error:
                 yield error
         group = [one.listed for one in opened]
@@ -58,9 +58,9 @@ def side_by_side(
 
 
 def _worked(
-    opened: Sequence["_Opened"],
+    opened: Sequence["_OpenCopy"],
     run: Run,
-    work: Callable[[Sequence[ListedCopy], Sequence[Reading], Blocks], Result],
+    work: Callable[[Sequence[ListedCopy], Sequence[CopyReading], Blocks], Result],
 ) -> Result:
     threads = run.budget.jobs if sum(one.size for one in opened) >= WORTH_A_POOL else 1
     with ExitStack() as stack:
@@ -94,7 +94,7 @@ class _LateCopyError(Exception):
         self.listed = listed
 
 
-class _Opened:
+class _OpenCopy:
     """A copy to be read, in whatever thread; iterate for its blocks."""
 
     def __init__(self, listed: ListedCopy, pace: Pace, *, warned: bool) -> None:
@@ -117,7 +117,7 @@ class _Opened:
             self.errors, self.done = [], 0
             self.reading = reading_of(place, listed.segments, start, self._parts(), damages)
 
-    def __iter__(self) -> Iterator[Batches]:
+    def __iter__(self) -> Iterator[CopyBatches]:
         try:
             yield from self.reading
         except UnreadableError as error:
@@ -125,7 +125,7 @@ class _Opened:
         except LateDamageError as error:
             raise _LateCopyError(self.listed) from error
 
-    def _parts(self) -> Iterator[Part]:
+    def _parts(self) -> Iterator[CopyPart]:
         for segment in self.listed.segments:
             self._pace.spend(0)
             try:
@@ -138,7 +138,7 @@ class _Opened:
         self._pace.spend(count)
 
 
-def _told(one: _Opened, blocks: Iterable[Batches], run: Run) -> Iterator[Batches]:
+def _told(one: _OpenCopy, blocks: Iterable[CopyBatches], run: Run) -> Iterator[CopyBatches]:
     """Yield blocks, and tell the run how far it is."""
 
     def tell() -> None:
@@ -154,12 +154,12 @@ def _told(one: _Opened, blocks: Iterable[Batches], run: Run) -> Iterator[Batches
 
 
 @contextmanager
-def _ahead(one: _Opened) -> Iterator[Iterator[Batches]]:
+def _ahead(one: _OpenCopy) -> Iterator[Iterator[CopyBatches]]:
     """Give the blocks of a copy, of which a thread reads the next one meanwhile."""
-    beside: OneAhead[Batches | None] = OneAhead()
+    beside: OneAhead[CopyBatches | None] = OneAhead()
     blocks = iter(one)
 
-    def taken() -> Iterator[Batches]:
+    def taken() -> Iterator[CopyBatches]:
         while (block := beside.end()) is not None:
             beside.begin(partial(next, blocks, None))
             yield block
@@ -193,7 +193,7 @@ def read_groups(
 
 
 def _copy(
-    listed: ListedCopy, results: Iterator[Part | UnreadableError | OutOfTimeError]
+    listed: ListedCopy, results: Iterator[CopyPart | UnreadableError | OutOfTimeError]
 ) -> Generator[UnreadableError, None, WholeCopy]:
     if listed.saved:
         saved, number = listed.saved

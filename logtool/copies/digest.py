@@ -31,8 +31,8 @@ from typing import IO, Any, TypeVar
 import numpy as np
 
 from logtool.apply import outside
-from logtool.copies.batches import COLUMNS, NOTHING, Batches, DamagedRange, Part
-from logtool.copies.copy import Copy, Reading
+from logtool.copies.batches import COLUMNS, NOTHING, CopyBatches, CopyPart, DamagedRange
+from logtool.copies.copy import Copy, CopyReading
 from logtool.disk import files
 from logtool.errors import RefusedError, UnreadableError, UnwritableError
 from logtool.formats.names import TopicPartition
@@ -50,7 +50,7 @@ _BROKEN = (OSError, ValueError, ArithmeticError, LookupError, TypeError, Attribu
 """What the libraries raise for a file that is none of ours, or damaged."""
 
 
-class Writer:
+class DigestWriter:
     """Writes a digest; it is there under its name once the context ends well, and not before."""
 
     def __init__(self, path: Path, source: Path) -> None:
@@ -63,7 +63,7 @@ class Writer:
         self._file: IO[bytes] | None = None
         self._zip: zipfile.ZipFile | None = None
 
-    def __enter__(self) -> "Writer":
+    def __enter__(self) -> "DigestWriter":
         check_place(self._path)
         try:
             self._file = self._temporary.open("xb")
@@ -77,7 +77,7 @@ class Writer:
         self._begun += 1
         return SavedCopy(self, self._begun - 1)
 
-    def write(self, name: str, block: Batches) -> None:
+    def write(self, name: str, block: CopyBatches) -> None:
         """Write a block under a name of its own."""
         if self._zip is None:
             raise ValueError("the digest is not open")
@@ -137,11 +137,11 @@ class Writer:
 class SavedCopy:
     """The blocks of one copy in a digest."""
 
-    def __init__(self, writer: Writer, number: int) -> None:
+    def __init__(self, writer: DigestWriter, number: int) -> None:
         self._writer = writer
         self.number, self.blocks = number, 0
 
-    def keeping(self, blocks: Iterable[Batches]) -> Iterator[Batches]:
+    def keeping(self, blocks: Iterable[CopyBatches]) -> Iterator[CopyBatches]:
         """Yield blocks, and write each."""
         for block in blocks:
             self._writer.write(f"{self.number}-{self.blocks}.npy", block)
@@ -170,7 +170,7 @@ class Digest:
 
     def reading(
         self, number: int, key: TopicPartition | None = None, node: int | None = None
-    ) -> Reading:
+    ) -> CopyReading:
         """Return one partition; to read it raises UnreadableError where the file is broken.
 
         Where they are given, its topic and partition, or its node, have other names.
@@ -180,7 +180,7 @@ class Digest:
             self.path, lambda: tuple((int(epoch), int(at)) for epoch, at in place["epochs"])
         )
         damages = tuple(DamagedRange(**damage) for damage in place["damages"])
-        return Reading(
+        return CopyReading(
             {name: place[name] for name in _PLACE}
             | {"epochs": epochs}
             | ({"topic": key[0], "partition": key[1]} if key else {})
@@ -192,9 +192,9 @@ class Digest:
             damages=damages,
         )
 
-    def _parts(self, number: int) -> Iterator[Part]:
+    def _parts(self, number: int) -> Iterator[CopyPart]:
         place, end = self.partitions[number], -1
-        yield Part(NOTHING, size=place["bytes"])
+        yield CopyPart(NOTHING, size=place["bytes"])
         names: Iterable[str] = [f"{number}.npy"]
         if self.in_blocks:
             names = (f"{place['number']}-{block}.npy" for block in range(place["blocks"]))
@@ -207,17 +207,17 @@ class Digest:
                     if int(batches.base_offset[0]) <= end:
                         raise _no_digest(self.path, ValueError("offsets that do not rise"))
                     end = int(batches.last_offset[-1])
-                    yield Part(batches)
+                    yield CopyPart(batches)
         if left:
             raise _no_digest(self.path, ValueError(f"{left} batches less than the header says"))
 
 
-def _block(archive: zipfile.ZipFile, name: str) -> Batches:
+def _block(archive: zipfile.ZipFile, name: str) -> CopyBatches:
     with archive.open(name) as data:
         columns = np.lib.format.read_array(data, allow_pickle=False)
     if columns.dtype != np.int64 or columns.ndim != 2 or len(columns) != len(COLUMNS):
         raise ValueError(f"array of {columns.dtype} {columns.shape}")
-    batches = Batches(*np.ascontiguousarray(columns))
+    batches = CopyBatches(*np.ascontiguousarray(columns))
     if (batches.base_offset[1:] <= batches.last_offset[:-1]).any():
         raise ValueError("offsets that do not rise")
     return batches
@@ -287,7 +287,7 @@ def _check_damage(damage: DamagedRange) -> None:
         raise ValueError(f"damage is {damage!r}")
 
 
-class _Opened:
+class _OpenDigest:
     """An open zip, through the one way in which inputs are opened."""
 
     def __init__(self, path: Path) -> None:
@@ -307,8 +307,8 @@ class _Opened:
         self._file.close()
 
 
-def _opened(path: Path) -> _Opened:
-    return _Opened(path)
+def _opened(path: Path) -> _OpenDigest:
+    return _OpenDigest(path)
 
 
 def _no_digest(path: Path, error: BaseException) -> UnreadableError:

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from logtool.copies.batches import NOTHING, Batches, joined
+from logtool.copies.batches import NOTHING, CopyBatches, joined
 
 
 def stretches(
-    copies: Sequence[Iterable[Batches]],
-) -> Iterator[tuple[list[Batches], list[bool]]]:
+    copies: Sequence[Iterable[CopyBatches]],
+) -> Iterator[tuple[list[CopyBatches], list[bool]]]:
     """Yield the batches of all copies stretch by stretch, and which copies are over.
 
     `copies` give blocks of batches, and offsets rise. A stretch has the batches of each copy up to
@@ -58,12 +58,12 @@ def stretches(
         yield [part for part, _ in parts], list(over)
 
 
-def _parted(table: Batches, count: int) -> tuple[Batches, Batches]:
+def _parted(table: CopyBatches, count: int) -> tuple[CopyBatches, CopyBatches]:
     """Return the first batches and the rest, with no copy of either."""
     return (table, NOTHING) if count == len(table) else (table[:count], table[count:])
 
 
-def _whole_up_to(tables: Sequence[Batches], end: int) -> int:
+def _whole_up_to(tables: Sequence[CopyBatches], end: int) -> int:
     """Return the last offset up to `end` that lies inside no batch of any table."""
     moved = True
     while moved:

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from logtool.copies.batches import Batch
+from logtool.copies.batches import CopyBatch
 from logtool.copies.copy import Copy
 from logtool.lazy_dataclass import dataclass
 
@@ -55,7 +55,7 @@ class Lacks:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class CopyPair:
     """Two copies compared."""
 
     left: Copy
@@ -68,9 +68,9 @@ class Pair:
     rewritten: int = 0
     """Batches that compaction left in two shapes."""
     diverges_at: int | None = None
-    left_batch: Batch | None = None
+    left_batch: CopyBatch | None = None
     """At the divergence, or the first behind it; None where there is none."""
-    right_batch: Batch | None = None
+    right_batch: CopyBatch | None = None
     left_lacks: Lacks = Lacks()
     """Below the divergence, if there is one."""
     right_lacks: Lacks = Lacks()

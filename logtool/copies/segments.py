@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from logtool.copies.batches import COLUMNS, NOTHING, Batches, DamagedRange, Part, joined
+from logtool.copies.batches import COLUMNS, NOTHING, CopyBatches, CopyPart, DamagedRange, joined
 from logtool.errors import UnreadableError
 from logtool.formats.record_batch import BatchTable
 from logtool.log.chunk import Chunk
@@ -23,9 +23,9 @@ _MOST_GROWTH = 64
 may be zeros alone, so that the size of the file says little about the rows to come."""
 
 
-def scan_segment(segment: Segment, on_bytes: Callable[[int], None]) -> Part:
+def scan_segment(segment: Segment, on_bytes: Callable[[int], None]) -> CopyPart:
     """Read one segment as a whole; UnreadableError. Work for a thread."""
-    table = _Table(segment)
+    table = _GrowingTable(segment)
     collector = _Collector(segment, table.add)
     with segment.log.open() as log:
         at = 0
@@ -34,10 +34,10 @@ def scan_segment(segment: Segment, on_bytes: Callable[[int], None]) -> Part:
             on_bytes(chunk.end_position - at)
             at = chunk.end_position
         collector.finish()
-        return Part(table.batches, collector.take(), log.size)
+        return CopyPart(table.batches, collector.take(), log.size)
 
 
-def try_segment(segment: Segment, on_bytes: Callable[[int], None]) -> Part | UnreadableError:
+def try_segment(segment: Segment, on_bytes: Callable[[int], None]) -> CopyPart | UnreadableError:
     """As `scan_segment`, with the error as a value."""
     try:
         return scan_segment(segment, on_bytes)
@@ -45,12 +45,12 @@ def try_segment(segment: Segment, on_bytes: Callable[[int], None]) -> Part | Unr
         return error
 
 
-def parts_of(segment: Segment, on_bytes: Callable[[int], None]) -> Iterator[Part]:
+def parts_of(segment: Segment, on_bytes: Callable[[int], None]) -> Iterator[CopyPart]:
     """Read one segment stretch by stretch.
 
     Where it cannot be read any further, the last part has that as damage; then UnreadableError.
     """
-    kept: list[Batches] = []
+    kept: list[CopyBatches] = []
     collector = _Collector(segment, lambda table, _: kept.append(_rows(segment, table)))
     begin = at = 0
     try:
@@ -60,25 +60,25 @@ def parts_of(segment: Segment, on_bytes: Callable[[int], None]) -> Iterator[Part
                 on_bytes(chunk.end_position - at)
                 at = chunk.end_position
                 if sum(map(len, kept)) >= BLOCK_ROWS or at - begin >= BLOCK_BYTES:
-                    yield Part(joined(kept), collector.take(), at - begin)
+                    yield CopyPart(joined(kept), collector.take(), at - begin)
                     kept.clear()
                     begin = at
             collector.finish()
-            yield Part(joined(kept), collector.take(), log.size - begin)
+            yield CopyPart(joined(kept), collector.take(), log.size - begin)
     except UnreadableError as error:
         collector.give_up(at, error.reason)
         collector.finish()
-        yield Part(joined(kept), collector.take(), segment.log.size - begin)
+        yield CopyPart(joined(kept), collector.take(), segment.log.size - begin)
         raise
 
 
-def _rows(segment: Segment, table: BatchTable) -> Batches:
+def _rows(segment: Segment, table: BatchTable) -> CopyBatches:
     """Return the rows of a chunk, which no later chunk changes."""
     columns = (np.asarray(getattr(table, name), np.int64) for name in COLUMNS[1:])
-    return Batches(np.full(len(table), segment.base_offset, np.int64), *columns)
+    return CopyBatches(np.full(len(table), segment.base_offset, np.int64), *columns)
 
 
-def unreadable_segment(segment: Segment, reason: str) -> Part:
+def unreadable_segment(segment: Segment, reason: str) -> CopyPart:
     """Return what a segment adds that cannot be read: damage from its first byte to its last."""
     damage = DamagedRange(
         segment=segment.base_offset,
@@ -89,14 +89,14 @@ def unreadable_segment(segment: Segment, reason: str) -> Part:
         first_offset=segment.base_offset,
         last_offset=_end_of(segment),
     )
-    return Part(NOTHING, (damage,), segment.log.size)
+    return CopyPart(NOTHING, (damage,), segment.log.size)
 
 
 def _end_of(segment: Segment) -> int | None:
     return None if segment.next_base_offset is None else segment.next_base_offset - 1
 
 
-class _Table:
+class _GrowingTable:
     """The batches of a segment as one table, and no other: memory is what takes time here."""
 
     def __init__(self, segment: Segment) -> None:
@@ -105,9 +105,9 @@ class _Table:
         self._segment = segment
 
     @property
-    def batches(self) -> Batches:
+    def batches(self) -> CopyBatches:
         """Return the rows."""
-        return Batches(*self._columns[:, : self._count])
+        return CopyBatches(*self._columns[:, : self._count])
 
     def add(self, table: BatchTable, position: int) -> None:
         """Add the rows of a chunk that ends at a position of the log."""

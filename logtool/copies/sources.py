@@ -11,7 +11,7 @@ from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats import leader_epoch_checkpoint
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
-from logtool.formats.offset_checkpoint import Row
+from logtool.formats.offset_checkpoint import OffsetRow
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.dir import OF_TODAY, OFFSET_CHECKPOINTS, LogDir, Partition, Segment
@@ -114,7 +114,7 @@ class _LogDir:
         rows = {kind: rows[key].offset for kind, rows in self._rows.items() if key in rows}
         return ListedCopy(key=key, node=self._node, path=folder, listed=listed, rows=rows)
 
-    def _read(self, kind: FileKind) -> dict[TopicPartition, Row]:
+    def _read(self, kind: FileKind) -> dict[TopicPartition, OffsetRow]:
         try:
             return self.root.rows(kind)
         except UnreadableError as error:

@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from logtool.copies.batches import Batches, DamagedRange
+from logtool.copies.batches import CopyBatches, DamagedRange
 from logtool.copies.compare import Pairs
-from logtool.copies.copy import Copy, Reading
+from logtool.copies.copy import Copy, CopyReading
 from logtool.copies.merge import stretches
-from logtool.copies.pair import Lacks, Pair, Status
+from logtool.copies.pair import CopyPair, Lacks, Status
 from logtool.lazy_dataclass import dataclass
 
 _ORDER = list(Status)
 
 
 @dataclass(frozen=True, slots=True)
-class Wound:
+class DamageInCopy:
     """Damage of one copy, and which others hold the same offsets sound."""
 
     copy: Copy
@@ -36,7 +36,7 @@ class Wound:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LeaderCandidates:
     """Which brokers may lead a partition without loss, by the newest metadata log: node ids."""
 
     in_sync: tuple[int, ...]
@@ -45,18 +45,18 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CopiesVerdict:
     """What the copies of a partition are to each other."""
 
     copies: tuple[Copy, ...]
-    pairs: tuple[Pair, ...]
-    wounds: tuple[Wound, ...]
+    pairs: tuple[CopyPair, ...]
+    wounds: tuple[DamageInCopy, ...]
     status: Status
     superset: tuple[str, ...]
     """Copies that have everything that any has; more than one where they are the same."""
     behind: tuple[str, ...]
     """Copies that end before another does which has the same up to there."""
-    standing: Standing | None = None
+    standing: LeaderCandidates | None = None
     """None where no metadata log at hand knows the partition."""
     fixes: tuple[str, ...] = ()
     """The commands that repair damaged copies from others, where these are directories at hand."""
@@ -118,8 +118,8 @@ class Verdict:
 
 
 def judge(
-    readings: Sequence[Reading], blocks: Sequence[Iterable[Batches]] | None = None
-) -> Verdict:
+    readings: Sequence[CopyReading], blocks: Sequence[Iterable[CopyBatches]] | None = None
+) -> CopiesVerdict:
     """Compare all copies of one partition with each other; reads them to their ends.
 
     `blocks` are those of the readings, where somebody stands between.
@@ -141,12 +141,12 @@ def judge(
 
 
 def _verdict(
-    copies: tuple[Copy, ...], pairs: tuple[Pair, ...], wounds: tuple[Wound, ...]
-) -> Verdict:
+    copies: tuple[Copy, ...], pairs: tuple[CopyPair, ...], wounds: tuple[DamageInCopy, ...]
+) -> CopiesVerdict:
     statuses = [pair.status for pair in pairs]
     if any(copy.real_damages for copy in copies):
         statuses.append(Status.DAMAGED)
-    return Verdict(
+    return CopiesVerdict(
         copies=copies,
         pairs=pairs,
         wounds=wounds,
@@ -170,7 +170,7 @@ def _labelled(copies: Sequence[Copy]) -> tuple[Copy, ...]:
     )
 
 
-def _lacking(copy: Copy, pairs: Sequence[Pair]) -> list[Lacks]:
+def _lacking(copy: Copy, pairs: Sequence[CopyPair]) -> list[Lacks]:
     """Return what the copy lacks of each other one."""
     return [
         pair.left_lacks if copy is pair.left else pair.right_lacks
@@ -179,7 +179,7 @@ def _lacking(copy: Copy, pairs: Sequence[Pair]) -> list[Lacks]:
     ]
 
 
-def _has_everything(copy: Copy, pairs: Sequence[Pair]) -> bool:
+def _has_everything(copy: Copy, pairs: Sequence[CopyPair]) -> bool:
     own = [pair for pair in pairs if copy is pair.left or copy is pair.right]
     return all(pair.comparable for pair in own) and not any(_lacking(copy, pairs))
 
@@ -194,7 +194,7 @@ class HeldRange:
     """Last offset of the last one."""
     gapless: bool = True
 
-    def add(self, rows: Batches) -> None:
+    def add(self, rows: CopyBatches) -> None:
         """Add the batches that come next."""
         follow = np.concatenate(([self.last], rows.last_offset[:-1])) + 1
         self.gapless &= bool((rows.base_offset == follow).all())
@@ -211,14 +211,14 @@ class Fillings:
     Damage is known by the time at which the others come to its offsets: see `LateDamageError`.
     """
 
-    def __init__(self, reading: Reading, copies: int) -> None:
+    def __init__(self, reading: CopyReading, copies: int) -> None:
         self._reading = reading
         self._numbers = range(copies)
         self._held: dict[tuple[int, int], HeldRange] = {}
         """By the damage and by the copy, as numbers."""
         self._passed: set[int] = set()
 
-    def add(self, tables: Sequence[Batches]) -> None:
+    def add(self, tables: Sequence[CopyBatches]) -> None:
         """Take the next batches of all copies."""
         found = list(enumerate(self._reading.damages))
         if len(found) == len(self._passed):
@@ -233,7 +233,7 @@ class Fillings:
             for number in self._numbers:
                 self._add(at, number, damage, tables[number])
 
-    def _add(self, at: int, number: int, damage: DamagedRange, table: Batches) -> None:
+    def _add(self, at: int, number: int, damage: DamagedRange, table: CopyBatches) -> None:
         first = int(np.searchsorted(table.last_offset, damage.first_offset))
         stop = len(table)
         if damage.last_offset is not None:
@@ -250,14 +250,14 @@ class Fillings:
         return self._held.get((damage, copy))
 
     def wounds(
-        self, own: int, copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair]
-    ) -> Iterator[Wound]:
+        self, own: int, copies: Sequence[Copy], pairs: Mapping[tuple[int, int], CopyPair]
+    ) -> Iterator[DamageInCopy]:
         """Yield the damage of the copy of that number, once all was read."""
         copy = copies[own]
         for at, damage in enumerate(copy.damages):
             full: list[str] = []
             partly: list[str] = []
-            wound = Wound(copy=copy, damage=damage, filled_by=(), partly_by=())
+            wound = DamageInCopy(copy=copy, damage=damage, filled_by=(), partly_by=())
             for number in self._numbers if wound.damage.loses else ():
                 pair = pairs.get((min(own, number), max(own, number)))
                 held = self.held(at, number)
@@ -268,7 +268,7 @@ class Fillings:
             yield replace(wound, filled_by=tuple(full), partly_by=tuple(partly))
 
 
-def _fills(other: Copy, damage: DamagedRange, pair: Pair, held: HeldRange) -> bool | None:
+def _fills(other: Copy, damage: DamagedRange, pair: CopyPair, held: HeldRange) -> bool | None:
     """Return whether the other copy has all the damaged offsets sound; None where it has none.
 
     Where its history is another one from there on, it has none.

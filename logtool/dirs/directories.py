@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from logtool.copies.compare import Pairs
-from logtool.copies.copy import Copy, Reading
+from logtool.copies.copy import Copy, CopyReading
 from logtool.copies.copy_readers import Blocks, side_by_side
 from logtool.copies.merge import stretches
-from logtool.copies.pair import Pair
+from logtool.copies.pair import CopyPair
 from logtool.copies.sources import ListedCopy, find
 from logtool.dirs.proof import Other, Proof, kind_of, prove
 from logtool.disk import files
@@ -34,7 +34,7 @@ _RESERVED = {0: "migrating", 1: "unassigned", 2: "lost"}
 
 
 @dataclass(frozen=True, slots=True)
-class Directory:
+class AuditedDir:
     """One log dir that was given, or that the metadata log knows and nobody gave."""
 
     node: int | None
@@ -81,7 +81,7 @@ class FutureCopy:
 
     copy: Copy
     live: Copy | None
-    pair: Pair | None
+    pair: CopyPair | None
     assigned: bool
     """Whether the metadata log assigns the partition to this log dir already."""
 
@@ -132,7 +132,7 @@ class FutureCopy:
         return self.pair.diverges_at if self.pair else None
 
 
-Found = Directory | Assignment | FutureCopy | Proof
+Found = AuditedDir | Assignment | FutureCopy | Proof
 Item = Found | UnreadableError
 
 
@@ -175,7 +175,7 @@ class Cluster:
         ]
 
 
-class Audit:
+class DirsRun:
     """One run over the log dirs of one or several brokers; iterate for what there is to say."""
 
     def __init__(self, sources: Sequence[NodeDir], selection: Selection, run: Run) -> None:
@@ -217,7 +217,7 @@ class Audit:
         for node in nodes:
             yield from self._replicas(node, copies)
 
-    def _directories(self, of: Node) -> Iterator[Directory]:
+    def _directories(self, of: Node) -> Iterator[AuditedDir]:
         image, node = self.image, of.node_id
         registered = image.brokers.get(node) if image and node is not None else None
         online, cordoned = (
@@ -228,7 +228,7 @@ class Audit:
             own = one.meta.directory_id if one.meta else None
             given.add(own)
             kinds = [directory.kind for _, directory in one.root.partitions]
-            yield Directory(
+            yield AuditedDir(
                 node=node,
                 path=one.path,
                 directory_id=own,
@@ -244,7 +244,7 @@ class Audit:
                 for topic_id, of_topic in image.partitions.items()
                 for number in of_topic
             )
-            yield Directory(
+            yield AuditedDir(
                 node=node, path=None, directory_id=absent, status="absent", partitions=count
             )
 
@@ -280,8 +280,8 @@ class Audit:
 
 
 def _paired(
-    listed: Sequence[ListedCopy], readings: Sequence[Reading], blocks: Blocks
-) -> tuple[Sequence[ListedCopy], list[Copy], Pair | None]:
+    listed: Sequence[ListedCopy], readings: Sequence[CopyReading], blocks: Blocks
+) -> tuple[Sequence[ListedCopy], list[Copy], CopyPair | None]:
     """Return one or two copies, and what they are to each other."""
     pairs = Pairs(readings)
     for tables, over in stretches(blocks):

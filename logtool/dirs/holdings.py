@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from logtool.copies.batches import Batches
+from logtool.copies.batches import CopyBatches
 from logtool.formats.record_batch import Column
 from logtool.lazy_dataclass import dataclass
 
@@ -18,7 +18,7 @@ big-endian int64 batch by batch."""
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class CoveredRange:
     """Batches of the copy one behind the other."""
 
     rows: slice
@@ -37,7 +37,7 @@ class Span:
 
 
 @dataclass(slots=True)
-class _Stretch:
+class _OpenRange:
     """Batches that the same other copies hold."""
 
     held: tuple[bool, ...]
@@ -57,12 +57,12 @@ class Holdings:
     """What other copies hold of one: fed with the batches of all, then asked."""
 
     def __init__(self, others: int) -> None:
-        self._stretches: list[_Stretch] = []
+        self._stretches: list[_OpenRange] = []
         self._rows = 0
         self._between = [False] * others
         """Which others have batches behind the last one of the copy."""
 
-    def add(self, own: Batches, others: Sequence[Batches]) -> None:
+    def add(self, own: CopyBatches, others: Sequence[CopyBatches]) -> None:
         """Take the next batches of the copy and of the others: see `lockstep.stretches`."""
         held = [_same(own, other) for other in others]
         edges = np.zeros(max(len(own) - 1, 0), np.bool_)
@@ -80,8 +80,8 @@ class Holdings:
 
     def _add(
         self,
-        own: Batches,
-        others: Sequence[Batches],
+        own: CopyBatches,
+        others: Sequence[CopyBatches],
         held: tuple[bool, ...],
         start: int,
         stop: int,
@@ -106,46 +106,48 @@ class Holdings:
             last_one.inside = [any(part) for part in parts]
             return
         rows = self._rows + start, self._rows + stop
-        self._stretches.append(_Stretch(held, *rows, first, last, before, inside))
+        self._stretches.append(_OpenRange(held, *rows, first, last, before, inside))
 
-    def taken_by(self, other: int) -> list[Span]:
+    def taken_by(self, other: int) -> list[CoveredRange]:
         """Return what a copy holds of the batches that are left, which it takes."""
         found = self._spans(lambda one: one.held[other])
         for one in self._stretches:
             one.is_taken |= one.held[other]
         return found
 
-    def left(self) -> list[Span]:
+    def left(self) -> list[CoveredRange]:
         """Return what no copy has taken."""
         return self._spans(lambda one: True)
 
-    def _spans(self, wanted: Callable[[_Stretch], bool]) -> list[Span]:
+    def _spans(self, wanted: Callable[[_OpenRange], bool]) -> list[CoveredRange]:
         return list(_joined(one for one in self._stretches if not one.is_taken and wanted(one)))
 
 
-def _joined(stretches: Iterator[_Stretch]) -> Iterator[Span]:
+def _joined(stretches: Iterator[_OpenRange]) -> Iterator[CoveredRange]:
     """Yield what adjoins as one."""
-    span: Span | None = None
+    span: CoveredRange | None = None
     for one in stretches:
         if span and span.rows.stop == one.first_row:
             parts = zip(span.others, one.before, one.inside, strict=True)
             others = tuple(any(part) for part in parts)
-            span = Span(slice(span.rows.start, one.end_row), span.first, one.last, others)
+            span = CoveredRange(slice(span.rows.start, one.end_row), span.first, one.last, others)
             continue
         if span:
             yield span
-        span = Span(slice(one.first_row, one.end_row), one.first, one.last, tuple(one.inside))
+        span = CoveredRange(
+            slice(one.first_row, one.end_row), one.first, one.last, tuple(one.inside)
+        )
     if span:
         yield span
 
 
-def _is_inside(table: Batches, first: int | None, last: int) -> bool:
+def _is_inside(table: CopyBatches, first: int | None, last: int) -> bool:
     """Return whether a table has a batch with offsets from the first to the last one."""
     row = 0 if first is None else int(np.searchsorted(table.last_offset, first))
     return row < len(table) and int(table.base_offset[row]) <= last
 
 
-def _same(own: Batches, other: Batches) -> Column:
+def _same(own: CopyBatches, other: CopyBatches) -> Column:
     """Return which batches another copy has too, a bool each."""
     found = np.zeros(len(own), np.bool_)
     if not len(other):

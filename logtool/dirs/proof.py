@@ -14,18 +14,18 @@ from itertools import combinations
 
 import numpy as np
 
-from logtool.copies.batches import Batches
+from logtool.copies.batches import CopyBatches
 from logtool.copies.compare import Pairs
-from logtool.copies.copy import Copy, Reading, WholeCopy
+from logtool.copies.copy import Copy, CopyReading, WholeCopy
 from logtool.copies.copy_readers import Blocks, read_groups, side_by_side
 from logtool.copies.merge import stretches
-from logtool.copies.pair import Pair
+from logtool.copies.pair import CopyPair
 from logtool.copies.sources import ListedCopy
 from logtool.copies.verdict import Fillings
-from logtool.dirs import replaced
-from logtool.dirs.holdings import IDENTITY, Holdings, Span
-from logtool.dirs.outcomes import Source
-from logtool.dirs.replaced import Answer, Candidate, Replaced
+from logtool.dirs import superseded
+from logtool.dirs.holdings import IDENTITY, CoveredRange, Holdings
+from logtool.dirs.superseded import Candidate, KeyProof, Superseded
+from logtool.dirs.transaction_outcomes import OutcomeSource
 from logtool.errors import UnreadableError
 from logtool.formats.names import DirectoryKind, FileKind, FileState
 from logtool.lazy_dataclass import dataclass
@@ -34,7 +34,7 @@ from logtool.running.run import Run
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldElsewhere:
     """Which batches of the copy another one holds."""
 
     copy: Copy
@@ -68,14 +68,14 @@ class Proof:
 
     copy: Copy
     kind: DirectoryKind
-    held: tuple[Held, ...]
+    held: tuple[HeldElsewhere, ...]
     only: tuple[Only, ...]
     """Empty where the copy may be deleted."""
     digest: str
     """SHA-256 of its batches; see `IDENTITY`."""
     no_proof: tuple[Unproven, ...] = field(default=())
     """Other directories and why they prove nothing."""
-    replaced: Replaced | None = None
+    replaced: Superseded | None = None
     """What compaction took from the other copies and replaced."""
 
     @property
@@ -137,7 +137,7 @@ class _Compared:
     """The copy, which is the first, and the others, once all were read."""
 
     copies: tuple[Copy, ...]
-    pairs: Mapping[tuple[int, int], Pair]
+    pairs: Mapping[tuple[int, int], CopyPair]
     holdings: Holdings
     fillings: Fillings
     """Of the damage of the copy."""
@@ -147,7 +147,7 @@ class _Compared:
 def _compared(
     target: ListedCopy,
     listed: Sequence[ListedCopy],
-    readings: Sequence[Reading],
+    readings: Sequence[CopyReading],
     blocks: Blocks,
 ) -> _Compared | None:
     """Return what the copies are to each other; None where the copy itself is not among them."""
@@ -202,14 +202,14 @@ def _judge(
         if spans:
             ranges = tuple((span.first, span.last) for span in spans)
             count = sum(span.batches for span in spans)
-            held.append(Held(found.copies[number], ranges, count))
+            held.append(HeldElsewhere(found.copies[number], ranges, count))
     missing = found.holdings.left()
     candidates = []
     for number in fit:
         other, at = others[number - 1], found.pairs[0, number].diverges_at
         candidates.append(Candidate(found.copies[number], other.listed, other.settings, at))
-    usable, notes = replaced.usable(copy, candidates)
-    answer, wholes = Answer((), None, notes), None
+    usable, notes = superseded.usable(copy, candidates)
+    answer, wholes = KeyProof((), None, notes), None
     if usable and missing:
         group = [target, *(candidate.listed for candidate in candidates)]
         wholes = yield from _whole(group, found, fit, run)
@@ -219,10 +219,12 @@ def _judge(
         for span in missing:
             rows[span.rows] = True
         sources = [
-            Source(whole, candidate.listed, candidate.settings)
+            OutcomeSource(whole, candidate.listed, candidate.settings)
             for whole, candidate in zip(wholes[1:], candidates, strict=True)
         ]
-        answer = replaced.prove(Source(wholes[0], target), rows, sources, usable, notes, run)
+        answer = superseded.prove(
+            OutcomeSource(wholes[0], target), rows, sources, usable, notes, run
+        )
     if wholes and answer.replaced is not None:
         only = _not_replaced(wholes, answer)
     else:
@@ -256,7 +258,7 @@ def _whole(
 
 
 def _missing(
-    missing: Sequence[Span], found: _Compared, fit: Sequence[int], notes: Mapping[str, str]
+    missing: Sequence[CoveredRange], found: _Compared, fit: Sequence[int], notes: Mapping[str, str]
 ) -> Iterator[Only]:
     """Yield what no other copy holds."""
     for span in missing:
@@ -265,7 +267,7 @@ def _missing(
         yield Only(span.first, span.last, span.batches, why)
 
 
-def _not_replaced(wholes: Sequence[WholeCopy], answer: Answer) -> Iterator[Only]:
+def _not_replaced(wholes: Sequence[WholeCopy], answer: KeyProof) -> Iterator[Only]:
     """Yield what no other copy holds, and no later record has replaced."""
     assert answer.replaced
     table = wholes[0].batches
@@ -281,7 +283,7 @@ def _not_replaced(wholes: Sequence[WholeCopy], answer: Answer) -> Iterator[Only]
         yield Only(first, last, last_row - first_row + 1, "; ".join([why, *more]))
 
 
-def _is_inside(table: Batches, first: int, last: int) -> bool:
+def _is_inside(table: CopyBatches, first: int, last: int) -> bool:
     return bool(((table.last_offset >= first) & (table.base_offset <= last)).any())
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from logtool.disk import remote
     from logtool.disk.mapped import MappedRange
 
-Entry: TypeAlias = "os.DirEntry[str] | remote.Entry"
+Entry: TypeAlias = "os.DirEntry[str] | remote.RemoteEntry"
 T = TypeVar("T")
 
 SMALL_FILE_LIMIT = 64 * 1024 * 1024
@@ -292,7 +292,7 @@ class _RemoteFile(LogFile):
         from logtool.disk import remote
 
         self.path = path
-        self._window = remote.Window(path, listed)
+        self._window = remote.RemoteFile(path, listed)
         self.size = self._window.size
 
     def read_into(self, buffer: memoryview, position: int) -> int:

@@ -11,7 +11,7 @@ _BLOCK = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Extract:
     """Bytes of a file, and which file that was when they were judged."""
 
     path: Path
@@ -23,7 +23,7 @@ class Piece:
 class Joined:
     """Pieces of files, one behind the other. Nothing of them is held."""
 
-    def __init__(self, pieces: Iterable[Piece]) -> None:
+    def __init__(self, pieces: Iterable[Extract]) -> None:
         self._pieces = tuple(piece for piece in pieces if piece.size)
         self.size = sum(piece.size for piece in self._pieces)
 
@@ -50,13 +50,13 @@ class Joined:
                     _read(file, piece.position + start, memoryview(data))
                     yield bytes(data)
 
-    def _between(self, start: int, stop: int) -> Iterator[tuple[Piece, int]]:
+    def _between(self, start: int, stop: int) -> Iterator[tuple[Extract, int]]:
         """Yield what of its pieces lies between two positions, and where that is from `start`."""
         at = 0
         for piece in self._pieces:
             low, high = max(start, at), min(stop, at + piece.size)
             if low < high:
-                part = Piece(piece.path, piece.position + low - at, high - low, piece.inode)
+                part = Extract(piece.path, piece.position + low - at, high - low, piece.inode)
                 yield part, low - start
             at += piece.size
 

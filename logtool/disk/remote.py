@@ -122,7 +122,7 @@ class RemotePath:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RemoteEntry:
     """What a listing says of a name; asked in the words of `os.DirEntry`."""
 
     name: str
@@ -147,7 +147,7 @@ class Entry:
         return False
 
 
-def list_dir(path: Path) -> list[Entry]:
+def list_dir(path: Path) -> list[RemoteEntry]:
     """Return what is in a directory, sorted by name: one listing, never one that is remembered."""
     system, own = _system(path)
     with _translated(path):
@@ -163,7 +163,7 @@ def list_dir(path: Path) -> list[Entry]:
     return sorted(entries, key=lambda entry: entry.name)
 
 
-def look(path: Path) -> Entry:
+def look(path: Path) -> RemoteEntry:
     """Return what stands at a path, without what is in it."""
     system, own = _system(path)
     with _translated(path):
@@ -194,7 +194,7 @@ class _Block:
         return self.start + len(self.data)
 
 
-class Window:
+class RemoteFile:
     """A file read at positions, through the last two blocks of it that were fetched.
 
     Two, because whoever reads on begins a little before the end, with what was cut there.
@@ -257,13 +257,13 @@ def _system(path: Path) -> tuple[Any, str]:
         return system, own
 
 
-def _entry(info: dict[str, Any]) -> Entry:
+def _entry(info: dict[str, Any]) -> RemoteEntry:
     name = info["name"].rstrip("/").rpartition("/")[2]
     if info["type"] == "file" and info.get("size") is None:
         raise ValueError(f"no size is told of {name}")
     times = (info[key] for key in _TIMES if info.get(key) is not None)
     etag = info.get("ETag") or info.get("etag")
-    return Entry(
+    return RemoteEntry(
         name=name,
         kind=info["type"],
         size=info.get("size") or 0,

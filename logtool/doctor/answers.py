@@ -14,7 +14,7 @@ NEARLY_FULL, FULL = 90, 99
 """Per cent of a file system from which on it is worth a warning, and an error."""
 
 
-class State(StrEnum):
+class Gravity(StrEnum):
     """How an answer is to be taken; the order of definition is the order of weight."""
 
     GOOD = "good"
@@ -25,12 +25,12 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FindingGroup:
     """Findings of one code, or actions of one kind: how many, and the first of them."""
 
     name: str
     """The code, or the action."""
-    state: State
+    state: Gravity
     count: int
     path: Path | None
     position: int | None
@@ -38,10 +38,10 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Damage:
+class DamageAnswer:
     """What `verify` finds, and how much it has looked at."""
 
-    state: State
+    state: Gravity
     complete: bool
     """Whether every batch was checked, and everything could be read."""
     partitions: int
@@ -55,7 +55,7 @@ class Damage:
     unreadable: int
     """Inputs that could not be read."""
     findings: SeverityCounts
-    groups: Sequence[Group] = ()
+    groups: Sequence[FindingGroup] = ()
     """The worst first."""
 
 
@@ -63,7 +63,7 @@ class Damage:
 class NextStart:
     """What the next start of the broker does, as `plan` says it."""
 
-    state: State
+    state: Gravity
     complete: bool
     """Whether all partitions were looked at, and everything could be read."""
     refuses: bool
@@ -86,7 +86,7 @@ class NextStart:
     """Bytes of log that the broker reads."""
     time: Duration | None
     """How long that takes; None where too little was read here to tell."""
-    groups: Sequence[Group] = ()
+    groups: Sequence[FindingGroup] = ()
     """The worst first."""
 
     @property
@@ -114,7 +114,7 @@ class NextStart:
 class HighWatermark:
     """Which partitions end below their high watermark, so that acknowledged records are gone."""
 
-    state: State
+    state: Gravity
     known: int
     """Partitions with a row in replication-offset-checkpoint."""
     below: Sequence[PartitionForecast] = ()
@@ -125,7 +125,7 @@ class BrokerState:
     """Whether a broker holds a log dir, and how the last one left it."""
 
     path: Path
-    state: State
+    state: Gravity
     holder: Holder | None
     clean: bool | None
     """None of Redpanda, which says it of each log by itself."""
@@ -158,10 +158,10 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Versions:
+class VersionsAnswer:
     """Who wrote the log dirs, and the release whose start is foretold."""
 
-    state: State
+    state: Gravity
     kafka: str
     """The release whose start is foretold."""
     shown: str | None
@@ -174,7 +174,7 @@ class Versions:
 
 
 @dataclass(frozen=True, slots=True)
-class Disk:
+class DiskAnswer:
     """The file system of one or more log dirs. Bytes and inodes as this user may have them."""
 
     paths: Sequence[Path]
@@ -189,14 +189,14 @@ class Disk:
     """Bytes of the files in the log dirs, by their size."""
 
     @property
-    def state(self) -> State:
+    def state(self) -> Gravity:
         """Return how full it is."""
         used = max(self.used_percent, self.inodes_percent or 0)
         if used >= FULL:
-            return State.ERROR
+            return Gravity.ERROR
         if used >= NEARLY_FULL:
-            return State.WARNING
-        return State.INFO if self.read_only else State.GOOD
+            return Gravity.WARNING
+        return Gravity.INFO if self.read_only else Gravity.GOOD
 
     @property
     def used_percent(self) -> int:
@@ -226,10 +226,10 @@ class Limit:
     """Of the process that the limit was read of; None: of this one, or of all."""
 
     @property
-    def state(self) -> State:
+    def state(self) -> Gravity:
         """Return whether it suffices."""
         short = self.allowed is not None and self.needed > self.allowed
-        return State.WARNING if short else State.GOOD
+        return Gravity.WARNING if short else Gravity.GOOD
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +250,16 @@ class Component:
     found: bool
     version: str | None = None
     detail: str | None = None
-    state: State = State.GOOD
+    state: Gravity = Gravity.GOOD
 
 
-Answer = Damage | NextStart | HighWatermark | BrokerState | Versions | Disk | Limit | Next
+Answer = (
+    DamageAnswer
+    | NextStart
+    | HighWatermark
+    | BrokerState
+    | VersionsAnswer
+    | DiskAnswer
+    | Limit
+    | Next
+)

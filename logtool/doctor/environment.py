@@ -10,7 +10,7 @@ from importlib import metadata, util
 from pathlib import Path
 
 from logtool import __version__
-from logtool.doctor.answers import Component, State
+from logtool.doctor.answers import Component, Gravity
 from logtool.node import host_limits
 from logtool.running import java
 from logtool.running.workers import available_cpus
@@ -46,7 +46,7 @@ def _kernel(module: str, name: str) -> Component:
     compiled = bool(spec and spec.origin and spec.origin.endswith(_EXTENSION))
     said = "compiled" if compiled else "plain Python, many times slower: no C compiler was there"
     return Component(name, compiled, None, said,
-                     State.GOOD if compiled else State.WARNING)  # fmt: skip
+                     Gravity.GOOD if compiled else Gravity.WARNING)  # fmt: skip
 
 
 def _crc() -> Component:
@@ -55,12 +55,12 @@ def _crc() -> Component:
     fast = bool(crc32c.hardware_based)
     said = "by the processor's own instruction" if fast else "in software, which is slow"
     return Component("crc32c", True, metadata.version("crc32c"), said,
-                     State.GOOD if fast else State.WARNING)  # fmt: skip
+                     Gravity.GOOD if fast else Gravity.WARNING)  # fmt: skip
 
 
 def _package(name: str, extra: str) -> Component:
     if util.find_spec(name) is None:
-        return Component(name, False, None, f"not installed ({extra})", State.INFO)
+        return Component(name, False, None, f"not installed ({extra})", Gravity.INFO)
     version = None
     with suppress(metadata.PackageNotFoundError):
         version = metadata.version(name)
@@ -71,7 +71,7 @@ def _java() -> Component:
     found = java.find()
     if found is None:
         detail = f"{java.missing()} (Spark needs 17 or newer)"
-        return Component("java", False, None, detail, State.INFO)
+        return Component("java", False, None, detail, Gravity.INFO)
     return Component("java", True, found.version, found.program)
 
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from logtool.doctor.answers import Disk, Limit
+from logtool.doctor.answers import DiskAnswer, Limit
 from logtool.node import host_limits
 from logtool.sanity.listing import Listing
 
 _OPEN_FILES = re.compile(r"^Max open files +(\S+) +(\S+)", re.MULTILINE)
 
 
-def disks(homes: Sequence[Listing]) -> Iterator[Disk]:
+def disks(homes: Sequence[Listing]) -> Iterator[DiskAnswer]:
     """Yield the file systems of log dirs, each once; nothing of one that does not tell."""
     together: dict[int, list[Listing]] = {}
     for home in homes:
@@ -24,11 +24,11 @@ def disks(homes: Sequence[Listing]) -> Iterator[Disk]:
             yield disk(some)
 
 
-def disk(homes: Sequence[Listing]) -> Disk:
+def disk(homes: Sequence[Listing]) -> DiskAnswer:
     """Return the file system that log dirs share; OSError where it does not tell."""
     system = os.statvfs(homes[0].path)
     unit = system.f_frsize
-    return Disk(
+    return DiskAnswer(
         paths=[home.path for home in homes],
         total=system.f_blocks * unit,
         used=(system.f_blocks - system.f_bfree) * unit,

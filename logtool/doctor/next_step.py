@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from logtool.disk import shell
-from logtool.doctor.answers import Answer, Disk, Next, NextStart, State
+from logtool.doctor.answers import Answer, DiskAnswer, Gravity, Next, NextStart
 from logtool.doctor.examination import Examination
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.findings import Broker, Finding, Severity
@@ -20,15 +20,15 @@ def choose(run: Examination, given: Sequence[Answer]) -> Next:
         return _unread(run.unread[0])
     if start and start.refuses:
         return _finding(refusing) if refusing else _plan(run, "what stops the start")
-    if start and (start.losing or start.state is State.ERROR):
+    if start and (start.losing or start.state is Gravity.ERROR):
         return _plan(run, "what the next start does, and what is lost")
     for found in by_severity[Severity.ERROR]:
         return _finding(found)
     if run.unread:
         return _unread(run.unread[0])
-    if any(isinstance(one, Disk) and one.state is State.ERROR for one in given):
+    if any(isinstance(one, DiskAnswer) and one.state is Gravity.ERROR for one in given):
         return Next(_logtool(run, "stat --level quick --top 10"), "what takes up the disk")
-    if start and start.state is State.WARNING:
+    if start and start.state is Gravity.WARNING:
         return _plan(run, "what the next start does, and what it does not notice")
     for found in by_severity[Severity.WARNING]:
         return _finding(found)

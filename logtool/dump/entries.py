@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 
 from logtool.dump.records import Object
-from logtool.dump.state import Content
+from logtool.dump.state import FileEntries
 from logtool.formats import offset_index, time_index, transaction_index
 from logtool.formats.names import FileKind
 from logtool.times import rfc3339
 
 
-def read_index(kind: FileKind, data: bytes, base_offset: int) -> Content:
+def read_index(kind: FileKind, data: bytes, base_offset: int) -> FileEntries:
     """Decode an index of `kind`, one of `names.INDEX_KINDS`."""
     if kind is FileKind.OFFSET_INDEX:
         offsets = offset_index.parse(data)
-        return Content(
+        return FileEntries(
             entries=_offset_entries(offsets, base_offset),
             findings=offset_index.check(offsets),
             count=len(offsets),
@@ -21,14 +21,14 @@ def read_index(kind: FileKind, data: bytes, base_offset: int) -> Content:
         )
     if kind is FileKind.TIME_INDEX:
         times = time_index.parse(data)
-        return Content(
+        return FileEntries(
             entries=_time_entries(times, base_offset),
             findings=time_index.check(times),
             count=len(times),
             padding=times.padding,
         )
     aborted = transaction_index.parse(data)
-    return Content(
+    return FileEntries(
         entries=_transaction_entries(aborted),
         findings=transaction_index.check(aborted, base_offset=base_offset),
         count=len(aborted),

@@ -171,7 +171,7 @@ def _single(path: Path) -> Input:
 
 def _is_meant(place: SegmentPlace, selection: Selection, logs_with: Range | None) -> bool:
     """Return whether a file of a directory is asked for; of ranges each batch is asked itself."""
-    if logs_with is not None and place.name.kind is redpanda_names.FileKind.BASE_INDEX:
+    if logs_with is not None and place.name.kind is redpanda_names.RedpandaFileKind.BASE_INDEX:
         return False
     directory = PartitionDirectory(
         name=place.path.parent.name,
@@ -185,7 +185,7 @@ def _is_meant(place: SegmentPlace, selection: Selection, logs_with: Range | None
 
 
 def _of_redpanda(place: SegmentPlace) -> Input:
-    is_index = place.name.kind is redpanda_names.FileKind.BASE_INDEX
+    is_index = place.name.kind is redpanda_names.RedpandaFileKind.BASE_INDEX
     name = FileName(
         name=place.path.name,
         kind=FileKind.REDPANDA_BASE_INDEX if is_index else FileKind.REDPANDA_SEGMENT,

@@ -10,7 +10,7 @@ import numpy as np
 from logtool.disk.files import LogFile
 from logtool.dump.blocks import Block, Origin, cut
 from logtool.dump.records import Object, error_object, read_records, record_object
-from logtool.dump.selecting import ANY_CONTENT, Content, select
+from logtool.dump.selecting import ANY_CONTENT, RecordContent, select
 from logtool.dump.values import EVERYTHING, Range, or_null
 from logtool.formats import compression, control_record, legacy_batch, record, record_batch
 from logtool.formats.record_batch import (
@@ -42,7 +42,7 @@ class Filter:
     producer_id: int | None = None
     records: bool = False
     """Whether each batch is followed by its records."""
-    content: Content = ANY_CONTENT
+    content: RecordContent = ANY_CONTENT
     """What records must hold; anything but `ANY_CONTENT` needs `records`."""
     max_batch_memory: int = compression.DEFAULT_LIMIT
     """Bytes that the records of one batch may decompress to."""

@@ -37,7 +37,7 @@ _REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class IndexEntries:
     """What one base index holds."""
 
     objects: Iterator[Object]
@@ -45,11 +45,11 @@ class Content:
     count: int
 
 
-def read_index(path: Path, name: FileName, data: bytes) -> Content:
+def read_index(path: Path, name: FileName, data: bytes) -> IndexEntries:
     """Take apart a base index whose name is `name`."""
     index = base_index.parse(data)
     count = len(index) if isinstance(index, BaseIndex) else 0
-    return Content(_index(path, data, index, name.offset or 0), count)
+    return IndexEntries(_index(path, data, index, name.offset or 0), count)
 
 
 def is_wanted(obj: Object, chosen: Filter) -> bool:
@@ -76,10 +76,10 @@ class RedpandaFiles:
         self._chosen = chosen
         self._kafka_offsets = KafkaOffsets()
 
-    def index(self, path: Path, name: FileName, data: bytes) -> Content:
+    def index(self, path: Path, name: FileName, data: bytes) -> IndexEntries:
         """Take apart a base index whose name is `name`."""
         content = read_index(path, name, data)
-        return Content(self._wanted(content.objects), content.count)
+        return IndexEntries(self._wanted(content.objects), content.count)
 
     def begin(self, path: Path, base: int) -> None:
         """Begin with a segment."""

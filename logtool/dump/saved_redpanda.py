@@ -21,8 +21,8 @@ from logtool.formats.redpanda.record_batch import RAFT_DATA
 from logtool.log.batches import read_batches
 from logtool.log.kafka_offsets import NONE, KafkaOffsets
 from logtool.log.redpanda import REDPANDA
-from logtool.repair.bad_sectors import Patient
-from logtool.repair.ranges import Extent, Part
+from logtool.repair.bad_sectors import SectorTolerantFile
+from logtool.repair.ranges import Kept, Part
 
 INTERNAL = ("redpanda", "kafka_internal")
 """Namespaces whose records no client wrote."""
@@ -38,23 +38,23 @@ def records(origin: Origin, parts: Sequence[Part], images: Mapping[Path, Path]) 
     segment: int | None = None
     for part in parts:
         base = names.parse_partition_file(part.path.name).base_offset or 0
-        filled = isinstance(part, Extent) and part.filled
+        filled = isinstance(part, Kept) and part.filled
         if not filled and base != segment:
             segment = base
             offsets.begin(origin.path / part.path.name, base)
-        if isinstance(part, Extent):
+        if isinstance(part, Kept):
             yield from _of_extent(origin, part, images, offsets)
         elif part.filled_from is None:
             offsets.lose()
 
 
 def _of_extent(
-    origin: Origin, extent: Extent, images: Mapping[Path, Path], offsets: KafkaOffsets
+    origin: Origin, extent: Kept, images: Mapping[Path, Path], offsets: KafkaOffsets
 ) -> Iterator[Object]:
     base = extent.first.base_offset
     segment = names.parse_partition_file(extent.path.name).base_offset
     with LogFile(images.get(extent.path, extent.path)) as log:
-        source, form = Patient(log), REDPANDA.form(extent.path)
+        source, form = SectorTolerantFile(log), REDPANDA.form(extent.path)
         for chunk in read_batches(
             source, base_offset=base, form=form, start=extent.position, stop=extent.end
         ):

@@ -46,7 +46,7 @@ class HeaderWanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class RecordContent:
     """What a record must hold: all that is given. A control record never does."""
 
     keys: tuple[bytes | None, ...] = ()
@@ -92,7 +92,7 @@ class Content:
         return rows
 
 
-ANY_CONTENT = Content()
+ANY_CONTENT = RecordContent()
 
 
 def select(block: Block, rows: Column) -> Block | None:
@@ -166,9 +166,9 @@ def parse_pattern(text: str) -> re.Pattern[bytes]:
 def parse_content(
     keys: Sequence[str], values: Sequence[str], headers: Sequence[str],
     patterns: Sequence[str], paths: Sequence[str],
-) -> Content:  # fmt: skip
+) -> RecordContent:  # fmt: skip
     """Return what all of these options say together."""
-    return Content(
+    return RecordContent(
         keys=tuple(parse_bytes("--key", text) for text in keys),
         values=tuple(parse_bytes("--value", text) for text in values),
         headers=tuple(map(parse_header, headers)),

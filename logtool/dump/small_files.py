@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from logtool.dump.records import Object
-from logtool.dump.state import Content
+from logtool.dump.state import FileEntries
 from logtool.dump.values import or_null
 from logtool.formats import (
     clean_shutdown,
@@ -25,12 +25,12 @@ from logtool.formats.record_batch import SEQUENCES
 from logtool.times import rfc3339
 
 
-def read_state(kind: FileKind, data: bytes, end_offset: int | None) -> Content:
+def read_state(kind: FileKind, data: bytes, end_offset: int | None) -> FileEntries:
     """Decode a small file; `end_offset` is the number in its name."""
     if kind is FileKind.PRODUCER_SNAPSHOT:
         snapshot = producer_snapshot.parse(data)
         findings = producer_snapshot.check(snapshot, end_offset=end_offset)
-        return Content(entries=_producers(snapshot), findings=findings, count=len(snapshot))
+        return FileEntries(entries=_producers(snapshot), findings=findings, count=len(snapshot))
     return _READERS.get(kind, _offset_checkpoint)(data)
 
 
@@ -55,7 +55,7 @@ def _producers(snapshot: producer_snapshot.ProducerSnapshot) -> Iterator[Object]
         }
 
 
-def _offset_checkpoint(data: bytes) -> Content:
+def _offset_checkpoint(data: bytes) -> FileEntries:
     checkpoint = offset_checkpoint.parse(data)
     entries = (
         {
@@ -66,12 +66,12 @@ def _offset_checkpoint(data: bytes) -> Content:
         }
         for row in checkpoint.rows
     )
-    return Content(
+    return FileEntries(
         entries=entries, findings=offset_checkpoint.check(checkpoint), count=len(checkpoint.rows)
     )
 
 
-def _leader_epochs(data: bytes) -> Content:
+def _leader_epochs(data: bytes) -> FileEntries:
     checkpoint = leader_epoch_checkpoint.parse(data)
     entries = (
         {
@@ -81,36 +81,38 @@ def _leader_epochs(data: bytes) -> Content:
         }
         for row in checkpoint.rows
     )
-    return Content(
+    return FileEntries(
         entries=entries,
         findings=leader_epoch_checkpoint.check(checkpoint),
         count=len(checkpoint.rows),
     )
 
 
-def _partition_metadata(data: bytes) -> Content:
+def _partition_metadata(data: bytes) -> FileEntries:
     metadata = partition_metadata.parse(data)
     fields = {"position": 0, "version": metadata.version, "topic_id": metadata.topic_id}
-    return Content(entries=iter([fields]), findings=partition_metadata.check(metadata), count=1)
+    return FileEntries(entries=iter([fields]), findings=partition_metadata.check(metadata), count=1)
 
 
-def _meta_properties(data: bytes) -> Content:
+def _meta_properties(data: bytes) -> FileEntries:
     meta = meta_properties.parse(data)
     entries = [
         {"position": element.line.position, "key": element.key, "value": element.value}
         for element in meta.elements
         if element.key is not None
     ]
-    return Content(entries=iter(entries), findings=meta_properties.check(meta), count=len(entries))
+    return FileEntries(
+        entries=iter(entries), findings=meta_properties.check(meta), count=len(entries)
+    )
 
 
-def _clean_shutdown(data: bytes) -> Content:
+def _clean_shutdown(data: bytes) -> FileEntries:
     marker = clean_shutdown.parse(data)
     fields = {"position": 0, "version": marker.version, "broker_epoch": marker.broker_epoch}
-    return Content(entries=iter([fields]), findings=clean_shutdown.check(marker), count=1)
+    return FileEntries(entries=iter([fields]), findings=clean_shutdown.check(marker), count=1)
 
 
-def _quorum_state(data: bytes) -> Content:
+def _quorum_state(data: bytes) -> FileEntries:
     state = quorum_state.parse(data)
     content: dict[str, Any] = state.content or {}
     fields = {
@@ -125,14 +127,16 @@ def _quorum_state(data: bytes) -> Content:
         "applied_offset": content.get("appliedOffset"),
     }
     count = 0 if state.content is None else 1
-    return Content(entries=iter([fields][:count]), findings=quorum_state.check(state), count=count)
+    return FileEntries(
+        entries=iter([fields][:count]), findings=quorum_state.check(state), count=count
+    )
 
 
-def _lock(data: bytes) -> Content:
-    return Content(entries=iter(()), findings=iter(()), count=0)
+def _lock(data: bytes) -> FileEntries:
+    return FileEntries(entries=iter(()), findings=iter(()), count=0)
 
 
-_READERS: dict[FileKind, Callable[[bytes], Content]] = {
+_READERS: dict[FileKind, Callable[[bytes], FileEntries]] = {
     FileKind.LEADER_EPOCH_CHECKPOINT: _leader_epochs,
     FileKind.PARTITION_METADATA: _partition_metadata,
     FileKind.META_PROPERTIES: _meta_properties,

@@ -25,7 +25,7 @@ KIND_NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class FileEntries:
     """What one small file holds."""
 
     entries: Iterator[Object]

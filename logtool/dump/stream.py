@@ -19,7 +19,7 @@ from logtool.dump.files import LOG_KINDS, REDPANDA_KINDS, Input, find_inputs
 from logtool.dump.log import Filter, dump_chunk
 from logtool.dump.records import LIMIT, Object
 from logtool.dump.selecting import ANY_CONTENT
-from logtool.dump.state import Content, entry, kind_name, problems
+from logtool.dump.state import FileEntries, entry, kind_name, problems
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import names
@@ -236,7 +236,7 @@ def _is_cut(damage: Damage) -> bool:
     return damage.reason is DamageReason.INCOMPLETE and not damage.resynchronised
 
 
-def file_object(item: Input, size: int, content: Content | None) -> Object:
+def file_object(item: Input, size: int, content: FileEntries | None) -> Object:
     """Return the ``file`` object that stands before what a file holds."""
     return FILE.make(
         path=str(item.path),
@@ -252,7 +252,7 @@ def file_object(item: Input, size: int, content: Content | None) -> Object:
     )
 
 
-def read_content(item: Input, data: bytes) -> Content:
+def read_content(item: Input, data: bytes) -> FileEntries:
     """Decode a file that holds entries."""
     if item.name.kind in names.INDEX_KINDS:
         from logtool.dump.entries import read_index

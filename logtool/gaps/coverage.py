@@ -12,7 +12,7 @@ import numpy as np
 
 from logtool.checks import timestamps
 from logtool.checks.batches import BatchRules
-from logtool.checks.plain_pass import PlainPass
+from logtool.checks.edge_walk import EdgeWalk
 from logtool.checks.timestamps import TimestampRules
 from logtool.disk import files
 from logtool.disk.files import LogFile
@@ -26,19 +26,19 @@ from logtool.formats.record_batch import (
     empty_table,
 )
 from logtool.gaps import table as gap_table
-from logtool.gaps.table import GapTable, Kind
+from logtool.gaps.table import GapPlace, GapTable
 from logtool.lazy_dataclass import dataclass
 from logtool.log import kafka_start, producer_state
 from logtool.log.chunk import LARGEST_BUFFERED_BATCH, Chunk
 from logtool.log.damage import DamageReason
 from logtool.log.dir import Segment
-from logtool.log.records import Batches, counts_and_bases, record_offsets
+from logtool.log.records import RecordBatches, counts_and_bases, record_offsets
 
 _BASE_OFFSET = [column.name for column in fields(BatchTable)].index("base_offset")
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class CoverageTask:
     """What to look at: plain data for a worker anywhere."""
 
     segment: Segment
@@ -53,7 +53,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class EdgeBatch:
     """The first or the last batch of a segment."""
 
     offset: int
@@ -70,8 +70,8 @@ class Coverage:
     base_offset: int
     gaps: GapTable = field(default_factory=gap_table.empty)
     """Between its batches and inside them."""
-    first: Edge | None = None
-    last: Edge | None = None
+    first: EdgeBatch | None = None
+    last: EdgeBatch | None = None
     batches: int = 0
     records: int = 0
     control: int = 0
@@ -109,7 +109,7 @@ class Coverage:
     """First offset, last offset and position of each control batch with records."""
 
 
-def look(task: Look, on_bytes: Callable[[int], None] = lambda _: None) -> Coverage:
+def look(task: CoverageTask, on_bytes: Callable[[int], None] = lambda _: None) -> Coverage:
     """Read one segment; UnreadableError where that is not possible."""
     segment = task.segment
     with segment.log.open() as log:
@@ -149,7 +149,7 @@ class _OnDisk:
 class _Pass:
     """Adds up what the chunks of a log cover; a `logtool.log.chunk.ChunkConsumer`."""
 
-    def __init__(self, task: Look, log: LogFile | None = None) -> None:
+    def __init__(self, task: CoverageTask, log: LogFile | None = None) -> None:
         """`log` has the bytes of the batches; None: the chunks come with them."""
         self._log = log
         self.coverage = Coverage(task.segment.base_offset)
@@ -192,7 +192,7 @@ class _Pass:
         misplaced = chunk.misplaced
         good = np.ones(len(chunk.table), np.bool_) if misplaced is None else ~misplaced
         coverage.damages += int((~good).sum())
-        batches: Batches = _OnDisk(chunk.table, self._log) if self._log else chunk
+        batches: RecordBatches = _OnDisk(chunk.table, self._log) if self._log else chunk
         counts, bases = counts_and_bases(
             batches, limit=self.task.limit, too_large=coverage.too_large
         )
@@ -235,7 +235,7 @@ class _Pass:
         return True
 
     def _take(
-        self, batches: Batches, rows: Column, bases: Column, counts: Column, damaged: Column
+        self, batches: RecordBatches, rows: Column, bases: Column, counts: Column, damaged: Column
     ) -> None:
         """Add sound batches in the order of the file; `damaged`: with damage right before."""
         coverage, table = self.coverage, batches.table[rows]
@@ -283,7 +283,7 @@ class _Pass:
             len(at),
             first_offset=before[at] + 1,
             last_offset=bases[at] - 1,
-            kind=Kind.BATCHES,
+            kind=GapPlace.BATCHES,
             before_segment=self.task.segment.base_offset,
             after_segment=self.task.segment.base_offset,
             position=table.position[at],
@@ -338,7 +338,7 @@ class _Pass:
             len(rows),
             first_offset=first,
             last_offset=last,
-            kind=Kind.RECORDS,
+            kind=GapPlace.RECORDS,
             missing=last - first + 1 if missing is None else missing,
             before_segment=self.task.segment.base_offset,
             after_segment=self.task.segment.base_offset,
@@ -374,7 +374,7 @@ class _Pass:
 
     def _see(
         self,
-        batches: Batches,
+        batches: RecordBatches,
         rows: Column,
         first: Column,
         counts: Column,
@@ -419,7 +419,7 @@ class _Pass:
         coverage.odd = list(self._timestamps.finish(self.task.segment.log.path))
 
 
-class _PlainWalk(PlainPass):
+class _PlainWalk(EdgeWalk):
     """A pass over plain batches where their edges say all that counts."""
 
     def __init__(self, reading: _Pass) -> None:
@@ -449,8 +449,8 @@ def _highest_before(last: Column, start: int) -> Column:
     return highest
 
 
-def _edge(table: BatchTable, row: int, offset: int) -> Edge:
-    return Edge(
+def _edge(table: BatchTable, row: int, offset: int) -> EdgeBatch:
+    return EdgeBatch(
         offset=offset,
         epoch=int(table.leader_epoch[row]),
         timestamp=int(table.max_timestamp[row]),

@@ -10,15 +10,15 @@ import numpy as np
 
 from logtool.checks.compaction import NOT_KNOWN, Cleaning, Traces
 from logtool.formats.record_batch import Column
-from logtool.gaps.table import GapTable, Kind, Reason
+from logtool.gaps.table import GapPlace, GapReason, GapTable
 from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GapCauses:
     """Why offsets are missing, and what shows it."""
 
-    reason: Reason
+    reason: GapReason
     evidence: str
 
 
@@ -41,28 +41,30 @@ class Facts:
     """(leader epoch, start offset) of a sound leader-epoch-checkpoint."""
 
 
-def decide(gaps: GapTable, facts: Facts, traces: Traces) -> tuple[list[Verdict], Column]:
+def decide(gaps: GapTable, facts: Facts, traces: Traces) -> tuple[list[GapCauses], Column]:
     """Return the verdicts, and for each gap which of them is its own (int64)."""
     cleaning = facts.cleaning
     judgement = cleaning.judge(traces)
-    ordinary = Reason.COMPACTION if judgement.is_compacted else Reason.UNKNOWN
+    ordinary = GapReason.COMPACTION if judgement.is_compacted else GapReason.UNKNOWN
     verdicts = [
-        Verdict(ordinary, judgement.evidence),
-        Verdict(Reason.COMPACTION, "only the cleaner leaves batches without some of their records"),
-        Verdict(Reason.DAMAGE, "bytes that are no sound batch lie there"),
-        Verdict(Reason.DAMAGE, "the batch does not decode"),
+        GapCauses(ordinary, judgement.evidence),
+        GapCauses(
+            GapReason.COMPACTION, "only the cleaner leaves batches without some of their records"
+        ),
+        GapCauses(GapReason.DAMAGE, "bytes that are no sound batch lie there"),
+        GapCauses(GapReason.DAMAGE, "the batch does not decode"),
     ]
     chosen = np.zeros(len(gaps), np.int64)
     if judgement.is_compacted and cleaning.offset is not None:
         text = f"{verdicts[0].evidence}; above the cleaner checkpoint: fetched from another replica"
-        verdicts.append(Verdict(Reason.COMPACTION, text))
+        verdicts.append(GapCauses(GapReason.COMPACTION, text))
         chosen[gaps.first_offset >= cleaning.offset] = len(verdicts) - 1
-    below = (gaps.kind == Kind.HEAD) & (gaps.first_offset < facts.first_base)
+    below = (gaps.kind == GapPlace.HEAD) & (gaps.first_offset < facts.first_base)
     text = f"the log started at {facts.log_start} when the broker stopped in order"
-    verdicts.append(Verdict(Reason.SEGMENT_MISSING, text))
+    verdicts.append(GapCauses(GapReason.SEGMENT_MISSING, text))
     chosen[below] = len(verdicts) - 1
-    inside, damaged = gaps.kind == Kind.RECORDS, gaps.damaged > 0
-    for row in np.flatnonzero((gaps.kind == Kind.SEGMENTS) & ~damaged).tolist():
+    inside, damaged = gaps.kind == GapPlace.RECORDS, gaps.damaged > 0
+    for row in np.flatnonzero((gaps.kind == GapPlace.SEGMENTS) & ~damaged).tolist():
         witnesses = _between(gaps, row, facts, verdicts[0])
         if witnesses:
             if witnesses not in verdicts:
@@ -74,7 +76,7 @@ def decide(gaps: GapTable, facts: Facts, traces: Traces) -> tuple[list[Verdict],
     return verdicts, chosen
 
 
-def _between(gaps: GapTable, row: int, facts: Facts, ordinary: Verdict) -> Verdict | None:
+def _between(gaps: GapTable, row: int, facts: Facts, ordinary: GapCauses) -> GapCauses | None:
     """Return the verdict on a gap behind a segment where it is another than the ordinary one."""
     first, last = int(gaps.first_offset[row]), int(gaps.last_offset[row])
     segment, begin = int(gaps.before_segment[row]), int(gaps.after_segment[row])
@@ -83,23 +85,23 @@ def _between(gaps: GapTable, row: int, facts: Facts, ordinary: Verdict) -> Verdi
         indexed = facts.indexed[at][1]
         if first <= indexed <= last:
             text = f"the indexes of segment {segment} go on to offset {indexed}, its log was cut"
-            return Verdict(Reason.TRUNCATION_HOLE, text)
+            return GapCauses(GapReason.TRUNCATION_HOLE, text)
     offsets = [offset for offset, _, _ in facts.witnesses]
     some = facts.witnesses[bisect_left(offsets, first) : bisect_left(offsets, begin)]
     # A snapshot is taken where a segment ends: the one at the start of the gap tells nothing. Nor
     # does that of an earlier stop, where the cleaner has emptied the segment since.
     cleaning = facts.cleaning
-    compacted = ordinary.reason is Reason.COMPACTION
+    compacted = ordinary.reason is GapReason.COMPACTION
     shown = [
         name
         for offset, name, snapshot in some
         if not snapshot or (offset > first and (not compacted or cleaning.spared(offset)))
     ]
     if shown:
-        return Verdict(Reason.SEGMENT_MISSING, f"{shown[0]} shows that one was there")
-    if ordinary.reason is Reason.UNKNOWN and cleaning.by_policy is False and first < begin:
+        return GapCauses(GapReason.SEGMENT_MISSING, f"{shown[0]} shows that one was there")
+    if ordinary.reason is GapReason.UNKNOWN and cleaning.by_policy is False and first < begin:
         text = f"{ordinary.evidence}: a log that was cut or rolled further on, or a lost segment"
-        return Verdict(Reason.TRUNCATION_HOLE, text)
+        return GapCauses(GapReason.TRUNCATION_HOLE, text)
     return None
 
 

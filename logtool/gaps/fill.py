@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from logtool.apply import disk
-from logtool.apply.held import HeldDir
+from logtool.apply.dirfd import OpenDir
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import RefusedError, UnreadableError, UsageError
@@ -17,7 +17,7 @@ from logtool.formats.names import FileKind, FileState, Reception
 from logtool.formats.record_batch import HEADER_SIZE, MAX_SEGMENT_SIZE
 from logtool.gaps import ghosts as ghosts_of
 from logtool.gaps.ghosts import Ghosts
-from logtool.gaps.run import Part, Result
+from logtool.gaps.run import Result, SegmentBatches
 
 MOST_OFFSETS = 2**31
 """Of one segment: its indexes count from its base in 31 bits."""
@@ -50,7 +50,7 @@ def write(result: Result, ghosts: Ghosts, target: Path) -> int:
     """
     _check(result, ghosts, target)
     target = target.parent.resolve() / target.name
-    home = HeldDir(target.parent)
+    home = OpenDir(target.parent)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         size, _ = disk.write_new(home, part, blocks(result, ghosts))
@@ -85,7 +85,7 @@ def placed(result: Result, ghosts: Ghosts) -> Iterator[tuple[int, int, int, int,
     yield from zip(*(column.tolist() for column in columns), strict=True)
 
 
-def of_segment(part: Part, inserts: list[tuple[int, bytes]]) -> Iterator[bytes]:
+def of_segment(part: SegmentBatches, inserts: list[tuple[int, bytes]]) -> Iterator[bytes]:
     """Yield the batches of one segment with each ghost before the batch at its position."""
     if not part.stretches:
         return

@@ -14,7 +14,7 @@ from logtool.gaps import fill
 from logtool.gaps.ghosts import Ghosts
 from logtool.gaps.run import Result
 from logtool.repair import redpanda
-from logtool.repair.output import Output
+from logtool.repair.output import OutputDir
 
 
 def write(result: Result, ghosts: Ghosts, target: Path, *, stored: bool) -> int:
@@ -26,7 +26,7 @@ def write(result: Result, ghosts: Ghosts, target: Path, *, stored: bool) -> int:
     path, ledger = result.subject.partition.path, result.ledger
     if ledger.overlaps:
         raise RefusedError(f"{path}: {ledger.overlaps} batches overlap others")
-    output, place = Output(target), Path(redpanda.place_of(result.subject.partition))
+    output, place = OutputDir(target), Path(redpanda.place_of(result.subject.partition))
     output.check([path], sum(end - start for part in result.parts for start, end in part.stretches))
     waiting: dict[int, list[tuple[int, int, int]]] = {}
     for segment, *insert in fill.placed(result, ghosts):

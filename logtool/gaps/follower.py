@@ -11,7 +11,7 @@ from logtool.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ShiftedRange:
     """Neighbouring batches without a gap, or ghosts without a batch between them."""
 
     ghost: bool
@@ -25,20 +25,20 @@ class Stretch:
 
 def stretches(
     ghosts: Ghosts, *, leader_start: int, leader_end: int, follower_end: int
-) -> list[Stretch]:
+) -> list[ShiftedRange]:
     """Return what a leader sends to a follower whose log ends at `follower_end`.
 
     `leader_end` is the offset behind the leader's last batch: nothing is sent beyond it. A
     follower that ends below the leader's start begins there anew.
     """
     at = assigned = max(follower_end, leader_start)
-    result: list[Stretch] = []
+    result: list[ShiftedRange] = []
 
     def batches(end: int) -> int:
         """Add the batches from `at` up to `end`."""
         if end > at:
             result.append(
-                Stretch(
+                ShiftedRange(
                     ghost=False,
                     first_offset=at,
                     last_offset=end - 1,
@@ -53,7 +53,7 @@ def stretches(
     for first, last in zip(firsts, lasts, strict=True):
         assigned += batches(first)
         result.append(
-            Stretch(
+            ShiftedRange(
                 ghost=True,
                 first_offset=max(first, at),
                 last_offset=last,

@@ -15,7 +15,7 @@ from logtool.formats import record_batch
 from logtool.formats.record_batch import HEADER_SIZE, Column
 from logtool.gaps.evidence import Facts, exact_epoch
 from logtool.gaps.ledger import Ledger
-from logtool.gaps.table import GapTable, Kind, Reason
+from logtool.gaps.table import GapPlace, GapReason, GapTable
 from logtool.lazy_dataclass import dataclass
 
 MOST_OFFSETS = 2**31 - 1
@@ -62,15 +62,15 @@ def of(ledger: Ledger, facts: Facts, *, following: bool = False) -> Ghosts:
     With `following`, the epoch is always that of the batch behind the gap.
     """
     gaps = ledger.gaps
-    wanted = (gaps.kind <= Kind.SEGMENTS) & (gaps.position >= 0)
-    rows = np.flatnonzero(wanted & ~ledger.having([Reason.RETENTION]))
+    wanted = (gaps.kind <= GapPlace.SEGMENTS) & (gaps.position >= 0)
+    rows = np.flatnonzero(wanted & ~ledger.having([GapReason.RETENTION]))
     filled = fill(gaps[rows], Facts() if following else facts)
     return replace(filled, gap=rows[filled.gap])
 
 
 def harmless(ghosts: Ghosts, ledger: Ledger) -> Ghosts:
     """Return those that fill no gap that may mean loss."""
-    losses = ledger.having([reason for reason in Reason if reason.is_loss])
+    losses = ledger.having([reason for reason in GapReason if reason.is_loss])
     return ghosts[~losses[ghosts.gap]]
 
 

@@ -8,8 +8,8 @@ from logtool.checks.compaction import Traces
 from logtool.formats.record_batch import Column
 from logtool.gaps import table as gap_table
 from logtool.gaps.coverage import Coverage
-from logtool.gaps.evidence import Facts, Verdict, decide
-from logtool.gaps.table import GapTable, Kind, Reason
+from logtool.gaps.evidence import Facts, GapCauses, decide
+from logtool.gaps.table import GapPlace, GapReason, GapTable
 from logtool.lazy_dataclass import dataclass
 from logtool.log.damage import DamageReason as DamageReason
 from logtool.log.producer_state import ProducerState
@@ -41,7 +41,7 @@ class Ledger:
     """Of the last batch, or that before the log start."""
     gaps: GapTable
     """By offset; what lies below the log start too."""
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[GapCauses, ...]
     verdict: Column
     """For each gap which of `verdicts` is its own."""
     visible: int
@@ -62,9 +62,9 @@ class Ledger:
         """Return how many offsets the log has: visible, control and missing ones."""
         return self.log_end - self.log_start
 
-    def reasons(self) -> dict[Reason, ReasonCounts]:
+    def reasons(self) -> dict[GapReason, ReasonCounts]:
         """Return for each reason the number of gaps and of offsets in them."""
-        counts: dict[Reason, ReasonCounts] = {}
+        counts: dict[GapReason, ReasonCounts] = {}
         for number, verdict in enumerate(self.verdicts):
             of_verdict = self.verdict == number
             missing = int(self.gaps.missing[of_verdict].sum())
@@ -73,7 +73,7 @@ class Ledger:
                 counts[verdict.reason] = counts.get(verdict.reason, ReasonCounts()) + found
         return counts
 
-    def having(self, reasons: Sequence[Reason]) -> Column:
+    def having(self, reasons: Sequence[GapReason]) -> Column:
         """Return which gaps have one of the reasons."""
         numbers = [n for n, verdict in enumerate(self.verdicts) if verdict.reason in reasons]
         chosen: Column = np.isin(self.verdict, numbers)
@@ -96,7 +96,7 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
     With `isolation` the offsets of markers and of aborted records are listed too.
     """
     gaps, behind, log_end = _joined(segments, facts)
-    inner = (gaps.kind == Kind.BATCHES) & (gaps.damaged == 0)
+    inner = (gaps.kind == GapPlace.BATCHES) & (gaps.damaged == 0)
     traces = Traces(
         sum(coverage.horizons for coverage in segments),
         sum(coverage.with_holes for coverage in segments),
@@ -134,19 +134,24 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
 
 def _beside(
     segments: Sequence[Coverage], facts: Facts, aborted: Column | None
-) -> Iterator[tuple[GapTable, Verdict]]:
+) -> Iterator[tuple[GapTable, GapCauses]]:
     """Yield what counts as missing nowhere: below the start; with `aborted` what is invisible."""
     if facts.log_start > 0:
-        below = gap_table.make(1, first_offset=0, last_offset=facts.log_start - 1, kind=Kind.HEAD)
-        yield below, Verdict(Reason.RETENTION, f"the log starts at {facts.log_start}")
+        below = gap_table.make(
+            1, first_offset=0, last_offset=facts.log_start - 1, kind=GapPlace.HEAD
+        )
+        yield below, GapCauses(GapReason.RETENTION, f"the log starts at {facts.log_start}")
     if aborted is None:
         return
     markers = np.concatenate([_NO_MARKERS, *(coverage.markers for coverage in segments)], axis=1)
     first, last, position = markers
-    yield _inside(first, last, position), Verdict(Reason.CONTROL, "no consumer is given a marker")
+    yield (
+        _inside(first, last, position),
+        GapCauses(GapReason.CONTROL, "no consumer is given a marker"),
+    )
     text = "read_committed leaves out what a transaction wrote that was aborted"
     _, first, last, count, position = aborted
-    yield _inside(first, last, position, count), Verdict(Reason.ABORTED, text)
+    yield _inside(first, last, position, count), GapCauses(GapReason.ABORTED, text)
 
 
 def _joined(segments: Sequence[Coverage], facts: Facts) -> tuple[GapTable, int, int]:
@@ -178,7 +183,7 @@ def _behind(last: Coverage | None, coverage: Coverage, end: int, *, damaged: boo
         1,
         first_offset=end,
         last_offset=first.offset - 1 if first else end,
-        kind=Kind.SEGMENTS if last else Kind.HEAD,
+        kind=GapPlace.SEGMENTS if last else GapPlace.HEAD,
         before_segment=last.base_offset if last else -1,
         after_segment=coverage.base_offset,
         position=first.position if first else -1,
@@ -200,7 +205,7 @@ def _at_end(
         first_offset=first,
         last_offset=-1 if end is None else end,
         missing=0 if end is None else end - first + 1,
-        kind=Kind.END if end is None else Kind.SEGMENTS if last else Kind.HEAD,
+        kind=GapPlace.END if end is None else GapPlace.SEGMENTS if last else GapPlace.HEAD,
         before_segment=last.base_offset if last else -1,
         after_segment=after,
         before_epoch=before.epoch if before else -1,
@@ -216,7 +221,7 @@ def _inside(
         len(first),
         first_offset=first,
         last_offset=last,
-        kind=Kind.RECORDS,
+        kind=GapPlace.RECORDS,
         position=position,
         missing=last - first + 1 if missing is None else missing,
     )

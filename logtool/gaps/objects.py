@@ -13,12 +13,12 @@ import numpy as np
 
 from logtool.formats.record_batch import HEADER_SIZE
 from logtool.gaps.follower import stretches
+from logtool.gaps.follower_fetches import Round, batches, rounds
 from logtool.gaps.ghosts import RFC_OVERHEAD, Ghosts, harmless, of
-from logtool.gaps.kafka_view import NO_VIEW, KafkaView
+from logtool.gaps.kafka_offsets import NO_VIEW, KafkaView
 from logtool.gaps.ledger import ReasonCounts
-from logtool.gaps.rounds import Round, batches, rounds
 from logtool.gaps.run import Result
-from logtool.gaps.table import Kind, Reason
+from logtool.gaps.table import GapPlace, GapReason
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Partition
 from logtool.times import rfc3339
@@ -54,7 +54,7 @@ class PartitionGaps:
         return _share(self.missing, self.result.ledger.offsets)
 
     @cached_property
-    def reasons(self) -> dict[Reason, ReasonCounts]:
+    def reasons(self) -> dict[GapReason, ReasonCounts]:
         """Return how much is missing for each reason."""
         return self.result.ledger.reasons()
 
@@ -123,7 +123,7 @@ class TopicGaps:
     control: int = 0
     aborted: int = 0
     missing: int = 0
-    reasons: dict[Reason, ReasonCounts] = field(default_factory=dict)
+    reasons: dict[GapReason, ReasonCounts] = field(default_factory=dict)
     losses: int = 0
     ghost_count: int = 0
     ghosts_of_losses: int = 0
@@ -167,7 +167,7 @@ def gap_objects(result: Result, ghosts: Ghosts, *, losses_only: bool = False) ->
     filled = np.bincount(ghosts.gap, minlength=len(gaps))
     verdict_of = ledger.verdict
     if losses_only:
-        rows = ledger.having([reason for reason in Reason if reason.is_loss])
+        rows = ledger.having([reason for reason in GapReason if reason.is_loss])
         gaps, filled, verdict_of = gaps[rows], filled[rows], verdict_of[rows]
     names = (
         "first_offset",
@@ -191,7 +191,7 @@ def gap_objects(result: Result, ghosts: Ghosts, *, losses_only: bool = False) ->
             "path": str(listed.path),
             "topic": listed.topic,
             "partition": listed.number,
-            "kind": Kind(kind).label,
+            "kind": GapPlace(kind).label,
             "first_offset": first,
             "last_offset": _known(last),
             "kafka_first_offset": kafka.of(first),
@@ -283,7 +283,7 @@ def partition_rounds(
         yield PartitionRound(result.subject.partition, one)
 
 
-class Totals:
+class GapTotals:
     """Adds up partitions: all of them, and by topic."""
 
     def __init__(self) -> None:

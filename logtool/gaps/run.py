@@ -8,11 +8,11 @@ from pathlib import Path
 from logtool.disk import files
 from logtool.errors import BatchTooLargeError, UnreadableError, UsageError
 from logtool.findings import Finding
-from logtool.gaps import kafka_view
-from logtool.gaps.coverage import Coverage, Look, look
-from logtool.gaps.kafka_view import KafkaView
+from logtool.gaps import kafka_offsets
+from logtool.gaps.coverage import Coverage, CoverageTask, look
+from logtool.gaps.kafka_offsets import KafkaView
 from logtool.gaps.ledger import Ledger, build
-from logtool.gaps.subjects import GapOptions, PartitionToRead, indexed, subjects, with_past
+from logtool.gaps.partition_facts import GapOptions, PartitionToRead, indexed, subjects, with_past
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
 from logtool.log.dir import Segment
@@ -21,7 +21,7 @@ from logtool.log.selection import Selection
 from logtool.running.run import Run
 from logtool.running.workers import OnBytes, OutOfTimeError, Workers
 
-__all__ = ["GapOptions", "Gaps", "Part", "Result"]
+__all__ = ["GapOptions", "Gaps", "Result", "SegmentBatches"]
 
 
 _Looked = Coverage | UnreadableError
@@ -29,7 +29,7 @@ _Found = _Looked | OutOfTimeError
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SegmentBatches:
     """One segment that was read, and the bytes of it that are batches which count."""
 
     segment: Segment
@@ -47,7 +47,7 @@ class Result:
     bytes: int
     first_base: int
     """Base offset of the first batch, which may lie below the log start; else the log start."""
-    parts: tuple[Part, ...]
+    parts: tuple[SegmentBatches, ...]
     findings: tuple[Finding, ...] = ()
     """Of timestamps that cannot be meant, with their places."""
     kafka: KafkaView | None = None
@@ -104,7 +104,10 @@ class Gaps:
                     yield settled
 
     def _settled(
-        self, subject: PartitionToRead, looked: list[_Found], workers: Workers[Look, _Looked]
+        self,
+        subject: PartitionToRead,
+        looked: list[_Found],
+        workers: Workers[CoverageTask, _Looked],
     ) -> tuple[PartitionToRead, list[_Found]] | UnreadableError:
         """Return a partition and what was found in its segments, with none that is not there.
 
@@ -179,16 +182,16 @@ class Gaps:
                     ledger.log_start,
                 ),
                 parts=tuple(
-                    Part(task.segment, tuple(coverage.stretches))
+                    SegmentBatches(task.segment, tuple(coverage.stretches))
                     for task, coverage in zip(looks, segments, strict=True)
                 ),
                 findings=tuple(_placed(subject, looks, segments)),
-                kafka=kafka_view.view(subject.partition, ledger, filtered),
+                kafka=kafka_offsets.view(subject.partition, ledger, filtered),
             )
 
 
 def _placed(
-    subject: PartitionToRead, looks: Sequence[Look], segments: Sequence[Coverage]
+    subject: PartitionToRead, looks: Sequence[CoverageTask], segments: Sequence[Coverage]
 ) -> Iterator[Finding]:
     listed = subject.partition
     for task, coverage in zip(looks, segments, strict=True):
@@ -202,14 +205,14 @@ def _placed(
             )
 
 
-def _look(task: Look, on_bytes: OnBytes) -> _Looked:
+def _look(task: CoverageTask, on_bytes: OnBytes) -> _Looked:
     try:
         return look(task, on_bytes)
     except UnreadableError as error:
         return error
 
 
-def _without_overlaps(tasks: Sequence[Look], segments: list[Coverage]) -> list[Coverage]:
+def _without_overlaps(tasks: Sequence[CoverageTask], segments: list[Coverage]) -> list[Coverage]:
     """Look again at what begins below the end of the segment before it, from that end on."""
     end, result = 0, []
     for task, coverage in zip(tasks, segments, strict=True):

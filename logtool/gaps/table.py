@@ -11,7 +11,7 @@ from logtool.formats.record_batch import Column
 from logtool.lazy_dataclass import dataclass
 
 
-class Kind(IntEnum):
+class GapPlace(IntEnum):
     """Where a gap is; `label` is what is printed."""
 
     HEAD = 0
@@ -31,7 +31,7 @@ class Kind(IntEnum):
         return ("head", "between-batches", "between-segments", "in-batch", "end")[self]
 
 
-class Reason(StrEnum):
+class GapReason(StrEnum):
     """Why offsets are missing."""
 
     COMPACTION = "compaction"
@@ -51,16 +51,16 @@ class Reason(StrEnum):
     def is_loss(self) -> bool:
         """Return whether records may be lost here that should be there."""
         return self in (
-            Reason.SEGMENT_MISSING,
-            Reason.TRUNCATION_HOLE,
-            Reason.DAMAGE,
-            Reason.UNKNOWN,
+            GapReason.SEGMENT_MISSING,
+            GapReason.TRUNCATION_HOLE,
+            GapReason.DAMAGE,
+            GapReason.UNKNOWN,
         )
 
     @property
     def is_missing(self) -> bool:
         """Return whether it counts as missing: above the log start, and not on disk."""
-        return self not in (Reason.RETENTION, Reason.CONTROL, Reason.ABORTED)
+        return self not in (GapReason.RETENTION, GapReason.CONTROL, GapReason.ABORTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class GapTable:
     missing: Column
     """Offsets without a record; fewer than the range has where only their number is known."""
     kind: Column
-    """A `Kind`."""
+    """A `GapPlace`."""
     before_segment: Column
     """Base offset of the segment with the batch before."""
     after_segment: Column

@@ -28,7 +28,7 @@ from logtool.node.identity import listed_topic_id
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class LogEnds:
     """One copy of a partition, as far as a consumer's offset is concerned."""
 
     path: Path
@@ -53,7 +53,7 @@ class Ends:
                 if directory.kind is DirectoryKind.LIVE and of_clients(path, home):
                     key = (directory.topic, directory.partition)
                     self._places.setdefault(key, []).append((path, home))
-        self._known: dict[TopicPartition, Extent | None] = {}
+        self._known: dict[TopicPartition, LogEnds | None] = {}
         self._starts: dict[Path, dict[TopicPartition, int]] = {}
         self._kvstores: dict[Path, Kvstores] = {}
         self.problems: list[UnreadableError] = []
@@ -67,7 +67,7 @@ class Ends:
         topics = newest.topics if newest else {}
         self.topic_names = {topic_id: name for name, topic_id in topics.items()}
 
-    def extent(self, topic: str, number: int) -> Extent | None:
+    def extent(self, topic: str, number: int) -> LogEnds | None:
         """Return the copy of a partition that is furthest; None where there is none here.
 
         Copies of a topic that had the same name before are left aside.
@@ -108,7 +108,7 @@ class Ends:
             self.problems.append(error)
             return None
 
-    def _measured(self, path: Path, home: LogDir, key: TopicPartition) -> Extent | None:
+    def _measured(self, path: Path, home: LogDir, key: TopicPartition) -> LogEnds | None:
         try:
             listed = opening.open_partition(path, home.flavour)
             if listed.flavour.has_raft_offsets:
@@ -137,7 +137,7 @@ def of_clients(path: Path, home: LogDir) -> bool:
     return not home.flavour.has_raft_offsets or kafka_start.in_kafka(path)
 
 
-def _of_redpanda(listed: Partition, start: int, on_bytes: Callable[[int], None]) -> Extent:
+def _of_redpanda(listed: Partition, start: int, on_bytes: Callable[[int], None]) -> LogEnds:
     """Read the same in Kafka offsets, as groups commit them; UnreadableError if not known."""
     ranges: list[tuple[int, int]] = []
     damaged: list[Damage] = []
@@ -164,7 +164,7 @@ def measure(
     start: int,
     on_bytes: Callable[[int], None],
     look: Callable[[Chunk], None] | None = None,
-) -> Extent:
+) -> LogEnds:
     """Read where a log begins and ends; `start` is its row in the checkpoint, 0 without one.
 
     `look` sees every chunk.
@@ -188,7 +188,7 @@ def measure(
             epoch = max(epoch, int(table.leader_epoch[-1]))
     log_start = max(first, start)
     stable = max(log_start, min(state.oldest_open(none=end), end))
-    return Extent(
+    return LogEnds(
         path=listed.path,
         topic_id=listed_topic_id(listed),
         log_start=log_start,

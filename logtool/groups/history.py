@@ -22,7 +22,7 @@ from logtool.times import rfc3339
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class GroupEvent:
     """One record of a group, or the end of a transaction in which it has committed."""
 
     record_offset: int
@@ -51,12 +51,12 @@ class Event:
 
 def of_group(
     listed: Partition, group: str, on_bytes: Callable[[int], None]
-) -> Iterator[Event | Finding]:
+) -> Iterator[GroupEvent | Finding]:
     """Yield the events of a group in one copy of its partition of ``__consumer_offsets``.
 
     Findings are what cannot be read: records of any group may have stood there.
     """
-    replay = _Replay(group)
+    replay = _GroupReplay(group)
     for segment in listed.segments:
 
         def placed(finding: Finding, segment: Segment = segment) -> Finding:
@@ -100,7 +100,7 @@ def _ends(table: BatchTable) -> list[tuple[int, int, bool, int]]:
     return [(*marker, times[marker[0]]) for marker in markers]
 
 
-class _Replay:
+class _GroupReplay:
     """The group as it was after each record."""
 
     def __init__(self, group: str) -> None:
@@ -110,7 +110,7 @@ class _Replay:
         self._memberships = Memberships()
         self._open: set[int] = set()
 
-    def record(self, records: RecordTable, row: int, producer_id: int) -> Iterator[Event]:
+    def record(self, records: RecordTable, row: int, producer_id: int) -> Iterator[GroupEvent]:
         """Yield the event of a record, if it is one of the group; FormatError as `decode`."""
         key = records.key(row)
         if key is None or key[2 : 2 + len(self._head)] != self._head:
@@ -139,7 +139,7 @@ class _Replay:
         key: Value,
         value: Value | None,
         time_ms: int,
-    ) -> Event:
+    ) -> GroupEvent:
         in_transaction = producer_id != NONE and value is not None
         what = "transactional-commit" if in_transaction else "commit"
         if in_transaction:
@@ -159,7 +159,9 @@ class _Replay:
             deleted=value is None,
         )
 
-    def end(self, offset: int, producer_id: int, commits: bool, time_ms: int) -> Iterator[Event]:
+    def end(
+        self, offset: int, producer_id: int, commits: bool, time_ms: int
+    ) -> Iterator[GroupEvent]:
         """Yield the end of a transaction in which the group has committed."""
         if producer_id in self._open:
             self._open.discard(producer_id)
@@ -178,9 +180,9 @@ class _Replay:
         member: str | None = None,
         producer_id: int | None = None,
         deleted: bool = False,
-    ) -> Event:
+    ) -> GroupEvent:
         membership = self._memberships.groups.get(self._group)
-        return Event(
+        return GroupEvent(
             record_offset=record_offset,
             time_ms=None if time_ms == NONE else time_ms,
             what=what,

@@ -38,7 +38,7 @@ class Wrong:
 
 
 @dataclass(slots=True)
-class Loaded:
+class LoadedGroups:
     """What one copy of a partition of the topic holds."""
 
     listed: Partition
@@ -80,9 +80,9 @@ class Loaded:
 
 def load(
     listed: Partition, on_bytes: Callable[[int], None], limit: int = compression.DEFAULT_LIMIT
-) -> Loaded:
+) -> LoadedGroups:
     """Read a partition directory; UnreadableError where a file cannot be read."""
-    loaded = Loaded(listed)
+    loaded = LoadedGroups(listed)
     loaded.first_offset = listed.segments[0].base_offset if listed.segments else 0
     loaded.end_offset = loaded.first_offset
     for segment in listed.segments:
@@ -103,7 +103,7 @@ def is_torn(damage: Damage) -> bool:
     return unwritten and not damage.resynchronised
 
 
-def _replay(loaded: Loaded, chunk: Chunk, path: Path, base: int, limit: int) -> None:
+def _replay(loaded: LoadedGroups, chunk: Chunk, path: Path, base: int, limit: int) -> None:
     table = chunk.table
     loaded.batches += len(table)
     loaded.bytes += int(table.size.sum())
@@ -127,7 +127,7 @@ def _replay(loaded: Loaded, chunk: Chunk, path: Path, base: int, limit: int) -> 
 
 
 def _replay_taken(
-    loaded: Loaded, records: RecordTable, taken: Taken, path: Path, base: int
+    loaded: LoadedGroups, records: RecordTable, taken: Taken, path: Path, base: int
 ) -> None:
     commits, producer_id = taken.commits, taken.producer_id
     if len(commits):
@@ -151,7 +151,7 @@ def _replay_taken(
         _note(loaded, Wrong(path, base, reason, first_offset=offset, last_offset=offset))
 
 
-def _note(loaded: Loaded, wrong: Wrong) -> None:
+def _note(loaded: LoadedGroups, wrong: Wrong) -> None:
     loaded.wrong_records += 1
     if len(loaded.wrong) < _MOST_TOLD:
         loaded.wrong.append(wrong)

@@ -20,13 +20,13 @@ from logtool.formats.names import (
     TopicPartition,
 )
 from logtool.groups import ends as group_ends
-from logtool.groups import findings, history, sharing
-from logtool.groups.ends import Ends, Extent
-from logtool.groups.history import Event
-from logtool.groups.judging import RETENTION_MS, GroupState, Retention, judge
-from logtool.groups.loading import Loaded, Wrong, load
+from logtool.groups import findings, history, share_groups
+from logtool.groups.ends import Ends, LogEnds
+from logtool.groups.history import GroupEvent
+from logtool.groups.loading import LoadedGroups, Wrong, load
 from logtool.groups.membership import SHARE
-from logtool.groups.sharing import Shares
+from logtool.groups.share_groups import Shares
+from logtool.groups.state import RETENTION_MS, GroupState, Retention, judge
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.dir import LogDir, Partition
@@ -43,11 +43,11 @@ _OLD_NAMESPACE, _OLD = "kafka_internal", "group"
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class OffsetsCopy:
     """One copy of a partition of ``__consumer_offsets``."""
 
     listed: Partition
-    extent: Extent
+    extent: LogEnds
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -64,11 +64,11 @@ class Copy:
 class OffsetsPartition:
     """One partition of the topic that was read, and the copies that were not."""
 
-    loaded: Loaded
-    others: tuple[Copy, ...]
+    loaded: LoadedGroups
+    others: tuple[OffsetsCopy, ...]
 
 
-Item = OffsetsPartition | GroupState | Event | Finding
+Item = OffsetsPartition | GroupState | GroupEvent | Finding
 
 
 @dataclass(slots=True)
@@ -174,12 +174,12 @@ class Groups:
                     copies.append(listed)
 
     def _partition(self, copies: list[Partition], ends: Ends) -> Iterator[Item | UnreadableError]:
-        ranked: list[Copy] = []
+        ranked: list[OffsetsCopy] = []
         is_compared = len(copies) > 1 or self.history_of is not None
         for listed in copies:
             try:
                 extent = group_ends.measure(listed, 0, lambda _: None) if is_compared else None
-                ranked.append(Copy(listed, extent or _unmeasured(listed)))
+                ranked.append(OffsetsCopy(listed, extent or _unmeasured(listed)))
             except UnreadableError as error:
                 yield error
         ranked.sort(key=lambda one: one.rank, reverse=True)
@@ -227,22 +227,26 @@ class Groups:
                     yield finding.placed(where, topic=one.topic, partition=one.partition)
             yield from _taken(ends.problems)
 
-    def _history(self, ranked: list[Copy], group: str) -> Iterator[Item | UnreadableError]:
+    def _history(self, ranked: list[OffsetsCopy], group: str) -> Iterator[Item | UnreadableError]:
         """Yield the events of a group, of equal copies from one that is not damaged."""
         equal = [one for one in ranked if one.rank == ranked[0].rank]
         for copy in equal:
             self.run.path = copy.listed.path
-            items: Iterable[Event | Finding] = history.of_group(copy.listed, group, self._spend)
+            items: Iterable[GroupEvent | Finding] = history.of_group(
+                copy.listed, group, self._spend
+            )
             if copy is not equal[-1]:
                 items = list(items)
                 if any(isinstance(one, Finding) for one in items):
                     continue
             for item in items:
-                self._matched |= isinstance(item, Event)
+                self._matched |= isinstance(item, GroupEvent)
                 yield item
             return
 
-    def _lost(self, copies: list[Copy], chosen: Copy, end: int) -> Iterator[Item | UnreadableError]:
+    def _lost(
+        self, copies: list[OffsetsCopy], chosen: OffsetsCopy, end: int
+    ) -> Iterator[Item | UnreadableError]:
         """Yield that none of the copies goes as far as the high watermark of one of them."""
         found: list[range] = []
         for copy in copies:
@@ -268,13 +272,13 @@ class Groups:
         if self._has_shares:
             return
         self._has_shares = True
-        found: dict[int, list[Copy]] = {}
+        found: dict[int, list[OffsetsCopy]] = {}
         for home in self._homes.values():
-            for folder in _partitions_in(home, home.path, sharing.TOPIC):
+            for folder in _partitions_in(home, home.path, share_groups.TOPIC):
                 try:
                     listed = opening.open_partition(folder, home.flavour)
                     extent = group_ends.measure(listed, 0, lambda _: None)
-                    found.setdefault(listed.number or 0, []).append(Copy(listed, extent))
+                    found.setdefault(listed.number or 0, []).append(OffsetsCopy(listed, extent))
                 except UnreadableError as error:
                     yield error
         for _, copies in sorted(found.items()):
@@ -301,7 +305,7 @@ class Groups:
         )
         return self.selection.takes(directory)
 
-    def _count(self, loaded: Loaded) -> None:
+    def _count(self, loaded: LoadedGroups) -> None:
         summary = self.summary
         summary.segments += len(loaded.listed.segments)
         summary.batches += loaded.batches
@@ -330,14 +334,14 @@ def _of_old(home: LogDir) -> Iterator[UnreadableError]:
             yield UnreadableError(folder, f"{text}which is not read")
 
 
-def _unmeasured(listed: Partition) -> Extent:
+def _unmeasured(listed: Partition) -> LogEnds:
     """Return the extent of the only copy, which need not be compared."""
-    return Extent(
+    return LogEnds(
         path=listed.path, topic_id=None, log_start=0, log_end=0, last_stable=0, leader_epoch=-1
     )
 
 
-def _findings(loaded: Loaded) -> Iterator[Finding]:
+def _findings(loaded: LoadedGroups) -> Iterator[Finding]:
     listed = loaded.listed
     rules: tuple[tuple[list[Wrong], Callable[[Wrong], Finding]], ...] = (
         (

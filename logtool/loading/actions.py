@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from logtool.actions import Action, Change, Kind, Loss
+from logtool.actions import Action, Change, FileChange, Loss
 from logtool.formats import names
 from logtool.formats.names import FileKind, FileName, FileState, Reception
-from logtool.loading.loaded import Loaded, Outcome, RecoveredSegment
-from logtool.loading.recovery import Lost
+from logtool.loading.recovery import CutBatches
+from logtool.loading.result import LoadResult, Outcome, RecoveredSegment
 from logtool.log.damage import DamageReason
 
 _STOPS = {
@@ -17,7 +17,7 @@ _STOPS = {
 }
 
 
-def actions(loaded: Loaded, high_watermark: int | None) -> Iterator[Action]:
+def actions(loaded: LoadResult, high_watermark: int | None) -> Iterator[Action]:
     """Yield what a broker does to the directory, in the order of the segments.
 
     Of a log that does not load, that is all there is to say. Topic and partition are for the caller
@@ -53,10 +53,10 @@ def _place(change: Change) -> tuple[bool, bool, int, int]:
     kinds = (FileKind.LOG, *names.INDEX_KINDS)
     kind = kinds.index(name.kind) if name.kind in kinds else len(kinds)
     offset = name.offset if name.offset is not None else 2**63
-    return change.kind is Kind.RENAME, live, offset, kind
+    return change.kind is FileChange.RENAME, live, offset, kind
 
 
-def _recover(loaded: Loaded, segment: RecoveredSegment) -> Action:
+def _recover(loaded: LoadResult, segment: RecoveredSegment) -> Action:
     done = "supplemented" if loaded.supplemented else "written anew"
     read = "is read from its first byte"
     if segment.headers_from is not None:
@@ -65,7 +65,7 @@ def _recover(loaded: Loaded, segment: RecoveredSegment) -> Action:
     return _of_segment(loaded, "recover", segment.base_offset, segment.size, text)
 
 
-def _of_segment(loaded: Loaded, action: str, base_offset: int, size: int, text: str) -> Action:
+def _of_segment(loaded: LoadResult, action: str, base_offset: int, size: int, text: str) -> Action:
     log = names.format_partition_file(base_offset, FileKind.LOG)
     return Action(
         action=action,
@@ -76,7 +76,7 @@ def _of_segment(loaded: Loaded, action: str, base_offset: int, size: int, text: 
     )
 
 
-def _not_of_this_log(loaded: Loaded) -> Iterator[Action]:
+def _not_of_this_log(loaded: LoadResult) -> Iterator[Action]:
     """Yield the segments that stay though they are not of this log, or may not be."""
     for zombie in loaded.zombies.values():
         text = f"{zombie.reason}; {zombie.served}; logtool recover drops it"
@@ -90,12 +90,12 @@ def _not_of_this_log(loaded: Loaded) -> Iterator[Action]:
 def _of_file(
     change: Change,
     name: FileName,
-    loaded: Loaded,
+    loaded: LoadResult,
     recovered: dict[int, RecoveredSegment],
     high_watermark: int | None,
 ) -> Action:
     offset = name.offset or 0
-    if change.kind is Kind.TRUNCATE and change.size is not None:
+    if change.kind is FileChange.TRUNCATE and change.size is not None:
         segment = recovered[offset]
         zeros = _only_zeros(segment)
         loss = _loss(
@@ -116,10 +116,10 @@ def _of_file(
         )
     if change.blocks is not None:
         return _of_filled(change, offset, recovered, high_watermark)
-    if change.kind is Kind.RENAME and change.target:
+    if change.kind is FileChange.RENAME and change.target:
         text = "belongs to a cleaning or a split that was committed, and takes its place"
         return Action(action=change.kind, path=change.path, reason=text, target=change.target)
-    if change.kind is Kind.REMOVE:
+    if change.kind is FileChange.REMOVE:
         size = change.seen.size if change.seen else 0
         lost = loaded.removed.get(offset) if name.kind is FileKind.LOG else None
         behind, first_gone = lost.batches if lost else 0, offset
@@ -172,7 +172,9 @@ def _kept_end(segment: RecoveredSegment) -> int:
     return min(segment.lost.first_offset, segment.next_offset)
 
 
-def _loss(lost: Lost, size: int, high_watermark: int | None, first_gone: int, behind: int) -> Loss:
+def _loss(
+    lost: CutBatches, size: int, high_watermark: int | None, first_gone: int, behind: int
+) -> Loss:
     def acknowledged(offset: int) -> bool:
         return high_watermark is not None and offset < high_watermark
 
@@ -210,7 +212,7 @@ def _why_cut(segment: RecoveredSegment) -> str:
     return f"the log ends where a batch is unsound: {why}"
 
 
-def _why_gone(name: FileName, loaded: Loaded) -> str:
+def _why_gone(name: FileName, loaded: LoadResult) -> str:
     if name.state is FileState.DELETED or name.reception is Reception.ERASED:
         return "was to be deleted already"
     if name.state is not FileState.LIVE:
@@ -237,7 +239,7 @@ def _why_gone(name: FileName, loaded: Loaded) -> str:
     return "was replaced by a cleaning or a split that was committed"
 
 
-def _why_written(name: FileName, loaded: Loaded) -> str:
+def _why_written(name: FileName, loaded: LoadResult) -> str:
     if name.kind is FileKind.PRODUCER_SNAPSHOT:
         return f"producer state at offset {name.offset}"
     if name.kind is FileKind.LEADER_EPOCH_CHECKPOINT:

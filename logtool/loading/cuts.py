@@ -5,10 +5,10 @@ import numpy as np
 from logtool.formats import offset_index, time_index
 from logtool.formats.names import FileKind
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
-from logtool.loading.recovery import Lost, Recovered, Recovery, encode_aborted
+from logtool.loading.lost_records import LossCount
+from logtool.loading.recovery import CutBatches, Recovered, Recovery, encode_aborted
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow
-from logtool.loading.unsound import Tally
 from logtool.log.batches import read_batches
 
 
@@ -44,11 +44,11 @@ def write_aborted(shadow: Shadow, segment: LoadedSegment, result: Recovered) -> 
         shadow.write(name, encode_aborted(result.aborted))
 
 
-def count(shadow: Shadow, segment: LoadedSegment, start: int = 0) -> Lost:
+def count(shadow: Shadow, segment: LoadedSegment, start: int = 0) -> CutBatches:
     """Return what a log holds from byte `start` on that is sound."""
-    lost = Lost()
+    lost = CutBatches()
     file = shadow.files[segment.name(FileKind.LOG)]
-    tally = Tally(file, segment.base_offset)
+    tally = LossCount(file, segment.base_offset)
     with file.open() as log:
         chunks = read_batches(log, base_offset=segment.base_offset, start=start, payload=False)
         for chunk in chunks:

@@ -9,7 +9,7 @@ import numpy as np
 
 from logtool.formats import leader_epoch_checkpoint
 from logtool.formats.record_batch import MAGIC, BatchTable
-from logtool.loading.reading import OfflineError, StartFailsError
+from logtool.loading.kafka_reading import OfflineError, StartFailsError
 
 
 class EpochCache:

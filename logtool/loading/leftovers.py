@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from logtool.formats import names
 from logtool.formats.names import FileKind, FileState, Reception
-from logtool.loading.loaded import Start
-from logtool.loading.reading import OfflineError, StartFailsError
+from logtool.loading.kafka_reading import OfflineError, StartFailsError
+from logtool.loading.result import StartConditions
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow
 from logtool.log.dir import Partition
@@ -46,7 +46,7 @@ def drop_temporaries(shadow: Shadow) -> list[str]:
     return [name for name, offset in swaps.items() if offset < least]
 
 
-def finish_swaps(shadow: Shadow, swaps: Sequence[str], start: Start) -> None:
+def finish_swaps(shadow: Shadow, swaps: Sequence[str], start: StartConditions) -> None:
     """Put the new segments in the place of the old ones that they were made of."""
     low, high = 2**63, -1
     for name in swaps:

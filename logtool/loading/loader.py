@@ -12,17 +12,25 @@ from typing import Protocol
 
 from logtool.formats import names, partition_metadata, transaction_index
 from logtool.formats.names import DirectoryKind, FileKind, FileState
-from logtool.loading import cuts, epochs, leftovers, zombies
+from logtool.loading import cuts, epochs, leftovers, old_segments
 from logtool.loading.epochs import EpochCache
-from logtool.loading.indexing import InvalidOffsetError
-from logtool.loading.loaded import NONE, Loaded, Logs, Outcome, RecoveredSegment, Start, Why
+from logtool.loading.index_building import InvalidOffsetError
+from logtool.loading.kafka_reading import OfflineError, StartFailsError
 from logtool.loading.producers import ProducerManager
-from logtool.loading.reading import OfflineError, StartFailsError
 from logtool.loading.recovery import OffsetOverflowError, Recovered, Recovery
+from logtool.loading.result import (
+    NONE,
+    LoadResult,
+    Logs,
+    Outcome,
+    RecoveredSegment,
+    RecoveryReason,
+    StartConditions,
+)
 from logtool.loading.segments import LoadedSegment, check_index_sizes
 from logtool.loading.shadow import OccupiedError, Shadow
 from logtool.loading.splitting import TooLargeError, can_be_split, split
-from logtool.loading.truncating import Truncation, live_behind
+from logtool.loading.truncating import LogTruncation, live_behind
 from logtool.log.damage import Damage, DamageReason
 from logtool.log.dir import Partition
 
@@ -34,18 +42,18 @@ _TOPIC_ID = FileKind.PARTITION_METADATA.value
 
 def load(
     partition: Partition,
-    start: Start,
+    start: StartConditions,
     on_bytes: Callable[[int], None] = lambda _: None,
     logs: Logs = NONE,
-) -> Loaded:
+) -> LoadResult:
     """Load a log as a broker would; the disk is not touched.
 
     UnreadableError where a file cannot be read: that is no word about what a broker would do.
     """
-    return carry_out(Loader(partition, start, on_bytes, Rebuild, logs))
+    return carry_out(Loader(partition, start, on_bytes, RebuildStrategy, logs))
 
 
-def carry_out(loader: "Loader") -> Loaded:
+def carry_out(loader: "Loader") -> LoadResult:
     """Run a loader to its end, whatever ends it."""
     loaded = loader.loaded
     try:
@@ -59,16 +67,16 @@ def carry_out(loader: "Loader") -> Loaded:
     return loaded
 
 
-class Strategy(Protocol):
+class RecoveryStrategy(Protocol):
     """How segments are recovered: a `Loader` asks at each step where ways of doing it differ."""
 
-    def needs_recovery(self, segment: LoadedSegment) -> Why | None:
+    def needs_recovery(self, segment: LoadedSegment) -> RecoveryReason | None:
         """Return why a segment is recovered when it is opened; None if it is not."""
 
     def is_done(self, segment: LoadedSegment) -> bool:
         """Return whether it was recovered when it was opened, and is not recovered once more."""
 
-    def recover(self, segment: LoadedSegment, why: Why) -> RecoveredSegment:
+    def recover(self, segment: LoadedSegment, why: RecoveryReason) -> RecoveredSegment:
         """Read a segment from its first byte, cut its log and write its indexes."""
 
     def take_emptied(self, segment: LoadedSegment, emptied: RecoveredSegment) -> None:
@@ -87,9 +95,9 @@ class Loader:
     def __init__(
         self,
         partition: Partition,
-        start: Start,
+        start: StartConditions,
         on_bytes: Callable[[int], None],
-        strategy: Callable[["Loader"], Strategy],
+        strategy: Callable[["Loader"], RecoveryStrategy],
         logs: Logs = NONE,
     ) -> None:
         self._found = partition
@@ -104,8 +112,8 @@ class Loader:
         self.epochs = EpochCache()
         self._aborted = False
         """Whether the last recovery found aborted transactions, and so made an index for them."""
-        self._truncation = Truncation(self.shadow, start)
-        self.loaded = Loaded(self.shadow, log_start=start.log_start)
+        self._truncation = LogTruncation(self.shadow, start)
+        self.loaded = LoadResult(self.shadow, log_start=start.log_start)
         self.manager = self.new_manager()
         """Of the log's own producer state; each recovery of a segment begins with a new one."""
         self._strategy = strategy(self)
@@ -135,7 +143,7 @@ class Loader:
         loaded.recovery_point = max(point, loaded.log_start)
         self.epochs.truncate_from_start(start.log_start)
         self._write_epochs()
-        loaded.overlaps += zombies.overlaps(self.shadow, self.segments, loaded)
+        loaded.overlaps += old_segments.overlaps(self.shadow, self.segments, loaded)
         self._strategy.settle_producers()
         self._read_topic_id()
 
@@ -254,15 +262,15 @@ class Loader:
         self.segments[at : at + same] = [segment]
         self.loaded.segment = None
 
-    def needs_recovery(self, segment: LoadedSegment) -> Why | None:
+    def needs_recovery(self, segment: LoadedSegment) -> RecoveryReason | None:
         """Return why a broker recovers a segment when it opens it.
 
         StartFailsError for an index of a version that is not known.
         """
         if segment.base_offset in self._logs.whole:
-            return Why.FILLED
+            return RecoveryReason.FILLED
         if segment.name(FileKind.OFFSET_INDEX) not in self.shadow:
-            return Why.NO_INDEX
+            return RecoveryReason.NO_INDEX
         name = segment.name(FileKind.TRANSACTION_INDEX)
         if name in self.shadow:
             index = transaction_index.parse(self.shadow.files[name].read())
@@ -270,11 +278,11 @@ class Loader:
                 if version >> 8 > 0:
                     raise StartFailsError(f"{name}: version {version >> 8}, at most 0 is known")
                 if last_offset < segment.base_offset:
-                    return Why.BAD_TRANSACTION_INDEX
+                    return RecoveryReason.BAD_TRANSACTION_INDEX
         return None
 
     def read_segment(
-        self, segment: LoadedSegment, why: Why, recovery: Recovery
+        self, segment: LoadedSegment, why: RecoveryReason, recovery: Recovery
     ) -> RecoveredSegment:
         """Read a segment by the rules of recovery; raises as `Recovery.run` does."""
         log = self.shadow.files[segment.name(FileKind.LOG)]
@@ -303,7 +311,9 @@ class Loader:
     def _drop_zombies(self) -> None:
         """Look for segments that a truncation had removed; they go where it is cut precisely."""
         loaded = self.loaded
-        loaded.zombies, loaded.overlaps = zombies.find(self.shadow, self.segments, self.epochs.rows)
+        loaded.zombies, loaded.overlaps = old_segments.find(
+            self.shadow, self.segments, self.epochs.rows
+        )
         if self.start.cut_precisely:
             self._remove([s for s in self.segments if s.base_offset in loaded.zombies])
 
@@ -329,7 +339,7 @@ class Loader:
         """Recover a segment; returns whether it is cut."""
         self.loaded.segment = segment.base_offset
         try:
-            recovered = self._strategy.recover(segment, Why.UNFLUSHED)
+            recovered = self._strategy.recover(segment, RecoveryReason.UNFLUSHED)
         except InvalidOffsetError as error:
             cut = self._cut if self.start.cut_precisely else self._empty
             recovered = cut(segment, str(error))
@@ -352,7 +362,7 @@ class Loader:
             self.shadow.write(name, b"")
         emptied = RecoveredSegment(
             base_offset=segment.base_offset,
-            why=Why.UNFLUSHED,
+            why=RecoveryReason.UNFLUSHED,
             size=size,
             valid_size=0,
             emptied=why,
@@ -369,7 +379,7 @@ class Loader:
         position = cuts.first_unordered(self.shadow, segment)
         lost = cuts.count(self.shadow, segment, position)
         self.shadow.truncate(log, position)
-        recovered = self._strategy.recover(segment, Why.UNFLUSHED)
+        recovered = self._strategy.recover(segment, RecoveryReason.UNFLUSHED)
         text = f"{why}; this is the first batch out of order"
         stop = Damage(
             position=position, length=0, reason=DamageReason.SIZE, message=text, resynchronised=True
@@ -406,13 +416,13 @@ class Loader:
         return segment
 
 
-class Rebuild:
+class RebuildStrategy:
     """A broker's way: what is recovered gets new indexes, and producers are replayed through it."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
 
-    def needs_recovery(self, segment: LoadedSegment) -> Why | None:
+    def needs_recovery(self, segment: LoadedSegment) -> RecoveryReason | None:
         """Return why a broker recovers a segment when it opens it."""
         return self._loader.needs_recovery(segment)
 
@@ -420,7 +430,7 @@ class Rebuild:
         """Return False: a broker recovers what it recovered when it opened it once more."""
         return False
 
-    def recover(self, segment: LoadedSegment, why: Why) -> RecoveredSegment:
+    def recover(self, segment: LoadedSegment, why: RecoveryReason) -> RecoveredSegment:
         """Recover a segment as ``LogSegment.recover`` does, and take a snapshot at its end."""
         loader, start = self._loader, self._loader.start
         manager = loader.new_manager()

@@ -16,9 +16,9 @@ from logtool.formats.messages import cluster_metadata
 from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.formats.record_batch import MAGIC
 from logtool.lazy_dataclass import dataclass
-from logtool.loading.loaded import Outcome, Start
+from logtool.loading.kafka_reading import BatchHeader, StartFailsError, headers
 from logtool.loading.loader import load
-from logtool.loading.reading import Header, StartFailsError, headers
+from logtool.loading.result import Outcome, StartConditions
 from logtool.loading.shadow import ShadowFile
 from logtool.log import opening
 from logtool.log.file import File
@@ -53,7 +53,7 @@ def hindrances(
         except (StartFailsError, FormatError) as error:
             yield Hindrance(bootstrap.path, str(error))
     listed = opening.open_partition(log_dir / DIRECTORY)
-    loaded = load(listed, Start(clean=False, kafka=kafka))
+    loaded = load(listed, StartConditions(clean=False, kafka=kafka))
     if loaded.outcome not in (Outcome.LOADS, Outcome.UNKNOWN):
         yield Hindrance(listed.path, f"the metadata log does not load: {loaded.reason}")
     state = listed.fixed.get(FileKind.QUORUM_STATE)
@@ -79,7 +79,7 @@ def _read_bootstrap(data: bytes) -> None:
         raise StartFailsError("no feature level of metadata.version is in it")
 
 
-def _types(data: bytes, header: Header) -> Iterator[int]:
+def _types(data: bytes, header: BatchHeader) -> Iterator[int]:
     """Yield the type of each metadata record of a batch."""
     batch = memoryview(data)[header.position : header.position + header.size]
     if header.magic != MAGIC:

@@ -12,7 +12,7 @@ import numpy as np
 
 from logtool.formats import producer_snapshot
 from logtool.formats.crc import crc32c
-from logtool.loading.reading import IndexedLog, StartFailsError
+from logtool.loading.kafka_reading import IndexedLog, StartFailsError
 from logtool.loading.recovery import replay
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow, ShadowFile

@@ -19,10 +19,15 @@ from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchTable
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.epochs import EpochCache
-from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE, Indexes, InvalidOffsetError
-from logtool.loading.reading import StartFailsError
+from logtool.loading.index_building import (
+    INDEX_INTERVAL,
+    MAX_INDEX_SIZE,
+    IndexBuilder,
+    InvalidOffsetError,
+)
+from logtool.loading.kafka_reading import StartFailsError
+from logtool.loading.lost_records import LossCount, Unsound
 from logtool.loading.shadow import ShadowFile
-from logtool.loading.unsound import Tally, Unsound
 from logtool.log import producer_state
 from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk, PlainTotals
@@ -41,7 +46,7 @@ class OffsetOverflowError(Exception):
 
 
 @dataclass(slots=True)
-class Lost:
+class CutBatches:
     """The sound batches from some byte on, counted until none is left."""
 
     batches: int = 0
@@ -85,7 +90,7 @@ class Recovered:
 _MIN = -(2**63)
 
 
-class Producers(Protocol):
+class ProducerSink(Protocol):
     """Whoever takes the batches that change the producer state, such as `ProducerState`."""
 
     def apply(self, rows: BatchTable) -> tuple[list[AbortedTransaction], list[int]]:
@@ -103,14 +108,14 @@ class Recovery:
         self,
         base_offset: int,
         *,
-        producers: Producers,
+        producers: ProducerSink,
         epochs: EpochCache | None = None,
         interval: int = INDEX_INTERVAL,
         max_index_size: int = MAX_INDEX_SIZE,
         watch: Callable[[BatchTable, PlainTotals | None], None] = lambda _table, _plain: None,
     ) -> None:
         self._base = base_offset
-        self._indexes = Indexes(base_offset, interval, max_index_size)
+        self._indexes = IndexBuilder(base_offset, interval, max_index_size)
         self._producers = producers
         self._epochs = epochs
         self._watch = watch
@@ -131,19 +136,19 @@ class Recovery:
     def forget_indexes(self) -> None:
         """Let both indexes go, once they were taken."""
         self.result.offset_index = self.result.time_index = b""
-        self._indexes = Indexes(self._base, 0)
+        self._indexes = IndexBuilder(self._base, 0)
 
     def run(
         self,
         log: ShadowFile,
         on_bytes: Callable[[int], None] = lambda _: None,
-    ) -> tuple[Recovered, Lost, Lost]:
+    ) -> tuple[Recovered, CutBatches, CutBatches]:
         """Recover `log`; also returns the sound batches that go, and those of them behind damage.
 
         Raises InvalidOffsetError, OffsetOverflowError and StartFailsError, as a broker does.
         """
-        lost, behind = Lost(), Lost()
-        tally = Tally(log, self._base)
+        lost, behind = CutBatches(), CutBatches()
+        tally = LossCount(log, self._base)
         at = 0
         with log.open() as file:
             for chunk in read_batches(file, base_offset=self._base, payload=False):
@@ -251,7 +256,7 @@ class Recovery:
 
 
 def replay(
-    producers: Producers,
+    producers: ProducerSink,
     table: BatchTable,
     before: Sequence[AbortedTransaction] | None = None,
     plain: PlainTotals | None = None,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from logtool.formats import names, offset_index, time_index
 from logtool.formats.names import FileKind, FileState
-from logtool.loading.reading import IndexedLog, StartFailsError
+from logtool.loading.kafka_reading import IndexedLog, StartFailsError
 from logtool.loading.shadow import Shadow
 from logtool.metadata.releases import NEWEST
 

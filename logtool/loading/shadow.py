@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from logtool.actions import Change, Kind, Stamp
+from logtool.actions import Change, FileChange, Stamp
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.disk.joined import Joined
@@ -212,7 +212,7 @@ class Shadow:
         """Return what turns the directory on disk into this one, in an order that can be done."""
         stays = {f.origin.path.name: name for name, f in self.files.items() if f.origin}
         gone = [
-            Change(kind=Kind.REMOVE, path=file.path, seen=_stamp(file))
+            Change(kind=FileChange.REMOVE, path=file.path, seen=_stamp(file))
             for name, file in sorted(self.before.items())
             if name not in stays and not self._is_rewritten(name, stays)
         ]
@@ -223,8 +223,8 @@ class Shadow:
             if origin is None:
                 old = self.before.get(name)
                 rewritten = old and self._is_rewritten(name, stays)
-                kind = Kind.REPLACE if rewritten else Kind.CREATE
-                seen = _stamp(old) if old and kind is Kind.REPLACE else None
+                kind = FileChange.REPLACE if rewritten else FileChange.CREATE
+                seen = _stamp(old) if old and kind is FileChange.REPLACE else None
                 writes.append(
                     Change(
                         kind=kind,
@@ -238,13 +238,18 @@ class Shadow:
             if file.size < origin.size:
                 cuts.append(
                     Change(
-                        kind=Kind.TRUNCATE, path=origin.path, seen=_stamp(origin), size=file.size
+                        kind=FileChange.TRUNCATE,
+                        path=origin.path,
+                        seen=_stamp(origin),
+                        size=file.size,
                     )
                 )
             if origin.path.name != name:
                 # A cut before it leaves another stamp.
                 seen = _stamp(origin) if file.size == origin.size else None
-                renames.append(Change(kind=Kind.RENAME, path=origin.path, seen=seen, target=path))
+                renames.append(
+                    Change(kind=FileChange.RENAME, path=origin.path, seen=seen, target=path)
+                )
         return [*gone, *cuts, *renames, *writes]
 
     def _is_rewritten(self, name: str, stays: Mapping[str, str]) -> bool:

@@ -6,9 +6,9 @@ Each part begins with a batch that the part before it could not take. The rules 
 
 from logtool.formats.names import FileKind
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
-from logtool.loading.indexing import Indexes
-from logtool.loading.loaded import Start
-from logtool.loading.reading import StartFailsError, first_offset, headers
+from logtool.loading.index_building import IndexBuilder
+from logtool.loading.kafka_reading import StartFailsError, first_offset, headers
+from logtool.loading.result import StartConditions
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow, ShadowFile
 from logtool.log.batches import read_batches
@@ -31,7 +31,7 @@ def can_be_split(segment: LoadedSegment) -> bool:
 
 
 def split(
-    shadow: Shadow, segment: LoadedSegment, start: Start, why: str, *, opened: bool
+    shadow: Shadow, segment: LoadedSegment, start: StartConditions, why: str, *, opened: bool
 ) -> list[int]:
     """Put the parts of a segment in its place and return their base offsets.
 
@@ -63,7 +63,7 @@ def split(
 
 def _write(shadow: Shadow, part: LoadedSegment, data: bytes, interval: int) -> None:
     log = ShadowFile(None, len(data), data)
-    indexes = Indexes(part.base_offset, interval)
+    indexes = IndexBuilder(part.base_offset, interval)
     with log.open() as file:
         for chunk in read_batches(file, base_offset=part.base_offset, payload=False):
             if len(chunk.table):

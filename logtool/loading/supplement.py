@@ -13,21 +13,21 @@ from dataclasses import replace
 
 from logtool.formats import names
 from logtool.formats.names import DirectoryKind, FileKind
-from logtool.loading.believable import Reading, seems_whole
-from logtool.loading.indexing import InvalidOffsetError
-from logtool.loading.loaded import Loaded, RecoveredSegment, Start, Why
+from logtool.loading.index_building import InvalidOffsetError
+from logtool.loading.index_prefix import ValidPrefix, seems_whole
+from logtool.loading.kafka_reading import StartFailsError
 from logtool.loading.loader import Loader, carry_out, load
-from logtool.loading.playback import found
-from logtool.loading.reading import StartFailsError
+from logtool.loading.producer_replay import ProducerReplay
 from logtool.loading.recovery import OffsetOverflowError
-from logtool.loading.replaying import Replay
+from logtool.loading.replay_start import found
+from logtool.loading.result import LoadResult, RecoveredSegment, RecoveryReason, StartConditions
 from logtool.loading.segments import LoadedSegment
 from logtool.log.dir import Partition
 
 
 def supplement(
-    partition: Partition, start: Start, on_bytes: Callable[[int], None] = lambda _: None
-) -> Loaded:
+    partition: Partition, start: StartConditions, on_bytes: Callable[[int], None] = lambda _: None
+) -> LoadResult:
     """Recover a log from what is there; the disk is not touched.
 
     A log that was stopped in order, or that is being deleted, is loaded as by a broker. A recovery
@@ -47,25 +47,25 @@ class _Supplement:
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
         loader.loaded.supplemented = True
-        self._readings: dict[int, Reading] = {}
+        self._readings: dict[int, ValidPrefix] = {}
         """Of the segments that were read, by base offset."""
         self._point = loader.start.recovery_point
         self._sound_end = 2**63
         """Where the first segment was cut: what stands behind it followed something else."""
 
-    def needs_recovery(self, segment: LoadedSegment) -> Why | None:
+    def needs_recovery(self, segment: LoadedSegment) -> RecoveryReason | None:
         """Return why a broker would recover a segment, or would not survive it."""
         try:
             return self._loader.needs_recovery(segment)
         except StartFailsError:
             # An entry of an unknown version is as good as none.
-            return Why.BAD_TRANSACTION_INDEX
+            return RecoveryReason.BAD_TRANSACTION_INDEX
 
     def is_done(self, segment: LoadedSegment) -> bool:
         """Return whether it was read before: it was cut then, and what follows it stays."""
         return segment.base_offset in self._readings
 
-    def recover(self, segment: LoadedSegment, why: Why) -> RecoveredSegment:
+    def recover(self, segment: LoadedSegment, why: RecoveryReason) -> RecoveredSegment:
         """Read a segment, and keep what its log does not contradict."""
         reading = self._reading(segment)
         recovered = self._loader.read_segment(segment, why, reading.recovery)
@@ -74,7 +74,7 @@ class _Supplement:
 
     def take_emptied(self, segment: LoadedSegment, emptied: RecoveredSegment) -> None:
         """Note that nothing of a segment can be believed."""
-        self._take(segment, Reading(segment.base_offset, {}), emptied)
+        self._take(segment, ValidPrefix(segment.base_offset, {}), emptied)
 
     def finish(self) -> None:
         """Mend the indexes of flushed segments; all is recovered if the log lost flushed bytes."""
@@ -91,7 +91,7 @@ class _Supplement:
         """Replay producers from the newest snapshot that the log does not contradict."""
         loader = self._loader
         manager = loader.new_manager()
-        replay = Replay(
+        replay = ProducerReplay(
             loaded=loader.loaded,
             start=loader.start,
             segments=loader.segments,
@@ -119,14 +119,16 @@ class _Supplement:
             return
         reading = self._reading(segment, recover=False)
         try:
-            recovered = self._loader.read_segment(segment, Why.TORN_INDEX, reading.recovery)
+            recovered = self._loader.read_segment(
+                segment, RecoveryReason.TORN_INDEX, reading.recovery
+            )
         except (InvalidOffsetError, OffsetOverflowError, StartFailsError):
             return
         if reading.recovery.result.stop is None:
             self._take(segment, reading, recovered)
             self._loader.loaded.recovered.append(recovered)
 
-    def _reading(self, segment: LoadedSegment, *, recover: bool = True) -> Reading:
+    def _reading(self, segment: LoadedSegment, *, recover: bool = True) -> ValidPrefix:
         offsets = self._loader.shadow.snapshots().offsets
         cuts = offsets[bisect_right(offsets, segment.base_offset) :]
         indexes = {
@@ -135,7 +137,7 @@ class _Supplement:
             if segment.name(kind) in self._loader.shadow
         }
         start = self._loader.start
-        return Reading(
+        return ValidPrefix(
             base_offset=segment.base_offset,
             indexes=indexes,
             cuts=cuts,
@@ -144,7 +146,9 @@ class _Supplement:
             max_index_size=start.max_index_size,
         )
 
-    def _take(self, segment: LoadedSegment, reading: Reading, recovered: RecoveredSegment) -> None:
+    def _take(
+        self, segment: LoadedSegment, reading: ValidPrefix, recovered: RecoveredSegment
+    ) -> None:
         """Cut a segment and its indexes to what can be believed, the first two made whole."""
         base, shadow = segment.base_offset, self._loader.shadow
         # Behind a cut, transactions may have begun in what is gone.

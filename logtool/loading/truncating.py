@@ -6,25 +6,25 @@ from dataclasses import replace
 from logtool.formats import names
 from logtool.formats.names import FileKind, FileState
 from logtool.loading import cuts
-from logtool.loading.loaded import RecoveredSegment, Start
-from logtool.loading.recovery import Lost, OffsetOverflowError
+from logtool.loading.recovery import CutBatches, OffsetOverflowError
+from logtool.loading.result import RecoveredSegment, StartConditions
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow
 from logtool.log.damage import Damage, DamageReason
 
 
-class Truncation:
+class LogTruncation:
     """Cuts a log at the offset that `start` names; does nothing where it names none.
 
     Nor is anything done where nothing of the log would stay. What a log lost to it, or to a batch
     that no broker gets past, is told of the segment once that is recovered.
     """
 
-    def __init__(self, shadow: Shadow, start: Start) -> None:
+    def __init__(self, shadow: Shadow, start: StartConditions) -> None:
         self._shadow = shadow
         self._offset = start.truncate_to
         self._least = start.log_start
-        self._cuts: dict[int, tuple[int, Lost, Damage | None]] = {}
+        self._cuts: dict[int, tuple[int, CutBatches, Damage | None]] = {}
         """By base offset of a segment that was cut: its bytes before, what went of it, and the
         batch for which that was done."""
 
@@ -50,7 +50,7 @@ class Truncation:
         """Cut a segment where a batch begins whose offset is out of its reach."""
         log = segment.name(FileKind.LOG)
         size, lost, _ = self._cuts.get(
-            segment.base_offset, (self._shadow.files[log].size, Lost(), None)
+            segment.base_offset, (self._shadow.files[log].size, CutBatches(), None)
         )
         lost = _both(cuts.count(self._shadow, segment, error.position), lost)
         text = f"{error.what}, for which a broker would not start"
@@ -101,10 +101,10 @@ def live_behind(shadow: Shadow, base_offset: int) -> list[int]:
     ]
 
 
-def _both(one: Lost, other: Lost) -> Lost:
+def _both(one: CutBatches, other: CutBatches) -> CutBatches:
     firsts = [lost.first_offset for lost in (one, other) if lost.first_offset is not None]
     lasts = [lost.last_offset for lost in (one, other) if lost.last_offset is not None]
-    return Lost(
+    return CutBatches(
         batches=one.batches + other.batches,
         records=one.records + other.records,
         first_offset=min(firsts, default=None),

@@ -12,20 +12,20 @@ from dataclasses import replace
 from logtool.formats import names
 from logtool.formats import transaction_index as txn_index
 from logtool.formats.names import DirectoryKind, FileKind
-from logtool.loading.believable import seems_whole
-from logtool.loading.headers import ContradictionError, HeaderWalk
-from logtool.loading.indexing import InvalidOffsetError
-from logtool.loading.loaded import Loaded, RecoveredSegment, Start, Why
+from logtool.loading.header_recovery import Played
+from logtool.loading.header_walk import ContradictionError, HeaderWalk
+from logtool.loading.index_building import InvalidOffsetError
+from logtool.loading.index_prefix import seems_whole
+from logtool.loading.kafka_reading import OfflineError, StartFailsError
 from logtool.loading.loader import Loader, load
-from logtool.loading.playback import Marks, marks, whole_entries
-from logtool.loading.played import Played
 from logtool.loading.producers import ProducerManager
-from logtool.loading.reading import OfflineError, StartFailsError
 from logtool.loading.recovery import (
     OffsetOverflowError,
     encode_aborted,
     replay,
 )
+from logtool.loading.replay_start import Marks, marks, whole_entries
+from logtool.loading.result import LoadResult, RecoveredSegment, RecoveryReason, StartConditions
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import OccupiedError
 from logtool.loading.splitting import TooLargeError
@@ -37,8 +37,8 @@ _EPOCHS = FileKind.LEADER_EPOCH_CHECKPOINT.value
 
 
 def trust(
-    partition: Partition, start: Start, on_bytes: Callable[[int], None] = lambda _: None
-) -> Loaded:
+    partition: Partition, start: StartConditions, on_bytes: Callable[[int], None] = lambda _: None
+) -> LoadResult:
     """Recover a log without checking it; the disk is not touched.
 
     Where something contradicts that, it is what `supplement` returns, with `distrust` saying why.
@@ -76,7 +76,7 @@ class _Trusting:
         self._end: int | None = None
         """Behind the last batch of the segment that was played back last."""
 
-    def needs_recovery(self, segment: LoadedSegment) -> Why | None:
+    def needs_recovery(self, segment: LoadedSegment) -> RecoveryReason | None:
         """Return None: what is missing is added when all segments are known."""
         return None
 
@@ -84,7 +84,7 @@ class _Trusting:
         """Return True: no segment is read by the rules of a broker."""
         return True
 
-    def recover(self, segment: LoadedSegment, why: Why) -> RecoveredSegment:
+    def recover(self, segment: LoadedSegment, why: RecoveryReason) -> RecoveredSegment:
         """Never asked, for no segment needs it."""
         raise ContradictionError(f"{segment.name(FileKind.LOG)} has to be read as a whole")
 
@@ -184,7 +184,13 @@ class _Trusting:
             raise ContradictionError(f"{segment.name(FileKind.LOG)} reaches into the next segment")
         self._write(segment, one, recovered, aborted if played else None)
         unflushed = end is None or end > loader.start.recovery_point
-        why = Why.UNFLUSHED if unflushed else Why.PLAYED_BACK if played else Why.TORN_INDEX
+        why = (
+            RecoveryReason.UNFLUSHED
+            if unflushed
+            else RecoveryReason.PLAYED_BACK
+            if played
+            else RecoveryReason.TORN_INDEX
+        )
         loader.loaded.recovered.append(replace(recovered, why=why))
 
     def _write(

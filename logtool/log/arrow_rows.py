@@ -30,7 +30,7 @@ from logtool.log.chunk import Chunk, Source
 from logtool.log.decoded import redact
 from logtool.log.records import RecordTable, Unread
 from logtool.log.records import records as read_records
-from logtool.log.selection import WHOLE, Span
+from logtool.log.selection import WHOLE, OffsetTimeRange
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
 from logtool.times import FIRST_TIME, LAST_TIME
@@ -47,7 +47,7 @@ _VALUES: Final = frozenset({"value", "value_hash"})
 """Columns that are made of the bytes of values."""
 
 
-class Place(NamedTuple):
+class PartitionIdentity(NamedTuple):
     """What the rows of one partition directory have in common: their first columns."""
 
     log_dir: str
@@ -58,7 +58,7 @@ class Place(NamedTuple):
 
 
 def batch_rows(
-    place: Place, segment: int, table: BatchTable, names: Sequence[str] | None = None
+    place: PartitionIdentity, segment: int, table: BatchTable, names: Sequence[str] | None = None
 ) -> Any:
     """Return a `pyarrow.RecordBatch` of the table ``batches``, or of its columns `names` alone.
 
@@ -79,14 +79,14 @@ def batch_columns(common: Mapping[str, Any], table: BatchTable, schema: Any) -> 
 
 
 def record_rows(
-    place: Place,
+    place: PartitionIdentity,
     segment: int,
     chunk: Chunk,
     payload: Payload,
     names: Sequence[str] | None = None,
     limit: int = compression.DEFAULT_LIMIT,
     file: Source | None = None,
-    span: Span = WHOLE,
+    span: OffsetTimeRange = WHOLE,
     *,
     strict: bool = False,
     recipe: "Recipe | None" = None,
@@ -161,7 +161,7 @@ def _kept_longer(value: Any, kind: Any, count: int) -> Any:
     return arrow_columns.repeated(value, kind, count)
 
 
-def _common(place: Place, segment: int) -> dict[str, Any]:
+def _common(place: PartitionIdentity, segment: int) -> dict[str, Any]:
     return {**place._asdict(), "segment": segment}
 
 

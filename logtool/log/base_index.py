@@ -19,7 +19,7 @@ from logtool.formats.record_batch import CONTROL, MAGIC, BatchTable, Column
 from logtool.formats.redpanda import base_index
 from logtool.formats.redpanda.base_index import TIME_OFFSET, BaseIndex, Entries, Flags
 from logtool.formats.redpanda.offset_translation import FILTERED
-from logtool.formats.redpanda.record_batch import RAFT_DATA, BatchType, Header, header_crc
+from logtool.formats.redpanda.record_batch import RAFT_DATA, BatchType, RedpandaHeader, header_crc
 
 STEP = 32 * 1024
 """Bytes of batches between two entries."""
@@ -144,9 +144,9 @@ class Builder:
         return base_index.encode(index)
 
 
-def header_of(fields: dict[str, int]) -> Header:
+def header_of(fields: dict[str, int]) -> RedpandaHeader:
     """Return the header of a sound batch from its row in the table of a scan."""
-    header = Header(
+    header = RedpandaHeader(
         header_crc=0,
         size=fields["size"],
         base_offset=fields["base_offset"],
@@ -164,7 +164,7 @@ def header_of(fields: dict[str, int]) -> Header:
     return replace(header, header_crc=header_crc(header))
 
 
-def table_of(batches: Sequence[tuple[int, Header]]) -> BatchTable:
+def table_of(batches: Sequence[tuple[int, RedpandaHeader]]) -> BatchTable:
     """Return the rows of batches whose positions and headers are known, for a `Builder`."""
     columns = np.array(
         [

@@ -55,7 +55,7 @@ class PlainTotals(NamedTuple):
 class PlainWalk(Protocol):
     """A walk over plain batches that keeps a row for those at edges alone.
 
-    See `kernels.walk_plain`; `logtool.checks.plain_pass.PlainPass` is one.
+    See `kernels.walk_plain`; `logtool.checks.edge_walk.EdgeWalk` is one.
     """
 
     def walk(

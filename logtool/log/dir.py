@@ -17,7 +17,7 @@ from logtool.formats.names import (
     Reception,
     TopicPartition,
 )
-from logtool.formats.offset_checkpoint import Row
+from logtool.formats.offset_checkpoint import OffsetRow
 from logtool.formats.refusal import Refusal
 from logtool.lazy_dataclass import dataclass
 from logtool.log.batches import read_batches
@@ -174,7 +174,7 @@ class LogDir:
         checkpoint = offset_checkpoint.parse(files.read_small(file.path))
         return offset_checkpoint.refusal(checkpoint) or checkpoint.offsets
 
-    def rows(self, kind: FileKind) -> dict[TopicPartition, Row]:
+    def rows(self, kind: FileKind) -> dict[TopicPartition, OffsetRow]:
         """Read the rows of one offset checkpoint; none without the file; UnreadableError.
 
         A row counts wherever it can be read, also in a file that a broker does not take.

@@ -5,7 +5,7 @@ One that holds nothing but zeros is room that was reserved and never written: no
 
 from logtool.errors import UnreadableError
 from logtool.formats.redpanda import names
-from logtool.formats.redpanda.names import FileKind
+from logtool.formats.redpanda.names import RedpandaFileKind
 from logtool.log.dir import Partition
 from logtool.log.file import File
 
@@ -17,7 +17,7 @@ def files_of(partition: Partition) -> list[File]:
     return [
         file
         for file in partition.others
-        if names.parse_partition_file(file.path.name).kind is FileKind.CANNOT_RECOVER
+        if names.parse_partition_file(file.path.name).kind is RedpandaFileKind.CANNOT_RECOVER
     ]
 
 

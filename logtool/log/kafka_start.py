@@ -19,7 +19,7 @@ from logtool.errors import UnreadableError
 from logtool.formats.record_batch import BatchTable
 from logtool.formats.redpanda import offset_translation, snapshot
 from logtool.formats.redpanda.kvstore import Keyspace
-from logtool.formats.redpanda.names import KAFKA_NAMESPACE, FileKind
+from logtool.formats.redpanda.names import KAFKA_NAMESPACE, RedpandaFileKind
 from logtool.formats.redpanda.offset_translation import FILTERED, OffsetMap, Translation
 from logtool.lazy_dataclass import dataclass
 from logtool.log import kvstore, opening, redpanda_dir
@@ -96,7 +96,7 @@ def unknown(listed: Partition) -> str:
 def of_snapshot(folder: Path) -> KafkaStart | None:
     """Return what the snapshot of Raft in a folder says; None where no snapshot is sound."""
     try:
-        with LogFile(folder / FileKind.SNAPSHOT) as file:
+        with LogFile(folder / RedpandaFileKind.SNAPSHOT) as file:
             stored = snapshot.parse(file.read(0, _LARGEST_METADATA))
     except UnreadableError:
         return None

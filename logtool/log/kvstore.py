@@ -9,8 +9,8 @@ from logtool.errors import FormatError, UnreadableError
 from logtool.formats.record_batch import HEADER_SIZE
 from logtool.formats.redpanda import kvstore, snapshot
 from logtool.formats.redpanda.kvstore import State
-from logtool.formats.redpanda.names import FileKind
-from logtool.formats.redpanda.record_batch import Batch, BatchType
+from logtool.formats.redpanda.names import RedpandaFileKind
+from logtool.formats.redpanda.record_batch import BatchType, RedpandaBatch
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening, redpanda_dir
 from logtool.log.base_index import header_of
@@ -49,7 +49,7 @@ def read(data_dir: Path) -> Kvstores:
     for folder, _ in redpanda_dir.partitions(data_dir / DIRECTORY):
         state: State = {}
         try:
-            last = _snapshot(folder / FileKind.SNAPSHOT, state, stores)
+            last = _snapshot(folder / RedpandaFileKind.SNAPSHOT, state, stores)
             _log(folder, state, last, stores)
         except UnreadableError as error:
             stores.problems.append((error.path, error.reason))
@@ -95,7 +95,7 @@ def _apply(chunk: Chunk, state: State, last: int, stores: Kvstores, path: Path) 
     for row in range(len(table)):
         if table.batch_type[row] != BatchType.KVSTORE or table.last_offset[row] <= last:
             continue
-        batch = Batch(header_of(table.row(row)), bytes(chunk.batch(row)[HEADER_SIZE:]))
+        batch = RedpandaBatch(header_of(table.row(row)), bytes(chunk.batch(row)[HEADER_SIZE:]))
         try:
             kvstore.replay(state, kvstore.pairs(batch))
         except FormatError as error:

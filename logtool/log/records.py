@@ -56,7 +56,7 @@ _ROOM = 512 * 1024
 _OF_THREAD = threading.local()
 
 
-class Batches(Protocol):
+class RecordBatches(Protocol):
     """Batches whose bytes can be asked for; a `logtool.log.chunk.Chunk` with payload is one."""
 
     @property
@@ -184,7 +184,7 @@ def records(
 
 
 def batch_records(
-    chunk: Batches, row: int, *, limit: int = DEFAULT_LIMIT, source: Source | None = None
+    chunk: RecordBatches, row: int, *, limit: int = DEFAULT_LIMIT, source: Source | None = None
 ) -> Iterator[RecordTable | Unread]:
     """Yield the records of one batch of any kind, some at a time; see `records`."""
     table = chunk.table
@@ -219,7 +219,7 @@ def batch_records(
 
 
 def batch_spans(
-    chunk: Batches, row: int, *, limit: int = DEFAULT_LIMIT
+    chunk: RecordBatches, row: int, *, limit: int = DEFAULT_LIMIT
 ) -> Iterator[RecordSpans | Unread]:
     """Yield where the records of one batch of magic 2 lie, some at a time.
 
@@ -233,7 +233,7 @@ def batch_spans(
 
 
 def payload(
-    chunk: Batches, row: int, *, limit: int = DEFAULT_LIMIT, source: Source | None = None
+    chunk: RecordBatches, row: int, *, limit: int = DEFAULT_LIMIT, source: Source | None = None
 ) -> memoryview | Unread:
     """Return the bytes behind the header of one batch of magic 2, decompressed and not decoded."""
     table, data = chunk.table, _whole(chunk, row, limit, source)
@@ -363,7 +363,7 @@ def first_offset(entry: memoryview, *, limit: int = DEFAULT_LIMIT) -> int:
 
 
 def record_offsets(
-    chunk: Batches, row: int, *, limit: int = DEFAULT_LIMIT, too_large: set[int] | None = None
+    chunk: RecordBatches, row: int, *, limit: int = DEFAULT_LIMIT, too_large: set[int] | None = None
 ) -> Column | None:
     """Return the offsets of the records of a batch, int64 rising; None where it does not decode.
 
@@ -384,7 +384,7 @@ def record_offsets(
 
 
 def counts_and_bases(
-    chunk: Batches, *, limit: int = DEFAULT_LIMIT, too_large: set[int] | None = None
+    chunk: RecordBatches, *, limit: int = DEFAULT_LIMIT, too_large: set[int] | None = None
 ) -> tuple[Column, Column]:
     """Return how many records each batch holds, and its first offset; see `record_offsets`."""
     table = chunk.table
@@ -404,7 +404,7 @@ def _spans(table: BatchTable, row: int, body: memoryview) -> Iterator[RecordSpan
             yield unread(table, row, damage, in_records=True)
 
 
-def _whole(chunk: Batches, row: int, limit: int, source: Source | None) -> memoryview | None:
+def _whole(chunk: RecordBatches, row: int, limit: int, source: Source | None) -> memoryview | None:
     """Return the bytes of a batch, None where there are not all of them."""
     size, held = int(chunk.table.size[row]), chunk.batch(row)
     if len(held) >= size:
@@ -421,7 +421,7 @@ def _not_held(table: BatchTable, row: int) -> Unread:
 
 
 def _messages(
-    chunk: Batches, row: int, limit: int, source: Source | None
+    chunk: RecordBatches, row: int, limit: int, source: Source | None
 ) -> Iterator[RecordTable | Unread]:
     """Yield the messages of an entry of magic 0 or 1, some at a time."""
     data = _whole(chunk, row, limit, source)

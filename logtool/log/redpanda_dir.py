@@ -13,14 +13,14 @@ from logtool.errors import UnreadableError
 from logtool.formats import names as kafka_names
 from logtool.formats.names import DirectoryKind, FileState, PartitionDirectory, Reception
 from logtool.formats.redpanda import names
-from logtool.formats.redpanda.names import FileKind, FileName
+from logtool.formats.redpanda.names import RedpandaFileKind, RedpandaFileName
 from logtool.lazy_dataclass import dataclass
 
 READ_KINDS = (
-    FileKind.SEGMENT,
-    FileKind.TIERED_SEGMENT,
-    FileKind.CANNOT_RECOVER,
-    FileKind.BASE_INDEX,
+    RedpandaFileKind.SEGMENT,
+    RedpandaFileKind.TIERED_SEGMENT,
+    RedpandaFileKind.CANNOT_RECOVER,
+    RedpandaFileKind.BASE_INDEX,
 )
 """The files that are read: segments, also those that a start gave up, and their base indexes."""
 
@@ -31,11 +31,11 @@ _FIRST = 16
 
 
 _KINDS = {
-    FileKind.SEGMENT: (kafka_names.FileKind.LOG, FileState.LIVE),
-    FileKind.TIERED_SEGMENT: (kafka_names.FileKind.LOG, FileState.LIVE),
-    FileKind.BASE_INDEX: (kafka_names.FileKind.REDPANDA_BASE_INDEX, FileState.LIVE),
-    FileKind.STAGING: (kafka_names.FileKind.UNKNOWN, FileState.CLEANED),
-    FileKind.PARTIAL_SNAPSHOT: (kafka_names.FileKind.UNKNOWN, FileState.PARTIAL),
+    RedpandaFileKind.SEGMENT: (kafka_names.FileKind.LOG, FileState.LIVE),
+    RedpandaFileKind.TIERED_SEGMENT: (kafka_names.FileKind.LOG, FileState.LIVE),
+    RedpandaFileKind.BASE_INDEX: (kafka_names.FileKind.REDPANDA_BASE_INDEX, FileState.LIVE),
+    RedpandaFileKind.STAGING: (kafka_names.FileKind.UNKNOWN, FileState.CLEANED),
+    RedpandaFileKind.PARTIAL_SNAPSHOT: (kafka_names.FileKind.UNKNOWN, FileState.PARTIAL),
 }
 """As what a file is listed; any other that Redpanda writes has a kind that says nothing."""
 
@@ -45,7 +45,7 @@ class SegmentPlace:
     """One file of a partition."""
 
     path: Path
-    name: FileName
+    name: RedpandaFileName
     topic: str | None
     """None where the folders above do not tell."""
     partition: int | None
@@ -86,7 +86,8 @@ def is_surely_partition(path: Path, entries: Sequence[str]) -> bool:
 
 def _holds_segment(entries: Sequence[str]) -> bool:
     return any(
-        names.parse_partition_file(name).kind in (FileKind.SEGMENT, FileKind.TIERED_SEGMENT)
+        names.parse_partition_file(name).kind
+        in (RedpandaFileKind.SEGMENT, RedpandaFileKind.TIERED_SEGMENT)
         for name in entries
     )
 
@@ -95,7 +96,7 @@ def file_name(text: str) -> kafka_names.FileName:
     """Return what the name of a file of a partition says, in the kinds that Kafka's have."""
     name = names.parse_partition_file(text)
     kind, state = _KINDS.get(name.kind, (kafka_names.FileKind.UNKNOWN, FileState.LIVE))
-    known = name.kind is not FileKind.UNKNOWN
+    known = name.kind is not RedpandaFileKind.UNKNOWN
     return kafka_names.FileName(
         name=text,
         kind=kind,

@@ -52,7 +52,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class OffsetTimeRange:
     """The offsets and times of one partition that are wanted. All four limits are included."""
 
     first: float = -inf
@@ -100,7 +100,7 @@ class Span:
         return mask & (table.max_timestamp >= max(0, self.since)) if self.timed else mask
 
 
-WHOLE: Final = Span()
+WHOLE: Final = OffsetTimeRange()
 
 
 def _where(table: BatchTable, mask: Column) -> BatchTable:

@@ -14,7 +14,7 @@ from logtool.disk import files
 from logtool.formats.names import FileKind
 from logtool.formats.redpanda import base_index
 from logtool.formats.redpanda.base_index import BaseIndex
-from logtool.loading.reading import StartFailsError
+from logtool.loading.kafka_reading import StartFailsError
 from logtool.log.chunk import Chunk
 from logtool.log.dir import Segment
 

@@ -20,7 +20,7 @@ from logtool.formats.record_batch import NO_TIMESTAMP, Column
 from logtool.formats.redpanda.record_batch import RAFT_DATA
 from logtool.formats.time_index import TimeIndex
 from logtool.lazy_dataclass import dataclass
-from logtool.loading.reading import IndexedLog, StartFailsError
+from logtool.loading.kafka_reading import IndexedLog, StartFailsError
 from logtool.loading.shadow import ShadowFile
 from logtool.log import inputs, kafka_offsets, opening
 from logtool.log.chunk import Chunk
@@ -35,7 +35,7 @@ from logtool.running.progress import Progress
 from logtool.running.summary import Summary
 
 
-class Asked(StrEnum):
+class LookupTarget(StrEnum):
     """What is looked for."""
 
     OFFSET = "offset"
@@ -54,7 +54,7 @@ _NO_FURTHER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FoundPlace:
     """A place with the way in which it was found."""
 
     by: str
@@ -63,11 +63,11 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class LookupResult:
     """Both places, and the ends of the log."""
 
     partition: Partition
-    asked: Asked
+    asked: LookupTarget
     value: int | None
     """The offset or the timestamp in ms that was asked for."""
     log_start: int
@@ -89,9 +89,9 @@ class Answer:
         return _key(self.by_index) == _key(self.by_scan)
 
     @property
-    def places(self) -> tuple[Place, Place]:
+    def places(self) -> tuple[FoundPlace, FoundPlace]:
         """Return both places, each with the way in which it was found."""
-        return Place("index", self.by_index), Place("scan", self.by_scan)
+        return FoundPlace("index", self.by_index), FoundPlace("scan", self.by_scan)
 
 
 class Lookup:
@@ -121,14 +121,14 @@ class Lookup:
         self._progress = progress or Progress()
         self._progress.bytes_total = sum(segment.log.size for segment in self._partition.segments)
 
-    def find(self, asked: Asked, value: int | None = None) -> Answer:
+    def find(self, asked: LookupTarget, value: int | None = None) -> LookupResult:
         """Look for an offset, a timestamp in ms, or an end of the log."""
         self._summary.partitions += 1
         end = _stopped(lambda: Location(offset=self._end_by_index())).offset
-        if asked is Asked.LATEST:
+        if asked is LookupTarget.LATEST:
             by_index = _stopped(self._latest_by_index)
             by_scan = self._latest_by_scan()
-        elif asked is Asked.TIMESTAMP:
+        elif asked is LookupTarget.TIMESTAMP:
             stamp = NO_TIMESTAMP if value is None else value
             by_index = _stopped(lambda: self._time_by_index(stamp))
             by_scan = self._time_by_scan(stamp)
@@ -137,7 +137,7 @@ class Lookup:
             below = offset < self._start  # a broker says that it is out of range
             by_index = Location() if below else _stopped(lambda: self._offset_by_index(offset))
             by_scan = Location() if below else self._offset_by_scan(offset)
-        return Answer(
+        return LookupResult(
             partition=self._partition,
             asked=asked,
             value=value,

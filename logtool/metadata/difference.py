@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from logtool.lazy_dataclass import dataclass
-from logtool.metadata.entities import KINDS, Change, Entity, Key, View, changes
+from logtool.metadata.entities import KINDS, Entity, EntityChange, EntityView, Key, changes
 from logtool.metadata.history import takes
 from logtool.metadata.state import MetadataImage
 
@@ -16,11 +16,11 @@ class Difference:
     """As the second image has it, or the first where the second does not."""
     word: str
     """`added`, `removed` or `changed`."""
-    changes: tuple[Change, ...]
+    changes: tuple[EntityChange, ...]
 
 
 def differences(
-    first: MetadataImage, second: MetadataImage, view: View, topics: tuple[str, ...]
+    first: MetadataImage, second: MetadataImage, view: EntityView, topics: tuple[str, ...]
 ) -> Iterator[Difference]:
     """Yield what differs between two images, kind by kind."""
     before = dict(view.all(first))

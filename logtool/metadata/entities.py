@@ -68,7 +68,7 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class EntityChange:
     """One field of a thing that was changed; None stands for what is not there."""
 
     field: str
@@ -76,19 +76,19 @@ class Change:
     after: Any
 
 
-def changes(before: Entity | None, after: Entity | None) -> list[Change]:
+def changes(before: Entity | None, after: Entity | None) -> list[EntityChange]:
     """Return the fields that differ, in the order of the state."""
     old, new = (one.state if one else {} for one in (before, after))
     names = dict.fromkeys((*new, *old))
     return [
-        Change(name, old.get(name), new.get(name))
+        EntityChange(name, old.get(name), new.get(name))
         for name in names
         if old.get(name) != new.get(name)
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class EntityView:
     """Looks at the things of an image; with `show_secrets` nothing is left out."""
 
     show_secrets: bool = False
@@ -320,21 +320,23 @@ def _one(_: MetadataImage) -> tuple[None]:
 
 KINDS: dict[
     str,
-    tuple[Callable[[MetadataImage], Any], Callable[[View, MetadataImage, Any], Entity | None]],
+    tuple[
+        Callable[[MetadataImage], Any], Callable[[EntityView, MetadataImage, Any], Entity | None]
+    ],
 ] = {
-    "quorum": (_one, View.quorum),
-    "feature": (lambda image: sorted(image.features), View.feature),
-    "controller": (lambda image: sorted(image.controllers), View.controller),
-    "broker": (lambda image: sorted(image.brokers), View.broker),
-    "topic": (_by_name, View.topic),
-    "partition": (_partitions, View.partition),
-    "config": (_configured, View.config),
-    "quota": (lambda image: sorted(image.quotas, key=str), View.quota),
-    "acl": (lambda image: sorted(image.acls), View.acl),
-    "scram-credential": (lambda image: sorted(image.scram_users), View.scram),
-    "delegation-token": (lambda image: sorted(image.tokens), View.token),
-    "producer-ids": (_one, View.producer_ids),
-    "zk-migration": (_one, View.zk_migration),
+    "quorum": (_one, EntityView.quorum),
+    "feature": (lambda image: sorted(image.features), EntityView.feature),
+    "controller": (lambda image: sorted(image.controllers), EntityView.controller),
+    "broker": (lambda image: sorted(image.brokers), EntityView.broker),
+    "topic": (_by_name, EntityView.topic),
+    "partition": (_partitions, EntityView.partition),
+    "config": (_configured, EntityView.config),
+    "quota": (lambda image: sorted(image.quotas, key=str), EntityView.quota),
+    "acl": (lambda image: sorted(image.acls), EntityView.acl),
+    "scram-credential": (lambda image: sorted(image.scram_users), EntityView.scram),
+    "delegation-token": (lambda image: sorted(image.tokens), EntityView.token),
+    "producer-ids": (_one, EntityView.producer_ids),
+    "zk-migration": (_one, EntityView.zk_migration),
 }
 """Each kind in the order of the view: its keys in an image, and what returns one."""
 

@@ -8,16 +8,16 @@ from pathlib import Path
 from logtool.formats import control_record
 from logtool.formats.messages import schema
 from logtool.formats.messages.cluster_metadata import (
+    MetadataTransaction,
     OtherRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RemoveTopicRecord,
     TopicRecord,
-    Transaction,
 )
 from logtool.lazy_dataclass import dataclass
-from logtool.metadata.entities import Change, Entity, Key, View, changes, of_record
-from logtool.metadata.reading import Control, Entry
+from logtool.metadata.entities import Entity, EntityChange, EntityView, Key, changes, of_record
+from logtool.metadata.reading import Control, MetadataEntry
 from logtool.metadata.state import MetadataImage
 from logtool.times import rfc3339
 
@@ -27,7 +27,7 @@ _OF_QUORUM = (control_record.KRAFT_VERSION, control_record.KRAFT_VOTERS)
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class MetadataEvent:
     """One record with what it changed."""
 
     path: Path
@@ -40,7 +40,7 @@ class Event:
     """Kafka's name of the record."""
     entity: Entity | None
     """What it is about, as it was before where it is no more."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[EntityChange, ...] = ()
     problem: str | None = None
     """Why it does not apply."""
 
@@ -86,13 +86,13 @@ def takes(topics: tuple[str, ...], entity: Entity | None) -> bool:
 
 
 @dataclass(slots=True)
-class History:
-    """Watches a replay, and emits an `Event` for each record but those that do nothing."""
+class MetadataHistory:
+    """Watches a replay, and emits an `MetadataEvent` for each record but those that do nothing."""
 
-    emit: Callable[[Event], None]
+    emit: Callable[[MetadataEvent], None]
     topics: tuple[str, ...] = ()
     """Globs or ids of the topics meant; empty for everything."""
-    view: View = field(default_factory=View)
+    view: EntityView = field(default_factory=EntityView)
     image: MetadataImage = field(default_factory=MetadataImage)
     _before: Entity | None = None
 
@@ -101,12 +101,12 @@ class History:
         self.image = image
         self.view.topic_names.update(image.names)
 
-    def before(self, entry: Entry) -> None:
+    def before(self, entry: MetadataEntry) -> None:
         """Look at what the record is about."""
         key = _key(entry.content)
         self._before = self.view.find(self.image, key) if key else None
 
-    def after(self, entry: Entry, problem: str | None) -> None:
+    def after(self, entry: MetadataEntry, problem: str | None) -> None:
         """Tell what has become of it."""
         content = entry.content
         if isinstance(content, OtherRecord) and content.type == _NO_OP:
@@ -120,7 +120,7 @@ class History:
             return
         changed = changes(self._before, now) if key else _told(content)
         self.emit(
-            Event(
+            MetadataEvent(
                 path=entry.path,
                 position=entry.position,
                 offset=entry.offset,
@@ -133,7 +133,7 @@ class History:
             )
         )
 
-    def _named(self, entry: Entry) -> Entity | None:
+    def _named(self, entry: MetadataEntry) -> Entity | None:
         """Return what a record is about that is not there, neither before nor after it."""
         match entry.content:
             case PartitionRecord(topic_id, number) | PartitionChangeRecord(topic_id, number):
@@ -153,24 +153,24 @@ class History:
 def _key(content: object) -> Key | None:
     if isinstance(content, Control):
         return _QUORUM if content.type in _OF_QUORUM else None
-    if isinstance(content, Transaction):
+    if isinstance(content, MetadataTransaction):
         return None
     return of_record(content)  # type: ignore[arg-type]  # what is left is a record
 
 
-def _told(content: object) -> list[Change]:
+def _told(content: object) -> list[EntityChange]:
     """Return what a record says that changes no one thing."""
     if isinstance(content, Control) and content.type == control_record.LEADER_CHANGE:
-        return [Change("leader", None, content.data.get("leaderId"))]
+        return [EntityChange("leader", None, content.data.get("leaderId"))]
     if isinstance(content, OtherRecord) and content.type == _CLEAR_ELR:
-        return [Change("elr", None, []), Change("last_known_elr", None, [])]
+        return [EntityChange("elr", None, []), EntityChange("last_known_elr", None, [])]
     return []
 
 
 def _name(content: object) -> str:
     if isinstance(content, Control):
         return control_record.name(content.type)
-    if isinstance(content, Transaction):
+    if isinstance(content, MetadataTransaction):
         return f"{content.name.capitalize()}TransactionRecord"
     if not isinstance(content, OtherRecord):
         return type(content).__name__

@@ -19,8 +19,8 @@ from logtool.log.dir import Partition
 from logtool.log.file import File
 from logtool.log.inputs import PathKind
 from logtool.metadata import reading
-from logtool.metadata.reading import Control, Entry
-from logtool.metadata.replay import Replay, Watcher
+from logtool.metadata.reading import Control, MetadataEntry
+from logtool.metadata.replay import ImageReplay, Watcher
 from logtool.metadata.state import MetadataImage, Problem
 
 __all__ = ["DIRECTORY", "MetadataImage", "Problem", "Until", "read", "read_any", "read_snapshot"]
@@ -34,7 +34,7 @@ class Until:
     offset: int | None = None
     timestamp_ms: int | None = None
 
-    def takes(self, entry: Entry) -> bool:
+    def takes(self, entry: MetadataEntry) -> bool:
         """Return whether a record is before the end."""
         late = self.offset is not None and entry.offset > self.offset
         later = self.timestamp_ms is not None and entry.timestamp_ms > self.timestamp_ms
@@ -103,7 +103,7 @@ def read_snapshot(path: Path) -> MetadataImage:
     name = kraft_snapshot.parse(path.name)
     if name is None:
         raise NothingMatchedError(path, "is no snapshot of a metadata log (.checkpoint)")
-    replay = Replay()
+    replay = ImageReplay()
     image = replay.image
     try:
         _apply_snapshot(replay, path, END)
@@ -140,11 +140,11 @@ def _oldest_first(newest_first: list[File], log: Partition) -> list[File]:
     return enough[::-1] or newest_first
 
 
-def _snapshot(snapshots: list[File], until: Until) -> Replay:
+def _snapshot(snapshots: list[File], until: Until) -> ImageReplay:
     """Return what the first usable snapshot says; nothing where there is none."""
     skipped: list[Problem | UnreadableError] = []
     for file in snapshots:
-        replay, offset = Replay(), file.name.offset or 0
+        replay, offset = ImageReplay(), file.name.offset or 0
         try:
             if _apply_snapshot(replay, file.path, until, offset):
                 image = replay.image
@@ -155,7 +155,7 @@ def _snapshot(snapshots: list[File], until: Until) -> Replay:
             skipped.append(Problem(file.path, error.position, offset, error.reason))
         except UnreadableError as error:
             skipped.append(error)
-    replay = Replay()
+    replay = ImageReplay()
     replay.image.skipped = skipped
     return replay
 
@@ -164,7 +164,7 @@ def _place(file: File) -> tuple[int, int]:
     return file.name.epoch or 0, file.name.offset or 0
 
 
-def _apply_snapshot(replay: Replay, path: Path, until: Until, offset: int = 0) -> bool:
+def _apply_snapshot(replay: ImageReplay, path: Path, until: Until, offset: int = 0) -> bool:
     """Apply a snapshot, unless it covers what is behind the end; FormatError if it is not whole."""
     types: list[int | None] = []
     for batch in reading.batches(path, 0):
@@ -187,7 +187,9 @@ def _apply_snapshot(replay: Replay, path: Path, until: Until, offset: int = 0) -
     return True
 
 
-def _read_log(replay: Replay, path: Path, base_offset: int, until: Until, *, active: bool) -> bool:
+def _read_log(
+    replay: ImageReplay, path: Path, base_offset: int, until: Until, *, active: bool
+) -> bool:
     """Apply the records of a segment from the image's offset on; FormatError at damage.
 
     Returns False once the end is reached.

@@ -19,7 +19,7 @@ from logtool.formats.messages.cluster_metadata import (
 )
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata import image as metadata_image
-from logtool.metadata.reading import Entry
+from logtool.metadata.reading import MetadataEntry
 from logtool.metadata.state import MetadataImage
 
 _POLICY, _DEFAULT = "cleanup.policy", "log.cleanup.policy"
@@ -51,10 +51,10 @@ class _Watcher:
         self.image, self.since = image, image.snapshot_offset
         self._look_at_all(self.since)
 
-    def before(self, entry: Entry) -> None:
+    def before(self, entry: MetadataEntry) -> None:
         """Nothing is read from the image before a record."""
 
-    def after(self, entry: Entry, problem: str | None) -> None:
+    def after(self, entry: MetadataEntry, problem: str | None) -> None:
         """Look at the topics that a record may have changed."""
         match entry.content:
             case ConfigRecord(resource_type=kind, resource_name=topic, name=name):

@@ -40,7 +40,7 @@ class Control:
     """Its fields; empty where they are not known."""
 
 
-class Entry(NamedTuple):
+class MetadataEntry(NamedTuple):
     """One record and where it stands."""
 
     path: Path
@@ -53,17 +53,17 @@ class Entry(NamedTuple):
     content: Record | Control
 
 
-class Batch(NamedTuple):
+class MetadataBatch(NamedTuple):
     """One batch; its records are decoded when they are asked for."""
 
     position: int
     base_offset: int
     last_offset: int
-    entries: Iterator[Entry]
+    entries: Iterator[MetadataEntry]
     """FormatError at the first record that a broker could not read."""
 
 
-def batches(path: Path, base_offset: int, *, active: bool = False) -> Iterator[Batch]:
+def batches(path: Path, base_offset: int, *, active: bool = False) -> Iterator[MetadataBatch]:
     """Yield the batches of a log or snapshot; FormatError at damage.
 
     A torn tail, which a broker cuts off and fetches again, ends an `active` segment.
@@ -80,7 +80,7 @@ def batches(path: Path, base_offset: int, *, active: bool = False) -> Iterator[B
                 end = 0
                 for number, row in enumerate(some.tolist()):
                     start, end = end, end + (int(together.counts[number]) if together else 0)
-                    yield Batch(
+                    yield MetadataBatch(
                         int(chunk.table.position[row]),
                         int(chunk.table.base_offset[row]),
                         int(chunk.table.last_offset[row]),
@@ -90,7 +90,7 @@ def batches(path: Path, base_offset: int, *, active: bool = False) -> Iterator[B
 
 def _entries(
     chunk: Chunk, row: int, path: Path, together: RecordTable | None, which: slice
-) -> Iterator[Entry]:
+) -> Iterator[MetadataEntry]:
     """Yield the records of a batch, which are those of `together`, if it was read with others."""
     table = chunk.table
     position = int(table.position[row])
@@ -120,7 +120,7 @@ def _entries(
                     content = cluster_metadata.parse(value)
             except FormatError as error:
                 raise FormatError(error.reason, position, path) from error
-            yield Entry(path, position, offset, epoch, time_ms, content)
+            yield MetadataEntry(path, position, offset, epoch, time_ms, content)
 
 
 def _control(key: bytes, value: bytes) -> Control:

@@ -16,17 +16,17 @@ from logtool.formats.messages.cluster_metadata import (
     BROKER_RESOURCE,
     TOPIC_RESOURCE,
     ConfigRecord,
+    MetadataTransaction,
     OtherRecord,
     PartitionChangeRecord,
     PartitionRecord,
     Record,
     RemoveTopicRecord,
     TopicRecord,
-    Transaction,
 )
 from logtool.formats.messages.codec import Value
 from logtool.metadata import releases
-from logtool.metadata.reading import Control, Entry
+from logtool.metadata.reading import Control, MetadataEntry
 from logtool.metadata.state import (
     METADATA_VERSION,
     MOST_PROBLEMS,
@@ -55,45 +55,50 @@ class Watcher(Protocol):
     def begin(self, image: MetadataImage) -> None:
         """Take the image that will change."""
 
-    def before(self, entry: Entry) -> None:
+    def before(self, entry: MetadataEntry) -> None:
         """Look at the image before."""
 
-    def after(self, entry: Entry, problem: str | None) -> None:
+    def after(self, entry: MetadataEntry, problem: str | None) -> None:
         """Look at it afterwards; `problem` says why the record does not apply."""
 
 
-class Replay:
+class ImageReplay:
     """Folds records into an image."""
 
     def __init__(self, image: MetadataImage | None = None) -> None:
         self.image = image or MetadataImage()
         self.watcher: Watcher | None = None
-        self._pending: list[Entry] | None = None
+        self._pending: list[MetadataEntry] | None = None
         """The records of a transaction that is open."""
 
-    def receive(self, entry: Entry) -> None:
+    def receive(self, entry: MetadataEntry) -> None:
         """Apply a record, or keep it until its transaction ends."""
         image, content = self.image, entry.content
         image.epoch, image.timestamp_ms = entry.epoch, entry.timestamp_ms
-        if isinstance(content, Transaction):
+        if isinstance(content, MetadataTransaction):
             self._transaction(entry, content)
         elif self._pending is not None and not isinstance(content, Control):
             self._pending.append(entry)
         else:
             self.apply(entry)
 
-    def _transaction(self, entry: Entry, kind: Transaction) -> None:
+    def _transaction(self, entry: MetadataEntry, kind: MetadataTransaction) -> None:
         problem = None
         begun = self._pending is not None
-        if kind is Transaction.BEGIN and begun:
+        if kind is MetadataTransaction.BEGIN and begun:
             problem = "a transaction begins, but another one has not ended"
-        elif kind is not Transaction.BEGIN and not begun:
-            word = "ends" if kind is Transaction.END else "is aborted"
+        elif kind is not MetadataTransaction.BEGIN and not begun:
+            word = "ends" if kind is MetadataTransaction.END else "is aborted"
             problem = f"a transaction {word}, but none has begun"
         if not problem:
-            pending, self._pending = self._pending or [], [] if kind is Transaction.BEGIN else None
-            self.image.open_transaction = entry.offset if kind is Transaction.BEGIN else None
-            if kind is Transaction.END:
+            pending, self._pending = (
+                self._pending or [],
+                [] if kind is MetadataTransaction.BEGIN else None,
+            )
+            self.image.open_transaction = (
+                entry.offset if kind is MetadataTransaction.BEGIN else None
+            )
+            if kind is MetadataTransaction.END:
                 problem = self._end(pending)
             else:
                 self._try(pending)
@@ -104,7 +109,7 @@ class Replay:
         if self.watcher:
             self.watcher.after(entry, problem)
 
-    def _end(self, pending: list[Entry]) -> str | None:
+    def _end(self, pending: list[MetadataEntry]) -> str | None:
         """Apply the records of a transaction, or return why a broker drops them all."""
         image = self.image
         created = {one.content.topic_id for one in pending if isinstance(one.content, TopicRecord)}
@@ -120,10 +125,10 @@ class Replay:
             self.apply(one)
         return None
 
-    def _try(self, entries: list[Entry]) -> None:
+    def _try(self, entries: list[MetadataEntry]) -> None:
         """Note which records do not apply, of those that change nothing."""
         if entries:
-            trial = Replay(self.image.copy())
+            trial = ImageReplay(self.image.copy())
             for one in entries:
                 trial.apply(one)
             self.image.problems = trial.image.problems
@@ -133,7 +138,7 @@ class Replay:
         """End with a transaction open: a broker applies its records as they come."""
         self._try(self._pending or [])
 
-    def apply(self, entry: Entry) -> None:
+    def apply(self, entry: MetadataEntry) -> None:
         """Apply a record at once."""
         if self.watcher:
             self.watcher.before(entry)
@@ -147,7 +152,7 @@ class Replay:
         if self.watcher:
             self.watcher.after(entry, problem)
 
-    def _note(self, entry: Entry, text: str) -> None:
+    def _note(self, entry: MetadataEntry, text: str) -> None:
         image = self.image
         if image.not_understood:
             return  # what is missing may stand in what was not understood

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from logtool.copies.batches import Batches
+from logtool.copies.batches import CopyBatches
 from logtool.copies.copy import WholeCopy
 from logtool.copies.copy_readers import read_groups
 from logtool.copies.sources import ListedCopy, find
@@ -35,7 +35,7 @@ from logtool.running.run import Run
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class KRaftSnapshot:
     """A KRaft snapshot: what it covers, and who votes by it."""
 
     path: Path
@@ -59,7 +59,7 @@ class MetadataCopy:
     meta: MetaProperties | None
     """What stands beside it; None where there is no such file."""
     state: QuorumState | None
-    snapshots: tuple[Snapshot, ...]
+    snapshots: tuple[KRaftSnapshot, ...]
     """Those with a name that Kafka writes, by epoch and end offset."""
     problems: tuple[str, ...] = field(default=())
     """What of the log or beside it no controller could read, a line each."""
@@ -87,7 +87,7 @@ class MetadataCopy:
         return self.batches.label or (str(self.path) if self.node is None else str(self.node))
 
     @cached_property
-    def usable(self) -> Batches:
+    def usable(self) -> CopyBatches:
         """Return the batches before the first damage: a controller cuts off all that follows it."""
         table = self.batches.batches
         starts = [(one.segment, one.position) for one in self.batches.damages]
@@ -100,7 +100,7 @@ class MetadataCopy:
         return table[before]
 
     @property
-    def newest(self) -> Snapshot | None:
+    def newest(self) -> KRaftSnapshot | None:
         """Return the newest snapshot that is whole."""
         return next((one for one in reversed(self.snapshots) if not one.damage), None)
 
@@ -165,7 +165,7 @@ class MetadataCopy:
                 found = message["kRaftVersion"]
         return found
 
-    def _later(self, snapshot: Snapshot | None) -> Iterator[tuple[int, int, Any]]:
+    def _later(self, snapshot: KRaftSnapshot | None) -> Iterator[tuple[int, int, Any]]:
         end = min(self.log_end, int(self.usable.last_offset[-1]) + 1 if len(self.usable) else 0)
         start = snapshot.end_offset if snapshot else 0
         return (one for one in self.changes if start <= one[0] < end)
@@ -319,7 +319,7 @@ def _by_age(snapshots: Sequence[File]) -> list[File]:
     return sorted(named, key=lambda one: (one.name.epoch, one.name.offset))
 
 
-def _snapshot(file: File) -> Snapshot:
+def _snapshot(file: File) -> KRaftSnapshot:
     """Read who votes by a snapshot; the whole of it is read, for half of one is none."""
     damage: str | None = None
     known: tuple[Voter, ...] | None = None
@@ -342,7 +342,7 @@ def _snapshot(file: File) -> Snapshot:
             damage = "has no header, or no footer"
     except FormatError as error:
         damage = f"byte {error.position}: {error.reason}"
-    return Snapshot(
+    return KRaftSnapshot(
         path=file.path,
         end_offset=file.name.offset or 0,
         epoch=file.name.epoch or 0,

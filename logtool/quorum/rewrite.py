@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from logtool.actions import Action, Change, Kind, Stamp
+from logtool.actions import Action, Change, FileChange, Stamp
 from logtool.disk import files
 from logtool.errors import RefusedError
 from logtool.formats import control_record, leader_epoch_checkpoint, record, record_batch, wording
@@ -307,7 +307,7 @@ def _state(rewrite: Rewrite) -> bytes:
 
 
 def _write(path: Path, file: File | None, content: bytes, reason: str) -> Action:
-    kind = Kind.CREATE if file is None else Kind.REPLACE
+    kind = FileChange.CREATE if file is None else FileChange.REPLACE
     seen = None if file is None else Stamp(file.size, file.mtime_ns)
     return Action(
         action=kind,
@@ -322,12 +322,12 @@ def _write(path: Path, file: File | None, content: bytes, reason: str) -> Action
 
 def _cut(log: File, size: int) -> Action:
     return Action(
-        action=Kind.TRUNCATE,
+        action=FileChange.TRUNCATE,
         path=log.path,
         reason="an append that was not finished stands behind the last batch",
         topic=CLUSTER_METADATA,
         partition=0,
         position=size,
         length=log.size - size,
-        change=Change(Kind.TRUNCATE, log.path, Stamp(log.size, log.mtime_ns), size=size),
+        change=Change(FileChange.TRUNCATE, log.path, Stamp(log.size, log.mtime_ns), size=size),
     )

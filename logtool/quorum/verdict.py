@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from logtool.copies.compare import compare
-from logtool.copies.pair import Pair
+from logtool.copies.pair import CopyPair
 from logtool.formats import wording
 from logtool.lazy_dataclass import dataclass
 from logtool.quorum.copy import MetadataCopy
@@ -20,7 +20,7 @@ from logtool.quorum.voters import Voter
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class CopyLoss:
     """What a copy has that the kept one has not."""
 
     copy: MetadataCopy
@@ -39,7 +39,7 @@ class Quorum:
     """The verdict on all copies that were given."""
 
     copies: tuple[MetadataCopy, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[CopyPair, ...]
     keep: MetadataCopy
     """The copy with the highest last epoch, and of those the longest."""
     voters: tuple[Voter, ...] | None
@@ -53,7 +53,7 @@ class Quorum:
     """No majority can have more; None where those that are missing may have had any more."""
     committed_at_least: int
     """The end of the newest snapshot of a copy."""
-    losses: tuple[Loss, ...]
+    losses: tuple[CopyLoss, ...]
 
     @property
     def majority(self) -> int | None:
@@ -61,7 +61,7 @@ class Quorum:
         return None if self.voters is None else len(self.voters) // 2 + 1
 
     @property
-    def diverges(self) -> Pair | None:
+    def diverges(self) -> CopyPair | None:
         """Return the two copies that diverge first; None where none do."""
         apart = [pair for pair in self.pairs if pair.diverges_at is not None]
         return min(apart, key=lambda pair: pair.diverges_at or 0, default=None)
@@ -167,12 +167,12 @@ def _is_of(copy: MetadataCopy, voter: Voter) -> bool:
     return None in ids or ids[0] == ids[1]
 
 
-def _pair(one: MetadataCopy, other: MetadataCopy, pairs: Sequence[Pair]) -> Pair | None:
+def _pair(one: MetadataCopy, other: MetadataCopy, pairs: Sequence[CopyPair]) -> CopyPair | None:
     wanted = {id(one.batches), id(other.batches)}
     return next((p for p in pairs if {id(p.left), id(p.right)} == wanted), None)
 
 
-def _agreed(copy: MetadataCopy, keep: MetadataCopy, pairs: Sequence[Pair]) -> int:
+def _agreed(copy: MetadataCopy, keep: MetadataCopy, pairs: Sequence[CopyPair]) -> int:
     """Return the end of what a copy has in common with the kept one."""
     pair = None if copy is keep else _pair(copy, keep, pairs)
     ends = [copy.log_end, keep.log_end]
@@ -182,8 +182,8 @@ def _agreed(copy: MetadataCopy, keep: MetadataCopy, pairs: Sequence[Pair]) -> in
 
 
 def _losses(
-    copies: Sequence[MetadataCopy], keep: MetadataCopy, pairs: Sequence[Pair]
-) -> list[Loss]:
+    copies: Sequence[MetadataCopy], keep: MetadataCopy, pairs: Sequence[CopyPair]
+) -> list[CopyLoss]:
     found = []
     for copy in copies:
         end = _agreed(copy, keep, pairs)
@@ -191,6 +191,6 @@ def _losses(
         gone = table[np.asarray(table.last_offset >= end)]
         if copy is not keep and len(gone):
             found.append(
-                Loss(copy, int(gone.base_offset[0]), len(gone), int(gone.record_count.sum()))
+                CopyLoss(copy, int(gone.base_offset[0]), len(gone), int(gone.record_count.sum()))
             )
     return found

@@ -5,13 +5,13 @@ paper (`building`), with the producers that its log begins with (`states`).
 """
 
 from logtool.rebuild.building import IMPOSSIBLE
-from logtool.rebuild.run import Rebuild
+from logtool.rebuild.partition import DAMAGED
+from logtool.rebuild.run import IndexRebuild
 from logtool.rebuild.scope import Indexing
-from logtool.rebuild.subject import DAMAGED
 from logtool.rebuild.targets import KINDS, FileChoice
 from logtool.rebuild.writing import Consent
 
 BLOCKED = (DAMAGED, IMPOSSIBLE)
 """The actions of what somebody else has to mend first."""
 
-__all__ = ["BLOCKED", "KINDS", "Consent", "FileChoice", "Indexing", "Rebuild"]
+__all__ = ["BLOCKED", "KINDS", "Consent", "FileChoice", "IndexRebuild", "Indexing"]

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 
-from logtool.actions import Action, Change, Kind, Stamp
+from logtool.actions import Action, Change, FileChange, Stamp
 from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.loading import producers as snapshots
-from logtool.loading.indexing import InvalidOffsetError
-from logtool.loading.reading import StartFailsError
+from logtool.loading.index_building import InvalidOffsetError
+from logtool.loading.kafka_reading import StartFailsError
 from logtool.loading.recovery import (
     OffsetOverflowError,
     Recovery,
@@ -22,7 +22,7 @@ from logtool.loading.shadow import ShadowFile
 from logtool.log.dir import Partition, Segment
 from logtool.log.file import File
 from logtool.log.producer_state import ProducerState
-from logtool.rebuild.states import Producers
+from logtool.rebuild.producer_states import Producers
 from logtool.rebuild.targets import FileKey
 
 IMPOSSIBLE = "impossible"
@@ -30,7 +30,7 @@ IMPOSSIBLE = "impossible"
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class IndexesToBuild:
     """The indexes to be built of one segment."""
 
     segment: Segment
@@ -46,7 +46,7 @@ class Piece:
 class Built:
     """The indexes of one segment."""
 
-    piece: Piece
+    piece: IndexesToBuild
     files: Mapping[FileKind, bytes | None] = field(default_factory=dict)
     """None: a broker makes no such file."""
     note: str = ""
@@ -55,7 +55,7 @@ class Built:
     """Why there are none."""
 
 
-def build(piece: Piece, on_bytes: Callable[[int], None]) -> Built:
+def build(piece: IndexesToBuild, on_bytes: Callable[[int], None]) -> Built:
     """Recover one segment, without touching it, for the indexes that come of it."""
     log, base = piece.segment.log, piece.segment.base_offset
     known = {} if piece.producers is None else dict(piece.producers)
@@ -127,9 +127,9 @@ def snapshot_actions(
                 f"{why}; nothing reads it, as the log starts at {span.start - 1} "
                 f"and ends at {span.stop - 1}"
             )
-            change = Change(kind=Kind.REMOVE, path=path, seen=_stamp(file))
+            change = Change(kind=FileChange.REMOVE, path=path, seen=_stamp(file))
             yield Action(
-                action=Kind.REMOVE, path=path, reason=text, length=file.size, change=change
+                action=FileChange.REMOVE, path=path, reason=text, length=file.size, change=change
             )
     elif producers is None:
         text = "damage before this offset hides what the producers were"
@@ -148,7 +148,7 @@ def _written(path: Path, file: File | None, content: bytes, why: str) -> Iterato
     if file is None and os.path.lexists(path):
         yield Action(action=IMPOSSIBLE, path=path, reason="what has this name is no file")
         return
-    kind = Kind.REPLACE if file else Kind.CREATE
+    kind = FileChange.REPLACE if file else FileChange.CREATE
     change = Change(kind=kind, path=path, seen=_stamp(file) if file else None, content=content)
     yield Action(action=kind, path=path, reason=why, length=len(content), change=change)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from logtool.actions import Action, Change, Kind, Stamp
+from logtool.actions import Action, Change, FileChange, Stamp
 from logtool.checks.partition import CheckRequest, check_partition, plan
 from logtool.checks.report import PartitionSummary
 from logtool.checks.segment import check_segment
@@ -25,7 +25,7 @@ from logtool.log.dir import Partition, Segment
 from logtool.log.inputs import PathKind
 from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
-from logtool.rebuild.subject import DAMAGED
+from logtool.rebuild.partition import DAMAGED
 
 _INDEX = FileKind.REDPANDA_BASE_INDEX
 _AREA = "base-index/"
@@ -107,7 +107,7 @@ def _made(
     if damage:
         why += f"; reaches up to {damage}"
     change = Change(
-        kind=Kind.REPLACE if file else Kind.CREATE,
+        kind=FileChange.REPLACE if file else FileChange.CREATE,
         path=path,
         seen=Stamp(file.size, file.mtime_ns) if file else None,
         content=content,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from logtool import apply
 from logtool.actions import Action
-from logtool.checks.schedule import Job, Schedule
+from logtool.checks.schedule import PartitionJob, Schedule
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
@@ -20,12 +20,12 @@ from logtool.log.selection import Selection
 from logtool.metadata.releases import NEWEST
 from logtool.node.log_dir_state import LogDirState
 from logtool.node.options import StartOptions
-from logtool.rebuild import building, quick, redpanda
+from logtool.rebuild import building, fast_path, redpanda
 from logtool.rebuild import scope as scopes
-from logtool.rebuild.building import Built, Piece
-from logtool.rebuild.quick import PlainPartition, QuickLook
+from logtool.rebuild.building import Built, IndexesToBuild
+from logtool.rebuild.fast_path import PlainPartition, QuickLook
+from logtool.rebuild.partition import PartitionToRebuild
 from logtool.rebuild.scope import Indexing, Scope
-from logtool.rebuild.subject import PartitionToRebuild
 from logtool.rebuild.targets import FileChoice
 from logtool.rebuild.writing import Consent, InPlace, Output
 from logtool.running.run import Run
@@ -38,7 +38,7 @@ _TOGETHER = 64
 
 
 @dataclass(slots=True)
-class Rebuild:
+class IndexRebuild:
     """One run: iterate for what is done or would be; inputs that cannot be read come as errors.
 
     Of each log dir nothing is changed before all of it was looked at. Where that cannot be done
@@ -142,7 +142,7 @@ class Rebuild:
         for error in home.lacking(FileKind.LOG_START_CHECKPOINT) if self.consent.apply else ():
             text = f"nothing was changed: what is to be built depends on {error.path.name}"
             raise RefusedError(f"{log_dir}: {text}, which could not be read")
-        self._quick = quick.looks(self.wanted, self.run.budget, self.flavour)
+        self._quick = fast_path.looks(self.wanted, self.run.budget, self.flavour)
         with Schedule(self.run) as schedule:
             jobs = (self._job(home, scope) for scope in scopes.scopes(home, given, self.selection))
             for job, reports in schedule.run(jobs):
@@ -161,7 +161,7 @@ class Rebuild:
                     break
                 self.summary.count(subject.facts)
 
-    def _job(self, home: LogDirState, scope: Scope) -> Job:
+    def _job(self, home: LogDirState, scope: Scope) -> PartitionJob:
         try:
             directory = scopes.directory_of(scope)
             settings = scopes.partition_settings(home, directory, self.indexing)
@@ -169,18 +169,18 @@ class Rebuild:
                 plain = self._quick.look(scope.path, directory, settings)
                 if plain:
                     self.run.bytes_total += plain.facts.bytes
-                    return Job(scope.path, (), plain)
+                    return PartitionJob(scope.path, (), plain)
             listed = scopes.read(scope, settings.log_start)
         except UnreadableError as error:
-            return Job(scope.path, [], error)
+            return PartitionJob(scope.path, [], error)
         subject = PartitionToRebuild(
             partition=listed, settings=settings, wanted=self.wanted, only=scope.only
         )
-        job = Job(scope.path, subject.tasks(), subject)
+        job = PartitionJob(scope.path, subject.tasks(), subject)
         self.run.bytes_total += job.bytes
         return job
 
-    def _build(self, pieces: Sequence[Piece], path: Path) -> Iterator[Built]:
+    def _build(self, pieces: Sequence[IndexesToBuild], path: Path) -> Iterator[Built]:
         """Build the indexes of segments; OutOfTimeError once time is over."""
         for start in range(0, len(pieces), _TOGETHER):
             some = pieces[start : start + _TOGETHER]

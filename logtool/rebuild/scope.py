@@ -16,7 +16,7 @@ from logtool.formats.names import (
     Reception,
 )
 from logtool.lazy_dataclass import dataclass
-from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
+from logtool.loading.index_building import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.log import inputs, opening, redpanda_dir
 from logtool.log.dir import Partition
 from logtool.log.flavour import Flavour
@@ -24,7 +24,7 @@ from logtool.log.inputs import PathKind
 from logtool.log.kafka import KAFKA
 from logtool.log.selection import Selection
 from logtool.node.log_dir_state import LogDirState
-from logtool.rebuild import states
+from logtool.rebuild import producer_states
 from logtool.rebuild.targets import FileKey
 
 
@@ -174,6 +174,6 @@ def _begin(listed: Partition, only: frozenset[FileKey], log_start: int) -> int:
     least = min(offset - (kind is FileKind.PRODUCER_SNAPSHOT) for kind, offset in only)
     for file in reversed(listed.snapshots):
         offset = file.name.offset or 0
-        if log_start < offset <= least and states.read(file) is not None:
+        if log_start < offset <= least and producer_states.read(file) is not None:
             return offset
     return 0

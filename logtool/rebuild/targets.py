@@ -54,7 +54,7 @@ class FileChoice:
 
 
 @dataclass(slots=True)
-class Judgement:
+class PartitionFindings:
     """What `verify` says of a partition, as far as it matters here."""
 
     bad: dict[FileKey, list[Finding]] = field(default_factory=dict)
@@ -64,13 +64,13 @@ class Judgement:
     unread: dict[FileKey, UnreadableError] = field(default_factory=dict)
 
 
-def sort_findings(items: Iterable[Item], *, clean: bool) -> Judgement:
+def sort_findings(items: Iterable[Item], *, clean: bool) -> PartitionFindings:
     """Sort what `verify` says by file.
 
     Zeros behind the entries of an active index are normal, unless a broker will take the log as it
     is (`clean`): then they count as entries.
     """
-    judgement = Judgement()
+    judgement = PartitionFindings()
     for item in items:
         name = names.parse_partition_file(item.path.name) if item.path else None
         if name is None or name.offset is None:
@@ -103,7 +103,7 @@ def _ends_log(finding: Finding) -> bool:
 
 def select(
     partition: Partition,
-    judged: Judgement,
+    judged: PartitionFindings,
     wanted: FileChoice,
     only: frozenset[FileKey] | None,
     needed_snapshots: Iterable[int],
@@ -148,7 +148,7 @@ def needed_snapshots(
 
 
 def frequent(
-    judged: Judgement, chosen: Mapping[FileKey, str], more: Mapping[int, int]
+    judged: PartitionFindings, chosen: Mapping[FileKey, str], more: Mapping[int, int]
 ) -> dict[FileKey, str]:
     """Return the snapshots of `more`, offsets with their segments, that can be relied on.
 

@@ -5,9 +5,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from logtool.actions import Action, Kind
+from logtool.actions import Action, FileChange
 from logtool.apply import Journal, PendingJournal, disk, outside
-from logtool.apply.held import HeldDir
+from logtool.apply.dirfd import OpenDir
 from logtool.errors import RefusedError
 from logtool.lazy_dataclass import dataclass
 
@@ -33,7 +33,7 @@ class Output:
         self._path = path.resolve()
         self._folders: dict[Path, Path] = {}
         """The partition dir of each folder."""
-        self._held: HeldDir | None = None
+        self._held: OpenDir | None = None
 
     def check(self, log_dirs: Sequence[Path]) -> None:
         """RefusedError where it is in use, or lies in a log dir."""
@@ -50,7 +50,7 @@ class Output:
             if action.change and action.change.content is not None
             else action
             for action in actions
-            if action.action is not Kind.REMOVE
+            if action.action is not FileChange.REMOVE
         ]
 
     def _written(self, action: Action, content: bytes) -> Action:
@@ -59,7 +59,7 @@ class Output:
         if self._folders.setdefault(folder, source) != source:
             raise RefusedError(f"{folder}: is of {self._folders[folder]}, not of {source}")
         if self._held is None:
-            self._held = _made(HeldDir(self._path.parent), self._path)
+            self._held = _made(OpenDir(self._path.parent), self._path)
         home = _made(self._held, folder)
         target = folder / action.path.name
         disk.write_new(home, target, [content])
@@ -67,9 +67,9 @@ class Output:
         return replace(action, target=target)
 
 
-def _made(home: HeldDir, path: Path) -> HeldDir:
+def _made(home: OpenDir, path: Path) -> OpenDir:
     """Return a directory in `home`, made where it is not there yet."""
-    return HeldDir(path, home) if path.exists() else disk.make_dir(home, path)
+    return OpenDir(path, home) if path.exists() else disk.make_dir(home, path)
 
 
 class InPlace:

@@ -12,7 +12,7 @@ SECTOR = 4096
 """Bytes of what is given up at once; a disk fails in sectors of 512 or 4,096."""
 
 
-class Patient:
+class SectorTolerantFile:
     """A source for `walk.scan` that gives zeros for sectors that cannot be read.
 
     No batch over such a sector passes its CRC, unless zeros are what was there.

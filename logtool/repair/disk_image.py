@@ -20,7 +20,7 @@ from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
 from logtool.lazy_dataclass import dataclass
-from logtool.repair.bad_sectors import Patient
+from logtool.repair.bad_sectors import SectorTolerantFile
 
 IMAGE, MAP = ".image", ".map"
 SECTOR = 512
@@ -42,7 +42,7 @@ class Image:
     missing: Ranges
 
 
-class Refined(Patient):
+class Refined(SectorTolerantFile):
     """A source that asks the disk only for what an earlier image lacks, sector by sector."""
 
     coarse = False
@@ -158,7 +158,7 @@ def encode(bad: dict[int, int], size: int, *, coarse: bool) -> bytes:
     return (head + "".join(f"{at:#010x}  {n:#010x}  {s}\n" for at, n, s in rows)).encode()
 
 
-def blocks(source: Patient) -> Iterator[bytes]:
+def blocks(source: SectorTolerantFile) -> Iterator[bytes]:
     """Yield all bytes of a source, zeros for those that it does not have."""
     position = 0
     while position < source.size:

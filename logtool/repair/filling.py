@@ -31,8 +31,8 @@ from logtool.log import opening
 from logtool.log.dir import Partition, Segment
 from logtool.node.identity import topic_id_of
 from logtool.repair import acknowledged, ranges
-from logtool.repair.bad_sectors import Patient
-from logtool.repair.ranges import FILLABLE, Edge, Extent, Part, Reject
+from logtool.repair.bad_sectors import SectorTolerantFile
+from logtool.repair.ranges import FILLABLE, BatchKey, Kept, Part, Rejected
 from logtool.repair.reading import take
 
 _MOST_COMPARED = 64 * 1024 * 1024
@@ -50,11 +50,11 @@ Rows = Sequence[tuple[int, int]]
 class Hole:
     """A place where something is missing."""
 
-    before: Edge | None
+    before: BatchKey | None
     """The batch in front of it; None at the start of the log."""
-    behind: Edge | None
+    behind: BatchKey | None
     """The batch behind it; None at its end."""
-    rejects: tuple[Reject, ...]
+    rejects: tuple[Rejected, ...]
     start: int = 0
     """The offset at which the log begins: what another copy holds below it was deleted here."""
 
@@ -70,7 +70,7 @@ class Hole:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class FillRange:
     """Batches of one file of another copy, and whether damage stands before them."""
 
     path: Path
@@ -78,7 +78,7 @@ class Stretch:
     torn: bool
 
 
-class Held(Protocol):
+class FillCondition(Protocol):
     """What must hold besides, where a log is filled in its own place."""
 
     def end(self, copy: Partition) -> int:
@@ -87,7 +87,7 @@ class Held(Protocol):
         Behind its last batch nothing else is taken but what its own bytes show.
         """
 
-    def refusal(self, hole: Hole, copy: Partition, chosen: Sequence[Stretch]) -> str | None:
+    def refusal(self, hole: Hole, copy: Partition, chosen: Sequence[FillRange]) -> str | None:
         """Return why batches that are proved to be of the log do not fill a hole after all."""
 
 
@@ -97,7 +97,7 @@ def fill(
     replicas: Sequence[Path],
     epochs: Rows,
     bases: Sequence[int],
-    held: Held | None = None,
+    held: FillCondition | None = None,
 ) -> Iterator[Part | UnreadableError]:
     """Yield the parts of a log with its holes filled, in order.
 
@@ -106,12 +106,12 @@ def fill(
     where the log begins. What is taken has to be `held` good, too.
     """
     pending: list[Part] = []
-    before: Edge | None = None
+    before: BatchKey | None = None
     for part in [*found, None]:
-        if isinstance(part, Reject):
+        if isinstance(part, Rejected):
             pending.append(part)
             continue
-        rejects = tuple(one for one in pending if isinstance(one, Reject))
+        rejects = tuple(one for one in pending if isinstance(one, Rejected))
         behind = part.first if part else None
         hole = Hole(before, behind, rejects, min(bases, default=0))
         wanted = any(one.kind in FILLABLE for one in rejects) or part is None
@@ -131,7 +131,7 @@ def _filled(
     epochs: Rows,
     bases: Sequence[int],
     ours: Partition,
-    held: Held | None,
+    held: FillCondition | None,
 ) -> Iterator[Part | UnreadableError]:
     why, own_id = NO_COPY, topic_id_of(ours.path)
     for path in replicas:
@@ -169,7 +169,7 @@ def _filled(
         yield replace(one, proof=f"nothing was taken from another copy: {why}")
 
 
-def _acked(hole: Hole, ours: Partition, copy: Partition, stretches: Sequence[Stretch]) -> int:
+def _acked(hole: Hole, ours: Partition, copy: Partition, stretches: Sequence[FillRange]) -> int:
     """Return below which offset a copy proves the end of a log without leader epochs."""
     if hole.behind is not None or not ours.flavour.has_checkpoints:
         return 0
@@ -181,7 +181,7 @@ def _acked(hole: Hole, ours: Partition, copy: Partition, stretches: Sequence[Str
     return acknowledged.watermark(copy)
 
 
-def _with_offsets(one: Reject, chosen: Sequence[Stretch]) -> Reject:
+def _with_offsets(one: Rejected, chosen: Sequence[FillRange]) -> Rejected:
     """Return a reject with the offsets of what takes its place, where it has none of its own."""
     first, last = ranges.starts(chosen[0].table)[0], chosen[-1].table.last_offset[-1]
     return replace(
@@ -198,7 +198,7 @@ def _begins_behind(copy: Partition, hole: Hole) -> str | None:
     return f"that copy begins at offset {base}" if first < base else None
 
 
-def _stretches(copy: Partition, hole: Hole) -> Iterator[Stretch]:
+def _stretches(copy: Partition, hole: Hole) -> Iterator[FillRange]:
     """Yield what another copy has from the batch before a hole up to the one behind it."""
     low = hole.before.base_offset if hole.before else hole.low
     high = hole.behind.last_offset if hole.behind else 2**63 - 1
@@ -209,23 +209,23 @@ def _stretches(copy: Partition, hole: Hole) -> Iterator[Stretch]:
         yield from _of_segment(segment, low, high)
 
 
-def _of_segment(segment: Segment, low: int, high: int) -> Iterator[Stretch]:
+def _of_segment(segment: Segment, low: int, high: int) -> Iterator[FillRange]:
     torn = False
     with segment.log.open() as log:
-        for chunk in segment.batches(Patient(log), payload=False):
+        for chunk in segment.batches(SectorTolerantFile(log), payload=False):
             if chunk.damage:
                 torn = True
                 continue
             table = chunk.table
             rows = np.flatnonzero((table.last_offset >= low) & (table.base_offset <= high))
             if len(rows):
-                yield Stretch(segment.log.path, take(table, rows), torn)
+                yield FillRange(segment.log.path, take(table, rows), torn)
                 torn = False
 
 
 def _proved(
-    hole: Hole, stretches: Sequence[Stretch], epochs: Rows, end: int | None, acked: int
-) -> tuple[list[Stretch], str | None]:
+    hole: Hole, stretches: Sequence[FillRange], epochs: Rows, end: int | None, acked: int
+) -> tuple[list[FillRange], str | None]:
     """Return what of another copy fills a hole, and why; or nothing, and why not.
 
     Behind our last batch the epochs vouch for offsets below `end` alone, if it is given, and what
@@ -262,19 +262,19 @@ def _proved(
     return taken, proof
 
 
-def _first_epochs(hole: Hole, inner: Sequence[Stretch]) -> Iterator[int]:
+def _first_epochs(hole: Hole, inner: Sequence[FillRange]) -> Iterator[int]:
     """Yield the leader epochs where another copy goes on behind our last batch; -1 for none."""
     if hole.before:
         yield hole.before.leader_epoch
     yield int(inner[0].table.leader_epoch[0])
 
 
-def _below(stretches: Sequence[Stretch], end: int) -> list[Stretch]:
+def _below(stretches: Sequence[FillRange], end: int) -> list[FillRange]:
     counts = (int((one.table.base_offset < end).sum()) for one in stretches)
     return list(_first(stretches, sum(counts)))
 
 
-def _left_of(hole: Hole, agreed: Sequence[Stretch], epochs: Rows) -> list[Stretch]:
+def _left_of(hole: Hole, agreed: Sequence[FillRange], epochs: Rows) -> list[FillRange]:
     """Return the first batches of which bytes are left, and whose leader epoch those do not deny.
 
     No CRC covers the epoch: a batch that was sent to two leaders may differ in nothing else.
@@ -300,14 +300,14 @@ def _left_of(hole: Hole, agreed: Sequence[Stretch], epochs: Rows) -> list[Stretc
     return list(agreed)
 
 
-def _count(stretches: Sequence[Stretch]) -> int:
+def _count(stretches: Sequence[FillRange]) -> int:
     return sum(len(stretch.table) for stretch in stretches)
 
 
-def _edges(stretch: Stretch, hole: Hole) -> tuple[bool, bool]:
+def _edges(stretch: FillRange, hole: Hole) -> tuple[bool, bool]:
     """Return whether the batches before and behind a hole are in a stretch."""
 
-    def holds(edge: Edge | None) -> bool:
+    def holds(edge: BatchKey | None) -> bool:
         if edge is None:
             return False
         rows = np.flatnonzero(stretch.table.last_offset == edge.last_offset).tolist()
@@ -316,14 +316,16 @@ def _edges(stretch: Stretch, hole: Hole) -> tuple[bool, bool]:
     return holds(hole.before), holds(hole.behind)
 
 
-def _between(stretch: Stretch, hole: Hole) -> Stretch:
+def _between(stretch: FillRange, hole: Hole) -> FillRange:
     table = stretch.table
     high = hole.behind.base_offset if hole.behind else 2**63 - 1
     rows = np.flatnonzero((table.base_offset > hole.low) & (table.last_offset < high))
     return replace(stretch, table=take(table, rows))
 
 
-def _of_our_epochs(last: Edge | None, inner: Sequence[Stretch], epochs: Rows) -> Iterator[Stretch]:
+def _of_our_epochs(
+    last: BatchKey | None, inner: Sequence[FillRange], epochs: Rows
+) -> Iterator[FillRange]:
     """Yield the batches behind our last one that are of the epochs that our log had there."""
     known = [(start, epoch) for epoch, start in epochs]
     end, own = (last.last_offset + 1, last.leader_epoch) if last else (0, -1)
@@ -343,7 +345,7 @@ def _of_our_epochs(last: Edge | None, inner: Sequence[Stretch], epochs: Rows) ->
             return
 
 
-def _without_epochs(inner: Sequence[Stretch], acked: int) -> Iterator[Stretch]:
+def _without_epochs(inner: Sequence[FillRange], acked: int) -> Iterator[FillRange]:
     """Yield the first batches without a leader epoch whose offsets are all below `acked`."""
     for stretch in inner:
         table = stretch.table
@@ -355,7 +357,7 @@ def _without_epochs(inner: Sequence[Stretch], acked: int) -> Iterator[Stretch]:
             return
 
 
-def _agreeing(hole: Hole, inner: Sequence[Stretch]) -> list[Stretch]:
+def _agreeing(hole: Hole, inner: Sequence[FillRange]) -> list[FillRange]:
     """Return the batches of another copy that the damaged bytes are, as far as they are left.
 
     That is all where they are as long and more than half of the bytes are the same. Else it is
@@ -385,7 +387,7 @@ def _same_header(ours: bytes, theirs: bytes, at: int) -> bool:
     return len(ours) >= at + _HEADER and ours[at : at + _HEADER] == theirs[at : at + _HEADER]
 
 
-def _first(inner: Sequence[Stretch], count: int) -> Iterator[Stretch]:
+def _first(inner: Sequence[FillRange], count: int) -> Iterator[FillRange]:
     """Yield the first `count` batches of stretches."""
     for stretch in inner:
         if count <= 0:
@@ -409,11 +411,11 @@ def _bytes(path: Path, position: int, size: int) -> bytes:
         return b""
     with LogFile(path) as log:
         data = bytearray(size)
-        count = Patient(log).read_into(memoryview(data), position)
+        count = SectorTolerantFile(log).read_into(memoryview(data), position)
         return bytes(data[:count]) + bytes(size - count)
 
 
-def _divided(stretch: Stretch, bases: Sequence[int]) -> Iterator[Extent]:
+def _divided(stretch: FillRange, bases: Sequence[int]) -> Iterator[Kept]:
     """Yield the extents of a stretch: none reaches over the base of a segment."""
     table = stretch.table
     apart = table.position[1:] != (table.position + table.size)[:-1]

@@ -18,9 +18,9 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.batches import read_batches
 from logtool.log.dir import Partition
 from logtool.repair import ranges
-from logtool.repair.bad_sectors import Patient
+from logtool.repair.bad_sectors import SectorTolerantFile
 from logtool.repair.filling import Rows
-from logtool.repair.ranges import Extent, Kind, Part, Reject
+from logtool.repair.ranges import Kept, Part, Rejected, RejectReason
 from logtool.repair.reading import take
 
 
@@ -28,16 +28,16 @@ def without_altered(
     found: Sequence[Part], epochs: Rows, copies: Sequence[Partition]
 ) -> Iterator[Part]:
     """Yield the parts of a log; batches that a copy holds with another offset or epoch apart."""
-    last = next((part for part in reversed(found) if isinstance(part, Extent)), None)
+    last = next((part for part in reversed(found) if isinstance(part, Kept)), None)
     end: int | None = None
     for number, part in enumerate(found):
-        if isinstance(part, Reject):
+        if isinstance(part, Rejected):
             yield part
             continue
         around = (*found[max(number - 1, 0) : number], *found[number + 1 : number + 2])
-        doubted = any(isinstance(one, Reject) for one in around)
+        doubted = any(isinstance(one, Rejected) for one in around)
         base = int(part.path.name.partition(".")[0])
-        asked = _Asked(
+        asked = _CopyQuery(
             part, base if end is None else max(base, end), epochs, part is last or doubted
         )
         yield from asked.parts(copies) if asked.is_odd() else [part]
@@ -45,10 +45,10 @@ def without_altered(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _CopyQuery:
     """One extent."""
 
-    extent: Extent
+    extent: Kept
     start: int
     """The offset at which it would begin if nothing before it were missing."""
     epochs: Rows
@@ -72,7 +72,7 @@ class _Asked:
         """Yield the extent, cut at what a copy holds otherwise."""
         with LogFile(self.extent.path) as log:
             chunks = read_batches(
-                Patient(log),
+                SectorTolerantFile(log),
                 base_offset=self.start,
                 start=self.extent.position,
                 stop=self.extent.end,
@@ -96,11 +96,11 @@ class _Asked:
             yield _altered(cut) if mask[some[0]] else cut
 
 
-def _altered(cut: Extent) -> Reject:
+def _altered(cut: Kept) -> Rejected:
     first, last = cut.first.base_offset, cut.last.last_offset
     text = f"its batch says offsets {first} through {last} of leader epoch {cut.first.leader_epoch}"
     text += ", and another copy holds the same records with others"
-    return Reject(cut.path, cut.position, cut.size, Kind.ORDER, text)
+    return Rejected(cut.path, cut.position, cut.size, RejectReason.ORDER, text)
 
 
 def _held_otherwise(
@@ -118,7 +118,7 @@ def _held_otherwise(
         if beyond or segment.base_offset > high:
             continue
         with segment.log.open() as log:
-            for chunk in segment.batches(Patient(log), payload=False):
+            for chunk in segment.batches(SectorTolerantFile(log), payload=False):
                 theirs = chunk.table
                 starts = ranges.starts(theirs)
                 for at in np.flatnonzero(np.isin(starts, list(wanted))).tolist():

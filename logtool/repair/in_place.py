@@ -22,7 +22,7 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from logtool.disk import joined as made
-from logtool.disk.joined import Joined, Piece
+from logtool.disk.joined import Extract, Joined
 from logtool.errors import UnreadableError
 from logtool.formats import names, offset_index
 from logtool.formats.names import FileKind
@@ -31,14 +31,23 @@ from logtool.loading.shadow import ShadowFile
 from logtool.log.chunk import Chunk
 from logtool.log.dir import Partition
 from logtool.repair import acknowledged, filling, header_tampering, reading
-from logtool.repair.filling import Hole, Stretch
-from logtool.repair.ranges import Extent, Kind, Part, Reject, is_dense, missing, starts, with_gaps
+from logtool.repair.filling import FillRange, Hole
+from logtool.repair.ranges import (
+    Kept,
+    Part,
+    Rejected,
+    RejectReason,
+    is_dense,
+    missing,
+    starts,
+    with_gaps,
+)
 from logtool.repair.salvage import bounded
-from logtool.repair.sources import Source, usable
+from logtool.repair.sources import DamagedLog, usable
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RepairRequest:
     """One log that is to be repaired."""
 
     listed: Partition
@@ -51,32 +60,32 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced:
+class RepairedLog:
     """What a log becomes."""
 
     joined: dict[int, Joined] = field(default_factory=dict)
     """The logs that change or are new, by base offset."""
     whole: frozenset[int] = frozenset()
     """Those of them in which no damage is left."""
-    told: tuple[Reject, ...] = ()
+    told: tuple[Rejected, ...] = ()
     """The damaged ranges in order, with the copy that fills them and the proof."""
 
 
-def replaced(wanted: Wanted, on_bytes: Callable[[int], None]) -> Replaced:
+def replaced(wanted: RepairRequest, on_bytes: Callable[[int], None]) -> RepairedLog:
     """Return what becomes of a log; UnreadableError where it cannot be read itself."""
-    source = Source(wanted.listed, 0)
+    source = DamagedLog(wanted.listed, 0)
     asked = list(usable(wanted.listed, source.name, wanted.fill_from))
     copies = [one for one in asked if isinstance(one, Partition)]
     refused = [str(one) for one in asked if not isinstance(one, Partition)]
     found = list(_found(source, wanted, copies, on_bytes))
-    if not any(isinstance(part, Reject) for part in found):
-        return Replaced()
+    if not any(isinstance(part, Rejected) for part in found):
+        return RepairedLog()
     if source.zombies():
         copies, refused = [], ["segments that a truncation had removed came back"]
-    own = [part for part in found if isinstance(part, Extent)]
+    own = [part for part in found if isinstance(part, Kept)]
     parts: list[Part] = []
     if copies:
-        held = _Held(max(wanted.end, _indexed_end(source.listed)), own)
+        held = _InPlaceCondition(max(wanted.end, _indexed_end(source.listed)), own)
         rows, paths = source.epochs(), [copy.path for copy in copies]
         for item in filling.fill(wanted.listed, found, paths, rows, source.bases, held):
             if isinstance(item, UnreadableError):
@@ -90,15 +99,15 @@ def replaced(wanted: Wanted, on_bytes: Callable[[int], None]) -> Replaced:
 
 
 def _told(
-    rejects: Sequence[Reject], refused: Sequence[str], lost_logs: Sequence[int]
-) -> Iterator[Reject]:
+    rejects: Sequence[Rejected], refused: Sequence[str], lost_logs: Sequence[int]
+) -> Iterator[Rejected]:
     """Yield what is told, with the copies that were not asked.
 
     Offsets that no copy has, and that no file of ours shows either, are nothing to be told of here.
     """
     for one in rejects:
         proof = one.proof or ""
-        is_seen = one.kind is not Kind.MISSING or _base(one.path) in lost_logs
+        is_seen = one.kind is not RejectReason.MISSING or _base(one.path) in lost_logs
         if one.filled_from or not (refused or is_seen or proof.endswith(filling.NO_COPY)):
             yield one
         elif is_seen or refused:
@@ -110,13 +119,16 @@ def _base(path: Path) -> int:
 
 
 def _found(
-    source: Source, wanted: Wanted, copies: Sequence[Partition], on_bytes: Callable[[int], None]
+    source: DamagedLog,
+    wanted: RepairRequest,
+    copies: Sequence[Partition],
+    on_bytes: Callable[[int], None],
 ) -> Iterator[Part]:
     """Yield the parts of a log, and what is missing between its segments and behind its end."""
     ends = [*(base for base, _ in source.logs[1:]), None]
     by_base: dict[int, list[Part]] = {}
     for (base, file), end in zip(source.logs, ends[: len(source.logs)], strict=True):
-        read = reading.read(reading.Piece(file, base, end, source.listed.flavour), on_bytes)
+        read = reading.read(reading.LogToRead(file, base, end, source.listed.flavour), on_bytes)
         if isinstance(read, UnreadableError):
             raise read
         by_base[base] = list(read.found)
@@ -126,9 +138,9 @@ def _found(
         )
     found = [part for base in sorted(by_base) for part in by_base[base]]
     found = list(header_tampering.without_altered(found, source.epochs(), copies))
-    last = next((part.last for part in reversed(found) if isinstance(part, Extent)), None)
+    last = next((part.last for part in reversed(found) if isinstance(part, Kept)), None)
     end = last.last_offset + 1 if last else 0
-    if end < wanted.end and not (found and isinstance(found[-1], Reject)):
+    if end < wanted.end and not (found and isinstance(found[-1], Rejected)):
         text = f"the log ends at {end}, and went on to {wanted.end}"
         found.append(replace(missing(source.listed.path, end, text), path=_last_log(source, end)))
     yield from bounded(list(with_gaps(found, source.listed.path)), min(source.bases, default=0))
@@ -153,23 +165,23 @@ def _indexed_end(listed: Partition) -> int:
     return base + int(entries.relative_offsets.max(initial=-1)) + 1
 
 
-def _last_log(source: Source, end: int) -> Path:
+def _last_log(source: DamagedLog, end: int) -> Path:
     name = names.format_partition_file(end, FileKind.LOG)
     return source.logs[-1][1].path if source.logs else source.listed.path / name
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _InPlaceCondition:
     """What must hold besides the proof, see above."""
 
     known: int
-    own: Sequence[Extent]
+    own: Sequence[Kept]
 
     def end(self, copy: Partition) -> int:
         """Return up to which offset the log is known to have gone, by what a copy says, too."""
         return max(self.known, acknowledged.watermark(copy))
 
-    def refusal(self, hole: Hole, copy: Partition, chosen: Sequence[Stretch]) -> str | None:
+    def refusal(self, hole: Hole, copy: Partition, chosen: Sequence[FillRange]) -> str | None:
         """Return why batches that are proved to be of the log do not fill a hole after all."""
         size = sum(int(one.table.size.sum()) for one in chosen)
         damaged = sum(one.length for one in hole.rejects)
@@ -194,7 +206,7 @@ class _Held:
         return bool(around) and all(_holds(copy, one) for one in around)
 
 
-def _joins(hole: Hole, chosen: Sequence[Stretch]) -> bool:
+def _joins(hole: Hole, chosen: Sequence[FillRange]) -> bool:
     """Return whether no offset is missing between the batches of a hole and those around it."""
     at = hole.before.last_offset + 1 if hole.before else None
     for stretch in chosen:
@@ -222,7 +234,7 @@ def _is_damaged(copy: Partition, hole: Hole) -> bool:
     return torn and hole.behind is not None and end < high
 
 
-def _holds(copy: Partition, extent: Extent) -> bool:
+def _holds(copy: Partition, extent: Kept) -> bool:
     """Return whether a copy has as many batches, and bytes, of the offsets of an extent."""
     low, high = extent.first.base_offset, extent.last.last_offset
     batches = size = 0
@@ -245,30 +257,30 @@ def _chunks(copy: Partition, low: int, high: int) -> Iterator[Chunk]:
 class _Assembly:
     """The parts of a log, put together again by segment."""
 
-    def __init__(self, source: Source, parts: Sequence[Part], wanted: Wanted) -> None:
+    def __init__(self, source: DamagedLog, parts: Sequence[Part], wanted: RepairRequest) -> None:
         self._source, self._parts, self._wanted = source, parts, wanted
         self._base_of = {file.path: base for base, file in source.logs}
         self._bases = source.bases
-        self._pieces: dict[int, list[Piece]] = {}
+        self._pieces: dict[int, list[Extract]] = {}
         self._changed: set[int] = set()
         self._broken: set[int] = set()
-        self._told: list[tuple[Reject, int | None]] = []
+        self._told: list[tuple[Rejected, int | None]] = []
         """Each with the base offset of its segment."""
 
-    def result(self) -> Replaced:
+    def result(self) -> RepairedLog:
         """Return what the segments become."""
         last_own = self._last_own()
         end, hole = -1, 0
-        waiting: list[Reject] = []
+        waiting: list[Rejected] = []
         inodes: dict[Path, int] = {}
 
-        def piece(path: Path, position: int, size: int) -> Piece:
+        def piece(path: Path, position: int, size: int) -> Extract:
             if path not in inodes:
                 inodes[path] = made.inode(path)
-            return Piece(path, position, size, inodes[path])
+            return Extract(path, position, size, inodes[path])
 
         for number, part in enumerate(self._parts):
-            if isinstance(part, Reject):
+            if isinstance(part, Rejected):
                 waiting.append(part)
                 continue
             if part.filled:
@@ -288,12 +300,12 @@ class _Assembly:
         """Return which is the last part that stays in each segment."""
         last: dict[int, int] = {}
         for number, part in enumerate(self._parts):
-            stays = not part.filled if isinstance(part, Extent) else part.filled_from is None
+            stays = not part.filled if isinstance(part, Kept) else part.filled_from is None
             if stays and part.path in self._base_of:
                 last[self._base_of[part.path]] = number
         return last
 
-    def _place(self, part: Extent, number: int, end: int, last_own: dict[int, int]) -> int:
+    def _place(self, part: Kept, number: int, end: int, last_own: dict[int, int]) -> int:
         """Return the base offset of the segment that a batch of another copy goes to.
 
         It is the one that the offset leads to; one of its own, as in the other copy, where the
@@ -307,7 +319,7 @@ class _Assembly:
         return theirs if is_new and last_own.get(own, -1) < number else own
 
     def _settle(
-        self, rejects: Sequence[Reject], filled: int, piece: Callable[[Path, int, int], Piece]
+        self, rejects: Sequence[Rejected], filled: int, piece: Callable[[Path, int, int], Extract]
     ) -> None:
         """Take the rejects of a hole: bytes that are not filled stay, behind what is taken."""
         for one in rejects:
@@ -323,7 +335,7 @@ class _Assembly:
                     self._broken.add(base)
             self._told.append((one, base))
 
-    def _chosen(self) -> Replaced:
+    def _chosen(self) -> RepairedLog:
         """Return the segments that are replaced: where damage stays, those that a start reads."""
         left = {base for base in self._changed & self._broken if not self._is_recovered(base)}
         changed = self._changed - left
@@ -332,7 +344,7 @@ class _Assembly:
             replace(one, filled_from=None, proof=text) if one.filled_from and base in left else one
             for one, base in self._told
         ]
-        return Replaced(
+        return RepairedLog(
             joined={base: Joined(self._pieces.get(base, ())) for base in sorted(changed)},
             whole=frozenset(changed - self._broken),
             told=tuple(told),

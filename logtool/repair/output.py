@@ -23,9 +23,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from logtool.apply import disk, outside
-from logtool.apply.disk import Run
-from logtool.apply.held import HeldDir
-from logtool.apply.steps import Look
+from logtool.apply.dirfd import OpenDir
+from logtool.apply.disk import CopiedRange
+from logtool.apply.steps import FileAttributes
 from logtool.disk.files import LogFile
 from logtool.errors import RefusedError, UnreadableError, UnwritableError
 from logtool.formats import names, offset_checkpoint, wording
@@ -33,15 +33,15 @@ from logtool.formats.crc import crc32c
 from logtool.formats.names import FileKind, TopicPartition
 from logtool.formats.record_batch import MAGIC
 from logtool.loading import loader, trusting
-from logtool.loading.loaded import Loaded, Start
+from logtool.loading.result import LoadResult, StartConditions
 from logtool.log import opening
 from logtool.log.batches import read_batches
 from logtool.log.dir import Partition
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
 from logtool.repair import disk_image, redpanda
-from logtool.repair.bad_sectors import Patient
-from logtool.repair.ranges import Extent, Part, Reject
+from logtool.repair.bad_sectors import SectorTolerantFile
+from logtool.repair.ranges import Kept, Part, Rejected
 from logtool.repair.saved import KeptImage, KeptReject, Saved
 from logtool.schemas.salvaged import DOCUMENT, NOTED_REJECT
 
@@ -51,14 +51,14 @@ _SPARE = 64 * 1024 * 1024
 """Bytes left free on the disk that is written to."""
 
 
-class Output:
+class OutputDir:
     """A new directory with what was saved."""
 
     def __init__(self, path: Path) -> None:
         self.given = path
         self.path = path.resolve()
         self._turns: Counter[str] = Counter()
-        self._held: HeldDir | None = None
+        self._held: OpenDir | None = None
         self._lines: list[bytes] = []
         self.images: dict[Path, Path] = {}
         """Where the bytes of a log are that its disk does not give whole."""
@@ -77,15 +77,15 @@ class Output:
             need, there = wording.size(size + _SPARE), wording.size(free)
             raise RefusedError(f"{self.path}: needs up to {need}, and there is room for {there}")
 
-    def _home(self, path: Path) -> HeldDir:
+    def _home(self, path: Path) -> OpenDir:
         if self._held is None:
-            parent = HeldDir(self.path.parent)
+            parent = OpenDir(self.path.parent)
             exists = self.path.exists()
-            self._held = HeldDir(self.path, parent) if exists else disk.make_dir(parent, self.path)
+            self._held = OpenDir(self.path, parent) if exists else disk.make_dir(parent, self.path)
         home = self._held
         for folder in (*reversed(path.relative_to(self.path).parents[:-1]), path):
             target = self.path / folder
-            home = HeldDir(target, home) if target.exists() else disk.make_dir(home, target)
+            home = OpenDir(target, home) if target.exists() else disk.make_dir(home, target)
         return home
 
     def note(self, item: Saved) -> None:
@@ -120,10 +120,10 @@ class Output:
     def partition(
         self,
         folder: Path,
-        logs: Sequence[tuple[int, Sequence[Extent]]],
+        logs: Sequence[tuple[int, Sequence[Kept]]],
         beside: dict[str, bytes],
-        start: Start,
-    ) -> Loaded:
+        start: StartConditions,
+    ) -> LoadResult:
         """Write the logs of a partition, and all that a broker's recovery makes of them."""
         home = self._home(folder)
         for base, extents in logs:
@@ -136,9 +136,9 @@ class Output:
 
     def _copy(
         self,
-        home: HeldDir,
+        home: OpenDir,
         target: Path,
-        extents: Sequence[Extent],
+        extents: Sequence[Kept],
         base: int,
         flavour: Flavour,
     ) -> None:
@@ -156,7 +156,7 @@ class Output:
             disk.remove(home, target)
             raise _changed(extents, end)
 
-    def image(self, name: str, log: Path, given: Patient) -> KeptImage:
+    def image(self, name: str, log: Path, given: SectorTolerantFile) -> KeptImage:
         """Keep all that a disk gives of a log, and a map of it.
 
         What is saved of the log is then read from there.
@@ -192,7 +192,9 @@ class Output:
         disk.write_new(home, self.path / path, blocks)
         disk.sync_dir(home, self.path / path.parent)
 
-    def recovered(self, folder: Path, start: Start, *, trusted: bool = False) -> Loaded:
+    def recovered(
+        self, folder: Path, start: StartConditions, *, trusted: bool = False
+    ) -> LoadResult:
         """Write beside the logs of a folder what a broker's recovery makes of them.
 
         Of logs that are `trusted` the headers alone are read once more: each batch was checked as
@@ -238,10 +240,10 @@ class _Digest:
             yield block
 
 
-def _bytes(one: Reject, images: Mapping[Path, Path]) -> Iterator[bytes]:
+def _bytes(one: Rejected, images: Mapping[Path, Path]) -> Iterator[bytes]:
     """Yield the bytes of a reject; zeros for those that the disk does not give."""
     with LogFile(images.get(one.path, one.path)) as log:
-        source, done = Patient(log), 0
+        source, done = SectorTolerantFile(log), 0
         while done < one.length:
             data = bytearray(min(_BLOCK, one.length - done))
             count = source.read_into(memoryview(data), one.position + done)
@@ -251,14 +253,14 @@ def _bytes(one: Reject, images: Mapping[Path, Path]) -> Iterator[bytes]:
             done += count
 
 
-def _runs(extents: Sequence[Extent], images: Mapping[Path, Path]) -> Iterator[Run]:
+def _runs(extents: Sequence[Kept], images: Mapping[Path, Path]) -> Iterator[CopiedRange]:
     """Yield the stretches of the files that extents are in."""
     for extent in extents:
         with LogFile(images.get(extent.path, extent.path)) as log:
-            yield Run(log, extent.position, extent.size)
+            yield CopiedRange(log, extent.position, extent.size)
 
 
-def _changed(extents: Sequence[Extent], end: int) -> UnreadableError:
+def _changed(extents: Sequence[Kept], end: int) -> UnreadableError:
     """Return which log is not any more what was read of it, by the end of what still is."""
     for extent in extents:
         if end < extent.size:
@@ -268,12 +270,12 @@ def _changed(extents: Sequence[Extent], end: int) -> UnreadableError:
     return UnreadableError(extents[-1].path, "changed while it was read")
 
 
-def _look(extents: Sequence[Extent]) -> Look | None:
+def _look(extents: Sequence[Kept]) -> FileAttributes | None:
     """Return the look of the file that most of a log comes from: retention goes by its time."""
     if not extents:
         return None
     status = extents[0].path.stat()
-    return Look(
+    return FileAttributes(
         size=0,
         mtime_ns=status.st_mtime_ns,
         mode=status.st_mode & 0o777,

@@ -15,7 +15,7 @@ from logtool.formats.redpanda import names as redpanda_names
 from logtool.lazy_dataclass import dataclass
 
 
-class Edge(NamedTuple):
+class BatchKey(NamedTuple):
     """One batch as it is compared between copies: equal edges are the same batch of one log."""
 
     base_offset: int
@@ -28,7 +28,7 @@ class Edge(NamedTuple):
     """With which offset it begins; see `starts`."""
 
 
-class Kind(StrEnum):
+class RejectReason(StrEnum):
     """Why bytes are not taken over."""
 
     DAMAGE = "damage"
@@ -45,18 +45,18 @@ class Kind(StrEnum):
     """A log that is gone while its indexes are there."""
 
 
-FILLABLE = frozenset({*Kind} - {Kind.ZOMBIE})
+FILLABLE = frozenset({*RejectReason} - {RejectReason.ZOMBIE})
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class Kept:
     """Sound batches, one behind the other in one file, with rising offsets."""
 
     path: Path
     position: int
     size: int
-    first: Edge
-    last: Edge
+    first: BatchKey
+    last: BatchKey
     batches: int
     records: int
     """As far as they are known."""
@@ -70,13 +70,13 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True)
-class Reject:
+class Rejected:
     """Bytes that are not taken over."""
 
     path: Path
     position: int
     length: int
-    kind: Kind
+    kind: RejectReason
     reason: str
     first_offset: int | None = None
     """Of the offsets that can have been in it; None where that is not known."""
@@ -88,17 +88,17 @@ class Reject:
     is_given: bool = True
     """Whether its bytes can be read, as far as the disk gives them; not so without permission."""
 
-    def refused(self, reasons: Sequence[str]) -> "Reject":
+    def refused(self, reasons: Sequence[str]) -> "Rejected":
         """Return it with more reasons why nothing was taken from another copy."""
         return replace(self, proof="; ".join([*([self.proof] if self.proof else []), *reasons]))
 
 
-Part = Extent | Reject
+Part = Kept | Rejected
 
 
-def edge(table: BatchTable, row: int) -> Edge:
+def edge(table: BatchTable, row: int) -> BatchKey:
     """Return one row of a table as it is compared."""
-    return Edge(
+    return BatchKey(
         int(table.base_offset[row]),
         int(table.last_offset[row]),
         int(table.size[row]),
@@ -118,10 +118,10 @@ def starts(table: BatchTable) -> Column:
     return np.where(counted, table.last_offset - table.record_count + 1, table.base_offset)
 
 
-def extent(path: Path, table: BatchTable, *, filled: bool = False) -> Extent:
+def extent(path: Path, table: BatchTable, *, filled: bool = False) -> Kept:
     """Return the extent of rows that lie one behind the other."""
     position, counts = int(table.position[0]), table.record_count
-    return Extent(
+    return Kept(
         path=path,
         position=position,
         size=int(table.position[-1] + table.size[-1]) - position,
@@ -133,18 +133,18 @@ def extent(path: Path, table: BatchTable, *, filled: bool = False) -> Extent:
     )
 
 
-def is_dense(extent: Extent) -> bool:
+def is_dense(extent: Kept) -> bool:
     """Return whether there is a record for each offset."""
     return extent.records == extent.last.last_offset - extent.first.start + 1
 
 
-def missing(folder: Path, base: int, text: str, term: int | None = None) -> Reject:
+def missing(folder: Path, base: int, text: str, term: int | None = None) -> Rejected:
     """Return what says that a log from an offset on is not there; of Redpanda it has a `term`."""
     if term is None:
         name = names.format_partition_file(base, FileKind.LOG)
     else:
         name = redpanda_names.format_segment(base, term)
-    return Reject(folder / name, 0, 0, Kind.MISSING, text)
+    return Rejected(folder / name, 0, 0, RejectReason.MISSING, text)
 
 
 def with_gaps(found: Sequence[Part], folder: Path) -> Iterator[Part]:
@@ -152,10 +152,10 @@ def with_gaps(found: Sequence[Part], folder: Path) -> Iterator[Part]:
 
     That is a segment that is gone, or the end of one.
     """
-    dense = all(is_dense(part) for part in found if isinstance(part, Extent))
+    dense = all(is_dense(part) for part in found if isinstance(part, Kept))
     before: Part | None = None
     for part in found:
-        if dense and isinstance(part, Extent) and isinstance(before, Extent):
+        if dense and isinstance(part, Kept) and isinstance(before, Kept):
             end = before.last.last_offset + 1
             if part.path != before.path and part.first.start > end:
                 term = redpanda_names.parse_partition_file(before.path.name).term

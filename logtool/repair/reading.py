@@ -19,15 +19,15 @@ from logtool.log.file import File
 from logtool.log.flavour import Flavour
 from logtool.log.redpanda import REDPANDA
 from logtool.repair import ordering, ranges
-from logtool.repair.bad_sectors import Patient
+from logtool.repair.bad_sectors import SectorTolerantFile
 from logtool.repair.disk_image import Image, Refined
-from logtool.repair.ranges import Extent, Kind, Part, Reject
+from logtool.repair.ranges import Kept, Part, Rejected, RejectReason
 
 _LARGEST_OFFSET = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LogToRead:
     """One segment to be read."""
 
     log: File
@@ -40,16 +40,16 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LogRanges:
     """What is in one segment."""
 
-    piece: Piece
+    piece: LogToRead
     found: tuple[Part, ...]
     bad: dict[int, int]
     """Bytes that the disk does not give, by position."""
 
 
-def read(piece: Piece, on_bytes: Callable[[int], None]) -> Reading | UnreadableError:
+def read(piece: LogToRead, on_bytes: Callable[[int], None]) -> LogRanges | UnreadableError:
     """Read one segment; work for a thread of its own."""
     try:
         with opened(piece) as source:
@@ -57,23 +57,23 @@ def read(piece: Piece, on_bytes: Callable[[int], None]) -> Reading | UnreadableE
                 found = list(_plainly(piece, source, on_bytes))
             except _DisorderError:
                 found = _decided(piece, source)
-            return Reading(piece, tuple(_explained(found, source)), source.bad)
+            return LogRanges(piece, tuple(_explained(found, source)), source.bad)
     except UnreadableError as error:
         return error
 
 
 @contextmanager
-def opened(piece: Piece) -> Iterator[Patient]:
+def opened(piece: LogToRead) -> Iterator[SectorTolerantFile]:
     """Return what reads a segment, from the disk or from what an earlier run has of it."""
     with piece.log.open() as log, ExitStack() as stack:
         if piece.earlier is None:
-            yield Patient(log)
+            yield SectorTolerantFile(log)
             return
         image = stack.enter_context(LogFile(piece.earlier.path))
         yield Refined(log, image, piece.earlier.missing)
 
 
-def _chunks(piece: Piece, source: Patient) -> Iterator[Chunk]:
+def _chunks(piece: LogToRead, source: SectorTolerantFile) -> Iterator[Chunk]:
     form = piece.flavour.form(piece.log.path)
     return read_batches(source, base_offset=piece.base_offset, form=form, payload=False)
 
@@ -82,10 +82,12 @@ class _DisorderError(Exception):
     """Offsets or epochs do not rise: all batches are needed to decide which stay."""
 
 
-def _plainly(piece: Piece, source: Patient, on_bytes: Callable[[int], None]) -> Iterator[Part]:
+def _plainly(
+    piece: LogToRead, source: SectorTolerantFile, on_bytes: Callable[[int], None]
+) -> Iterator[Part]:
     """Yield the parts of a segment whose batches rise, with memory for one at a time."""
     last, epoch, known = piece.base_offset - 1, -1, 0
-    open_extent: Extent | None = None
+    open_extent: Kept | None = None
     for chunk in _chunks(piece, source):
         on_bytes(chunk.end_position - known)
         known = chunk.end_position
@@ -117,7 +119,7 @@ def _plainly(piece: Piece, source: Patient, on_bytes: Callable[[int], None]) -> 
         yield open_extent
 
 
-def _decided(piece: Piece, source: Patient) -> list[Part]:
+def _decided(piece: LogToRead, source: SectorTolerantFile) -> list[Part]:
     """Return the parts of a segment where some sound batches contradict others."""
     tables: list[BatchTable] = []
     found: list[Part] = []
@@ -152,13 +154,13 @@ def take(table: BatchTable, rows: record_batch.Column) -> BatchTable:
     return BatchTable(*(getattr(table, field.name)[rows] for field in fields(BatchTable)))
 
 
-def _highest(piece: Piece) -> int:
+def _highest(piece: LogToRead) -> int:
     unlimited = piece.flavour is REDPANDA
     most = _LARGEST_OFFSET if unlimited else piece.base_offset + MAX_RELATIVE_OFFSET
     return most if piece.end_offset is None else min(most, piece.end_offset - 1)
 
 
-def _joined(one: Extent, other: Extent) -> Extent:
+def _joined(one: Kept, other: Kept) -> Kept:
     return replace(
         one,
         size=other.end - one.position,
@@ -168,17 +170,17 @@ def _joined(one: Extent, other: Extent) -> Extent:
     )
 
 
-def _damaged(piece: Piece, damage: Damage) -> Reject:
-    return Reject(
+def _damaged(piece: LogToRead, damage: Damage) -> Rejected:
+    return Rejected(
         path=piece.log.path,
         position=damage.position,
         length=damage.length,
-        kind=Kind.DAMAGE,
+        kind=RejectReason.DAMAGE,
         reason=damage.message,
     )
 
 
-def _contradicting(piece: Piece, made: Extent, *, beyond: bool) -> Reject:
+def _contradicting(piece: LogToRead, made: Kept, *, beyond: bool) -> Rejected:
     first, last = made.first.base_offset, made.last.last_offset
     span = f"{wording.count(made.batches, 'sound batch', 'sound batches')} that say"
     span += f"{'s' if made.batches == 1 else ''} {wording.offsets(first, last)}"
@@ -187,20 +189,20 @@ def _contradicting(piece: Piece, made: Extent, *, beyond: bool) -> Reject:
         text = f"{span}: the next segment begins at {piece.end_offset}"
     else:
         text = f"{span} of leader epoch {made.first.leader_epoch}, which contradicts those around"
-    return Reject(
+    return Rejected(
         path=piece.log.path,
         position=made.position,
         length=made.size,
-        kind=Kind.OVERLAP if overlaps else Kind.ORDER,
+        kind=RejectReason.OVERLAP if overlaps else RejectReason.ORDER,
         reason=text,
     )
 
 
-def _explained(found: list[Part], source: Patient) -> Iterator[Part]:
+def _explained(found: list[Part], source: SectorTolerantFile) -> Iterator[Part]:
     """Yield the parts; damage over bytes that the disk does not give is told as that."""
     for part in found:
-        if isinstance(part, Reject) and source.holds_bad(part.position, part.length):
+        if isinstance(part, Rejected) and source.holds_bad(part.position, part.length):
             text = "the disk does not give all of it"
-            yield replace(part, kind=Kind.UNREADABLE, reason=f"{text}: {part.reason}")
+            yield replace(part, kind=RejectReason.UNREADABLE, reason=f"{text}: {part.reason}")
         else:
             yield part

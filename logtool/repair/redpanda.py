@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from logtool.apply import disk
-from logtool.apply.held import HeldDir
+from logtool.apply.dirfd import OpenDir
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
 from logtool.formats import wording
 from logtool.formats.redpanda import names
-from logtool.formats.redpanda.names import KAFKA_NAMESPACE, FileKind
+from logtool.formats.redpanda.names import KAFKA_NAMESPACE, RedpandaFileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.log import given_up, inputs, opening, redpanda_dir
 from logtool.log.base_index import Builder
@@ -30,8 +30,8 @@ from logtool.log.file import File
 from logtool.log.inputs import PathKind
 from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
-from logtool.repair.ranges import Extent, Kind, Part, Reject
-from logtool.repair.reading import Piece
+from logtool.repair.ranges import Kept, Part, Rejected, RejectReason
+from logtool.repair.reading import LogToRead
 from logtool.repair.saved import SavedPartition, saved
 
 
@@ -55,7 +55,7 @@ def partitions(path: Path, selection: Selection) -> Iterator[Partition | Unreada
             yield listed
 
 
-def pieces(listed: Partition) -> list[Piece]:
+def pieces(listed: Partition) -> list[LogToRead]:
     """Return the segments to be read, by offset: those of the log, and those given up."""
     logs = [segment.log for segment in listed.segments] + given_up.files_of(listed)
     logs.sort(key=lambda file: (file.name.offset or 0, file.name.epoch or 0))
@@ -64,19 +64,19 @@ def pieces(listed: Partition) -> list[Piece]:
         next((base for base in bases[number + 1 :] if base > bases[number]), None)
         for number in range(len(bases))
     ]
-    return [Piece(*one, REDPANDA) for one in zip(logs, bases, ends, strict=True)]
+    return [LogToRead(*one, REDPANDA) for one in zip(logs, bases, ends, strict=True)]
 
 
-def missing(listed: Partition) -> list[Reject]:
+def missing(listed: Partition) -> list[Rejected]:
     """Return the segments that are gone while base indexes of theirs are there."""
     text = "the segment is gone, and an index of it is left"
     there = {base_and_term(piece.log) for piece in pieces(listed)}
     return [
-        Reject(
+        Rejected(
             path=listed.path / names.format_segment(*base_and_term(file)),
             position=0,
             length=0,
-            kind=Kind.MISSING,
+            kind=RejectReason.MISSING,
             reason=text,
             first_offset=file.name.offset,
         )
@@ -89,13 +89,13 @@ def ordered(found: Sequence[Part]) -> Iterator[Part]:
     """Yield the parts of a log; batches of offsets that a segment before them holds are rejects."""
     end = -1
     for part in found:
-        if isinstance(part, Extent) and part.first.base_offset <= end:
+        if isinstance(part, Kept) and part.first.base_offset <= end:
             text = f"{wording.count(part.batches, 'sound batch', 'sound batches')} of "
             text += wording.offsets(part.first.base_offset, part.last.last_offset)
             text += ", which another segment holds"
-            yield Reject(part.path, part.position, part.size, Kind.OVERLAP, text)
+            yield Rejected(part.path, part.position, part.size, RejectReason.OVERLAP, text)
             continue
-        if isinstance(part, Extent):
+        if isinstance(part, Kept):
             end = part.last.last_offset
         yield part
 
@@ -147,7 +147,7 @@ class NewSegment:
 
     base_offset: int
     term: int
-    extents: list[Extent]
+    extents: list[Kept]
 
     def path(self, folder: Path) -> Path:
         """Return its file in a folder."""
@@ -165,7 +165,7 @@ def segments(listed: Partition, parts: Sequence[Part]) -> list[NewSegment]:
     made: dict[tuple[int, int], NewSegment] = {}
     last: NewSegment | None = None
     for part in parts:
-        if not isinstance(part, Extent):
+        if not isinstance(part, Kept):
             continue
         key = of_path.get(part.path)
         if key is None:
@@ -188,7 +188,7 @@ def place_of(listed: Partition) -> str:
     return "/".join(("", "", *listed.path.resolve().parts)[-3:]).lstrip("/")
 
 
-def write_index(home: HeldDir, target: Path, segment: NewSegment) -> None:
+def write_index(home: OpenDir, target: Path, segment: NewSegment) -> None:
     """Write the base index of a segment that was written."""
     all_data = target.parent.parent.parent.name != KAFKA_NAMESPACE
     builder = Builder(segment.base_offset, all_data=all_data)
@@ -196,12 +196,12 @@ def write_index(home: HeldDir, target: Path, segment: NewSegment) -> None:
         form = REDPANDA.form(target)
         for chunk in read_batches(log, base_offset=segment.base_offset, form=form, payload=False):
             builder.add(chunk.table)
-    disk.write_new(home, target.with_suffix(FileKind.BASE_INDEX), [builder.finish()])
+    disk.write_new(home, target.with_suffix(RedpandaFileKind.BASE_INDEX), [builder.finish()])
 
 
 def saved_of(listed: Partition, parts: Sequence[Part], target: Path) -> SavedPartition:
     """Return what is said of one partition."""
-    extents = [part for part in parts if isinstance(part, Extent)]
+    extents = [part for part in parts if isinstance(part, Kept)]
     start = extents[0].first.base_offset if extents else 0
     end = extents[-1].last.last_offset + 1 if extents else 0
     return saved((listed.topic, listed.number), (listed.path, target), parts, (start, end))

@@ -17,7 +17,7 @@ from logtool.errors import (
 from logtool.formats import leader_epoch_checkpoint
 from logtool.formats.names import FileKind, TopicPartition
 from logtool.lazy_dataclass import dataclass
-from logtool.loading.loaded import Loaded, Outcome, Start
+from logtool.loading.result import LoadResult, Outcome, StartConditions
 from logtool.log import opening
 from logtool.log.dir import Partition
 from logtool.log.file import File
@@ -35,9 +35,9 @@ from logtool.repair import (
     transactions,
 )
 from logtool.repair.disk_image import Image
-from logtool.repair.output import Output
-from logtool.repair.ranges import FILLABLE, Extent, Kind, Part, Reject, missing, with_gaps
-from logtool.repair.reading import Piece, Reading
+from logtool.repair.output import OutputDir
+from logtool.repair.ranges import FILLABLE, Kept, Part, Rejected, RejectReason, missing, with_gaps
+from logtool.repair.reading import LogRanges, LogToRead
 from logtool.repair.saved import (
     KeptImage,
     KeptReject,
@@ -46,13 +46,13 @@ from logtool.repair.saved import (
     TornTransaction,
     saved,
 )
-from logtool.repair.sources import Source, sources, usable
+from logtool.repair.sources import DamagedLog, sources, usable
 from logtool.running.run import Run
 from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError
 
-Segments = list[tuple[int, Sequence[Extent]]]
-_UNKNOWN_OFFSETS = frozenset({Kind.DAMAGE, Kind.UNREADABLE, Kind.MISSING})
+Segments = list[tuple[int, Sequence[Kept]]]
+_UNKNOWN_OFFSETS = frozenset({RejectReason.DAMAGE, RejectReason.UNREADABLE, RejectReason.MISSING})
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Salvage:
     """One run: iterate for what was saved and what was not; errors come among the objects."""
 
     paths: Sequence[Path]
-    output: Output
+    output: OutputDir
     fill_from: Sequence[Path] = ()
     """Log dirs or partition dirs of other copies; the first that helps is taken."""
     retry: Path | None = None
@@ -83,14 +83,14 @@ class Salvage:
             raise UnwritableError(error.path, error.reason, text) from error
 
     def _saved(self) -> Iterator[Saved | LogtoolError]:
-        found: list[Source] = []
+        found: list[DamagedLog] = []
         whole = []
         if not self.deleted:
             written_by = {path: opening.try_flavour(path, self.flavour) for path in self.paths}
             whole = [path for path in self.paths if written_by[path] is REDPANDA]
         paths = [path for path in self.paths if path not in whole]
         for one in sources(paths, self.selection, deleted=self.deleted, flavour=self.flavour):
-            if isinstance(one, Source):
+            if isinstance(one, DamagedLog):
                 found.append(one)
             else:
                 yield one
@@ -157,7 +157,7 @@ class Salvage:
         place = listed.topic, listed.number
         for torn in transactions.torn(parts, self.output.images, listed.flavour):
             yield self._noted(TornTransaction(torn, *place))
-        rejects = [part for part in parts if isinstance(part, Reject)]
+        rejects = [part for part in parts if isinstance(part, Rejected)]
         for one in rejects:
             yield self.output.reject(rejected, KeptReject(one, *place))
         self._add(made, to_do=any(one.filled_from is None for one in rejects))
@@ -194,7 +194,7 @@ class Salvage:
         yield from bounded(list(redpanda.ordered(found)))
 
     def _partition(
-        self, source: Source, log_starts: dict[TopicPartition, int]
+        self, source: DamagedLog, log_starts: dict[TopicPartition, int]
     ) -> Iterator[Saved | LogtoolError]:
         self.run.path = source.listed.path
         found: list[Part] = []
@@ -210,7 +210,7 @@ class Salvage:
             else:
                 parts.append(item)
         logs = _segments(parts, source)
-        extents = [part for part in parts if isinstance(part, Extent)]
+        extents = [part for part in parts if isinstance(part, Kept)]
         end = extents[-1].last.last_offset + 1 if extents else 0
         start = source.log_start if source.log_start <= end else 0
         target, rejected = self.output.place(source.name)
@@ -218,11 +218,11 @@ class Salvage:
             target,
             logs,
             _beside(source, end),
-            Start(clean=False, log_start=start, now_ms=time.time_ns() // 1_000_000),
+            StartConditions(clean=False, log_start=start, now_ms=time.time_ns() // 1_000_000),
         )
         if logs and start > logs[0][0]:
             log_starts[source.key] = start
-        rejects = [part for part in parts if isinstance(part, Reject)]
+        rejects = [part for part in parts if isinstance(part, Rejected)]
         ends = loaded.log_start, loaded.log_end
         made = saved(source.key, (source.listed.path, target), parts, ends, loaded)
         yield self._noted(made)
@@ -232,7 +232,7 @@ class Salvage:
             yield self.output.reject(rejected, KeptReject(one, *source.key))
         self._count(made, rejects, loaded)
 
-    def _found(self, source: Source) -> Iterator[Part | KeptImage | LogtoolError]:
+    def _found(self, source: DamagedLog) -> Iterator[Part | KeptImage | LogtoolError]:
         """Yield the parts of all segments, in order."""
         zombies = source.zombies()
         logs = [(base, file) for base, file in source.logs if base not in zombies]
@@ -244,14 +244,14 @@ class Salvage:
                 earlier = self._earlier(source.name, file)
             except UnreadableError as error:
                 yield error
-            pieces.append(Piece(file, base, end, KAFKA, earlier))
+            pieces.append(LogToRead(file, base, end, KAFKA, earlier))
         by_base: dict[int, list[Part]] = {}
         total = sum(piece.log.size for piece in pieces)
         with self.run.workers(reading.read, total) as workers:
             for read in workers.run(pieces, lambda piece: -piece.log.size):
                 if isinstance(read, OutOfTimeError):
                     raise read
-                if isinstance(read, Reading):
+                if isinstance(read, LogRanges):
                     by_base[read.piece.base_offset] = list(read.found)
                     if read.bad or read.piece.earlier:
                         yield self._image(source.name, read.piece)
@@ -262,7 +262,7 @@ class Salvage:
         for base, file in source.logs:
             if base in zombies:
                 zombie = zombies[base]
-                one = Reject(file.path, 0, file.size, Kind.ZOMBIE, zombie.reason, base)
+                one = Rejected(file.path, 0, file.size, RejectReason.ZOMBIE, zombie.reason, base)
                 by_base[base] = [replace(one, last_offset=zombie.last_offset)]
         for base in source.lost_logs:
             text = "the log is gone, and an index of it is left"
@@ -280,12 +280,12 @@ class Salvage:
             return None
         return disk_image.find(self.retry / self.output.coming_rejects(name), log.path, log.size)
 
-    def _image(self, name: str, piece: Piece) -> KeptImage:
+    def _image(self, name: str, piece: LogToRead) -> KeptImage:
         """Keep what the disk gives of a log that it does not give whole."""
         with reading.opened(piece) as given:
             return self.output.image(name, piece.log.path, given)
 
-    def _filled(self, source: Source, found: list[Part]) -> Iterator[Part | LogtoolError]:
+    def _filled(self, source: DamagedLog, found: list[Part]) -> Iterator[Part | LogtoolError]:
         if not self.fill_from:
             yield from found
             return
@@ -304,12 +304,12 @@ class Salvage:
         there = [one.path for one in listed]
         filled = filling.fill(source.listed, sure, there, epochs, source.bases) if there else sure
         for part in filled:
-            if refused and isinstance(part, Reject) and not part.filled_from:
+            if refused and isinstance(part, Rejected) and not part.filled_from:
                 yield part.refused(refused) if part.kind in FILLABLE else part
             else:
                 yield part
 
-    def _count(self, made: SavedPartition, rejects: Sequence[Reject], loaded: Loaded) -> None:
+    def _count(self, made: SavedPartition, rejects: Sequence[Rejected], loaded: LoadResult) -> None:
         lost = any(one.filled_from is None for one in rejects)
         self._add(made, to_do=lost or loaded.outcome is not Outcome.LOADS)
 
@@ -323,9 +323,9 @@ class Salvage:
         summary.to_do |= to_do
 
 
-def _unread(piece: Piece, why: UnreadableError) -> Reject:
+def _unread(piece: LogToRead, why: UnreadableError) -> Rejected:
     """Return what says that a log could not be read at all."""
-    one = Reject(piece.log.path, 0, piece.log.size, Kind.UNREADABLE, why.reason)
+    one = Rejected(piece.log.path, 0, piece.log.size, RejectReason.UNREADABLE, why.reason)
     return replace(one, is_given=False)
 
 
@@ -336,10 +336,10 @@ def bounded(found: list[Part], start: int | None = None) -> Iterator[Part]:
     """
     before = None if start is None else start - 1
     for number, part in enumerate(found):
-        if isinstance(part, Extent):
+        if isinstance(part, Kept):
             before = part.last.last_offset
         elif part.kind in _UNKNOWN_OFFSETS:
-            behind = next((p for p in found[number:] if isinstance(p, Extent)), None)
+            behind = next((p for p in found[number:] if isinstance(p, Kept)), None)
             first = None if before is None else before + 1
             last = None if behind is None else behind.first.start - 1
             if first is not None and last is not None and last < first:
@@ -360,13 +360,13 @@ def not_there(
             yield error
 
 
-def _segments(parts: Sequence[Part], source: Source) -> Segments:
+def _segments(parts: Sequence[Part], source: DamagedLog) -> Segments:
     """Return the segments to be written: those of the log, and of another copy behind its end."""
-    grouped: dict[int, list[Extent]] = {base: [] for base in source.bases}
-    own = [part for part in parts if isinstance(part, Extent) and not part.filled]
+    grouped: dict[int, list[Kept]] = {base: [] for base in source.bases}
+    own = [part for part in parts if isinstance(part, Kept) and not part.filled]
     end = own[-1].last.last_offset if own else -1
     for part in parts:
-        if not isinstance(part, Extent):
+        if not isinstance(part, Kept):
             continue
         first = part.first.base_offset
         theirs = int(part.path.name.partition(".")[0])
@@ -381,7 +381,7 @@ def _segments(parts: Sequence[Part], source: Source) -> Segments:
     return [(base, grouped[base]) for base in kept]
 
 
-def _beside(source: Source, end: int) -> dict[str, bytes]:
+def _beside(source: DamagedLog, end: int) -> dict[str, bytes]:
     """Return the small files that are taken over."""
     rows = [(epoch, start) for epoch, start in source.epochs() if start < end]
     content = leader_epoch_checkpoint.encode(leader_epoch_checkpoint.build(rows))

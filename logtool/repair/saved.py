@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from logtool.lazy_dataclass import dataclass
-from logtool.loading.loaded import Loaded, Outcome
-from logtool.repair.ranges import Extent, Part, Reject
+from logtool.loading.result import LoadResult, Outcome
+from logtool.repair.ranges import Kept, Part, Rejected
 from logtool.repair.transactions import Torn
 
 
@@ -39,7 +39,7 @@ class SavedPartition:
 class KeptReject:
     """A range that was not taken over, and the file that has its bytes."""
 
-    one: Reject
+    one: Rejected
     topic: str | None
     partition: int | None
     crc32c: int | None = None
@@ -101,15 +101,15 @@ def saved(
     paths: tuple[Path, Path],
     parts: Sequence[Part],
     ends: tuple[int, int],
-    loaded: Loaded | None = None,
+    loaded: LoadResult | None = None,
 ) -> SavedPartition:
     """Return what is said of a partition that was saved.
 
     `place` is its topic and number, `paths` are where it was and where it is, `ends` are where its
     log starts and ends, and `loaded` is what a broker makes of it; None of one of Redpanda.
     """
-    extents = [part for part in parts if isinstance(part, Extent)]
-    left = [part for part in parts if isinstance(part, Reject) and part.filled_from is None]
+    extents = [part for part in parts if isinstance(part, Kept)]
+    left = [part for part in parts if isinstance(part, Rejected) and part.filled_from is None]
     filled = [extent for extent in extents if extent.filled]
     outcome = Outcome.LOADS if loaded is None else loaded.outcome
     return SavedPartition(

@@ -15,9 +15,9 @@ from logtool.formats.names import (
     TopicPartition,
 )
 from logtool.lazy_dataclass import dataclass
-from logtool.loading import epochs, zombies
-from logtool.loading.loaded import Zombie
-from logtool.loading.reading import OfflineError, StartFailsError
+from logtool.loading import epochs, old_segments
+from logtool.loading.kafka_reading import OfflineError, StartFailsError
+from logtool.loading.result import Zombie
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow, ShadowFile
 from logtool.log import inputs, opening
@@ -33,7 +33,7 @@ _OF_TODAY = (DirectoryKind.LIVE, DirectoryKind.STRAY)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DamagedLog:
     """One log to be salvaged."""
 
     listed: Partition
@@ -102,7 +102,7 @@ class Source:
             for base, _ in self.logs
         ]
         try:
-            return zombies.find(shadow, segments, self.epochs())[0]
+            return old_segments.find(shadow, segments, self.epochs())[0]
         except UnreadableError:
             return {}
 
@@ -113,7 +113,7 @@ def sources(
     *,
     deleted: bool,
     flavour: Flavour | None = None,
-) -> Iterator[Source | UnreadableError]:
+) -> Iterator[DamagedLog | UnreadableError]:
     """Yield the logs of log dirs and partition dirs, and why some cannot be listed."""
     for path in paths:
         try:
@@ -128,7 +128,7 @@ def sources(
 
 def _of_log_dir(
     path: Path, selection: Selection, flavour: Flavour | None, *, deleted: bool
-) -> Iterator[Source | UnreadableError]:
+) -> Iterator[DamagedLog | UnreadableError]:
     home = opening.open_log_dir(path, flavour)
     starts = _log_starts(home)
     for folder, directory in home.partitions:
@@ -137,7 +137,7 @@ def _of_log_dir(
             continue
         try:
             listed = opening.open_partition(folder, home.flavour)
-            yield from _kept(Source(listed, _start(starts, directory), deleted))
+            yield from _kept(DamagedLog(listed, _start(starts, directory), deleted))
         except UnreadableError as error:
             if not files.has_vanished(error):
                 yield error
@@ -145,7 +145,7 @@ def _of_log_dir(
 
 def _of_partition(
     path: Path, flavour: Flavour | None, *, deleted: bool
-) -> Iterator[Source | UnreadableError]:
+) -> Iterator[DamagedLog | UnreadableError]:
     if not path.is_dir():
         raise UnreadableError(path, "is no log dir and no partition dir")
     listed = opening.open_partition(path, flavour)
@@ -154,10 +154,10 @@ def _of_partition(
     starts: dict[TopicPartition, int] = {}
     with suppress(UnreadableError):  # it may have been taken out of its log dir
         starts = _log_starts(opening.open_log_dir(path.resolve().parent, listed.flavour))
-    yield from _kept(Source(listed, _start(starts, listed.directory), deleted))
+    yield from _kept(DamagedLog(listed, _start(starts, listed.directory), deleted))
 
 
-def _kept(source: Source) -> Iterator[Source]:
+def _kept(source: DamagedLog) -> Iterator[DamagedLog]:
     # What was formatted and never started has no log of metadata, but the snapshot before it.
     may_lack = source.deleted or source.key[0] == names.CLUSTER_METADATA
     if source.logs or source.lost_logs or not may_lack:

@@ -12,8 +12,8 @@ from logtool.log.batches import read_batches
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
 from logtool.log.producer_state import NONE, ProducerState, significant
-from logtool.repair.bad_sectors import Patient
-from logtool.repair.ranges import Extent, Part, Reject
+from logtool.repair.bad_sectors import SectorTolerantFile
+from logtool.repair.ranges import Kept, Part, Rejected
 from logtool.repair.reading import take
 
 _NO_IMAGES: Mapping[Path, Path] = {}
@@ -65,12 +65,12 @@ def torn(
     `images` are where the bytes of a log are that its disk does not give whole. Nothing is read
     where all is there. A transaction that is lost with its marker leaves nothing that tells of it.
     """
-    if any(isinstance(one, Reject) and one.filled_from is None for one in parts):
-        yield from _Replay(images, flavour).of(parts)
+    if any(isinstance(one, Rejected) and one.filled_from is None for one in parts):
+        yield from _OpenTransactions(images, flavour).of(parts)
 
 
 @dataclass(slots=True)
-class _Replay:
+class _OpenTransactions:
     images: Mapping[Path, Path]
     flavour: Flavour
     state: ProducerState = field(default_factory=ProducerState)
@@ -83,7 +83,7 @@ class _Replay:
     def of(self, parts: Sequence[Part]) -> Iterator[Torn]:
         end = 0
         for part in parts:
-            if isinstance(part, Extent):
+            if isinstance(part, Kept):
                 yield from self._extent(part)
                 end = part.last.last_offset + 1
             elif part.filled_from is None:
@@ -102,11 +102,11 @@ class _Replay:
                 self.told.add((producer_id, first))
                 yield Torn(producer_id, producer.epoch, first, self.lost_from, _OPEN)
 
-    def _extent(self, extent: Extent) -> Iterator[Torn]:
+    def _extent(self, extent: Kept) -> Iterator[Torn]:
         from logtool.disk.files import LogFile
 
         with LogFile(self.images.get(extent.path, extent.path)) as log:
-            source, base = Patient(log), extent.first.base_offset
+            source, base = SectorTolerantFile(log), extent.first.base_offset
             for chunk in read_batches(
                 source,
                 base_offset=base,

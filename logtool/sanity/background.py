@@ -15,7 +15,7 @@ from logtool.findings import Finding
 from logtool.log.dir import Partition, Segment
 from logtool.running.workers import OutOfTimeError, Pace, Workers
 from logtool.sanity.indexes import Cost, Item, Opener
-from logtool.sanity.measuring import Readers, Run, Stopwatch
+from logtool.sanity.measuring import Readers, Stopwatch, TimedStart
 from logtool.sanity.starts import readers
 
 Check = Callable[[Segment, Cost], list[Item]]
@@ -75,7 +75,7 @@ def run(
     background_threads: int,
     reader_count: int,
     pace: Pace,
-) -> Run:
+) -> TimedStart:
     """Do all of it, readers at the same time as the threads; OutOfTimeError when time is over."""
     guarded = {
         partition.path: GuardedPartition(partition, opener.check_segment)
@@ -115,10 +115,12 @@ def run(
     return done
 
 
-def become_leader(opener: Opener, partitions: Sequence[Partition], count: int, pace: Pace) -> Run:
+def become_leader(
+    opener: Opener, partitions: Sequence[Partition], count: int, pace: Pace
+) -> TimedStart:
     """Check all that a lazy start has left, in one partition after the other, as its new leader.
 
-    The active segments count as checked. `Run.readers` is what it took for each partition.
+    The active segments count as checked. `TimedStart.readers` is what it took for each partition.
     """
     led = [GuardedPartition(one, opener.check_segment) for one in partitions[:count]]
     waits = []

@@ -31,7 +31,7 @@ RELEASES = {Mode.EAGER: "up to 2.2", Mode.LAZY: "since 2.3"}
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class LoadCosts:
     """Seconds of processor time of the thread that loads."""
 
     once: float
@@ -42,8 +42,8 @@ class Rates:
 
 
 RATES = {
-    Mode.EAGER: Rates(once=0.5, log=1.1e-3, segment=0.045e-3, busy=11.0),
-    Mode.LAZY: Rates(once=0.15, log=0.55e-3, segment=0.13e-3, busy=7.0),
+    Mode.EAGER: LoadCosts(once=0.5, log=1.1e-3, segment=0.045e-3, busy=11.0),
+    Mode.LAZY: LoadCosts(once=0.15, log=0.55e-3, segment=0.13e-3, busy=7.0),
 }
 
 
@@ -119,7 +119,7 @@ def _snapshots_written(partition: Partition) -> int:
     return sum(base > 0 for base in bases) + (partition.segments[-1].log.size > 0)
 
 
-def opening(partitions: Sequence[Partition], threads: int, pace: Pace) -> measuring.Run:
+def opening(partitions: Sequence[Partition], threads: int, pace: Pace) -> measuring.TimedStart:
     """Open what every start opens besides indexes; OutOfTimeError when time is over."""
     return measuring.run(_open_others, partitions, threads, pace)
 

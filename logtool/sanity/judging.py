@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from logtool.checks import indexes
-from logtool.checks.report import Level, SegmentReport, Task
+from logtool.checks.report import Level, SegmentReport, SegmentTask
 from logtool.checks.segment import judge_indexes, open_indexes
 from logtool.disk import files, shell
 from logtool.errors import UnreadableError
@@ -95,7 +95,7 @@ def placed(finding: Finding, partition: Partition) -> Finding:
 
 def _rules(segment: Segment, *, clean: bool) -> Iterator[Item]:
     report = SegmentReport(segment.base_offset)
-    task = Task(segment=segment, level=Level.QUICK, clean=clean)
+    task = SegmentTask(segment=segment, level=Level.QUICK, clean=clean)
     judge_indexes(task, report, open_indexes(segment, report), judged=False)
     for item in (*report.findings, *indexes.missing(segment, clean=clean), *_transactions(segment)):
         if isinstance(item, Finding):

@@ -18,7 +18,7 @@ from logtool.log.selection import Selection
 from logtool.node import host_limits
 from logtool.running.workers import Pace
 from logtool.sanity.indexes import MAPPED_KINDS
-from logtool.sanity.results import Directory
+from logtool.sanity.results import MeasuredDir
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Listing:
         """Return what a broker needs of its host for these logs."""
         return sum(map(host_limits.needs, self.partitions), host_limits.Needs())
 
-    def described(self) -> Directory:
+    def described(self) -> MeasuredDir:
         """Return what there is to check."""
         segments = [segment for partition in self.partitions for segment in partition.segments]
         files = [
@@ -53,7 +53,7 @@ class Listing:
             for kind in (*INDEX_KINDS, FileKind.REDPANDA_BASE_INDEX)
             if kind in segment.indexes
         ]
-        return Directory(
+        return MeasuredDir(
             self.path,
             partitions=len(self.partitions),
             segments=len(segments),

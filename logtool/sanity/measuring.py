@@ -88,7 +88,7 @@ class Readers:
 
 
 @dataclass(slots=True)
-class Run:
+class TimedStart:
     """One start over all partitions, or what came after it."""
 
     seconds: float
@@ -125,13 +125,13 @@ class Stopwatch:
         """Return the time so far."""
         return time.perf_counter() - self._began
 
-    def stop(self) -> Run:
+    def stop(self) -> TimedStart:
         """Return a run with what was taken."""
         seconds = self.seconds
-        return Run(seconds, Usage.now().since(self._before))
+        return TimedStart(seconds, Usage.now().since(self._before))
 
 
-def run(start: Start, partitions: Sequence[Partition], threads: int, pace: Pace) -> Run:
+def run(start: Start, partitions: Sequence[Partition], threads: int, pace: Pace) -> TimedStart:
     """Do `start` with each partition in so many threads; OutOfTimeError when time is over."""
 
     def one(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from logtool.formats import wording
 from logtool.lazy_dataclass import dataclass
 from logtool.sanity import broker_load
-from logtool.sanity.measuring import Run
+from logtool.sanity.measuring import TimedStart
 from logtool.sanity.results import Mode
 
 _SUMS = {
@@ -212,7 +212,7 @@ class Model:
             )
 
 
-def fit(path: Path, mode: Mode, run: Run, threads: int = 1) -> Model | None:
+def fit(path: Path, mode: Mode, run: TimedStart, threads: int = 1) -> Model | None:
     """Return the model of a run; None where there was nothing to do."""
     samples = [sample for sample in run.samples if sample.segments]
     if not samples:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
-from logtool.sanity.measuring import Cache, Run
+from logtool.sanity.measuring import Cache, TimedStart
 
 
 class Mode(StrEnum):
@@ -19,7 +19,7 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Directory:
+class MeasuredDir:
     """What there is to check."""
 
     path: Path
@@ -41,7 +41,7 @@ class Measurement:
     mode: Mode
     threads: int
     repeat: int
-    run: Run
+    run: TimedStart
     cache: Cache | None = None
     """None where the page cache was left as it was."""
     speed_up: float | None = None

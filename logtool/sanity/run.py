@@ -32,12 +32,12 @@ from logtool.sanity.broker_load import Load
 from logtool.sanity.indexes import Cost, Item, Opener
 from logtool.sanity.judging import Seen, SeenBy
 from logtool.sanity.listing import Listing
-from logtool.sanity.measuring import Run, Start
+from logtool.sanity.measuring import Start, TimedStart
 from logtool.sanity.model import Model, Projection, Target
-from logtool.sanity.results import Directory, Measurement, Mode
+from logtool.sanity.results import MeasuredDir, Measurement, Mode
 from logtool.sanity.starts import Eager, Lazy, first_access
 
-Result = Directory | Measurement | Load | Model | Projection | Seen
+Result = MeasuredDir | Measurement | Load | Model | Projection | Seen
 Said = Result | UnreadableError
 
 
@@ -130,7 +130,7 @@ class Sanity:
             # puts the indexes to which it appends in order when it stops.
             at_work = item.finding.severity is Severity.INFO and self._is_at_work
             summary.to_do |= item.by is not SeenBy.NEITHER and not at_work
-        elif isinstance(item, Directory):
+        elif isinstance(item, MeasuredDir):
             summary.partitions += item.partitions
             summary.segments += item.segments
         elif isinstance(item, Measurement):
@@ -200,7 +200,9 @@ class Sanity:
         )
         yield from said
 
-    def _loads(self, listed: Listing, runs: dict[Mode, Run]) -> Iterator[Load | UnreadableError]:
+    def _loads(
+        self, listed: Listing, runs: dict[Mode, TimedStart]
+    ) -> Iterator[Load | UnreadableError]:
         """Yield what the whole load takes in each kind of start; what is not readable before."""
         threads = self._settings.threads
         if not runs:
@@ -219,7 +221,7 @@ class Sanity:
                 opening=opened.seconds,
             )
 
-    def _wanted(self, listed: Listing) -> Iterator[tuple[Mode, Callable[[], Run]]]:
+    def _wanted(self, listed: Listing) -> Iterator[tuple[Mode, Callable[[], TimedStart]]]:
         """Yield what is to be measured, in order."""
         settings, pace = self._settings, self._pace
         opener, partitions = self._opener(listed), listed.partitions
@@ -253,7 +255,7 @@ class Sanity:
                 ),
             )
 
-    def _median(self, once: Callable[[], Run], listed: Listing) -> Run:
+    def _median(self, once: Callable[[], TimedStart], listed: Listing) -> TimedStart:
         """Return the run of median time; of an even number the quicker one in the middle."""
         runs = []
         for _ in range(self._settings.repeat):
@@ -262,7 +264,9 @@ class Sanity:
             runs.append(once())
         return sorted(runs, key=attrgetter("seconds"))[(len(runs) - 1) // 2]
 
-    def _judged(self, listed: Listing, runs: dict[Mode, Run]) -> list[Seen | UnreadableError]:
+    def _judged(
+        self, listed: Listing, runs: dict[Mode, TimedStart]
+    ) -> list[Seen | UnreadableError]:
         """Return what each start sees, and after an eager one what neither sees."""
         eager = Mode.EAGER in runs
         found = [item for run in runs.values() for item in run.found]
@@ -348,7 +352,10 @@ class Sanity:
             yield one
 
     def _measurements(
-        self, listed: Listing, runs: dict[Mode, Run], judged: Sequence[Seen | UnreadableError]
+        self,
+        listed: Listing,
+        runs: dict[Mode, TimedStart],
+        judged: Sequence[Seen | UnreadableError],
     ) -> Iterator[Measurement]:
         by = [item.by for item in judged if isinstance(item, Seen)]
         eager = runs.get(Mode.EAGER)

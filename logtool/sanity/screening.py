@@ -51,7 +51,7 @@ def suspects(segments: Iterable[Place]) -> Iterator[Place]:
 
 
 @dataclass(slots=True)
-class _Table:
+class _IndexTable:
     """The entries of all indexes of one kind, and which segment each is of."""
 
     contents: list[bytes] = field(default_factory=list)
@@ -67,7 +67,7 @@ class _Table:
 
 def _of_group(group: Sequence[Place]) -> Iterator[Place]:
     suspect = np.zeros(len(group), np.bool_)
-    tables = {kind: _Table() for kind in _ENTRIES}
+    tables = {kind: _IndexTable() for kind in _ENTRIES}
     for at, (_, segment) in enumerate(group):
         suspect[at] = not segment.indexes.keys() >= _NEEDED
         for kind, file in segment.indexes.items():

@@ -15,7 +15,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Partition
 from logtool.running.workers import Pace
 from logtool.sanity.indexes import MAPPED_KINDS, Cost, Item, Opener
-from logtool.sanity.measuring import Readers, Run, Stopwatch
+from logtool.sanity.measuring import Readers, Stopwatch, TimedStart
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,9 @@ class Lazy:
         return items
 
 
-def first_access(opener: Opener, partitions: Sequence[Partition], count: int, pace: Pace) -> Run:
+def first_access(
+    opener: Opener, partitions: Sequence[Partition], count: int, pace: Pace
+) -> TimedStart:
     """Check, as the first readers one after the other, what a lazy start has left to them."""
     wanted = readers(partitions, count)
     cost, items, waits = Cost(), list[Item](), list[float]()

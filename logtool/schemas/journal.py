@@ -29,7 +29,7 @@ LOOK: Final = Table("look", "file before a step or after it", (
     Column("group", Kind.UINT32, "id of the group of the file"),
     Column("crc32c", Kind.UINT32, "CRC-32C of what the undo directory holds: the whole file, "
            "or the tail that is cut off", null="it holds nothing of the file"),
-), note="What the file looks like.", made_from="logtool.apply.steps:Look")  # fmt: skip
+), note="What the file looks like.", made_from="logtool.apply.steps:FileAttributes")  # fmt: skip
 STEP: Final = Table("step", "file that is changed", (
     Column("number", Kind.INT64, "number of the step, from 1, in the order in which files were "
            "saved", "count"),

@@ -103,7 +103,7 @@ _COMPARED_BATCH = Table("batch", "batch at which two copies diverge", (
     Column("record_count", Kind.INT32, "records in it; -1: not known, as in a compressed wrapper "
            "of magic 0 or 1"),
 ), note="A batch of one of two copies that diverge.",
-    made_from="logtool.copies.batches:Batch")  # fmt: skip
+    made_from="logtool.copies.batches:CopyBatch")  # fmt: skip
 _LACKS = Table("lacks", "copy of two that are compared", (
     Column("compacted", Kind.INT64, "batches that compaction removed, or left with fewer records",
            "count"),
@@ -151,4 +151,4 @@ PAIR: Final = Table("pair", "two copies of a partition", (
     Column("epochs_diverge_at", Kind.INT64, "offset from which on their leader epochs differ",
            "offset", "they do not differ, or topic ids do"),
 ), note="Two copies of a partition compared, over the offsets that both may have.",
-    type="pair", made_from="logtool.copies.pair:Pair")  # fmt: skip
+    type="pair", made_from="logtool.copies.pair:CopyPair")  # fmt: skip

@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from logtool.checks.pieces import PIECE_BYTES, check_tasks
 from logtool.checks.schedule import Reports, Unit
+from logtool.checks.segment_ranges import PIECE_BYTES, check_tasks
 from logtool.errors import UnreadableError
 from logtool.log import opening
 from logtool.log.dir import Partition

@@ -12,11 +12,11 @@ from logtool.errors import FormatError, UnreadableError
 from logtool.formats import meta_properties, names
 from logtool.formats.names import FileKind, PartitionDirectory
 from logtool.log import redpanda_dir
-from logtool.log.arrow_rows import Place
+from logtool.log.arrow_rows import PartitionIdentity
 from logtool.node.identity import node_of
 
 
-def place_of_dir(path: Path) -> Place:
+def place_of_dir(path: Path) -> PartitionIdentity:
     """Return the place of what lies in a partition dir, whatever that is called."""
     if path.name in ("", ".."):
         path = path.resolve()  # a dot has no name of its own
@@ -24,7 +24,7 @@ def place_of_dir(path: Path) -> Place:
     if directory:
         topic, partition = files.text_of(directory.topic), directory.partition
     home = path.parent
-    return Place(
+    return PartitionIdentity(
         log_dir=files.text_of(home),
         node_id=node_id(home),
         topic=topic,
@@ -33,7 +33,7 @@ def place_of_dir(path: Path) -> Place:
     )
 
 
-def place_of(path: Path, log_dirs: frozenset[Path] = frozenset()) -> Place:
+def place_of(path: Path, log_dirs: frozenset[Path] = frozenset()) -> PartitionIdentity:
     """Return the place of anything: a partition dir, a file in it, a log dir, a file of that."""
     if path in log_dirs:
         return _of_root(path)
@@ -61,8 +61,8 @@ def node_id(log_dir: Path) -> int | None:
     return None
 
 
-def _of_root(log_dir: Path) -> Place:
-    return Place(
+def _of_root(log_dir: Path) -> PartitionIdentity:
+    return PartitionIdentity(
         log_dir=files.text_of(log_dir),
         node_id=node_id(log_dir),
         topic=None,

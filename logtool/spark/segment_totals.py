@@ -9,7 +9,7 @@ from logtool.log.damage import DamageReason
 
 
 @dataclass(slots=True)
-class Totals:
+class SegmentTotals:
     """The numbers that the table ``segments`` has of one segment, or of a piece of it."""
 
     read: bool = False
@@ -70,7 +70,7 @@ class Totals:
         self.read = read
         self.first_offset, self.last_offset = report.first_offset, report.last_offset
 
-    def add(self, other: "Totals") -> None:
+    def add(self, other: "SegmentTotals") -> None:
         """Add the next piece of the same segment."""
         self.read &= other.read
         if self.first_offset is None:

@@ -36,7 +36,7 @@ class Cold:
 
 
 @dataclass(frozen=True, slots=True)
-class Disk:
+class DiskSample:
     """What one disk gives."""
 
     log_dir: Path
@@ -56,7 +56,7 @@ class Disk:
 
 
 Timed = Callable[[Path, int, float], tuple[int, float, float]]
-Disks = Mapping[int, Disk]
+Disks = Mapping[int, DiskSample]
 """By the number of the device."""
 
 
@@ -84,10 +84,10 @@ class Samples:
         }
 
 
-def _sampled(log_dir: Path, logs: Sequence[Path]) -> Disk:
+def _sampled(log_dir: Path, logs: Sequence[Path]) -> DiskSample:
     through, count = _timed(logs, _uncached)
     past, _ = _timed(logs, lambda *log: (*timing.past_cache(*log), 0.0))
-    return Disk(
+    return DiskSample(
         log_dir,
         past_cache=past[0] / past[1] if past[0] >= MIB else None,
         through_cache=through[0] / through[1] if through[0] else None,

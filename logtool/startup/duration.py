@@ -9,8 +9,8 @@ from pathlib import Path
 
 from logtool.formats import wording
 from logtool.lazy_dataclass import dataclass
-from logtool.loading.loaded import Why
-from logtool.startup.disks import Disk
+from logtool.loading.result import RecoveryReason
+from logtool.startup.disks import DiskSample
 from logtool.startup.partition import PartitionForecast
 from logtool.startup.rates import (
     BATCH_SECONDS,
@@ -20,7 +20,7 @@ from logtool.startup.rates import (
     SEGMENT_SECONDS,
     SYNC_SECONDS,
     UNCOMPILED_SECONDS,
-    Rates,
+    ReadRates,
 )
 
 MOST_NAMED = 10
@@ -51,9 +51,9 @@ class Slow:
             segments = wording.count(one.recovered, "segment")
             yield f"{wording.size(one.bytes_scanned)} of {segments} in {batches}"
         for why, count in one.why.items():
-            if why == Why.NO_INDEX:
+            if why == RecoveryReason.NO_INDEX:
                 yield f"{wording.count(count, 'segment')} without offset index"
-            elif why == Why.BAD_TRANSACTION_INDEX:
+            elif why == RecoveryReason.BAD_TRANSACTION_INDEX:
                 yield f"{wording.count(count, 'segment')} with a bad transaction index"
         if one.indexes_changed:
             yield f"{wording.count(one.indexes_changed, 'index', 'indexes')} made or changed"
@@ -69,7 +69,7 @@ class Duration:
 
     threads: int
     """For each log dir."""
-    rates: Rates
+    rates: ReadRates
     """Of each thread."""
     bytes: int
     seconds_low: float
@@ -100,12 +100,12 @@ class Duration:
         return self.slowest[0].seconds if self.slowest else 0.0
 
     @property
-    def disks(self) -> Sequence[Disk]:
+    def disks(self) -> Sequence[DiskSample]:
         """Return what each disk gave."""
         return list(self.rates.disks.values())
 
 
-def duration(forecasts: Iterable[PartitionForecast], threads: int, rates: Rates) -> Duration:
+def duration(forecasts: Iterable[PartitionForecast], threads: int, rates: ReadRates) -> Duration:
     """Return how long a broker needs with so many threads for each log dir.
 
     The logs of each are dealt out in their order, as a broker does.
@@ -135,7 +135,7 @@ def duration(forecasts: Iterable[PartitionForecast], threads: int, rates: Rates)
     )
 
 
-def _timed(forecast: PartitionForecast, rates: Rates) -> Slow:
+def _timed(forecast: PartitionForecast, rates: ReadRates) -> Slow:
     size, batches, segments = forecast.bytes_read, forecast.batches_scanned, forecast.recovered
     listed = segments * forecast.segments * _FILES
     low, usual, high = (
@@ -171,9 +171,9 @@ def _besides(seconds: float, running: int, strain: float) -> float:
     return slowed - seconds + (UNCOMPILED_SECONDS * strain if seconds else 0)
 
 
-def _of_disks(loads: Iterable[Slow], rates: Rates) -> float:
+def _of_disks(loads: Iterable[Slow], rates: ReadRates) -> float:
     """Return how long the slowest disk takes, whichever log dirs share it."""
-    disks: dict[Disk | None, float] = defaultdict(float)
+    disks: dict[DiskSample | None, float] = defaultdict(float)
     for one in loads:
         disks[rates.disk_under(one.forecast.request.log_dir)] += one.disk_seconds
     return max(disks.values())

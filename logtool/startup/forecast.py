@@ -19,7 +19,7 @@ from logtool.formats.names import (
     TopicPartition,
 )
 from logtool.lazy_dataclass import dataclass
-from logtool.loading.loaded import Outcome
+from logtool.loading.result import Outcome
 from logtool.log import opening
 from logtool.log.dir import LogDir, Partition, Segment
 from logtool.log.flavour import Flavour

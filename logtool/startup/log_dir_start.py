@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logtool.actions import Action
-from logtool.checks import inventory, root
+from logtool.checks import file_names, root
 from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.identity import Effect
 from logtool.errors import UnreadableError
@@ -15,14 +15,14 @@ from logtool.findings import Broker
 from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.refusal import Refusal
 from logtool.loading import metadata_log
-from logtool.loading.loaded import Start
+from logtool.loading.result import StartConditions
 from logtool.log.dir import OF_TODAY, LogDir
 from logtool.metadata import image as metadata_image
 from logtool.node.log_dir_state import LogDirState
 from logtool.node.options import StartOptions
 from logtool.startup import strays
 from logtool.startup.request import LoadRequest
-from logtool.startup.strays import Fate
+from logtool.startup.strays import StrayOutcome
 
 if TYPE_CHECKING:
     from logtool.log.kvstore import Kvstores
@@ -76,7 +76,7 @@ class LogDirStart(LogDirState):
         truncate_to = options.truncate_to.get(key)
         if path.name != f"{topic}-{directory.partition}":
             truncate_to = None  # A copy on its way, or what is to be deleted.
-        start = Start(
+        start = StartConditions(
             clean=self.clean,
             recovery_point=point,
             log_start=self.rows(FileKind.LOG_START_CHECKPOINT).get(key, 0),
@@ -115,7 +115,7 @@ class LogDirStart(LogDirState):
         )
         return LoadRequest(
             path=path,
-            start=Start(clean=False),
+            start=StartConditions(clean=False),
             topic=directory.topic,
             partition=directory.partition,
             assumed=self._options,
@@ -179,19 +179,19 @@ class LogDirStart(LogDirState):
             self.notes.append(Action(action="in-use", path=where, reason=finding.message))
         if self.is_offline:
             return  # The broker does not list it.
-        for finding in inventory.check_root_names(self.log_dir):
+        for finding in file_names.check_root_names(self.log_dir):
             if finding.broker is Broker.REFUSES:
                 path, text = finding.path or where, finding.message
                 self.notes.append(Action(action="refuse", path=path, reason=text))
 
-    def _fate(self, path: Path, directory: PartitionDirectory) -> Fate | None:
+    def _fate(self, path: Path, directory: PartitionDirectory) -> StrayOutcome | None:
         """Return the outcome for a directory that the metadata log does not know."""
         node = self.node
         if directory.kind not in OF_TODAY or not node.is_stray(path, directory):
             return None
         fate = strays.fate(node, path, directory)
         if fate and fate.action == "stray" and node.is_kafka_assumed:
-            return Fate(fate.action, f"{fate.text}, if the broker is 3.7 or later")
+            return StrayOutcome(fate.action, f"{fate.text}, if the broker is 3.7 or later")
         return fate
 
 

@@ -6,15 +6,15 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from logtool.actions import Action, Kind, Loss
+from logtool.actions import Action, FileChange, Loss
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import names, wording
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.actions import actions
-from logtool.loading.indexing import INDEX_INTERVAL
-from logtool.loading.loaded import Loaded, Logs, Outcome, Playback, Start
+from logtool.loading.index_building import INDEX_INTERVAL
 from logtool.loading.loader import load
+from logtool.loading.result import LoadResult, Logs, Outcome, Playback, StartConditions
 from logtool.log import opening
 from logtool.log.dir import Partition, Segment
 from logtool.node import host_limits
@@ -24,8 +24,8 @@ from logtool.startup.request import LoadRequest
 from logtool.startup.timing import StretchTimes
 
 if TYPE_CHECKING:
-    from logtool.repair.in_place import Replaced
-    from logtool.repair.ranges import Reject
+    from logtool.repair.in_place import RepairedLog
+    from logtool.repair.ranges import Rejected
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class PartitionForecast:
         return any(
             action.loss
             or action.action == "lacks"
-            or (action.action == Kind.TRUNCATE and not action.loss.only_zeros)
+            or (action.action == FileChange.TRUNCATE and not action.loss.only_zeros)
             or (action.action == "unnoticed" and action.path.suffix == ".log")
             for action in self.actions
         )
@@ -221,7 +221,9 @@ def forecast_partition(
     )
 
 
-def _loader(assumed: StartOptions) -> Callable[[Partition, Start, StretchTimes], Loaded]:
+def _loader(
+    assumed: StartOptions,
+) -> Callable[[Partition, StartConditions, StretchTimes], LoadResult]:
     """Return what loads a log as is wanted: as a broker does, or with less work than that."""
     # Here, because few ask for these, and every start is foretold without their modules.
     if assumed.trust:
@@ -237,12 +239,12 @@ def _loader(assumed: StartOptions) -> Callable[[Partition, Start, StretchTimes],
 
 def _replaced(
     listed: Partition, request: LoadRequest, on_bytes: Callable[[int], None]
-) -> "Replaced":
+) -> "RepairedLog":
     """Return what becomes of a log whose damage is filled from other copies."""
     from logtool.repair import in_place
 
     start, snapshots = request.start, [one.name.offset or 0 for one in listed.snapshots]
-    wanted = in_place.Wanted(
+    wanted = in_place.RepairRequest(
         listed=listed,
         fill_from=request.assumed.fill_from,
         end=max(request.high_watermark or 0, request.flushed or 0, *snapshots, 0),
@@ -251,7 +253,7 @@ def _replaced(
     return in_place.replaced(wanted, on_bytes)
 
 
-def _told(one: "Reject") -> Action:
+def _told(one: "Rejected") -> Action:
     """Say what becomes of one damaged range."""
     span = ""
     if one.first_offset is not None:
@@ -273,7 +275,7 @@ def _told(one: "Reject") -> Action:
     )
 
 
-def _lacking(loaded: Loaded, request: LoadRequest, done: Sequence[Action]) -> Iterator[Action]:
+def _lacking(loaded: LoadResult, request: LoadRequest, done: Sequence[Action]) -> Iterator[Action]:
     """Say where a log has lost acknowledged records before, so that nothing is left to be cut."""
     end, watermark = loaded.log_end, request.high_watermark or 0
     if watermark <= end or any(action.loss.below_high_watermark for action in done):
@@ -285,7 +287,7 @@ def _lacking(loaded: Loaded, request: LoadRequest, done: Sequence[Action]) -> It
     yield Action(action="lacks", path=request.path, reason=text)
 
 
-def _other_end(listed: Partition, loaded: Loaded, request: LoadRequest) -> int | None:
+def _other_end(listed: Partition, loaded: LoadResult, request: LoadRequest) -> int | None:
     """Return where the log would end if offsets out of order were cut the other way."""
     differs = any(segment.emptied or segment.precise for segment in loaded.recovered)
     if not differs and not loaded.out_of_reach and not loaded.zombies:
@@ -295,7 +297,7 @@ def _other_end(listed: Partition, loaded: Loaded, request: LoadRequest) -> int |
     return other.log_end if other.outcome is Outcome.LOADS else None
 
 
-def _damaged_before_last(listed: Partition, loaded: Loaded) -> Iterator[tuple[Path, int, str]]:
+def _damaged_before_last(listed: Partition, loaded: LoadResult) -> Iterator[tuple[Path, int, str]]:
     """Yield the logs but the last that recovery cuts: path, byte and why."""
     logs = {one.base_offset: one.log.path for one in listed.segments[:-1]}
     for one in loaded.recovered:
@@ -304,7 +306,7 @@ def _damaged_before_last(listed: Partition, loaded: Loaded) -> Iterator[tuple[Pa
             yield logs[one.base_offset], one.valid_size, why
 
 
-def _bytes_saved(listed: Partition, loaded: Loaded, start: Start) -> int:
+def _bytes_saved(listed: Partition, loaded: LoadResult, start: StartConditions) -> int:
     """Return how much less was read of the log than a rebuild reads, its replay left out."""
     rebuilt = sum(
         one.log.size
@@ -317,7 +319,7 @@ def _bytes_saved(listed: Partition, loaded: Loaded, start: Start) -> int:
 def _changes_index(action: Action) -> bool:
     change = action.change
     is_index = action.path.suffix in (".index", ".timeindex", ".txnindex")
-    return bool(change and is_index and change.kind in (Kind.CREATE, Kind.REPLACE))
+    return bool(change and is_index and change.kind in (FileChange.CREATE, FileChange.REPLACE))
 
 
 def _placed(action: Action, request: LoadRequest) -> Action:
@@ -330,13 +332,13 @@ def _placed(action: Action, request: LoadRequest) -> Action:
 def _unnoticed(segments: Sequence[Segment], request: LoadRequest) -> Iterator[Action]:
     """Yield the bad indexes of segments that a broker opens without reading them."""
     # Of a log that is recovered from its first segment, none is asked for.
-    from logtool.checks.report import Level, Task
+    from logtool.checks.report import Level, SegmentTask
     from logtool.checks.segment import check_segment
 
     level = Level.BATCHES if request.assumed.verify else Level.QUICK
     interval = max(request.start.index_interval, INDEX_INTERVAL)
     for segment in segments:
-        task = Task(segment, level, clean=request.start.clean, index_interval=interval)
+        task = SegmentTask(segment, level, clean=request.start.clean, index_interval=interval)
         for item in check_segment(task).findings:
             if isinstance(item, UnreadableError):
                 raise item

@@ -13,7 +13,7 @@ from pathlib import Path
 from logtool.lazy_dataclass import dataclass
 from logtool.startup.duration import duration
 from logtool.startup.partition import PartitionForecast
-from logtool.startup.rates import BROKER_BYTES_PER_SECOND, Rates
+from logtool.startup.rates import BROKER_BYTES_PER_SECOND, ReadRates
 
 
 class Policy(StrEnum):
@@ -60,21 +60,21 @@ def compare(
     forecasts: Sequence[PartitionForecast],
     policies: Sequence[Policy],
     threads: int,
-    rates: Rates | None,
+    rates: ReadRates | None,
 ) -> PolicyComparison:
     """Return the outlook of each policy.
 
     Without `rates` those of a broker with the logs in the page cache are taken.
     """
     slow, fast = BROKER_BYTES_PER_SECOND
-    known = rates or Rates(slow, (slow + fast) / 2, fast)
+    known = rates or ReadRates(slow, (slow + fast) / 2, fast)
     return PolicyComparison(
         tuple(_outlook(forecasts, policy, threads, known) for policy in policies)
     )
 
 
 def _outlook(
-    forecasts: Sequence[PartitionForecast], policy: Policy, threads: int, rates: Rates
+    forecasts: Sequence[PartitionForecast], policy: Policy, threads: int, rates: ReadRates
 ) -> Outlook:
     missed = [_unnoticed(forecast) for forecast in forecasts]
     if policy is Policy.LAST_SEGMENT:

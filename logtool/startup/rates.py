@@ -23,7 +23,7 @@ from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.lazy_dataclass import dataclass
 from logtool.startup import timing
-from logtool.startup.disks import MIB, Disk, Disks
+from logtool.startup.disks import MIB, Disks, DiskSample
 from logtool.startup.partition import PartitionForecast
 from logtool.startup.timing import PIECE
 
@@ -59,7 +59,7 @@ _MOST_PARTITIONS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class ReadRates:
     """Bytes a second that one thread of a broker reads: at worst, on the whole, at best."""
 
     slow: float
@@ -78,7 +78,7 @@ class Rates:
         """Return what the slowest disk gave past the page cache; None where that was not tried."""
         return min((one.past_cache for one in self.disks.values() if one.past_cache), default=None)
 
-    def disk_under(self, log_dir: Path) -> Disk | None:
+    def disk_under(self, log_dir: Path) -> DiskSample | None:
         """Return what the disk gave that a log dir lies on; None where that was not tried."""
         device = files.device_of(log_dir) if self.disks else None
         return None if device is None else self.disks.get(device)
@@ -94,13 +94,13 @@ def known(
     given: float | None = None,
     *,
     disks: Disks | None = None,
-) -> Rates | None:
+) -> ReadRates | None:
     """Return the rate `given`, else those at which logs were loaded here.
 
     None where too little was read to tell. Without `disks` nothing more is read.
     """
     if given:
-        return Rates(given, given, given)
+        return ReadRates(given, given, given)
     many = sum(forecast.recovered for forecast in forecasts) >= _MANY
     if not many and sum(forecast.bytes_read for forecast in forecasts) < PIECE:
         return None
@@ -111,7 +111,7 @@ def measured(
     forecasts: Iterable[PartitionForecast],
     disks: Disks | None = None,
     through: float | None = None,
-) -> Rates | None:
+) -> ReadRates | None:
     """Return the rates at which logs were loaded here; None where too little was read to tell.
 
     `through` is what a pass over a log in the page cache reaches, in bytes a second.
@@ -127,7 +127,7 @@ def measured(
     # All stretches are equally long: what they take together is the harmonic mean.
     mean = len(pieces) / math.fsum(1 / rate for rate in pieces) if pieces else best
     usual = min(mean, best) if through is None else _SHARE * _PASS / strain
-    known = Rates(
+    known = ReadRates(
         slow=slow,
         usual=usual,
         fast=max(best, usual),

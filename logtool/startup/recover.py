@@ -11,7 +11,7 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from logtool import apply
-from logtool.actions import Action, Change, Kind, Stamp
+from logtool.actions import Action, Change, FileChange, Stamp
 from logtool.apply import Journal, PendingJournal
 from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.identity import Effect
@@ -26,7 +26,7 @@ from logtool.errors import (
 from logtool.formats import clean_shutdown, offset_checkpoint
 from logtool.formats.names import FileKind, TopicPartition
 from logtool.lazy_dataclass import dataclass
-from logtool.loading.loaded import Outcome
+from logtool.loading.result import Outcome
 from logtool.log import opening
 from logtool.log.file import File
 from logtool.log.flavour import Flavour
@@ -53,7 +53,7 @@ HINDRANCES = ("refuse", "offline", "ignore")
 
 
 @dataclass(frozen=True, slots=True)
-class Consent:
+class ApplyConsent:
     """What may be done."""
 
     apply: bool = False
@@ -77,7 +77,7 @@ class Recover:
 
     paths: Sequence[Path]
     assumed: StartOptions
-    consent: Consent
+    consent: ApplyConsent
     selection: Selection = field(default_factory=Selection)
     points: Points = lambda key, row: row or 0
     run: Run = field(default_factory=Run)
@@ -202,7 +202,7 @@ class Recover:
 class _LogDirPlan:
     """What is to be done to one log dir."""
 
-    def __init__(self, consent: Consent, log_dir: Path, stack: ExitStack) -> None:
+    def __init__(self, consent: ApplyConsent, log_dir: Path, stack: ExitStack) -> None:
         self._consent = consent
         self._log_dir = log_dir
         self._ends: dict[TopicPartition, int] = {}
@@ -329,16 +329,17 @@ def _in_safe_order(actions: Sequence[Action]) -> list[Action]:
     cuts = [
         action.segment
         for action in actions
-        if (action.action == Kind.TRUNCATE or _is_cut_anew(action)) and action.segment is not None
+        if (action.action == FileChange.TRUNCATE or _is_cut_anew(action))
+        and action.segment is not None
     ]
     if not cuts:
         return list(actions)
 
     def turn(action: Action) -> tuple[int, int]:
         segment = -1 if action.segment is None else action.segment
-        if action.action == Kind.REMOVE and segment > min(cuts):
+        if action.action == FileChange.REMOVE and segment > min(cuts):
             return 0, -segment
-        if action.action == Kind.TRUNCATE or _is_cut_anew(action):
+        if action.action == FileChange.TRUNCATE or _is_cut_anew(action):
             return 2, 0
         return (3 if action.path.name == FileKind.LEADER_EPOCH_CHECKPOINT.value else 1), 0
 
@@ -356,7 +357,9 @@ def _not_there(fill_from: Sequence[Path]) -> Iterator[UnreadableError]:
 def _is_cut_anew(action: Action) -> bool:
     """Return whether a log gets batches of another copy, and is cut behind them."""
     change = action.change
-    return bool(change and change.blocks and change.kind is Kind.REPLACE and action.loss.bytes)
+    return bool(
+        change and change.blocks and change.kind is FileChange.REPLACE and action.loss.bytes
+    )
 
 
 def _stops(starts: Sequence[LogDirStart], broker: BrokerDirs) -> Iterator[str]:
@@ -378,6 +381,9 @@ def _write(start: LogDirStart, kind: FileKind, content: bytes, reason: str) -> A
     path = start.log_dir.path / kind.value
     seen = Stamp(file.size, file.mtime_ns) if file else None
     change = Change(
-        kind=Kind.REPLACE if file else Kind.CREATE, path=path, seen=seen, content=content
+        kind=FileChange.REPLACE if file else FileChange.CREATE,
+        path=path,
+        seen=seen,
+        content=content,
     )
     return Action(action=change.kind, path=path, reason=reason, length=len(content), change=change)

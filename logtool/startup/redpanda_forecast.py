@@ -4,20 +4,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from logtool.actions import Action, Change, Kind, Loss, Stamp
+from logtool.actions import Action, Change, FileChange, Loss, Stamp
 from logtool.checks.base_index import BaseIndexRules
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import wording
 from logtool.formats.redpanda import names
-from logtool.formats.redpanda.names import FileKind
-from logtool.loading.loaded import Outcome
+from logtool.formats.redpanda.names import RedpandaFileKind
+from logtool.loading.result import Outcome
 from logtool.log import opening
 from logtool.log.dir import Partition
 from logtool.log.file import File
 from logtool.startup import redpanda_start
 from logtool.startup.partition import PartitionForecast
-from logtool.startup.redpanda_start import Fate, RedpandaStart, Replayed
+from logtool.startup.redpanda_start import RedpandaStart, Replayed, SegmentOutcome
 from logtool.startup.request import LoadRequest
 
 
@@ -42,10 +42,16 @@ def outcome_of(
     """Return the same of segments that were looked at; UnreadableError."""
     refusing = next((one for one in found if one.refusal), None)
     done = [_refused(refusing)] if refusing else list(_actions(listed, found))
-    replayed = [one for one in found if one.fate in (Fate.REPLAYED, Fate.GIVEN_UP)]
-    unread = [one for one in found if one.fate is Fate.STAYS]
+    replayed = [
+        one for one in found if one.fate in (SegmentOutcome.REPLAYED, SegmentOutcome.GIVEN_UP)
+    ]
+    unread = [one for one in found if one.fate is SegmentOutcome.STAYS]
     ends = [one.next_offset for one in found if one.next_offset is not None]
-    firsts = [one.segment.base_offset for one in found if one.fate in (Fate.STAYS, Fate.REPLAYED)]
+    firsts = [
+        one.segment.base_offset
+        for one in found
+        if one.fate in (SegmentOutcome.STAYS, SegmentOutcome.REPLAYED)
+    ]
     log_start = max(min(firsts, default=0), start.start_offset or 0)
     log_end = max(ends[-1] if ends else log_start, log_start)
     return PartitionForecast(
@@ -59,7 +65,7 @@ def outcome_of(
         bytes_scanned=sum(one.segment.log.size for one in replayed),
         batches_scanned=sum(one.batches for one in replayed),
         records_scanned=sum(one.records for one in replayed),
-        indexes_changed=sum(action.path.suffix == FileKind.BASE_INDEX for action in done),
+        indexes_changed=sum(action.path.suffix == RedpandaFileKind.BASE_INDEX for action in done),
         why=Counter(one.why for one in replayed),
         unread_segments=len(unread),
         unread_bytes=sum(one.segment.log.size for one in unread),
@@ -86,18 +92,18 @@ def _actions(listed: Partition, found: Sequence[Replayed]) -> Iterator[Action]:
     compaction = {
         file.path.name: file
         for file in listed.others
-        if names.parse_partition_file(file.path.name).kind is FileKind.COMPACTION_INDEX
+        if names.parse_partition_file(file.path.name).kind is RedpandaFileKind.COMPACTION_INDEX
     }
     for number, one in enumerate(found):
         hole = ""
         if id(one) in holes:
             missing = wording.offsets(*holes[id(one)])
             hole = f"; the log goes on behind it and lacks {missing}, which no broker tells"
-        if one.fate is Fate.STAYS:
+        if one.fate is SegmentOutcome.STAYS:
             yield from _unnoticed(one)
-        elif one.fate is Fate.REMOVED:
+        elif one.fate is SegmentOutcome.REMOVED:
             yield from _removed(one)
-        elif one.fate is Fate.GIVEN_UP:
+        elif one.fate is SegmentOutcome.GIVEN_UP:
             name = redpanda_start.given_up_name(one, listed, is_last=number == len(found) - 1)
             yield _given_up(one, name, hole)
         else:
@@ -111,7 +117,7 @@ def _refused(one: Replayed) -> Action:
 def _removed(one: Replayed) -> Iterator[Action]:
     for file in filter(None, (one.segment.log, one.index)):
         text = "the segment holds no byte: room was never reserved for it"
-        yield _of(one, Kind.REMOVE, file, text, length=file.size)
+        yield _of(one, FileChange.REMOVE, file, text, length=file.size)
 
 
 def _given_up(one: Replayed, name: str, hole: str) -> Action:
@@ -121,7 +127,7 @@ def _given_up(one: Replayed, name: str, hole: str) -> Action:
     else:
         text = f"no batch can be read from its first byte on: {one.stop.message}; it is never read "
         text += "again, logtool dump shows what it holds"
-    action = _of(one, Kind.RENAME, one.segment.log, f"{text}{hole}", length=size)
+    action = _of(one, FileChange.RENAME, one.segment.log, f"{text}{hole}", length=size)
     target = one.segment.log.path.with_name(name)
     change = action.change
     return replace(
@@ -143,17 +149,19 @@ def _replayed(one: Replayed, compaction: dict[str, File], hole: str) -> Iterator
             text = f"the segment ends where a batch is unsound: {at}{hole}"
         else:
             text = f"the segment ends where its last batch does: room was reserved{hole}"
-        action = _of(one, Kind.TRUNCATE, log, text, length=gone)
+        action = _of(one, FileChange.TRUNCATE, log, text, length=gone)
         yield replace(
             action,
             position=one.valid_size,
-            change=Change(kind=Kind.TRUNCATE, path=log.path, seen=_stamp(log), size=one.valid_size),
+            change=Change(
+                kind=FileChange.TRUNCATE, path=log.path, seen=_stamp(log), size=one.valid_size
+            ),
             loss=_loss(one, gone),
         )
-    file = compaction.get(log.path.with_suffix(FileKind.COMPACTION_INDEX).name)
+    file = compaction.get(log.path.with_suffix(RedpandaFileKind.COMPACTION_INDEX).name)
     if file:
         text = "the broker makes it anew from the segment that was replayed"
-        yield _of(one, Kind.REMOVE, file, text, length=file.size)
+        yield _of(one, FileChange.REMOVE, file, text, length=file.size)
     yield from _index(one)
 
 
@@ -163,9 +171,9 @@ def _index(one: Replayed) -> Iterator[Action]:
         with file.open() as opened:
             if opened.read(0, file.size) == one.new_index:
                 return
-    path = one.segment.log.path.with_suffix(FileKind.BASE_INDEX)
+    path = one.segment.log.path.with_suffix(RedpandaFileKind.BASE_INDEX)
     change = Change(
-        kind=Kind.REPLACE if file else Kind.CREATE,
+        kind=FileChange.REPLACE if file else FileChange.CREATE,
         path=path,
         seen=_stamp(file) if file else None,
         content=one.new_index,
@@ -183,8 +191,8 @@ def _index(one: Replayed) -> Iterator[Action]:
 def _of(one: Replayed, kind: str, file: File, reason: str, *, length: int) -> Action:
     """Return an action on a file as it is, with the change where `kind` is one of those."""
     change = None
-    if kind in (Kind.REMOVE, Kind.RENAME):
-        change = Change(kind=Kind(kind), path=file.path, seen=_stamp(file))
+    if kind in (FileChange.REMOVE, FileChange.RENAME):
+        change = Change(kind=FileChange(kind), path=file.path, seen=_stamp(file))
     return Action(
         action=kind,
         path=file.path,

@@ -36,7 +36,7 @@ from logtool.formats import names as kafka_names
 from logtool.formats.record_batch import BatchTable
 from logtool.formats.redpanda import base_index, names, record_batch
 from logtool.formats.redpanda.base_index import BaseIndex
-from logtool.formats.redpanda.names import KAFKA_NAMESPACE, FileKind
+from logtool.formats.redpanda.names import KAFKA_NAMESPACE, RedpandaFileKind
 from logtool.formats.redpanda.record_batch import HEADER_SIZE
 from logtool.lazy_dataclass import dataclass
 from logtool.log.base_index import Builder
@@ -61,7 +61,7 @@ class RedpandaStart:
     """Whether every segment is to be replayed, as no broker does."""
 
 
-class Why(StrEnum):
+class ReplayReason(StrEnum):
     """Why a segment is replayed."""
 
     NO_INDEX = "it has no base index"
@@ -71,7 +71,7 @@ class Why(StrEnum):
     ASKED = "asked for"
 
 
-class Fate(StrEnum):
+class SegmentOutcome(StrEnum):
     """What becomes of a segment."""
 
     STAYS = "stays"
@@ -82,7 +82,7 @@ class Fate(StrEnum):
 
 
 @dataclass(slots=True)
-class Lost:
+class UnreplayedTail:
     """What stands behind the byte at which a replay stops."""
 
     batches: int = 0
@@ -107,7 +107,7 @@ class Replayed:
     """What comes of one segment."""
 
     segment: Segment
-    fate: Fate = Fate.STAYS
+    fate: SegmentOutcome = SegmentOutcome.STAYS
     why: str = ""
     valid_size: int = 0
     """Bytes that stay."""
@@ -120,7 +120,7 @@ class Replayed:
     new_index: bytes = b""
     refusal: str = ""
     """Why the process ends while it replays the segment."""
-    lost: Lost = field(default_factory=Lost)
+    lost: UnreplayedTail = field(default_factory=UnreplayedTail)
     batches: int = 0
     records: int = 0
 
@@ -140,7 +140,7 @@ def segments(listed: Partition) -> list[Segment]:
     return [
         one
         for one in listed.segments
-        if names.parse_partition_file(one.log.path.name).kind is FileKind.SEGMENT
+        if names.parse_partition_file(one.log.path.name).kind is RedpandaFileKind.SEGMENT
     ]
 
 
@@ -152,7 +152,7 @@ def load(
     _choose(found, start)
     all_data = listed.path.absolute().parent.parent.name != KAFKA_NAMESPACE
     for one in found:
-        if one.fate is Fate.REPLAYED:
+        if one.fate is SegmentOutcome.REPLAYED:
             _replay(one, all_data, on_bytes)
     return found
 
@@ -168,25 +168,27 @@ def _choose(found: Sequence[Replayed], start: RedpandaStart) -> None:
             one.believed, one.next_offset = index, index.max_offset + 1
         else:
             says = f"it {fault}" if fault and fault.startswith(("is ", "has ")) else fault
-            marked[number] = Why.NO_INDEX if index is None else f"{Why.BAD_INDEX}: {says}"
+            marked[number] = (
+                ReplayReason.NO_INDEX if index is None else f"{ReplayReason.BAD_INDEX}: {says}"
+            )
             clean = None if one.segment.log.path.name == clean else clean
         before = found[number - 1] if number else None
         reach = before.next_offset if before else None
         if reach is not None and reach > one.segment.base_offset:
-            marked.setdefault(number - 1, Why.OVERLAP)
+            marked.setdefault(number - 1, ReplayReason.OVERLAP)
     if start.everything:
         clean = None
-        marked = {number: marked.get(number, Why.ASKED) for number in range(len(found))}
+        marked = {number: marked.get(number, ReplayReason.ASKED) for number in range(len(found))}
     for number in [number for number in marked if not found[number].segment.log.size]:
-        found[number].fate, found[number].why = Fate.REMOVED, "holds no byte"
+        found[number].fate, found[number].why = SegmentOutcome.REMOVED, "holds no byte"
         found[number].next_offset = None
         del marked[number]
-    left = [number for number, one in enumerate(found) if one.fate is not Fate.REMOVED]
+    left = [number for number, one in enumerate(found) if one.fate is not SegmentOutcome.REMOVED]
     if not marked and left:
-        marked = {left[-1]: Why.LAST}
+        marked = {left[-1]: ReplayReason.LAST}
     for number, why in marked.items():
         if found[number].segment.log.path.name != clean:
-            found[number].fate, found[number].why = Fate.REPLAYED, str(why)
+            found[number].fate, found[number].why = SegmentOutcome.REPLAYED, str(why)
 
 
 def _replay(one: Replayed, all_data: bool, on_bytes: Callable[[int], None]) -> None:
@@ -214,7 +216,7 @@ def _replay(one: Replayed, all_data: bool, on_bytes: Callable[[int], None]) -> N
     if one.batches:
         one.new_index = builder.finish(recovered=True, before=one.believed)
     else:
-        one.fate = Fate.GIVEN_UP
+        one.fate = SegmentOutcome.GIVEN_UP
 
 
 def _refusal(one: Replayed, table: BatchTable) -> str:
@@ -227,7 +229,7 @@ def _refusal(one: Replayed, table: BatchTable) -> str:
     return ""
 
 
-def _count_bad(damage: Damage, log: LogFile, lost: Lost) -> None:
+def _count_bad(damage: Damage, log: LogFile, lost: UnreplayedTail) -> None:
     """Count the batches in a damaged range whose headers are as they were written."""
     position, end = damage.position, damage.position + damage.length
     while position + HEADER_SIZE <= end:
@@ -251,8 +253,9 @@ def given_up_name(one: Replayed, listed: Partition, *, is_last: bool) -> str:
     name = one.segment.log.path.name
     others = [names.parse_partition_file(file.path.name) for file in listed.others]
     if not any(other.reason for other in others):
-        return f"{name}{FileKind.CANNOT_RECOVER}"
-    return f"{name}.{_reason(one.stop)}.{'tail' if is_last else 'mid_log'}{FileKind.CANNOT_RECOVER}"
+        return f"{name}{RedpandaFileKind.CANNOT_RECOVER}"
+    place = "tail" if is_last else "mid_log"
+    return f"{name}.{_reason(one.stop)}.{place}{RedpandaFileKind.CANNOT_RECOVER}"
 
 
 def _reason(stop: Damage | None) -> str:
@@ -265,13 +268,15 @@ def _reason(stop: Damage | None) -> str:
 
 def holes(found: Sequence[Replayed]) -> Iterator[tuple[Replayed, int, int]]:
     """Yield the segments by which offsets go missing that the log goes on behind, with these."""
-    gone = (Fate.GIVEN_UP, Fate.REMOVED)
+    gone = (SegmentOutcome.GIVEN_UP, SegmentOutcome.REMOVED)
     for number, one in enumerate(found):
         rest = [other for other in found[number + 1 :] if other.fate not in gone]
-        cut = one.fate is Fate.GIVEN_UP or (one.fate is Fate.REPLAYED and one.stop)
+        cut = one.fate is SegmentOutcome.GIVEN_UP or (
+            one.fate is SegmentOutcome.REPLAYED and one.stop
+        )
         if not rest or not cut:
             continue
-        first = one.segment.base_offset if one.fate is Fate.GIVEN_UP else one.next_offset
+        first = one.segment.base_offset if one.fate is SegmentOutcome.GIVEN_UP else one.next_offset
         end = rest[0].segment.base_offset
         if first is not None and first < end:
             yield one, first, end - 1

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logtool.lazy_dataclass import dataclass
-from logtool.loading.loaded import Start
+from logtool.loading.result import StartConditions
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
 from logtool.log.redpanda import REDPANDA
 from logtool.node.options import StartOptions
-from logtool.startup.strays import Fate
+from logtool.startup.strays import StrayOutcome
 
 if TYPE_CHECKING:
     from logtool.startup.redpanda_start import RedpandaStart
@@ -21,13 +21,13 @@ class LoadRequest:
     """One partition to be loaded: plain data for a worker."""
 
     path: Path
-    start: Start
+    start: StartConditions
     topic: str | None = None
     partition: int | None = None
     high_watermark: int | None = None
     flushed: int | None = None
     """Its row of recovery-point-offset-checkpoint."""
-    fate: Fate | None = None
+    fate: StrayOutcome | None = None
     """What a broker does with the directory once it is loaded, and its metadata log does not know
     it."""
     assumed: StartOptions = field(default_factory=StartOptions)

@@ -24,7 +24,7 @@ from logtool.node.node import Node
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class StrayOutcome:
     """What becomes of a directory once its log is loaded."""
 
     action: str
@@ -32,7 +32,7 @@ class Fate:
     text: str
 
 
-def fate(node: Node, path: Path, directory: PartitionDirectory) -> Fate | None:
+def fate(node: Node, path: Path, directory: PartitionDirectory) -> StrayOutcome | None:
     """Return what becomes of a log in use that is stray; None where no metadata log says so."""
     if not node.image:
         return None
@@ -40,18 +40,18 @@ def fate(node: Node, path: Path, directory: PartitionDirectory) -> Fate | None:
     known = f"the metadata log up to offset {node.image.offset}"
     why = f"{known} does not give topic id {topic_id} to node {node.node_id}"
     if node.kafka >= WITH_STRAYS:
-        return Fate("stray", f"gets a name that ends in {DirectoryKind.STRAY}: {why}")
+        return StrayOutcome("stray", f"gets a name that ends in {DirectoryKind.STRAY}: {why}")
     if topic_id is None:
         adopted = _id_by_name(node, directory)
         if adopted:
             text = f"gets a partition.metadata with {adopted}, the id that {known} gives to it"
-            return Fate("adopt", text)
+            return StrayOutcome("adopt", text)
         text = f"stays: it has no topic id, and {known} knows no such partition"
-        return Fate("keep", f"{text}; therefore the broker deletes no directory either")
+        return StrayOutcome("keep", f"{text}; therefore the broker deletes no directory either")
     holder = _without_any_id(node)
     if holder:
-        return Fate("keep", f"stays, but only because {holder} has no topic id: {why}")
-    return Fate("delete", f"is deleted with all its records: {why}")
+        return StrayOutcome("keep", f"stays, but only because {holder} has no topic id: {why}")
+    return StrayOutcome("delete", f"is deleted with all its records: {why}")
 
 
 def _id_by_name(node: Node, directory: PartitionDirectory) -> str | None:

@@ -18,7 +18,7 @@ from logtool.node import settings
 from logtool.node.settings import Settings
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError, Workers
-from logtool.stat.statistics import Measurement, Statistics, measure, merged, unread
+from logtool.stat.statistics import MeasureTask, Statistics, measure, merged, unread
 
 _Measured = Statistics | UnreadableError
 _Found = _Measured | OutOfTimeError
@@ -105,7 +105,7 @@ class Survey:
                     return
 
     def _settled(
-        self, listed: Partition, found: list[_Found], workers: Workers[Measurement, _Measured]
+        self, listed: Partition, found: list[_Found], workers: Workers[MeasureTask, _Measured]
     ) -> tuple[Partition, list[_Found]]:
         """Return a partition and what its segments came to, with none that is not there any more.
 
@@ -128,8 +128,8 @@ class Survey:
             ]
         return listed, found
 
-    def _task(self, listed: Partition, segment: Segment) -> Measurement:
-        return Measurement(segment, self._unpack, self._limit, self._ahead_ms(listed))
+    def _task(self, listed: Partition, segment: Segment) -> MeasureTask:
+        return MeasureTask(segment, self._unpack, self._limit, self._ahead_ms(listed))
 
     def _ahead_ms(self, listed: Partition) -> int | None:
         """Return how far ahead the topic allows timestamps; the metadata log is read once."""

@@ -25,7 +25,7 @@ from logtool.running.workers import OutOfTimeError
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class FileSizes:
     """What files add up to, in bytes."""
 
     segments: int = 0
@@ -68,7 +68,7 @@ class Sizes:
 class SizesOf:
     """The sizes of a partition, a topic or everything, and which one it is."""
 
-    sizes: Sizes
+    sizes: FileSizes
     path: Path | None = None
     topic: str | None = None
     partition: int | None = None
@@ -76,27 +76,27 @@ class SizesOf:
     topics: int = 0
 
 
-def merged(parts: Iterable[Sizes]) -> Sizes:
+def merged(parts: Iterable[FileSizes]) -> FileSizes:
     """Return what the parts add up to."""
     total: Counter[str] = Counter()
     for part in parts:
         for one in fields(part):
             total[one.name] += getattr(part, one.name)
-    return Sizes(**total)
+    return FileSizes(**total)
 
 
-def of_partition(found: Partition) -> Sizes:
+def of_partition(found: Partition) -> FileSizes:
     """Return what the files of a partition dir add up to."""
     goes = getattr(found.directory, "kind", None) is DirectoryKind.DELETE
     each = (_of_file(file, goes=goes) for file in found.files())
-    return merged([Sizes(segments=len(found.segments)), *each])
+    return merged([FileSizes(segments=len(found.segments)), *each])
 
 
-def _of_file(file: File, *, goes: bool) -> Sizes:
+def _of_file(file: File, *, goes: bool) -> FileSizes:
     size, kind = file.size, file.name.kind
     taken = size if file.allocated is None else file.allocated
     is_log, is_index = kind is FileKind.LOG, kind in INDEX_KINDS
-    return Sizes(
+    return FileSizes(
         files=1,
         log_bytes=size if is_log else 0,
         index_bytes=size if is_index else 0,
@@ -119,7 +119,7 @@ class Weighing:
     flavour: Flavour | None = None
     """The value of ``--flavour``; None: each directory by its names."""
 
-    def __iter__(self) -> Iterator[tuple[Partition, Sizes] | UnreadableError]:
+    def __iter__(self) -> Iterator[tuple[Partition, FileSizes] | UnreadableError]:
         for path in files.each_once(self.paths):
             try:
                 for folder, flavour in self._folders(path):

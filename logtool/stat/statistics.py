@@ -36,7 +36,7 @@ def _nothing() -> Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class ValueCounts:
     """How often each value occurs: int64 columns, the values rising."""
 
     values: Column = field(default_factory=_nothing)
@@ -74,11 +74,11 @@ class SizeRange:
     batches: int
 
 
-def tally(values: Column) -> Tally:
+def tally(values: Column) -> ValueCounts:
     """Count the values of a column."""
     if len(values) and (values == values[0]).all():
-        return Tally(values[:1].copy(), np.array([len(values)]))
-    return Tally(*np.unique(values, return_counts=True))
+        return ValueCounts(values[:1].copy(), np.array([len(values)]))
+    return ValueCounts(*np.unique(values, return_counts=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +157,9 @@ class Statistics:
     stored_bytes: int = 0
     """Bytes of records as they are stored, of the batches whose `unpacked_bytes` are known."""
     unpacked_bytes: int = 0
-    codecs: Tally = field(default_factory=Tally)
+    codecs: ValueCounts = field(default_factory=ValueCounts)
     """Batches by codec id."""
-    sizes: Tally = field(default_factory=Tally)
+    sizes: ValueCounts = field(default_factory=ValueCounts)
     """Batches by their bytes."""
     producers: Column = field(default_factory=_nothing)
     """Ids, rising."""
@@ -330,13 +330,13 @@ def merged(parts: Sequence[Statistics]) -> Statistics:
     )
 
 
-def _added(parts: Sequence[Tally]) -> Tally:
+def _added(parts: Sequence[ValueCounts]) -> ValueCounts:
     values, where = np.unique(
         np.concatenate([_nothing(), *(part.values for part in parts)]), return_inverse=True
     )
     counts = np.zeros(len(values), np.int64)
     np.add.at(counts, where, np.concatenate([_nothing(), *(part.counts for part in parts)]))
-    return Tally(values, counts)
+    return ValueCounts(values, counts)
 
 
 def _joined(parts: Sequence[Timeline]) -> Timeline:
@@ -350,7 +350,7 @@ def _joined(parts: Sequence[Timeline]) -> Timeline:
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class MeasureTask:
     """What to measure: plain data for a worker anywhere."""
 
     segment: Segment
@@ -363,7 +363,7 @@ class Measurement:
 
 
 def measure(
-    task: Measurement, on_bytes: Callable[[int], None] = lambda _: None
+    task: MeasureTask, on_bytes: Callable[[int], None] = lambda _: None
 ) -> Statistics | UnreadableError:
     """Read one segment once; damage is counted, and what stands behind it too."""
     segment = task.segment
@@ -407,7 +407,7 @@ def unread(segment: Segment) -> Statistics:
     )
 
 
-def _beside(chunk: Chunk, task: Measurement) -> list[Statistics]:
+def _beside(chunk: Chunk, task: MeasureTask) -> list[Statistics]:
     """Return what a chunk adds besides its table: damage, or what its records unpack to."""
     damage = chunk.damage
     if damage:

@@ -48,7 +48,7 @@ TopicNumber = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TransactionalId:
     """One transactional id; times in ms, ids -1 where there is none."""
 
     transactional_id: str
@@ -109,7 +109,7 @@ class Account:
 
     relation: Relation
     transactional_id: str | None = None
-    entry: Entry | None = None
+    entry: TransactionalId | None = None
     """The last one of this id; None where its key is known alone, or nothing."""
     refused: bool = False
     """Whether the leader of the partition refuses the marker that is to end it."""
@@ -155,14 +155,14 @@ class CoordinatorLog:
         if value is not None:
             self.latest[key] = (offset, value)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[TransactionalId]:
         """Yield what stands at the end; a record that cannot be read adds to `findings`."""
         for key, (offset, value) in self.latest.items():
             entry = self._decoded(key, offset, value)
             if entry:
                 yield entry
 
-    def find(self, transactional_id: str) -> Entry | None:
+    def find(self, transactional_id: str) -> TransactionalId | None:
         """Return the entry of a transactional id."""
         name = transactional_id.encode()
         key = _TRANSACTIONAL_ID + len(name).to_bytes(2, "big") + name
@@ -195,7 +195,7 @@ class CoordinatorLog:
         self.has_lost_end = True
         self._add(findings.lost_end(lost))
 
-    def _decoded(self, key: bytes, offset: int, value: bytes) -> Entry | None:
+    def _decoded(self, key: bytes, offset: int, value: bytes) -> TransactionalId | None:
         try:
             found_key = internal_topics.decode_key(TOPIC, key)
             found = internal_topics.decode_value(TOPIC, found_key.type, value)
@@ -208,10 +208,10 @@ class CoordinatorLog:
             return None
         return self._entry(found_key.data["transactionalId"], offset, found.data)
 
-    def _entry(self, transactional_id: str, offset: int, data: Value) -> Entry:
+    def _entry(self, transactional_id: str, offset: int, data: Value) -> TransactionalId:
         status = data["transactionStatus"]
         listed = data["transactionPartitions"] or ()
-        return Entry(
+        return TransactionalId(
             transactional_id=transactional_id,
             path=self.path,
             number=self.number,

@@ -35,12 +35,17 @@ from logtool.txns.coordinator import (
     TOPIC,
     Account,
     CoordinatorLog,
-    Entry,
     Relation,
     TopicNumber,
+    TransactionalId,
     read_each,
 )
-from logtool.txns.open_transactions import MAX_AGE_MS, PartitionTransactions, State, Transaction
+from logtool.txns.open_transactions import (
+    MAX_AGE_MS,
+    PartitionTransactions,
+    Transaction,
+    TransactionState,
+)
 
 _VERSION_2 = 2
 """Transaction version from which on the epoch goes up with each end."""
@@ -49,7 +54,7 @@ _MARKER_EPOCHS_V2 = (0, 1)
 epoch of the records."""
 
 
-class Part(StrEnum):
+class PartState(StrEnum):
     """How the transaction of an entry stands in one of its partitions."""
 
     OPEN = "open"
@@ -68,46 +73,46 @@ class PartOfEntry:
 
     topic: str
     partition: int
-    state: Part
+    state: PartState
 
 
 @dataclass(frozen=True, slots=True)
 class JoinedEntry:
     """An entry with how its transaction stands in each of its partitions."""
 
-    entry: Entry
-    parts: dict[TopicNumber, Part]
+    entry: TransactionalId
+    parts: dict[TopicNumber, PartState]
     refused: bool = False
     """Whether a leader refuses its marker."""
 
-    def count(self, part: Part) -> int:
+    def count(self, part: PartState) -> int:
         """Return in how many partitions it stands so."""
         return sum(one is part for one in self.parts.values())
 
     @property
     def open(self) -> int:
         """Return in how many partitions it is open."""
-        return self.count(Part.OPEN)
+        return self.count(PartState.OPEN)
 
     @property
     def committed(self) -> int:
         """Return in how many partitions it is committed."""
-        return self.count(Part.COMMITTED)
+        return self.count(PartState.COMMITTED)
 
     @property
     def aborted(self) -> int:
         """Return in how many partitions it is aborted."""
-        return self.count(Part.ABORTED)
+        return self.count(PartState.ABORTED)
 
     @property
     def nothing(self) -> int:
         """Return in how many partitions there is nothing of it."""
-        return self.count(Part.NOTHING)
+        return self.count(PartState.NOTHING)
 
     @property
     def not_here(self) -> int:
         """Return how many of its partitions were not looked at."""
-        return self.count(Part.NOT_HERE)
+        return self.count(PartState.NOT_HERE)
 
     @property
     def partitions(self) -> list[PartOfEntry]:
@@ -135,7 +140,7 @@ class Joining:
     logs: list[CoordinatorLog] = field(default_factory=list)
     homes: Sequence[Path] = ()
     """Log dirs, for what their metadata says of the topic."""
-    _active: list[Entry] = field(default_factory=list)
+    _active: list[TransactionalId] = field(default_factory=list)
     _active_ids: set[int] = field(default_factory=set)
     _by_producer: dict[int, tuple[CoordinatorLog, str]] = field(default_factory=dict)
     """Where the entry of a producer id stands, and its transactional id."""
@@ -178,7 +183,9 @@ class Joining:
             else one
             for one in audited.transactions
         ]
-        accounted.sort(key=lambda one: (not one.is_open, one.is_open and one.state is State.OPEN))
+        accounted.sort(
+            key=lambda one: (not one.is_open, one.is_open and one.state is TransactionState.OPEN)
+        )
         copy = _Copy(
             far=(audited.leader_epoch, audited.end_offset),
             path=audited.path,
@@ -204,7 +211,7 @@ class Joining:
         listed = account.relation is Relation.LISTED
         if listed and _refuses(producer, account.entry):
             account, listed = replace(account, refused=True), False
-        return replace(one, account=account, state=State.OPEN if listed else one.state)
+        return replace(one, account=account, state=TransactionState.OPEN if listed else one.state)
 
     def _account_of(self, producer_id: int, place: TopicNumber) -> Account:
         log, name = self._by_producer.get(producer_id, (None, None))
@@ -242,24 +249,24 @@ class Joining:
             found = log.entries() if every else (e for e in self._active if e.path == log.path)
             for entry in sorted(found, key=lambda entry: entry.transactional_id):
                 parts = {place: self._part(entry, place) for place in sorted(entry.partitions)}
-                if not parts or any(part is not Part.NOT_HERE for part in parts.values()):
+                if not parts or any(part is not PartState.NOT_HERE for part in parts.values()):
                     refused = any(_refuses(self._producer(entry, one), entry) for one in parts)
                     yield JoinedEntry(entry, parts, refused)
 
-    def _producer(self, entry: Entry, place: TopicNumber) -> Producer | None:
+    def _producer(self, entry: TransactionalId, place: TopicNumber) -> Producer | None:
         copy = self._copies.get(place)
         return copy.producers.get(entry.producer_id) if copy else None
 
-    def _part(self, entry: Entry, place: TopicNumber) -> Part:
+    def _part(self, entry: TransactionalId, place: TopicNumber) -> PartState:
         copy = self._copies.get(place)
         if copy is None:
-            return Part.NOT_HERE
+            return PartState.NOT_HERE
         if entry.producer_id in copy.open:
-            return Part.OPEN
+            return PartState.OPEN
         marker = copy.markers.get(entry.producer_id)
         if marker is None or not entry.is_prepared or not _ends(marker, entry):
-            return Part.NOTHING
-        return Part.COMMITTED if marker.type == control_record.COMMIT else Part.ABORTED
+            return PartState.NOTHING
+        return PartState.COMMITTED if marker.type == control_record.COMMIT else PartState.ABORTED
 
     def findings(self) -> Iterator[Finding]:
         """Yield what is wrong: in the topic, with open transactions, and with how others ended."""
@@ -276,9 +283,9 @@ class Joining:
                 yield from self._outcomes(entry)
                 yield from self._unwritten(entry)
 
-    def _outcomes(self, entry: Entry) -> Iterator[Finding]:
+    def _outcomes(self, entry: TransactionalId) -> Iterator[Finding]:
         """Yield where a marker says other than its entry."""
-        other = Part.ABORTED if entry.state == PREPARE_COMMIT else Part.COMMITTED
+        other = PartState.ABORTED if entry.state == PREPARE_COMMIT else PartState.COMMITTED
         for topic, number in sorted(entry.partitions):
             if self._part(entry, (topic, number)) is not other:
                 continue
@@ -290,7 +297,7 @@ class Joining:
             )
             yield finding.placed(copy.path, topic=topic, partition=number)
 
-    def _unwritten(self, entry: Entry) -> Iterator[Finding]:
+    def _unwritten(self, entry: TransactionalId) -> Iterator[Finding]:
         """Yield where its marker is refused, or was written long before and still is to be."""
         newest = max(log.newest_ms for log in self.logs)
         waited = 0 if entry.last_update_ms is None else newest - entry.last_update_ms
@@ -316,7 +323,7 @@ class Joining:
             yield finding.placed(copy.path, topic=topic, partition=number)
 
 
-def _refuses(producer: Producer | None, entry: Entry | None) -> bool:
+def _refuses(producer: Producer | None, entry: TransactionalId | None) -> bool:
     """Return whether a leader that knows the producer so refuses the marker of an entry."""
     if producer is None or entry is None or not entry.is_prepared:
         return False
@@ -329,7 +336,7 @@ def _abandoned(transactions: Iterable[Transaction]) -> Iterator[Finding]:
     for one in transactions:
         account = one.account
         sure = (Relation.NOT_LISTED, Relation.NO_ENTRY)
-        if one.state is State.HANGING and account and account.relation in sure:
+        if one.state is TransactionState.HANGING and account and account.relation in sure:
             yield findings.abandoned(one.first_offset, one.producer_id, _why(account))
 
 
@@ -357,7 +364,7 @@ def advice(account: Account | None, now_ms: int) -> str | None:
     return advice_on(account.entry, now_ms)
 
 
-def advice_on(entry: Entry, now_ms: int, *, refused: bool = False) -> str | None:
+def advice_on(entry: TransactionalId, now_ms: int, *, refused: bool = False) -> str | None:
     """Return what its coordinator does about an entry; None where there is nothing to do."""
     if refused:
         return "its coordinator cannot end it, for a marker is refused: see the findings"
@@ -374,7 +381,7 @@ def advice_on(entry: Entry, now_ms: int, *, refused: bool = False) -> str | None
     return f"wait: its client ends it, or its coordinator aborts it at {rfc3339(time)}"
 
 
-def _ends(marker: Marker, entry: Entry) -> bool:
+def _ends(marker: Marker, entry: TransactionalId) -> bool:
     """Return whether a marker is of the transaction of an entry, not of one before."""
     behind = entry.producer_epoch - marker.producer_epoch
     if entry.transaction_version >= _VERSION_2 and behind == 0:

@@ -3,7 +3,7 @@
 from logtool.lazy_dataclass import dataclass
 from logtool.log.producer_state import NONE, Producer
 from logtool.times import rfc3339
-from logtool.txns.coordinator import ONGOING, TOPIC, Account, Entry
+from logtool.txns.coordinator import ONGOING, TOPIC, Account, TransactionalId
 from logtool.txns.joining import JoinedEntry, advice, advice_on
 from logtool.txns.open_transactions import (
     PartitionTransactions,
@@ -14,7 +14,7 @@ from logtool.txns.open_transactions import (
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class AgeBase:
     """The time that ages are counted to, and the broker that commands are for."""
 
     now_ms: int
@@ -22,7 +22,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class EntryState:
+class PrintedState:
     """The state of the entry of a transactional id; all None where there is no entry."""
 
     state: str | None = None
@@ -55,7 +55,7 @@ class PrintedAccount:
     """The account of the coordinators of an open transaction."""
 
     account: Account
-    entry: EntryState
+    entry: PrintedState
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class PrintedTransaction:
 
     audited: PartitionTransactions
     one: Transaction
-    moment: Moment
+    moment: AgeBase
 
     @property
     def started(self) -> str | None:
@@ -97,7 +97,7 @@ class PrintedTransaction:
         if account is None:
             return None
         entry = account.entry
-        known = EntryState() if entry is None else state_of(entry, self.moment.now_ms)
+        known = PrintedState() if entry is None else state_of(entry, self.moment.now_ms)
         return PrintedAccount(account, known)
 
 
@@ -151,8 +151,8 @@ class PrintedEntry:
     """An entry of the coordinators with how its transaction stands in its partitions."""
 
     joined: JoinedEntry
-    moment: Moment
-    now: EntryState
+    moment: AgeBase
+    now: PrintedState
     topic: str = TOPIC
 
     @property
@@ -184,14 +184,14 @@ class PrintedEntry:
         return terminate_command(self.moment.bootstrap, entry.transactional_id)
 
 
-def printed_entry(joined: JoinedEntry, moment: Moment) -> PrintedEntry:
+def printed_entry(joined: JoinedEntry, moment: AgeBase) -> PrintedEntry:
     """Return an entry as it is printed."""
     return PrintedEntry(joined, moment, state_of(joined.entry, moment.now_ms))
 
 
-def state_of(entry: Entry, now_ms: int) -> EntryState:
+def state_of(entry: TransactionalId, now_ms: int) -> PrintedState:
     """Return how an entry stands."""
-    return EntryState(
+    return PrintedState(
         state=entry.state,
         producer_id=entry.producer_id,
         producer_epoch=entry.producer_epoch,

@@ -37,7 +37,7 @@ past their timeout (``transaction.abort.timed.out.transaction.cleanup.interval.m
 no coordinator knows of, or none has run."""
 
 
-class State(StrEnum):
+class TransactionState(StrEnum):
     """How a transaction stands."""
 
     OPEN = "open"
@@ -52,7 +52,7 @@ class Transaction:
     """One transaction that left batches in the log."""
 
     producer_id: int
-    state: State
+    state: TransactionState
     first_offset: int
     last_offset: int | None
     """Offset of its marker; while it is open, of its last batch, or None where that is gone."""
@@ -70,7 +70,7 @@ class Transaction:
     @property
     def is_open(self) -> bool:
         """Return whether it has no marker, hanging or not."""
-        return self.state in (State.OPEN, State.HANGING)
+        return self.state in (TransactionState.OPEN, TransactionState.HANGING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class PartitionTransactions:
         """Return those without a marker, hanging ones too."""
         return [transaction for transaction in self.transactions if transaction.is_open]
 
-    def count(self, state: State) -> int:
+    def count(self, state: TransactionState) -> int:
         """Return how many are in a state."""
         return sum(transaction.state is state for transaction in self.transactions)
 
@@ -126,17 +126,17 @@ class PartitionTransactions:
     @property
     def hanging_count(self) -> int:
         """Return how many transactions hang."""
-        return self.count(State.HANGING)
+        return self.count(TransactionState.HANGING)
 
     @property
     def aborted_count(self) -> int:
         """Return how many transactions are aborted."""
-        return self.count(State.ABORTED)
+        return self.count(TransactionState.ABORTED)
 
     @property
     def committed_count(self) -> int:
         """Return how many transactions are committed."""
-        return self.count(State.COMMITTED)
+        return self.count(TransactionState.COMMITTED)
 
     @property
     def last_stable_offset(self) -> int:
@@ -171,14 +171,17 @@ def audit(
                 last_offset=transaction.last_offset,
             )
         )
-        for kind, ones in ((State.ABORTED, aborted), (State.COMMITTED, committed))
+        for kind, ones in (
+            (TransactionState.ABORTED, aborted),
+            (TransactionState.COMMITTED, committed),
+        )
         for transaction in ones
     ]
     still = [
         begun.complete(
             Transaction(
                 producer_id=producer_id,
-                state=State.OPEN,
+                state=TransactionState.OPEN,
                 first_offset=transaction.transaction_first_offset,
                 last_offset=None if transaction.last_offset == NONE else transaction.last_offset,
             )
@@ -203,7 +206,10 @@ def audit(
         high_watermark=high_watermark,
         producers=dict(sorted(state.producers.items())),
         # What hangs is what somebody came for; the sort keeps the order within both.
-        transactions=[*sorted(aged, key=lambda one: one.state is not State.HANGING), *ended],
+        transactions=[
+            *sorted(aged, key=lambda one: one.state is not TransactionState.HANGING),
+            *ended,
+        ],
         findings=findings,
         damaged=any(map(_is_uncertain, reports)),
         leader_epoch=max((epoch for one in reports for epoch, _, _ in one.epochs), default=NONE),
@@ -253,7 +259,12 @@ class _Beginnings:
 def _aged(transaction: Transaction, now_ms: int, max_age_ms: int, *, pins: bool) -> Transaction:
     age = None if transaction.started_ms is None else now_ms - transaction.started_ms
     hangs = age is not None and age > max_age_ms
-    return replace(transaction, state=State.HANGING if hangs else State.OPEN, age_ms=age, pins=pins)
+    return replace(
+        transaction,
+        state=TransactionState.HANGING if hangs else TransactionState.OPEN,
+        age_ms=age,
+        pins=pins,
+    )
 
 
 def _remembered(partition: Partition, first_known: int) -> dict[int, Producer]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from logtool.checks import compaction
 from logtool.checks.partition import CheckRequest, check_partition, plan
 from logtool.checks.report import PartitionSummary, SegmentReport
-from logtool.checks.schedule import Job, Schedule
+from logtool.checks.schedule import PartitionJob, Schedule
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
@@ -35,7 +35,7 @@ _CODES = frozenset({"batch/plain-in-transaction"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Subject:
+class _PartitionToAudit:
     partition: Partition
     request: CheckRequest
     high_watermark: int | None
@@ -44,7 +44,7 @@ class _Subject:
 
 
 @dataclass(slots=True)
-class Audit:
+class TransactionsRun:
     """One run over paths: iterate for what each partition's log tells, in the order of the paths.
 
     What was looked at is added up in `summary`; findings are for the caller to count.
@@ -65,7 +65,7 @@ class Audit:
 
     def __iter__(self) -> Iterator[PartitionTransactions | UnreadableError]:
         problems: list[UnreadableError] = []
-        jobs: list[Job] = []
+        jobs: list[PartitionJob] = []
         for path in self.paths:
             try:
                 jobs += self._jobs(path, problems)
@@ -103,7 +103,7 @@ class Audit:
             ]
         )
 
-    def _jobs(self, path: Path, problems: list[UnreadableError]) -> Iterator[Job]:
+    def _jobs(self, path: Path, problems: list[UnreadableError]) -> Iterator[PartitionJob]:
         kind = inputs.kind_of(path, self.flavour, redpanda=True)
         home: LogDir | None
         if kind is PathKind.LOG_DIR:
@@ -128,7 +128,7 @@ class Audit:
         yield _job(chosen, home, _watermarks(home, problems) if home else {})
 
     def _partition(
-        self, subject: _Subject, reports: list[SegmentReport]
+        self, subject: _PartitionToAudit, reports: list[SegmentReport]
     ) -> Iterator[PartitionTransactions | UnreadableError]:
         findings: list[Finding] = []
         facts = PartitionSummary()
@@ -151,15 +151,17 @@ class Audit:
         yield self.joining.account(audited)
 
 
-def _job(listed: Partition, home: LogDir | None, watermarks: dict[TopicPartition, int]) -> Job:
+def _job(
+    listed: Partition, home: LogDir | None, watermarks: dict[TopicPartition, int]
+) -> PartitionJob:
     clean = home is not None and home.is_clean
     request = CheckRequest(clean=clean, cleaning=compaction.beside(listed.path, clean=clean))
     key = (listed.topic or "", listed.number if listed.number is not None else NONE)
     many = bool(listed.segments) and not listed.segments[-1].is_active
-    subject = _Subject(
+    subject = _PartitionToAudit(
         partition=listed, request=request, high_watermark=watermarks.get(key), one_of_many=many
     )
-    return Job(listed.path, plan(listed, request), subject)
+    return PartitionJob(listed.path, plan(listed, request), subject)
 
 
 def _watermarks(home: LogDir, problems: list[UnreadableError]) -> dict[TopicPartition, int]:

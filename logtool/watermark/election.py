@@ -14,12 +14,18 @@ Source: ``PartitionChangeBuilder.electAnyLeader``, ``maybePopulateTargetElr``,
 from collections.abc import Mapping, Sequence
 
 from logtool.formats.messages.cluster_metadata import PartitionRecord
-from logtool.watermark.replica_group import Choice, Election, Group, Standing, group_replicas
+from logtool.watermark.replica_group import (
+    Choice,
+    Electability,
+    Election,
+    ReplicaGroup,
+    group_replicas,
+)
 
 
 def standings(
     known: PartitionRecord, nodes: Sequence[int | None], unclean_stops: Mapping[int, bool]
-) -> list[Standing]:
+) -> list[Electability]:
     """Return what each node may become.
 
     `unclean_stops` says of a node whether its last stop was an unclean one; those that are not in
@@ -38,7 +44,7 @@ def standings(
         elif not left and node in last:
             election = Election.LAST_KNOWN_LEADER
         found.append(
-            Standing(
+            Electability(
                 node=node,
                 in_sync=node in known.isr,
                 eligible=node in known.elr,
@@ -50,7 +56,7 @@ def standings(
 
 
 def choices(
-    group: Group,
+    group: ReplicaGroup,
     state: PartitionRecord,
     known: PartitionRecord,
     least_in_sync: int,

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import numpy as np
 
-from logtool.checks.report import Level, Task
+from logtool.checks.report import Level, SegmentTask
 from logtool.checks.segment import check_segment
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
-from logtool.loading.loaded import Loaded, Outcome
 from logtool.loading.loader import load
 from logtool.loading.producers import decode
+from logtool.loading.result import LoadResult, Outcome
 from logtool.log import opening, producer_state
 from logtool.log.dir import Partition
 from logtool.log.file import File
@@ -33,7 +33,7 @@ STRAY = "stray"
 
 
 @dataclass(frozen=True, slots=True)
-class Offsets:
+class StartOffsets:
     """The offsets with which a broker begins; None for those that are not known."""
 
     log_start: int | None = None
@@ -115,13 +115,13 @@ class Replica:
         return self.reason or None
 
     @property
-    def offsets(self) -> Offsets:
+    def offsets(self) -> StartOffsets:
         """Return the offsets with which its broker begins, as far as they are known."""
         if not self.usable:
-            return Offsets()
+            return StartOffsets()
         epoch, epoch_start = self.epochs[-1] if self.epochs else (None, None)
         known = self.keeps_watermark
-        return Offsets(
+        return StartOffsets(
             log_start=self.log_start,
             high_watermark=self.high_watermark if known else None,
             committed=self.committed if known else None,
@@ -198,12 +198,14 @@ def tail_of(listed: Partition, *, clean: bool) -> list[Finding | UnreadableError
         else item.placed(
             active.log.path, topic=listed.topic, partition=listed.number, segment=active.base_offset
         )
-        for item in check_segment(Task(segment=active, level=Level.QUICK, clean=clean)).findings
+        for item in check_segment(
+            SegmentTask(segment=active, level=Level.QUICK, clean=clean)
+        ).findings
         if item.path == active.log.path
     ]
 
 
-def _lost(loaded: Loaded) -> int:
+def _lost(loaded: LoadResult) -> int:
     recovered = sum(segment.lost.records for segment in loaded.recovered)
     return recovered + sum(lost.records for lost in loaded.removed.values())
 

@@ -11,7 +11,7 @@ from logtool.watermark.simulation.truncation import LogState, by_high_watermark,
 
 
 @dataclass(frozen=True, slots=True)
-class Truncation:
+class FollowerTruncation:
     """What one follower would cut if a replica led."""
 
     follower: Replica
@@ -65,7 +65,7 @@ class Election(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Electability:
     """What a partition's record and its brokers' clean markers make of one node."""
 
     node: int | None
@@ -82,14 +82,14 @@ class Choice:
     """One replica as a leader."""
 
     replica: Replica
-    standing: Standing
+    standing: Electability
     acknowledged_lost: int
     may_be_lost: int | None
-    """As `Group.may_be_lost`."""
+    """As `ReplicaGroup.may_be_lost`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ReplicaGroup:
     """The replicas of a partition that a broker would come up with, and what they add up to."""
 
     topic: str
@@ -112,7 +112,7 @@ class Group:
     """The replica that is taken to lead next."""
     furthest: Replica
     """That with the most records of the newest leader epoch."""
-    truncations: tuple[Truncation, ...]
+    truncations: tuple[FollowerTruncation, ...]
     other_topic: tuple[Replica, ...] = ()
     """Those of another topic of that name, which was deleted or made since: no part of all this."""
     unusable: tuple[int | None, ...] = ()
@@ -175,7 +175,7 @@ def group_replicas(
     known: PartitionRecord | None,
     least_in_sync: int = 1,
     wanted: int | None = None,
-) -> Group | None:
+) -> ReplicaGroup | None:
     """Return what the replicas of one partition add up to; None where none of them is usable.
 
     `known` is what the newest metadata log says. The leader is the one `wanted`, that of the
@@ -209,7 +209,7 @@ def group_replicas(
     if known and known.isr and len(here) == len(in_sync):
         # All in sync have it: so it was committed, however old the checkpoints are.
         committed |= {replica.path: max(replica.committed, watermark or 0) for replica in here}
-    return Group(
+    return ReplicaGroup(
         topic=usable[0].topic,
         partition=usable[0].partition,
         replicas=usable,
@@ -265,7 +265,7 @@ def furthest_of(replicas: Sequence[Replica]) -> Replica:
 
 def truncations_of(
     replicas: Sequence[Replica], leader: Replica, epoch: int, committed: Mapping[Path, int]
-) -> Iterator[Truncation]:
+) -> Iterator[FollowerTruncation]:
     """Yield what each other replica cuts once `leader` has begun an epoch at its log end."""
     epochs = [*leader.epochs, (epoch, leader.log_end)]
     leading = LogState(epochs, leader.log_end, leader.high_watermark)
@@ -277,7 +277,7 @@ def truncations_of(
             old = by_high_watermark(replica.log).offset
             unknown = cut.unknown or blind
             done = committed.get(replica.path, replica.committed)
-            yield Truncation(
+            yield FollowerTruncation(
                 follower=replica,
                 leader=leader,
                 by_high_watermark=old,

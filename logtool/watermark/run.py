@@ -38,9 +38,9 @@ from logtool.startup.log_dir_start import LogDirStart
 from logtool.startup.request import LoadRequest
 from logtool.watermark.election import choices
 from logtool.watermark.replica import Replica, measure
-from logtool.watermark.replica_group import Choice, Group, group_replicas
+from logtool.watermark.replica_group import Choice, ReplicaGroup, group_replicas
 
-Found = Replica | Group | Finding | Action
+Found = Replica | ReplicaGroup | Finding | Action
 Item = Found | UnreadableError
 _ELR = "eligible.leader.replicas.version"
 _MIN_IN_SYNC = "min.insync.replicas"
@@ -213,9 +213,9 @@ class Watermarks:
             group = group_replicas(replicas, *self._known(replicas[0]), self._leader)
         else:
             # Here and below, because Kafka's replicas have no need of it.
-            from logtool.watermark import of_redpanda
+            from logtool.watermark import raft
 
-            group = of_redpanda.group(replicas, self._leader)
+            group = raft.group(replicas, self._leader)
         if group:
             # Of one replica alone nobody asks whether it may lead, unless --leader does.
             asked = len(group.replicas) > 1 or self._leader == group.assumed.node
@@ -226,7 +226,7 @@ class Watermarks:
                 group = replace(group, choices=self._choices(group))
             yield group
 
-    def _choices(self, group: Group) -> tuple[Choice, ...]:
+    def _choices(self, group: ReplicaGroup) -> tuple[Choice, ...]:
         """Return what it would take, and cost, for each replica to lead."""
         image, state = self._newest(group.replicas[0])
         known, least = self._known(group.replicas[0])
@@ -299,9 +299,9 @@ def _measured_once(
     work: _ReplicaRequest, on_bytes: Callable[[int], None]
 ) -> Replica | UnreadableError:
     if work.request.redpanda:
-        from logtool.watermark import of_redpanda
+        from logtool.watermark import raft
 
-        return of_redpanda.measure(work.request, work.request.redpanda, work.broker.node, on_bytes)
+        return raft.measure(work.request, work.request.redpanda, work.broker.node, on_bytes)
     point = work.broker.home.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(work.key)
     return measure(work.request, work.broker.node, point, on_bytes)
 

@@ -24,7 +24,7 @@ from logtool.running.budget import Budget
 from logtool.schemas.arrow import DEFAULT, Payload
 from logtool.spark.engine import SparkEngine
 from logtool.spark.scan import answers
-from logtool.spark.scan.range_summary import Inner, Stretch, as_rows
+from logtool.spark.scan.range_summary import Inner, RangeSummary, as_rows
 from logtool.spark.scan.runs import begin
 from logtool.spark.scan.scan import Scan
 from logtool.spark.session import session
@@ -213,7 +213,7 @@ def gap_job(spark: Any, rows: int, home: Path) -> float:
     output = home / "tables"
     shutil.rmtree(output, ignore_errors=True)
     run = begin(str(output), "one")
-    asked = answers.Asked(run.staging, ("gaps",), (place,))
+    asked = answers.Questions(run.staging, ("gaps",), (place,))
     job = partial(asked.answer_on, spark, [str(place / "stretches.parquet")])
     taken = min(timed(job) for _ in range(2))
     run.abandon()
@@ -233,7 +233,7 @@ def make_stretches(place: Path, rows: int) -> None:
     for number in range(rows // _SEGMENT):
         at, partition = number // _PARTITIONS, number % _PARTITIONS
         base, last = at * span, (number + _PARTITIONS) * _SEGMENT >= rows
-        stretches.append(Stretch(
+        stretches.append(RangeSummary(
             {
                 "log_dir": str(place), "node_id": None, "topic": "bench", "partition": partition,
                 "directory": f"bench-{partition}", "segment": base, "start_position": 0,

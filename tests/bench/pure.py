@@ -25,7 +25,7 @@ def main() -> None:
     from bench.bare import pass_over
     from bench.measure import pairs
 
-    from logtool.checks.report import Task
+    from logtool.checks.report import SegmentTask
     from logtool.checks.segment import check_segment
     from logtool.log import opening
 
@@ -34,7 +34,9 @@ def main() -> None:
         raise AssertionError("the scan uses other kernels")
     segment = opening.open_partition(Path(sys.argv[1])).segments[0]
     timing = pairs(
-        lambda: check_segment(Task(segment)), lambda: pass_over(segment.log.path), int(sys.argv[2])
+        lambda: check_segment(SegmentTask(segment)),
+        lambda: pass_over(segment.log.path),
+        int(sys.argv[2]),
     )
     json.dump({"ours": timing.ours, "theirs": timing.theirs}, sys.stdout)
 

@@ -13,14 +13,14 @@ from bench.rows import IMPORTS, SIZES, Bar, Bench, Row, logtool_path, seconds
 from pyarrow import parquet
 
 from logtool.commands.printing.row_group import packed
-from logtool.diff import Comparison
+from logtool.diff import Diff
 from logtool.errors import LogtoolError
 from logtool.formats import compression
 from logtool.gaps.run import GapOptions, Gaps
 from logtool.log.inputs import NodeDir
 from logtool.schemas import parquet_options
 from logtool.stat.run import Survey
-from logtool.txns.run import Audit
+from logtool.txns.run import TransactionsRun
 from logtool.verify import Verification
 
 _NOW_MS = 1_800_000_000_000
@@ -38,11 +38,11 @@ def _stat(paths: list[Path]) -> object:
 
 
 def _txns(paths: list[Path]) -> object:
-    return _sound(list(Audit(paths, _NOW_MS)))
+    return _sound(list(TransactionsRun(paths, _NOW_MS)))
 
 
 def _diff(paths: list[Path]) -> object:
-    return _sound(list(Comparison([NodeDir(path) for path in paths])))
+    return _sound(list(Diff([NodeDir(path) for path in paths])))
 
 
 _ENGINES: dict[str, Engine] = {"gaps": _gaps, "stat": _stat, "txns": _txns, "diff": _diff}

@@ -26,8 +26,8 @@ from broker.install import KAFKA_4
 from broker.kafka import Broker, format_log_dir
 
 from logtool.disk.files import LogFile
-from logtool.loading.loaded import Start
 from logtool.loading.loader import load
+from logtool.loading.result import StartConditions
 from logtool.loading.supplement import supplement
 from logtool.log import opening
 
@@ -114,11 +114,11 @@ class _Home:
 
     def load(self) -> None:
         """Recover it on its shadow in this process: what the broker's line times of its own."""
-        load(opening.open_partition(self._partition), Start(clean=False))
+        load(opening.open_partition(self._partition), StartConditions(clean=False))
 
     def supplement(self) -> None:
         """Do the same by the other strategy."""
-        supplement(opening.open_partition(self._partition), Start(clean=False))
+        supplement(opening.open_partition(self._partition), StartConditions(clean=False))
 
     def by_broker(self) -> float:
         """Let a broker load it; returns the seconds that it logged for that."""

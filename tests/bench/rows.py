@@ -28,7 +28,7 @@ from bench.measure import (
 from broker.install import KAFKA_4, cache_root, install
 from tiny_segments import write_log_dir
 
-from logtool.checks.report import Task
+from logtool.checks.report import SegmentTask
 from logtool.checks.segment import check_segment
 from logtool.disk.files import LogFile
 from logtool.formats import _kernels, compression
@@ -159,7 +159,7 @@ def verify_batches(bench: Bench) -> Iterator[Row]:
         directory = bench.directory(Spec(size, bench.total))
         segment = opening.open_partition(directory).segments[0]
         log = segment.log.path
-        timing = bench.pairs(lambda: check_segment(Task(segment)), lambda: pass_over(log))  # noqa: B023
+        timing = bench.pairs(lambda: check_segment(SegmentTask(segment)), lambda: pass_over(log))  # noqa: B023
         bare = bench.pairs(lambda: _scan(log), lambda: pass_over(log))  # noqa: B023
         note = (
             f"{_rate(bench.total, timing.ours)}, the pass {_rate(bench.total, timing.theirs)}; "
@@ -256,7 +256,7 @@ def codecs(bench: Bench) -> Iterator[Row]:
         batches = [bytes(batch)[first:] for batch in _batches(log)]
         room = bytearray(64 * KIB)
         alone = partial(_alone, codec, batches, room) if codec else partial(pass_over, log)
-        timing = bench.pairs(partial(check_segment, Task(segment, Level.RECORDS)), alone)
+        timing = bench.pairs(partial(check_segment, SegmentTask(segment, Level.RECORDS)), alone)
         plain = _alone(codec, batches, room) if codec else sum(map(len, batches))
         note = f"{_rate(plain, timing.ours)} of records, alone {_rate(plain, timing.theirs)}"
         other = "decompressing alone, by the library" if codec else "readinto(1 MiB) + crc32c"
@@ -288,7 +288,7 @@ def linear(bench: Bench) -> Iterator[Row]:
             for size in (bench.total, bench.total // 10)
         )
         timing = pairs(
-            lambda: check_segment(Task(many)), lambda: check_segment(Task(few)),  # noqa: B023
+            lambda: check_segment(SegmentTask(many)), lambda: check_segment(SegmentTask(few)),  # noqa: B023
             2 * bench.count,
         )  # fmt: skip
         factor = many.log.size / few.log.size

@@ -17,7 +17,7 @@ from bench.measure import Timing, spread, timed
 from bench.rows import SIZES, Bar, Bench, Row, seconds
 
 from logtool.errors import LogtoolError
-from logtool.repair.output import Output
+from logtool.repair.output import OutputDir
 from logtool.repair.salvage import Salvage
 from logtool.verify import Verification
 
@@ -74,7 +74,7 @@ def _damage(source: Path) -> None:
 
 
 def _salvage(source: Path, output: Path) -> None:
-    for one in Salvage(paths=[source], output=Output(output)):
+    for one in Salvage(paths=[source], output=OutputDir(output)):
         if isinstance(one, LogtoolError):
             raise one
 

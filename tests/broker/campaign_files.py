@@ -27,7 +27,7 @@ from broker.damaged_beside import CHECKPOINTS, Case  # noqa: E402
 
 from logtool.errors import LogtoolError  # noqa: E402
 from logtool.formats import offset_checkpoint  # noqa: E402
-from logtool.loading.loaded import Outcome  # noqa: E402
+from logtool.loading.result import Outcome  # noqa: E402
 from logtool.node.options import StartOptions  # noqa: E402
 from logtool.startup.forecast import Forecast  # noqa: E402
 from logtool.startup.partition import PartitionForecast  # noqa: E402

@@ -14,12 +14,12 @@ from broker.recovery import LOADED, Outcome
 
 from logtool.errors import LogtoolError
 from logtool.formats import names
-from logtool.loading.loaded import Loaded, Start
 from logtool.loading.loader import load
+from logtool.loading.result import LoadResult, StartConditions
 from logtool.log import opening
 from logtool.node.options import StartOptions
 from logtool.startup.partition import PartitionForecast
-from logtool.startup.recover import Consent, Recover
+from logtool.startup.recover import ApplyConsent, Recover
 
 Outcomes = Mapping[str, Outcome]
 
@@ -79,7 +79,7 @@ def _recover(
 ) -> list[str]:
     assumed = StartOptions(minor(version), interval, size)
     accepted = frozenset((case.name, 0) for case in cases)
-    items = list(Recover(homes, assumed, Consent(apply=True, accepted=accepted)))
+    items = list(Recover(homes, assumed, ApplyConsent(apply=True, accepted=accepted)))
     wrong = [str(item) for item in items if isinstance(item, LogtoolError)]
     forecasts = [item for item in items if isinstance(item, PartitionForecast)]
     wrong += [
@@ -92,11 +92,11 @@ def _recover(
     return wrong
 
 
-def _loaded(version: str, case: Case, outcome: Outcome) -> Loaded:
+def _loaded(version: str, case: Case, outcome: Outcome) -> LoadResult:
     """Load a case as the broker was started on it."""
     found = opening.open_partition(case.path)
     found = dataclasses.replace(found, directory=names.parse_directory(case.directory))
-    start = Start(
+    start = StartConditions(
         case.clean, case.recovery_point or 0, case.log_start or 0, now_ms=outcome.started_ms,
         index_interval=case.settings.index_interval, max_index_size=case.settings.index_size,
         kafka=minor(version),
@@ -114,7 +114,7 @@ def _without_residue(files: Mapping[str, bytes], emptied: Collection[int]) -> di
     return {name: data for name, data in files.items() if name not in gone}
 
 
-def _emptied_in(found: Loaded) -> list[int]:
+def _emptied_in(found: LoadResult) -> list[int]:
     return [one.base_offset for one in found.recovered if one.emptied]
 
 

@@ -20,7 +20,7 @@ from broker.kafka import Broker, format_log_dir
 from broker.topics import Topic
 
 from logtool.errors import LogtoolError
-from logtool.loading.loaded import Outcome as LoadOutcome
+from logtool.loading.result import Outcome as LoadOutcome
 from logtool.node.options import StartOptions
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast

@@ -70,7 +70,7 @@ def _exchange(bootstrap: str, body: bytes) -> bytes:
             return answer.read(size)[5:]
 
 
-def _message(release: str, name: str) -> schema.Message:
+def _message(release: str, name: str) -> schema.MessageSchema:
     path = install(release) / f"kafka-clients-{release}.jar"
     with zipfile.ZipFile(path) as archive:
         text = archive.read(f"common/message/{name}.json").decode()

@@ -15,7 +15,7 @@ from broker.kafka import Broker
 
 from logtool.formats.names import DirectoryKind
 from logtool.log import opening
-from logtool.lookup.run import Answer, Asked, Lookup
+from logtool.lookup.run import Lookup, LookupResult, LookupTarget
 from logtool.running.summary import Summary
 
 pytestmark = pytest.mark.broker
@@ -25,7 +25,7 @@ NOTHING = -1
 Key = tuple[str, int]
 
 
-def look(path: Path, asked: Asked, value: int | None = None) -> Answer:
+def look(path: Path, asked: LookupTarget, value: int | None = None) -> LookupResult:
     return Lookup(path, Summary()).find(asked, value)
 
 
@@ -97,12 +97,12 @@ def test_a_timestamp_leads_to_the_offset_that_a_broker_names(
     assert len(answers) > 800
 
     for key, (low, high) in bounds.items():
-        answer = look(partitions[key], Asked.LATEST)
+        answer = look(partitions[key], LookupTarget.LATEST)
         assert (answer.log_start, answer.log_end) == (low, high)
         assert answer.by_index.offset == answer.by_scan.offset == high
     disagree = set()
     for (key, stamp), offset in answers.items():
-        answer = look(partitions[key], Asked.TIMESTAMP, stamp)
+        answer = look(partitions[key], LookupTarget.TIMESTAMP, stamp)
         assert (NOTHING if answer.by_index.offset is None else answer.by_index.offset) == offset
         if not answer.agree:
             disagree.add(key[0])

@@ -23,7 +23,7 @@ from broker.topics import Topic
 from broker.workloads import Message, Writer
 
 from logtool.copies.sources import ListedCopy, find
-from logtool.dirs.directories import Audit, FutureCopy, candidates
+from logtool.dirs.directories import DirsRun, FutureCopy, candidates
 from logtool.dirs.proof import Other, Proof, Unproven, prove
 from logtool.errors import UnreadableError
 from logtool.log import inputs
@@ -212,7 +212,7 @@ def asked(path: Path, *among: Path) -> Proof:
 
 def audited(*homes: Path) -> Callable[[type], list[Any]]:
     """Return what `dirs` says, by the type of it."""
-    items = list(Audit([inputs.parse_node_dir(str(home)) for home in homes], Selection(), Run()))
+    items = list(DirsRun([inputs.parse_node_dir(str(home)) for home in homes], Selection(), Run()))
     assert not [item for item in items if isinstance(item, UnreadableError)]
     return lambda kind: [item for item in items if isinstance(item, kind)]
 

@@ -9,7 +9,7 @@ from broker import message_tables
 from broker.install import KAFKA_3, KAFKA_4
 
 from logtool.formats.messages import schema
-from logtool.formats.messages.schema import Field, Message
+from logtool.formats.messages.schema import Field, MessageSchema
 
 pytestmark = pytest.mark.broker
 
@@ -24,7 +24,7 @@ def test_the_tables_are_those_of_the_jars(name: str) -> None:
     assert message_tables.table(KAFKA_4, name) == text
 
 
-def layout(message: Message, version: int) -> Iterator[tuple[object, ...]]:
+def layout(message: MessageSchema, version: int) -> Iterator[tuple[object, ...]]:
     """Yield what decides how a version of a message is read, without its tagged fields."""
     yield (version in message.flexible,)
     yield from _fields(message.fields, version)

@@ -15,8 +15,8 @@ from broker.kafka import Broker, format_log_dir, run_tool
 from broker.topics import Topic
 
 from logtool.metadata import image
-from logtool.metadata.entities import View
-from logtool.metadata.history import Event, History
+from logtool.metadata.entities import EntityView
+from logtool.metadata.history import MetadataEvent, MetadataHistory
 from logtool.metadata.image import DIRECTORY, MetadataImage, Until
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
@@ -202,7 +202,7 @@ def known(told: Told) -> MetadataImage:
 
 def states(known: MetadataImage, kind: str) -> dict[str, dict[str, Any]]:
     """Return the things of a kind by name."""
-    found = (one for _, one in View(show_secrets=True).all(known) if one.kind == kind)
+    found = (one for _, one in EntityView(show_secrets=True).all(known) if one.kind == kind)
     return {one.name: one.state for one in found}
 
 
@@ -268,8 +268,8 @@ def test_the_log_up_to_each_snapshot_says_what_the_broker_wrote_into_it(
 
 
 def test_the_history_of_the_deleted_topic_is_there(told: Told) -> None:
-    events: list[Event] = []
-    image.read(told.home, watcher=History(events.append, ("doomed",)))
+    events: list[MetadataEvent] = []
+    image.read(told.home, watcher=MetadataHistory(events.append, ("doomed",)))
     names = [one.record for one in events]
     assert names[:2] == ["TopicRecord", "PartitionRecord"]
     assert names[-1] == "RemoveTopicRecord"

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from broker.install import major
 
-from logtool.copies.pair import Pair, Status
-from logtool.copies.verdict import Verdict
-from logtool.diff import Comparison
+from logtool.copies.pair import CopyPair, Status
+from logtool.copies.verdict import CopiesVerdict
+from logtool.diff import Diff
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.log.inputs import NodeDir
 from logtool.log.selection import Selection
 from logtool.node.options import StartOptions
 from logtool.watermark.replica import Replica
-from logtool.watermark.replica_group import Group
+from logtool.watermark.replica_group import ReplicaGroup
 from logtool.watermark.run import Watermarks
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
@@ -51,7 +51,7 @@ class Seen:
 
     def __init__(self, dirs: list[Path], version: str, leader: int | None = None) -> None:
         self.replicas: dict[tuple[str, int | None], Replica] = {}
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, ReplicaGroup] = {}
         selection = Selection(exclude_topics=("__*",))
         settings = StartOptions(VERSIONS_OF[version])
         for item in Watermarks(
@@ -60,22 +60,20 @@ class Seen:
             assert not isinstance(item, Finding | UnreadableError), item
             if isinstance(item, Replica):
                 self.replicas[item.topic, item.node] = item
-            elif isinstance(item, Group):
+            elif isinstance(item, ReplicaGroup):
                 self.groups[item.topic] = item
 
 
-def compared(*dirs: Path) -> dict[str, Verdict]:
+def compared(*dirs: Path) -> dict[str, CopiesVerdict]:
     """Return what `diff` says of each topic."""
     found = {}
-    for item in Comparison(
-        [NodeDir(one) for one in dirs], selection=Selection(exclude_topics=("__*",))
-    ):
+    for item in Diff([NodeDir(one) for one in dirs], selection=Selection(exclude_topics=("__*",))):
         assert not isinstance(item, UnreadableError), item
         found[item.copies[0].topic] = item
     return found
 
 
-def pair(verdict: Verdict, left: int, right: int) -> Pair:
+def pair(verdict: CopiesVerdict, left: int, right: int) -> CopyPair:
     (found,) = (one for one in verdict.pairs if (one.left.node, one.right.node) == (left, right))
     return found
 

@@ -76,7 +76,7 @@ NOT_NEEDED = {
         "logtool.checks.schedule", *OF_REDPANDA, *OF_LESS_WORK,
     ),
     "watermark {partition}": (
-        "logtool.apply", "logtool.watermark.of_redpanda", *OF_REDPANDA, *OF_LESS_WORK,
+        "logtool.apply", "logtool.watermark.raft", *OF_REDPANDA, *OF_LESS_WORK,
     ),
 }  # fmt: skip
 """Modules, with those below them, that a line has no use for on a sound partition of Kafka."""

@@ -10,8 +10,8 @@ import crc32c
 import pytest
 from changes import Place, change, count, everything, failing, make_log_dir, prepare
 
-from logtool.actions import Kind
-from logtool.apply import Journal, default_undo_dir, disk, find_unfinished, held
+from logtool.actions import FileChange
+from logtool.apply import Journal, default_undo_dir, dirfd, disk, find_unfinished
 from logtool.errors import LogtoolError, RefusedError, UnreadableError
 
 LOG = "small-segments-0/00000000000000000042.log"
@@ -281,7 +281,7 @@ def test_a_file_with_more_than_rights_is_not_changed(place):
     path.chmod(0o4755)
     journal = Journal.begin(place.undo_dir, place.log_dir, "logtool test")
     with pytest.raises(RefusedError, match=f"{path}: has the mode 4755, which no file of a log"):
-        journal.stage([change(Kind.REMOVE, path)])
+        journal.stage([change(FileChange.REMOVE, path)])
 
 
 # Races: somebody changes names between any two calls.
@@ -394,7 +394,7 @@ def test_an_undo_directory_that_is_swapped_is_still_the_one_that_was_opened(plac
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/passwd"])
 def test_a_held_directory_is_not_left(place, name):
-    home = held.HeldDir(place.log_dir)
+    home = dirfd.OpenDir(place.log_dir)
     with pytest.raises(RefusedError), home.reach(place.log_dir / name):
         pytest.fail("was reached")
 
@@ -402,6 +402,6 @@ def test_a_held_directory_is_not_left(place, name):
 def test_a_directory_with_a_link_on_the_way_is_not_held(place, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path)
     with pytest.raises(RefusedError, match="a symbolic link is not followed"):
-        held.HeldDir(tmp_path / "link" / "data")
+        dirfd.OpenDir(tmp_path / "link" / "data")
     with pytest.raises(UnreadableError, match="No such file"):
-        held.HeldDir(tmp_path / "missing")
+        dirfd.OpenDir(tmp_path / "missing")

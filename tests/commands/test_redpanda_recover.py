@@ -14,7 +14,7 @@ import redpanda_files as rp
 
 from logtool.log import opening
 from logtool.startup import redpanda_start
-from logtool.startup.redpanda_start import Fate, RedpandaStart
+from logtool.startup.redpanda_start import RedpandaStart, SegmentOutcome
 
 A, B, C = rp.log(0, 4), rp.log(13, 4), rp.log(26, 4)
 AT = rp.positions(A)
@@ -278,6 +278,6 @@ def test_every_bit_of_a_small_segment_that_is_flipped_cuts_it_where_its_batch_be
         log.write_bytes(data[:at] + bytes([data[at] ^ 1 << bit % 8]) + data[at + 1 :])
         (one,) = redpanda_start.load(listed, RedpandaStart(folder), lambda _: None)
         hit = next(number for number in range(3) if at < ends[number + 1])
-        assert one.fate is (Fate.REPLAYED if hit else Fate.GIVEN_UP), bit
+        assert one.fate is (SegmentOutcome.REPLAYED if hit else SegmentOutcome.GIVEN_UP), bit
         assert one.valid_size == ends[hit], bit
         assert (one.lost.batches, one.lost.records) == (2 - hit, sum(records[hit + 1 :])), bit

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from changes import count, failing, prepare
 
-from logtool.apply import Journal, State
+from logtool.apply import Journal, PlanState
 from logtool.errors import UnwritableError
 
 REASONS = {
@@ -114,7 +114,7 @@ def test_a_file_that_grows_too_large_stops_it_half_way_and_it_goes_on(place):
     journal.commit()
     with file_size_limit(1000), pytest.raises(UnwritableError, match="File too large; the change"):
         journal.carry_out()
-    assert Journal.open(place.undo_dir).state is State.COMMITTED
+    assert Journal.open(place.undo_dir).state is PlanState.COMMITTED
     place.finish()
     place.assert_finished()
     with file_size_limit(4000), pytest.raises(UnwritableError, match="File too large; run "):

@@ -12,7 +12,7 @@ import pytest
 from changes import carry_out
 from crash import mounts
 
-from logtool.actions import Change, Kind
+from logtool.actions import Change, FileChange
 from logtool.apply import Journal, find_unfinished
 from logtool.errors import UnwritableError
 
@@ -41,7 +41,7 @@ def test_a_full_disk_of_the_log_dir_is_finished_when_there_is_room(place, small_
     (log_dir / "meta.properties").write_bytes(b"version=1\n")
     journal = Journal.begin(place.undo_dir, log_dir, "logtool test")
     content = os.urandom(500_000)
-    journal.stage([Change(Kind.CREATE, log_dir / "large", None, content)])
+    journal.stage([Change(FileChange.CREATE, log_dir / "large", None, content)])
     journal.commit()
     with (
         mounts.full(small_disk, 300_000, call=1),

@@ -10,12 +10,12 @@ from logtool.formats import compression, record
 from logtool.formats.messages import cluster_metadata
 from logtool.formats.messages.cluster_metadata import (
     ConfigRecord,
+    MetadataTransaction,
     OtherRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RemoveTopicRecord,
     TopicRecord,
-    Transaction,
 )
 from logtool.formats.record_batch import CODEC_MASK, HEADER_SIZE
 from logtool.log.batches import read_batches
@@ -79,7 +79,7 @@ def as_kafka_says(kind, data):
         case "REMOVE_TOPIC_RECORD":
             return RemoveTopicRecord(data["topicId"])
         case "BEGIN_TRANSACTION_RECORD" | "END_TRANSACTION_RECORD" | "ABORT_TRANSACTION_RECORD":
-            return Transaction[kind.split("_")[0]]
+            return MetadataTransaction[kind.split("_")[0]]
     return None
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from logtool.formats import _kernels as compiled
 from logtool.formats import record, record_batch
-from logtool.loading.indexing import Indexes
+from logtool.loading.index_building import IndexBuilder
 
 FORMATS = Path(__file__).parents[2] / "formats"
 SLICE = 200_000
@@ -190,7 +190,7 @@ def test_they_agree_on_the_entries_that_are_due_with_those_built_in_columns(size
     for row, (size, stamp) in enumerate(sizes):
         rows[[1, 2, 3, 9], row] = size, 7 + 2 * row, 8 + 2 * row, stamp
     rows[0, 1:] = np.cumsum(rows[1])[:-1]
-    built = Indexes(7, interval)
+    built = IndexBuilder(7, interval)
     if sizes:
         built.add(record_batch.BatchTable(*rows[: len(fields(record_batch.BatchTable))]))
     expected = built.finish(0)

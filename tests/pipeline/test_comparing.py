@@ -17,8 +17,8 @@ from logtool.schemas import arrow
 from logtool.schemas import tables as all_tables
 from logtool.schemas.columns import Way
 from logtool.spark.scan import compare_runs, history, manifest
-from logtool.spark.scan.compare_runs import Lag, State, compare
-from logtool.spark.scan.history import HISTORY, History
+from logtool.spark.scan.compare_runs import FindingChange, Lag, compare
+from logtool.spark.scan.history import HISTORY, RunHistory
 from logtool.spark.scan.runs import begin
 
 Row = dict[str, Any]
@@ -45,7 +45,7 @@ def replica(log_dir: str, **more: Any) -> Row:
 def write(output: Path, run_id: str, segments=(), findings=(), replicas=()) -> None:
     """Write a run with these rows, in the columns that they have."""
     run = begin(str(output), run_id)
-    totals = History()
+    totals = RunHistory()
     for row in segments:
         totals.add_segment(row)
     for row in findings:
@@ -89,7 +89,7 @@ def test_findings_are_new_gone_or_still_there(output):
     ]  # fmt: skip
     assert found.findings[0][1]["message"] == "other numbers"
     back = compare(str(output), "tuesday", "monday")
-    assert back.count(State.NEW) == found.count(State.GONE) == 2
+    assert back.count(FindingChange.NEW) == found.count(FindingChange.GONE) == 2
 
 
 def test_topics_grow_shrink_come_and_go(output):
@@ -178,4 +178,4 @@ def test_it_is_better_when_nothing_is_new(output):
     assert found.is_worse
     write(output, "wednesday")
     assert logtool("scan", "--output", output, "--compare", "tuesday", "wednesday").returncode == 0
-    assert compare_runs.compare(str(output), "tuesday", "wednesday").count(State.GONE) == 3
+    assert compare_runs.compare(str(output), "tuesday", "wednesday").count(FindingChange.GONE) == 3

@@ -11,7 +11,7 @@ from log_dir_damage import in_batch
 from pipeline.places import homes
 from verification import Outcome, logs, rewrite, small_log_dir, verify
 
-from logtool.checks import pieces
+from logtool.checks import segment_ranges
 from logtool.log import opening
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
@@ -90,7 +90,7 @@ def test_a_segment_in_pieces_gets_the_same_verdict(spark, scenario, tmp_path, mo
     monkeypatch.setattr("logtool.spark.engine.TASK_BYTES", 2000)
     cut = []
     monkeypatch.setattr(
-        "logtool.checks.schedule.cut", lambda *a: cut.append(pieces.cut(*a)) or cut[-1]
+        "logtool.checks.schedule.cut", lambda *a: cut.append(segment_ranges.cut(*a)) or cut[-1]
     )
     outcome = agree(spark, home)
     assert max(map(len, cut)) > 2
@@ -108,11 +108,11 @@ def test_many_directories_are_listed_by_executors(spark, scenario, tmp_path):
 
 
 def test_work_is_shared_out_evenly_and_nothing_is_lost(scenario):
-    from logtool.checks.report import Task
+    from logtool.checks.report import SegmentTask
     from logtool.log import opening
 
     segments = opening.open_partition(scenario("4.3.1/clean") / "small-segments-0").segments
-    units = [[Task(segment)] for segment in segments]
+    units = [[SegmentTask(segment)] for segment in segments]
     tasks = _shared_out(units, 4)
     assert sorted(number for task in tasks for number, _ in task) == list(range(len(units)))
     assert len(tasks) == 4

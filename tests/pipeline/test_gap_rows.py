@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from verification import batches, log_dirs, logs, segment_at
 
-from logtool.checks.report import Task
+from logtool.checks.report import SegmentTask
 from logtool.disk.files import LogFile
 from logtool.formats import compression, record, record_batch
-from logtool.gaps.coverage import Look, look
-from logtool.gaps.table import Kind
+from logtool.gaps.coverage import CoverageTask, look
+from logtool.gaps.table import GapPlace
 from logtool.log import opening
-from logtool.log.arrow_rows import Place
+from logtool.log.arrow_rows import PartitionIdentity
 from logtool.log.batches import read_batches
 from logtool.spark.scan.gap_rows import EDGES, INNER, GapRows
 from logtool.spark.scan.storage import Staging
@@ -28,7 +28,7 @@ from logtool.spark.scan.unit_rows import STAGED, ScanWork
 def rows_of(path, *, payload=True, edges=(0, None)):
     """Return the gap rows of a log, one of each table for each stretch between positions."""
     base = int(path.name[:20])
-    place = Place("dir", 1, "orders", 0, "orders-0")
+    place = PartitionIdentity("dir", 1, "orders", 0, "orders-0")
     found = []
     with LogFile(path) as log:
         for start, stop in pairwise(edges):
@@ -48,8 +48,8 @@ def spans(inner):
 
 def same_as_the_local_pass(path, **options):
     ((edge, inner),) = rows_of(path, **options)
-    local = look(Look(segment_at(path)))
-    gaps = local.gaps[local.gaps.kind == Kind.BATCHES]
+    local = look(CoverageTask(segment_at(path)))
+    gaps = local.gaps[local.gaps.kind == GapPlace.BATCHES]
     columns = (gaps.first_offset, gaps.last_offset, gaps.position, gaps.damaged)
     assert spans(inner) == list(zip(*(column.tolist() for column in columns), strict=True))
     assert len(inner) == len(INNER)
@@ -156,7 +156,7 @@ def test_what_could_not_be_read_to_its_end_says_so(tmp_path):
     home.mkdir()
     for base in (0, 10):
         (home / f"{base:020d}.log").write_bytes(batch(base, base + 9))
-    tasks = tuple(Task(segment) for segment in opening.open_partition(home).segments)
+    tasks = tuple(SegmentTask(segment) for segment in opening.open_partition(home).segments)
     (home / f"{10:020d}.log").unlink()
     work = ScanWork(Staging(str(output), "run", "token"), frozenset({STAGED}))
     (output / work.staging.path / STAGED).mkdir(parents=True)

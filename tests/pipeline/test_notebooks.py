@@ -10,8 +10,8 @@ from pipeline.test_s3 import outside  # noqa: F401  (a fixture)
 from verification import log_dirs
 
 from logtool.copies.pair import Status
-from logtool.copies.verdict import Verdict
-from logtool.diff import Comparison
+from logtool.copies.verdict import CopiesVerdict
+from logtool.diff import Diff
 from logtool.log.inputs import NodeDir
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -41,8 +41,8 @@ def test_one_scan_of_three_brokers_in_a_bucket_tells_who_diverges(
     for number, code in enumerate(cells(), 1):
         exec(compile(code, f"cell {number}", "exec"), names)
 
-    verdicts = [one for one in Comparison([NodeDir(home) for home in homes])
-                if isinstance(one, Verdict) and one.status is Status.DIVERGED]  # fmt: skip
+    verdicts = [one for one in Diff([NodeDir(home) for home in homes])
+                if isinstance(one, CopiesVerdict) and one.status is Status.DIVERGED]  # fmt: skip
     told = names["diverging"]
     assert [(topic, partition) for topic, partition, _ in told] == sorted(
         (one.copies[0].topic, one.copies[0].partition) for one in verdicts

@@ -11,9 +11,9 @@ from verification import log_dirs, logs
 from logtool.errors import UnreadableError
 from logtool.formats import offset_checkpoint, record, record_batch
 from logtool.gaps.run import GapOptions, Gaps
-from logtool.gaps.table import Kind, Reason
+from logtool.gaps.table import GapPlace, GapReason
 
-TOLD = (Kind.HEAD, Kind.BATCHES, Kind.SEGMENTS)
+TOLD = (GapPlace.HEAD, GapPlace.BATCHES, GapPlace.SEGMENTS)
 COLUMNS = ["log_dir", "directory", "first_offset", "last_offset", "kind", "reason", "evidence",
            "before_segment", "after_segment", "damaged"]  # fmt: skip
 
@@ -27,8 +27,8 @@ def local(log_dir: Path) -> list[tuple]:
         ledger, folder = result.ledger, result.subject.partition.path
         for row, number in enumerate(ledger.verdict.tolist()):
             gap, verdict = ledger.gaps[row : row + 1], ledger.verdicts[number]
-            kind = Kind(int(gap.kind[0]))
-            if kind not in TOLD or verdict.reason is Reason.RETENTION:
+            kind = GapPlace(int(gap.kind[0]))
+            if kind not in TOLD or verdict.reason is GapReason.RETENTION:
                 continue
             before, after = int(gap.before_segment[0]), int(gap.after_segment[0])
             rows.append((

@@ -30,9 +30,9 @@ from logtool.spark.scan.producer_rows import (
     transactions,
     transactions_of,
 )
-from logtool.spark.segment_totals import Totals
-from logtool.txns.open_transactions import State
-from logtool.txns.run import Audit
+from logtool.spark.segment_totals import SegmentTotals
+from logtool.txns.open_transactions import TransactionState
+from logtool.txns.run import TransactionsRun
 
 NOW = 1_900_000_000_000
 TRANSACTIONAL, CONTROL = 0x10, 0x30
@@ -132,9 +132,9 @@ def test_transactions_are_those_that_txns_tells(asked, homes):
         told[str(Path(row.log_dir) / row.directory)].add(
             (row.producer_id, row.producer_epoch, row.first_offset, row.last_offset)
         )
-    names = {State.HANGING: "open"}
+    names = {TransactionState.HANGING: "open"}
     seen = set()
-    for one in Audit(homes, NOW):
+    for one in TransactionsRun(homes, NOW):
         if one.topic is None or not one.transactions:
             continue
         expected = {
@@ -176,7 +176,7 @@ def test_producers_add_up_to_what_the_logs_hold(asked, partitions):
 
 def times(table: BatchTable) -> tuple[int | None, int | None]:
     """Return the least and the largest time that batches tell, as the table ``segments`` has it."""
-    totals = Totals()
+    totals = SegmentTotals()
     totals.count(Chunk(table, memoryview(b""), 0, None, []), active=False)
     return totals.first_timestamp_ms, totals.last_timestamp_ms
 

@@ -14,8 +14,8 @@ from verification import batches, log_dirs, logs
 from logtool.copies.copy_readers import read_groups
 from logtool.copies.pair import Status
 from logtool.copies.sources import ListedCopy, find
-from logtool.copies.verdict import Verdict
-from logtool.diff import Comparison
+from logtool.copies.verdict import CopiesVerdict
+from logtool.diff import Diff
 from logtool.formats import record, record_batch
 from logtool.log.inputs import NodeDir
 from logtool.log.selection import Selection
@@ -37,7 +37,7 @@ def asked(homes, work):
 def compared(homes):
     """Return the local verdicts on partitions with more than one copy."""
     found = [
-        one for one in Comparison([NodeDir(home) for home in homes]) if isinstance(one, Verdict)
+        one for one in Diff([NodeDir(home) for home in homes]) if isinstance(one, CopiesVerdict)
     ]
     return {(one.copies[0].topic, one.copies[0].partition): one
             for one in found if len(one.copies) > 1}  # fmt: skip

@@ -23,10 +23,10 @@ from logtool.log.selection import Selection
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
 from logtool.spark.source import reading, seek
-from logtool.spark.source.read_tasks import Piece
-from logtool.spark.source.reading import Asked
+from logtool.spark.source.read_tasks import ReadTask
+from logtool.spark.source.reading import ReadOptions
 from logtool.spark.source.wanted import EVERYTHING as EVERY_ROW
-from logtool.spark.source.wanted import Wanted, parse_offsets
+from logtool.spark.source.wanted import RowFilter, parse_offsets
 
 START = 1_700_000_000_000
 OF_LOGS = ("batches", "records", "segments")
@@ -61,7 +61,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return counts
 
 
-def rows_of(path: Path, asked: Asked, size: int | None = None) -> list[Row]:
+def rows_of(path: Path, asked: ReadOptions, size: int | None = None) -> list[Row]:
     bundles = reading.plan([path], asked, size)
     return [
         row
@@ -72,8 +72,8 @@ def rows_of(path: Path, asked: Asked, size: int | None = None) -> list[Row]:
     ]
 
 
-def asked(table: str, wanted: Wanted = EVERY_ROW, **more: Any) -> Asked:
-    return Asked(table, EVERYTHING[table], wanted, **more)
+def asked(table: str, wanted: RowFilter = EVERY_ROW, **more: Any) -> ReadOptions:
+    return ReadOptions(table, EVERYTHING[table], wanted, **more)
 
 
 def batch(offset: int, time: int, *values: bytes, **more: Any) -> bytes:
@@ -148,7 +148,7 @@ def partition_of(
     return home
 
 
-def fits(row: Row, wanted: Wanted) -> bool:
+def fits(row: Row, wanted: RowFilter) -> bool:
     """Judge a row by its own columns."""
     if not wanted.takes(row["directory"]):
         return False
@@ -162,7 +162,7 @@ def fits(row: Row, wanted: Wanted) -> bool:
     return max(first, span.first) <= min(row.get("last_offset", first), span.last) and in_time
 
 
-def some_wanted(rng: random.Random, table: str, rows: list[Row], path: Path) -> Wanted:
+def some_wanted(rng: random.Random, table: str, rows: list[Row], path: Path) -> RowFilter:
     """Return what is likely to want some of the rows and not all of them."""
 
     def near(name: str) -> int | None:
@@ -190,7 +190,7 @@ def some_wanted(rng: random.Random, table: str, rows: list[Row], path: Path) -> 
     if rng.random() < 0.3:
         row = rng.choice(rows)
         more["selection"] = Selection((row["topic"][:3] + "*",), (), (row["partition"],))
-    return Wanted(**more)
+    return RowFilter(**more)
 
 
 def assert_nothing_is_lost(path: Path, table: str, rng: random.Random, tries: int) -> None:
@@ -350,7 +350,7 @@ def test_an_offset_is_found_with_few_bytes(tmp_path: Path, opened: dict[str, int
     last = max(row["segment"] for row in whole)
     row = next(row for row in reversed(whole) if row["segment"] < last)
     opened.clear()
-    wanted = Wanted(starting_offsets=row["offset"], ending_offsets=row["offset"] + 1)
+    wanted = RowFilter(starting_offsets=row["offset"], ending_offsets=row["offset"] + 1)
     assert rows_of(home, asked("records", wanted)) == [row]
     assert [name for name in opened if name.endswith(".log")] == [f"{row['segment']:020d}.log"]
     assert sum(count for name, count in opened.items() if name.endswith(".log")) < size / 20
@@ -362,7 +362,7 @@ def test_late_times_are_found_with_few_bytes(tmp_path: Path, opened: dict[str, i
     size = sum(path.stat().st_size for path in home.rglob("*.log"))
     since = sorted(row["max_timestamp_ms"] for row in whole)[-5]
     opened.clear()
-    wanted = Wanted(starting_timestamp=since)
+    wanted = RowFilter(starting_timestamp=since)
     assert len(rows_of(home, asked("batches", wanted))) == 5
     assert sum(count for name, count in opened.items() if name.endswith(".log")) < size / 10
 
@@ -376,11 +376,11 @@ def test_partitions_and_segments_by_name_are_not_opened(
         write(home / name, 0, some_batches(rng, 0, 5))
     whole = rows_of(home, asked("batches"))
     bases = sorted({row["segment"] for row in whole if row["directory"] == "orders-0"})
-    conditions: list[tuple[Wanted, Callable[[Row], bool]]] = [
-        (Wanted(Selection(("pay-*",))), lambda row: row["topic"] == "pay-ments"),
-        (Wanted(Selection((), (), (1,))), lambda row: row["partition"] == 1),
+    conditions: list[tuple[RowFilter, Callable[[Row], bool]]] = [
+        (RowFilter(Selection(("pay-*",))), lambda row: row["topic"] == "pay-ments"),
+        (RowFilter(Selection((), (), (1,))), lambda row: row["partition"] == 1),
         (
-            Wanted(Selection(("orders",), (), (0,)), bases[1], bases[1] + 1),
+            RowFilter(Selection(("orders",), (), (0,)), bases[1], bases[1] + 1),
             lambda row: row["directory"] == "orders-0" and row["base_offset"] == bases[1],
         ),
     ]
@@ -398,10 +398,10 @@ def test_partitions_that_are_wanted_and_not_there_are_told(tmp_path: Path) -> No
     folder = home / "orders-0"
     for path in (home, folder, *folder.glob("*.log")):
         with pytest.raises(UsageError, match="match no partition in "):
-            reading.plan([path], asked("batches", Wanted(Selection(("payments",)))))
+            reading.plan([path], asked("batches", RowFilter(Selection(("payments",)))))
     offsets = parse_offsets("endingOffsets", '{"orders":{"1":5}}')
     with pytest.raises(UsageError, match="option endingOffsets says nothing of orders-0"):
-        reading.plan([home], asked("batches", Wanted(ending_offsets=offsets)))
+        reading.plan([home], asked("batches", RowFilter(ending_offsets=offsets)))
 
 
 @pytest.mark.parametrize(
@@ -429,7 +429,7 @@ def test_offsets_in_an_old_wrapper_are_found(tmp_path: Path) -> None:
     assert len(rows_of(log, asked("records"))) == 99
     for offset in (1000, 1002, 1004, 1005, 1050, 1098):
         for size in (None, 500):
-            wanted = Wanted(starting_offsets=offset, ending_offsets=offset + 1)
+            wanted = RowFilter(starting_offsets=offset, ending_offsets=offset + 1)
             assert [r["offset"] for r in rows_of(log, asked("records", wanted), size)] == [offset]
 
 
@@ -441,7 +441,9 @@ def test_only_what_the_listing_does_not_tell_is_read(
     assert [row["batches"] for row in whole] == [60] * 3
     assert all(row["read"] for row in whole)
     opened.clear()
-    listed = Asked("segments", ("topic", "segment", "next_segment", "log_bytes", "modified_ms"))
+    listed = ReadOptions(
+        "segments", ("topic", "segment", "next_segment", "log_bytes", "modified_ms")
+    )
     assert rows_of(home, listed) == [{name: row[name] for name in listed.columns} for row in whole]
     assert not [name for name in opened if name.endswith(".log")]
 
@@ -513,17 +515,17 @@ def test_pieces_before_what_is_wanted_are_left_out(tmp_path: Path) -> None:
     whole = rows_of(log, asked("batches"))
     middle, late = whole[len(whole) // 2], whole[-3]
 
-    def pieces(wanted: Wanted) -> list[Piece]:
+    def pieces(wanted: RowFilter) -> list[ReadTask]:
         bundles = reading.plan([log], asked("batches", wanted), 3000)
         return [piece for bundle in bundles for piece in bundle]
 
     every = pieces(EVERY_ROW)
     assert len(every) > 5
     offset = middle["base_offset"]
-    assert pieces(Wanted(starting_offsets=offset))[0].start > 0
-    assert len(pieces(Wanted(starting_offsets=offset, ending_offsets=offset + 1))) <= 2
-    assert len(pieces(Wanted(ending_offsets=offset))) < len(every)
-    since = Wanted(starting_timestamp=late["max_timestamp_ms"])
+    assert pieces(RowFilter(starting_offsets=offset))[0].start > 0
+    assert len(pieces(RowFilter(starting_offsets=offset, ending_offsets=offset + 1))) <= 2
+    assert len(pieces(RowFilter(ending_offsets=offset))) < len(every)
+    since = RowFilter(starting_timestamp=late["max_timestamp_ms"])
     assert len(pieces(since)) == 1
     assert rows_of(log, asked("batches", since), 3000) == whole[-3:]
 
@@ -533,7 +535,7 @@ def test_directories_of_redpanda_are_tables_too(tmp_path: Path) -> None:
     segments = {"0-1-v1.log": first, "13-2-v1.log": rp.log(13, 2) + bytes(4096)}
     folder = rp.data_dir(tmp_path, segments)
     data = folder.parents[2]
-    records = Asked("records", ("topic", "partition", "segment", "offset", "leader_epoch"))
+    records = ReadOptions("records", ("topic", "partition", "segment", "offset", "leader_epoch"))
     expected = [
         {"topic": "orders", "partition": 0, "segment": base, "offset": at, "leader_epoch": term}
         for base, last, term in ((0, 12, 1), (13, 19, 2))
@@ -543,15 +545,15 @@ def test_directories_of_redpanda_are_tables_too(tmp_path: Path) -> None:
         assert rows_of(path, records) == expected
     assert rows_of(folder / "13-2-v1.log", records) == expected[12:]
     types = ("position", "base_offset", "batch_type", "term")
-    batches = rows_of(data, Asked("batches", types))
+    batches = rows_of(data, ReadOptions("batches", types))
     assert [row["position"] for row in batches[:5]] == rp.positions(first)
     assert [row["batch_type"] for row in batches] == [
         "raft_configuration", *["raft_data"] * 4, "raft_configuration", *["raft_data"] * 2,
     ]  # fmt: skip
-    some = Wanted(selection=Selection(topics=("ord*",)), starting_offsets={"orders": {0: 16}})
-    later = rows_of(data, Asked("records", ("offset",), some))
+    some = RowFilter(selection=Selection(topics=("ord*",)), starting_offsets={"orders": {0: 16}})
+    later = rows_of(data, ReadOptions("records", ("offset",), some))
     assert [row["offset"] for row in later] == [16, 17, 18, 19]
-    listed = rows_of(data, Asked("segments", ("segment", "log_bytes", "last_offset")))
+    listed = rows_of(data, ReadOptions("segments", ("segment", "log_bytes", "last_offset")))
     assert [(row["segment"], row["last_offset"]) for row in listed] == [(0, 12), (13, 19)]
     with pytest.raises(UsageError, match="take the table records"):
         reading.plan([data], asked("kafka"))

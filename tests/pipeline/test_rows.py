@@ -19,14 +19,14 @@ from logtool.dump.log import Filter
 from logtool.errors import LimitError
 from logtool.formats import record, record_batch
 from logtool.log import arrow_rows, opening
-from logtool.log.arrow_rows import Place
+from logtool.log.arrow_rows import PartitionIdentity
 from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
 from logtool.log.dir import Segment
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
 
-PLACE = Place("/data", 1, "orders", 0, "orders-0")
+PLACE = PartitionIdentity("/data", 1, "orders", 0, "orders-0")
 SEGMENT = 1000
 TIMES = frozenset({"base_timestamp", "max_timestamp", "delete_horizon", "timestamp"})
 
@@ -41,11 +41,14 @@ class Bytes:
         return len(piece)
 
 
-def segments(home: Path) -> Iterator[tuple[Place, Segment]]:
+def segments(home: Path) -> Iterator[tuple[PartitionIdentity, Segment]]:
     for path in sorted({log.parent for log in home.rglob("*.log")}):
         found = opening.open_partition(path)
         for segment in found.segments:
-            yield Place(str(path.parent), 7, found.topic, found.number, path.name), segment
+            yield (
+                PartitionIdentity(str(path.parent), 7, found.topic, found.number, path.name),
+                segment,
+            )
 
 
 def as_row(obj: dict) -> dict:
@@ -56,13 +59,13 @@ def as_row(obj: dict) -> dict:
     }
 
 
-def expected_batch(place: Place, segment: int, obj: dict) -> dict:
+def expected_batch(place: PartitionIdentity, segment: int, obj: dict) -> dict:
     home = {**place._asdict(), "segment": segment}
     obj = {**obj, "term": None, "batch_type": None}  # of Redpanda
     return {name: (home | as_row(obj) | home)[name] for name in arrow.schema("batches").names}
 
 
-def expected_record(place: Place, segment: int, obj: dict) -> dict:
+def expected_record(place: PartitionIdentity, segment: int, obj: dict) -> dict:
     home = {**place._asdict(), "segment": segment}
     key, value = obj["key"], obj["value"]
     told = {
@@ -78,7 +81,9 @@ def expected_record(place: Place, segment: int, obj: dict) -> dict:
     return {name: told[name] for name in arrow.schema("records").names}
 
 
-def told(place: Place, segment: int, path: Path, file: LogFile, chunk: Chunk) -> list[dict]:
+def told(
+    place: PartitionIdentity, segment: int, path: Path, file: LogFile, chunk: Chunk
+) -> list[dict]:
     """Return the rows of records that the objects of a dump make."""
     objects: Iterable[Any] = dump_log.dump_chunk(Origin(path), file, chunk, Filter(records=True))
     return [expected_record(place, segment, obj) for obj in objects if obj["type"] == "record"]

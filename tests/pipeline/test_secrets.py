@@ -8,7 +8,7 @@ from crc32c import crc32c
 from metadata_secrets import SECRETS, spelled, write
 from pyarrow import parquet
 
-from logtool.checks.report import Level, Task
+from logtool.checks.report import Level, SegmentTask
 from logtool.dump.log import Filter
 from logtool.dump.stream import Dump
 from logtool.errors import UsageError
@@ -21,7 +21,7 @@ from logtool.spark.scan.scan import check_since
 from logtool.spark.scan.unit_rows import ScanWork
 from logtool.spark.source import options as source_options
 from logtool.spark.source import reading
-from logtool.spark.source.reading import Asked
+from logtool.spark.source.reading import ReadOptions
 
 EVERY = tuple(arrow.schema("records").names)
 
@@ -32,7 +32,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def records(path: Path, *columns: str, **more: Any) -> list[dict]:
-    asked = Asked("records", columns or EVERY, payload=Payload.FULL, **more)
+    asked = ReadOptions("records", columns or EVERY, payload=Payload.FULL, **more)
     return [
         row
         for pieces in reading.plan([path], asked)
@@ -47,7 +47,7 @@ def written(output: Path, log: Path, **more: Any) -> list[dict]:
     run = begin(str(output), "one")
     work = ScanWork(run.staging, frozenset({"records"}), Payload.FULL, **more)
     segments = opening.open_partition(log.parent).segments
-    for number, parts in work([(0, [Task(segment, Level.RECORDS) for segment in segments])]):
+    for number, parts in work([(0, [SegmentTask(segment, Level.RECORDS) for segment in segments])]):
         if number < 0:
             run.add(parts)
     return [row for name in run.files("records") for row in parquet.read_table(name).to_pylist()]

@@ -19,7 +19,7 @@ from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
 from logtool.spark.source import options as source_options
 from logtool.spark.source import reading
-from logtool.spark.source.reading import TABLES, Asked
+from logtool.spark.source.reading import TABLES, ReadOptions
 
 AnalysisException: Any = Exception
 PySparkException: Any = Exception
@@ -40,7 +40,7 @@ def source(spark):
 
 def local(*paths: Path, table: str, payload: Payload = Payload.NONE, size: int | None = None):
     """Return the rows as they are read without Spark, every byte of them."""
-    asked = Asked(table, tuple(arrow.schema(table, payload).names), payload=payload)
+    asked = ReadOptions(table, tuple(arrow.schema(table, payload).names), payload=payload)
     return [
         row
         for pieces in reading.plan(paths, asked, size)

@@ -9,7 +9,7 @@ import pytest
 from verification import batches, logs
 
 from logtool.formats import record, record_batch
-from logtool.spark.source.reading import Asked
+from logtool.spark.source.reading import ReadOptions
 from logtool.spark.source.stream_offsets import Growing, LostDataError
 
 FOLDER = "grows-0"
@@ -48,7 +48,7 @@ class Log:
 
 
 def growing(home: Path, **options: Any) -> Growing:
-    return Growing((home,), Asked("batches", ("base_offset", "last_offset")), **options)
+    return Growing((home,), ReadOptions("batches", ("base_offset", "last_offset")), **options)
 
 
 def offsets(stream: Growing, start: dict, end: dict) -> list[int]:

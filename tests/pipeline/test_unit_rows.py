@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from pyarrow import parquet
 
-from logtool.checks.report import Level, Task
+from logtool.checks.report import Level, SegmentTask
 from logtool.log import opening
 from logtool.schemas.arrow import Payload
 from logtool.spark.scan.runs import begin
@@ -15,8 +15,8 @@ from logtool.spark.scan.unit_rows import ScanWork
 def records(output, segments) -> list[dict]:
     run = begin(str(output), "one")
     work = ScanWork(run.staging, frozenset({"records"}), Payload.FULL)
-    units: list[tuple[int, Sequence[Task]]] = [
-        (0, [Task(segment, Level.RECORDS) for segment in segments])
+    units: list[tuple[int, Sequence[SegmentTask]]] = [
+        (0, [SegmentTask(segment, Level.RECORDS) for segment in segments])
     ]
     for number, parts in work(units):
         if number < 0:

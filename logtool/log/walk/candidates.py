@@ -26,7 +26,7 @@ LENGTHS = (18, 26)
 """Byte of the length of the key in a message of magic 0 and 1."""
 
 
-class Offsets(NamedTuple):
+class OffsetBounds(NamedTuple):
     """Which offsets a batch behind damage may have."""
 
     last: int
@@ -46,7 +46,9 @@ class CandidateHeader(NamedTuple):
     last_offset: int
 
 
-def header_of(head: memoryview, position: int, offsets: Offsets | None) -> CandidateHeader | None:
+def header_of(
+    head: memoryview, position: int, offsets: OffsetBounds | None
+) -> CandidateHeader | None:
     """Return what a header says, None where it cannot be one.
 
     With `offsets` its size is not looked at, but for that its offsets have to be possible.
@@ -93,7 +95,7 @@ def _said(head: memoryview, magic: int) -> int:
 
 
 def candidates(
-    data: memoryview, count: int, start: int, stop: int, offsets: Offsets
+    data: memoryview, count: int, start: int, stop: int, offsets: OffsetBounds
 ) -> Iterator[CandidateHeader]:
     """Yield the headers at the first `count` bytes of `data` whose fields could be real, in order.
 
@@ -109,7 +111,7 @@ def candidates(
     yield from map(CandidateHeader._make, zip(*columns.tolist(), strict=True))
 
 
-def _modern(data: memoryview, start: int, stop: int, offsets: Offsets) -> Column:
+def _modern(data: memoryview, start: int, stop: int, offsets: OffsetBounds) -> Column:
     """Return a row for each field of `CandidateHeader`."""
     raw = np.frombuffer(data, np.uint8)
     count = len(raw) - HEADER_SIZE + 1
@@ -138,7 +140,7 @@ def _modern(data: memoryview, start: int, stop: int, offsets: Offsets) -> Column
 _LEGACY = np.dtype([("offset", ">i8"), ("size", ">i4"), ("crc", ">u4"), ("magic", "u1")])
 
 
-def _legacy(data: memoryview, start: int, stop: int, offsets: Offsets) -> Column:
+def _legacy(data: memoryview, start: int, stop: int, offsets: OffsetBounds) -> Column:
     """Return a row for each field of `CandidateHeader`."""
     raw = np.frombuffer(data, np.uint8)
     count = len(raw) - MIN_ENTRY_SIZE + 1

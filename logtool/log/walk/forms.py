@@ -18,8 +18,8 @@ from logtool.formats.record_batch import LOG_OVERHEAD, MIN_ENTRY_SIZE, BatchTabl
 from logtool.lazy_dataclass import dataclass
 from logtool.log import damage
 from logtool.log.damage import LONGEST_STUB, DamageReason
-from logtool.log.walk.candidates import Offsets
-from logtool.log.walk.resync import Resync, Source
+from logtool.log.walk.candidates import OffsetBounds
+from logtool.log.walk.resync import Resync, ScannedBytes
 
 
 class Search(Protocol):
@@ -30,11 +30,11 @@ class Search(Protocol):
     def holds(self, position: int, size: int, magic: int | None = None) -> bool:
         """Return whether the CRC of the entry at `position` holds."""
 
-    def frames(self, at: int, behind: int, offsets: Offsets) -> bool:
+    def frames(self, at: int, behind: int, offsets: OffsetBounds) -> bool:
         """Return whether damage at `at` is framed: whether a sound batch of the log is `behind`."""
 
     def next_batch(
-        self, at: int, behind: int | None, offsets: Offsets, *, torn: bool
+        self, at: int, behind: int | None, offsets: OffsetBounds, *, torn: bool
     ) -> int | None:
         """Return where the log goes on behind damage at `at`; None where it does not."""
 
@@ -61,7 +61,7 @@ class Form:
     """Whether zeros up to the end of the file are room that a broker reserved, and no damage."""
     entry_size: Callable[[bytes | memoryview], int | None]
     describe: Callable[[bytes, DamageReason, int], str]
-    search: Callable[[Source, int, int], Search]
+    search: Callable[[ScannedBytes, int, int], Search]
     header: Callable[[memoryview], BatchTable]
     """The row of a batch of which there is the header alone, at position 0."""
     batch: Callable[[memoryview], memoryview]

@@ -21,11 +21,11 @@ import numpy as np
 from logtool.formats.crc import crc32c
 from logtool.formats.record_batch import CODEC_MASK
 from logtool.formats.redpanda import record_batch
-from logtool.formats.redpanda.record_batch import HEADER, HEADER_SIZE, Header
+from logtool.formats.redpanda.record_batch import HEADER, HEADER_SIZE, RedpandaHeader
 from logtool.lazy_dataclass import dataclass
-from logtool.log.walk.candidates import Offsets
+from logtool.log.walk.candidates import OffsetBounds
 from logtool.log.walk.redpanda_damage import entry_size
-from logtool.log.walk.resync import FAR, FIRST_WINDOW, WIDEST_WINDOW, Source
+from logtool.log.walk.resync import FAR, FIRST_WINDOW, WIDEST_WINDOW, ScannedBytes
 
 _FIELDS = np.dtype(
     {
@@ -43,18 +43,18 @@ _SIZE_AT = slice(4, 8)
 class RedpandaResync:
     """The search of one scan; `budget` is what it may still hash in vain."""
 
-    def __init__(self, source: Source, budget: int, piece: int) -> None:
+    def __init__(self, source: ScannedBytes, budget: int, piece: int) -> None:
         self._source = source
         self.budget = budget
         self._piece = piece
         """Bytes that are read at once for a CRC."""
 
-    def frames(self, at: int, behind: int, offsets: Offsets) -> bool:
+    def frames(self, at: int, behind: int, offsets: OffsetBounds) -> bool:
         """Return True: it is asked only where the header is sound, and with it the size."""
         return True
 
     def next_batch(
-        self, at: int, behind: int | None, offsets: Offsets, *, torn: bool
+        self, at: int, behind: int | None, offsets: OffsetBounds, *, torn: bool
     ) -> int | None:
         """Return where the log goes on behind damage at `at`; None where it does not.
 
@@ -96,12 +96,12 @@ class RedpandaResync:
             at += len(piece)
         return crc == header.crc
 
-    def _leads(self, position: int, offsets: Offsets) -> bool:
+    def _leads(self, position: int, offsets: OffsetBounds) -> bool:
         """Return whether a sound batch of the log begins at a byte behind the damage."""
         header = self._header(position) if position < self._source.end else None
         return header is not None and offsets.last < header.base_offset
 
-    def _header(self, position: int) -> Header | None:
+    def _header(self, position: int) -> RedpandaHeader | None:
         """Return the header of the sound batch at `position`, paying for one that is not."""
         head = bytes(self._source.read(position, HEADER_SIZE))
         size = entry_size(head)
@@ -126,7 +126,7 @@ class RedpandaResync:
             position += header.size
         return _Chain(start, position, -1 if base is None else base, last, reaches)
 
-    def _sound(self, start: int, stop: int, offsets: Offsets) -> Iterator[int]:
+    def _sound(self, start: int, stop: int, offsets: OffsetBounds) -> Iterator[int]:
         """Yield where sound batches begin in ``[start, stop)``."""
         width = FIRST_WINDOW
         while min(stop, self._source.end) - start >= HEADER_SIZE:
@@ -186,7 +186,7 @@ def _size_by_crc(head: bytes) -> int | None:
     return found if HEADER_SIZE <= found < 2**31 else None
 
 
-def _likely(data: bytes, offsets: Offsets, left: int) -> list[int]:
+def _likely(data: bytes, offsets: OffsetBounds, left: int) -> list[int]:
     """Return where the fields of a header could be real; `left` is what the file has of `data`."""
     count = len(data) - HEADER_SIZE + 1
     # A type is never 0, which leaves nothing of zeros.

@@ -52,7 +52,7 @@ from logtool.log.walk.candidates import (
     LENGTHS,
     MIN_SIZES,
     CandidateHeader,
-    Offsets,
+    OffsetBounds,
     candidates,
     header_of,
 )
@@ -70,7 +70,7 @@ _COLUMNS = [field.name for field in fields(BatchTable)]
 _PLACE = [_COLUMNS.index(name) for name in ("position", "size", "base_offset", "last_offset")]
 
 
-class Source(Protocol):
+class ScannedBytes(Protocol):
     """The bytes of a scan, as far as there are any."""
 
     end: int
@@ -93,7 +93,7 @@ class _Floor:
 class Resync:
     """The search of one scan; `budget` is what it may still hash in vain."""
 
-    def __init__(self, source: Source, budget: int, piece: int) -> None:
+    def __init__(self, source: ScannedBytes, budget: int, piece: int) -> None:
         self._source = source
         self.budget = budget
         self._piece = piece
@@ -103,7 +103,7 @@ class Resync:
         self._rows: Column | None = None
 
     def next_batch(
-        self, at: int, behind: int | None, offsets: Offsets, *, torn: bool
+        self, at: int, behind: int | None, offsets: OffsetBounds, *, torn: bool
     ) -> int | None:
         """Return where the log goes on behind damage at `at`; None where it does not.
 
@@ -113,7 +113,7 @@ class Resync:
         damaged = header_of(self._source.read(at, HEADER_SIZE), at, offsets)
         if behind is not None:
             return self._swallowed(damaged, behind, offsets) if damaged else None
-        proof = _Proof(self, damaged) if damaged else None
+        proof = _SoundnessProof(self, damaged) if damaged else None
         suspects: list[CandidateHeader] = []
         refuted = _Floor(at)
         for candidate in self._sound(at + 1, self._source.end, offsets, refuted):
@@ -133,7 +133,7 @@ class Resync:
                 return candidate.position if led is None else led
         return self._leading(suspects, self._source.end)
 
-    def frames(self, at: int, behind: int, offsets: Offsets) -> bool:
+    def frames(self, at: int, behind: int, offsets: OffsetBounds) -> bool:
         """Return whether damage at `at` is framed: whether a sound batch of the log is `behind`."""
         if behind == self._source.end:
             return True
@@ -153,12 +153,12 @@ class Resync:
         self._follower = follower and (end + 1, follower)
         return follower is None or follower.base_offset > last + 1
 
-    def _swallowed(self, damaged: CandidateHeader, stop: int, offsets: Offsets) -> int | None:
+    def _swallowed(self, damaged: CandidateHeader, stop: int, offsets: OffsetBounds) -> int | None:
         """Return where sound batches begin that a wrong size leads over, all of them up to `stop`.
 
         A message may end with sound batches in its value: the CRC shows which is which.
         """
-        proof = _Proof(self, damaged)
+        proof = _SoundnessProof(self, damaged)
         for candidate in self._sound(damaged.position + 1, stop, offsets):
             if proof.holds(candidate.position) and self._chain(candidate, stop)[0] == stop:
                 return candidate.position
@@ -168,7 +168,7 @@ class Resync:
         self,
         candidate: CandidateHeader,
         damaged: CandidateHeader | None,
-        offsets: Offsets,
+        offsets: OffsetBounds,
         *,
         torn: bool,
     ) -> tuple[int, bool]:
@@ -300,7 +300,7 @@ class Resync:
         return crc
 
     def _sound(
-        self, start: int, stop: int, offsets: Offsets, floor: "_Floor | None" = None
+        self, start: int, stop: int, offsets: OffsetBounds, floor: "_Floor | None" = None
     ) -> Iterator[CandidateHeader]:
         """Yield the candidates in ``[start, stop)`` whose CRC holds, paying for those of others."""
         seen, follower = self._follower or (None, None)
@@ -334,7 +334,7 @@ class Resync:
         return value >= -1 and at + 4 + max(value, 0) == candidate.size
 
 
-class _Proof:
+class _SoundnessProof:
     """The CRC of a damaged entry whose size may be wrong alone, up to one place after another."""
 
     def __init__(self, search: Resync, damaged: CandidateHeader) -> None:

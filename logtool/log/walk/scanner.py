@@ -38,7 +38,7 @@ from logtool.log.chunk import (
 from logtool.log.control_rows import fill_control
 from logtool.log.damage import Damage, DamageReason, reason_of
 from logtool.log.order import BatchOrder
-from logtool.log.walk.candidates import Offsets
+from logtool.log.walk.candidates import OffsetBounds
 from logtool.log.walk.forms import Form
 from logtool.log.walk.resync import WIDEST_WINDOW
 from logtool.log.walk.window import Window
@@ -349,7 +349,7 @@ class Scanner:
             return self._zero_bytes(at, window.end - at, resynchronised=False)
         message = self._form.describe(head, reason, window.end - at)
         behind = at + size if size and reason is not DamageReason.INCOMPLETE else window.end + 1
-        offsets = Offsets(self._last_offset, self._highest_offset)
+        offsets = OffsetBounds(self._last_offset, self._highest_offset)
         framed = behind <= window.end and self._search.frames(at, behind, offsets)
         torn = reason is DamageReason.INCOMPLETE
         next_batch = self._search.next_batch(at, behind if framed else None, offsets, torn=torn)

@@ -18,12 +18,12 @@ from logtool.formats.record_batch import Column
 from logtool.gaps.evidence import Facts
 from logtool.lazy_dataclass import dataclass
 from logtool.spark.scan.job_progress import watched
-from logtool.spark.scan.manifest import Part
+from logtool.spark.scan.manifest import TableFile
 from logtool.spark.scan.questions import answering
 from logtool.spark.scan.questions.batches import look
 from logtool.spark.scan.questions.facts import FACTS, facts_in, facts_of
 from logtool.spark.scan.range_summary import STRETCHES
-from logtool.spark.scan.runs import Run
+from logtool.spark.scan.runs import ScanRun
 from logtool.spark.scan.storage import Staging
 from logtool.spark.scan.store import filesystem
 from logtool.spark.scan.unit_rows import STAGED
@@ -41,7 +41,7 @@ _PART = "name string, path string, rows long, size long"
 
 def answer(
     spark: "SparkSession",
-    run: Run,
+    run: ScanRun,
     wanted: Sequence[str],
     log_dirs: Sequence[Path],
     on_step: Callable[[str], None],
@@ -56,9 +56,9 @@ def answer(
     on_wait(step)
     files = run.files(STAGED)
     if run.size(STAGED) <= LITTLE:
-        run.add(Asked(run.here, tuple(asked), tuple(log_dirs)).answer_here(files))
+        run.add(Questions(run.here, tuple(asked), tuple(log_dirs)).answer_here(files))
         return
-    work = Asked(run.staging, tuple(asked), tuple(log_dirs))
+    work = Questions(run.staging, tuple(asked), tuple(log_dirs))
 
     def on_tasks(done: int, total: int) -> None:
         on_wait(f"{step}, {done} of {total} tasks done")
@@ -68,7 +68,7 @@ def answer(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Questions:
     """What is asked of a pass; goes to executors as it is."""
 
     staging: Staging
@@ -76,7 +76,7 @@ class Asked:
     log_dirs: tuple[Path, ...]
     """And partition dirs: what is read beside the logs."""
 
-    def answer_here(self, files: Sequence[str]) -> list[Part]:
+    def answer_here(self, files: Sequence[str]) -> list[TableFile]:
         """Answer in this process, of files of `STAGED`."""
         parts = [*map(_table, files), *map(facts_rows, self._with_facts)]
         if not parts:
@@ -85,7 +85,7 @@ class Asked:
         ordered = rows.sort_by([(name, "ascending") for name in answering.ORDER])
         return self.write(ordered.to_batches())
 
-    def answer_on(self, spark: "SparkSession", files: Sequence[str]) -> list[Part]:
+    def answer_on(self, spark: "SparkSession", files: Sequence[str]) -> list[TableFile]:
         """Answer in executors, in one job."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -120,13 +120,15 @@ class Asked:
         rows: DataFrame = spark.range(0, len(inputs), 1, tasks).mapInArrow(read, kinds)
         sorted_rows = rows.repartition("topic", "partition").sortWithinPartitions(*answering.ORDER)
         done = sorted_rows.mapInArrow(write, _PART).collect()
-        return [Part(table=one.name, path=one.path, rows=one.rows, size=one.size) for one in done]
+        return [
+            TableFile(table=one.name, path=one.path, rows=one.rows, size=one.size) for one in done
+        ]
 
     @property
     def _with_facts(self) -> tuple[Path, ...]:
         return self.log_dirs if "gaps" in self.tables else ()
 
-    def write(self, batches: Iterable[Any]) -> list[Part]:
+    def write(self, batches: Iterable[Any]) -> list[TableFile]:
         """Write the answers on rows that come in their order; returns the files."""
         with ExitStack() as stack:
             writers = {name: stack.enter_context(self.staging.writer(name)) for name in self.tables}

@@ -20,7 +20,7 @@ _COPY: Final = ("log_dir", "topic", "partition")
 _GROWTH: Final = ("partition_dirs", "segments", "log_bytes", "records")
 
 
-class State(StrEnum):
+class FindingChange(StrEnum):
     """What became of a finding."""
 
     NEW = "new"
@@ -36,10 +36,10 @@ class Lag(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunComparison:
     """What two runs say; every list is in the order of topics and places."""
 
-    findings: list[tuple[State, dict[str, Any]]]
+    findings: list[tuple[FindingChange, dict[str, Any]]]
     """With the row of the later run, or of the earlier one where it is gone."""
     growth: list[dict[str, Any]]
     """For each topic in either: `_GROWTH` and the same with ``_before``; 0 where it is not."""
@@ -48,18 +48,22 @@ class Comparison:
     skipped: list[str]
     """Tables that one of the two lacks."""
 
-    def count(self, state: State) -> int:
+    def count(self, state: FindingChange) -> int:
         """Return the number of findings of a state."""
         return sum(one is state for one, _ in self.findings)
 
     @property
     def is_worse(self) -> bool:
         """Return whether a finding above info is new, or a replica fell behind or diverged."""
-        bad = (row["severity"] != Severity.INFO for one, row in self.findings if one is State.NEW)
+        bad = (
+            row["severity"] != Severity.INFO
+            for one, row in self.findings
+            if one is FindingChange.NEW
+        )
         return any(bad) or bool(self.replicas)
 
 
-def compare(output: str, before: str, after: str) -> Comparison:
+def compare(output: str, before: str, after: str) -> RunComparison:
     """Compare two complete runs; RefusedError where one is not there.
 
     UsageError where it is twice the same.
@@ -72,7 +76,7 @@ def compare(output: str, before: str, after: str) -> Comparison:
     ]
     old, new = ([] if "findings" in skipped else _rows(output, run, "findings") for run in runs)
     copies, now = ([] if "replicas" in skipped else _rows(output, run, "replicas") for run in runs)
-    return Comparison(
+    return RunComparison(
         findings=list(_findings(old, new)),
         growth=_growth(*(_rows(output, run, history.TABLE) for run in runs)),
         replicas=list(_replicas(copies, now)),
@@ -86,17 +90,17 @@ def _rows(output: str, run: Manifest, table: str) -> list[dict[str, Any]]:
 
 def _findings(
     old: Iterable[dict[str, Any]], new: Iterable[dict[str, Any]]
-) -> Iterator[tuple[State, dict[str, Any]]]:
+) -> Iterator[tuple[FindingChange, dict[str, Any]]]:
     """Yield each finding with its state; of several of one place as many are still there."""
     left = Counter(map(_place_of, old))
     for row in sorted(new, key=lambda row: row["number"]):
         place = _place_of(row)
-        yield State.STILL if left[place] > 0 else State.NEW, row
+        yield FindingChange.STILL if left[place] > 0 else FindingChange.NEW, row
         left[place] -= left[place] > 0
     for row in sorted(old, key=lambda row: -row["number"]):
         if left[_place_of(row)] > 0:
             left[_place_of(row)] -= 1
-            yield State.GONE, row
+            yield FindingChange.GONE, row
 
 
 def _place_of(row: Mapping[str, Any]) -> Hashable:

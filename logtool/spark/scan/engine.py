@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from logtool.checks.report import SegmentReport, Task
+from logtool.checks.report import SegmentReport, SegmentTask
 from logtool.checks.schedule import Reports, Unit
 from logtool.disk.files import text_of
 from logtool.errors import UnreadableError
@@ -25,11 +25,11 @@ from logtool.schemas import arrow
 from logtool.schemas.tables import FINDING
 from logtool.spark.engine import SparkEngine, SparkRunner, TaskWork
 from logtool.spark.identity import place_of, place_of_dir
-from logtool.spark.scan.incremental import Earlier, KeptSegment, Tail, key_of, rows_of
-from logtool.spark.scan.manifest import Part
-from logtool.spark.scan.storage import Writer
+from logtool.spark.scan.incremental import KeptReports, KeptSegment, Tail, key_of, rows_of
+from logtool.spark.scan.manifest import TableFile
+from logtool.spark.scan.storage import ParquetWriter
 from logtool.spark.scan.unit_rows import UnitResult
-from logtool.spark.segment_totals import Totals
+from logtool.spark.segment_totals import SegmentTotals
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -42,7 +42,7 @@ class Buffer:
     """Rows of the driver on their way into a table."""
 
     def __init__(
-        self, writer: Writer, table: str, on_row: Callable[[dict[str, Any]], None]
+        self, writer: ParquetWriter, table: str, on_row: Callable[[dict[str, Any]], None]
     ) -> None:
         self.writer = writer
         self._on_row = on_row
@@ -65,7 +65,7 @@ class Buffer:
 class ScanEngine(SparkEngine):
     """The engine of a scan: keeps what units tell beside their reports, for a later run too.
 
-    It is the `Earlier` of the pass.
+    It is the `KeptReports` of the pass.
     """
 
     def __init__(
@@ -73,26 +73,26 @@ class ScanEngine(SparkEngine):
         spark: "SparkSession",
         work: TaskWork,
         segments: Buffer,
-        reports: Writer,
-        earlier: Earlier | None,
+        reports: ParquetWriter,
+        earlier: KeptReports | None,
     ) -> None:
         super().__init__(spark, work)
         self._segments, self._reports, self._earlier = segments, reports, earlier
-        self._fresh: dict[Path, tuple[Task, SegmentReport]] = {}
+        self._fresh: dict[Path, tuple[SegmentTask, SegmentReport]] = {}
         self._runners: list[_ScanRunner] = []
         if earlier:
             earlier.on_known = self._carry
 
-    def known(self, tasks: Sequence[Task]) -> Sequence[SegmentReport | None]:
+    def known(self, tasks: Sequence[SegmentTask]) -> Sequence[SegmentReport | None]:
         """Return the reports of segments that are what they were in the earlier run."""
         return self._earlier.known(tasks) if self._earlier else [None] * len(tasks)
 
-    def remember(self, task: Task, report: SegmentReport) -> None:
+    def remember(self, task: SegmentTask, report: SegmentReport) -> None:
         """Take the report of a segment that was looked at now."""
         self._fresh[task.segment.log.path] = task, report
 
-    def _carry(self, task: Task, totals: dict[str, Any]) -> None:
-        self._segments.add(_segment_row(task.segment, Totals(**totals)))
+    def _carry(self, task: SegmentTask, totals: dict[str, Any]) -> None:
+        self._segments.add(_segment_row(task.segment, SegmentTotals(**totals)))
 
     @contextmanager
     def runner(self, on_bytes: OnBytes) -> Iterator[SparkRunner]:
@@ -111,7 +111,7 @@ class ScanEngine(SparkEngine):
             runner.stop()
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[TableFile]:
         """Return the files that count."""
         return [part for runner in self._runners for part in runner.parts]
 
@@ -147,14 +147,14 @@ class _SegmentParts:
     """What units told of a segment beside its report."""
 
     segment: Segment
-    pieces: dict[int, tuple[Totals, Tail | None]] = field(default_factory=dict)
+    pieces: dict[int, tuple[SegmentTotals, Tail | None]] = field(default_factory=dict)
     """By the byte at which a piece begins."""
-    parts: list[Part] = field(default_factory=list)
+    parts: list[TableFile] = field(default_factory=list)
     """Files of its own."""
     files: list[str] = field(default_factory=list)
     """Names of all files that may have rows of it."""
 
-    def totals(self) -> Totals:
+    def totals(self) -> SegmentTotals:
         """Return what the pieces add up to."""
         first, *others = (self.pieces[start][0] for start in sorted(self.pieces))
         for other in others:
@@ -181,7 +181,7 @@ class _ScanRunner(SparkRunner):
         write: Callable[[Mapping[Path, _SegmentParts]], None],
     ) -> None:
         super().__init__(context, cores, work, on_bytes)
-        self.parts: list[Part] = []
+        self.parts: list[TableFile] = []
         self._write = write
         self._known: dict[Path, _SegmentParts] = {}
         """Of this window."""
@@ -219,7 +219,7 @@ class _ScanRunner(SparkRunner):
         self._known = {}
 
 
-def _segment_row(segment: Segment, totals: Totals) -> dict[str, Any]:
+def _segment_row(segment: Segment, totals: SegmentTotals) -> dict[str, Any]:
     def size(kind: FileKind) -> int | None:
         file = segment.indexes.get(kind)
         return file.size if file else None

@@ -17,13 +17,14 @@ import pyarrow as pa
 
 from logtool.formats import compression
 from logtool.formats.record_batch import MAGIC, BatchTable, Column
-from logtool.log.arrow_rows import Place
+from logtool.log.arrow_rows import PartitionIdentity
 from logtool.log.chunk import Chunk
 from logtool.log.records import counts_and_bases
 from logtool.schemas import arrow
 
 _PLACE: Final = [
-    arrow.schema("batches").field(name).remove_metadata() for name in (*Place._fields, "segment")
+    arrow.schema("batches").field(name).remove_metadata()
+    for name in (*PartitionIdentity._fields, "segment")
 ]
 """The columns that tell where a stretch lies, as in `tables`."""
 
@@ -62,7 +63,7 @@ class GapRows:
 
     def __init__(
         self,
-        place: Place,
+        place: PartitionIdentity,
         segment: int,
         next_segment: int | None,
         start_position: int = 0,

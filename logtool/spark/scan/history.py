@@ -25,7 +25,7 @@ _COUNTED: Final = ("partition_dirs", "segments", *_SUMS, "errors", "warnings")
 
 
 @dataclass(slots=True)
-class History:
+class RunHistory:
     """Adds up the rows of a run."""
 
     _topics: dict[str | None, dict[str, Any]] = field(default_factory=dict)

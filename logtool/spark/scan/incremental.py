@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from logtool import __version__
-from logtool.checks.report import InnerGaps, SegmentReport, Task
+from logtool.checks.report import InnerGaps, SegmentReport, SegmentTask
 from logtool.disk import files
 from logtool.disk.files import text_of
 from logtool.errors import UnreadableError
@@ -81,7 +81,7 @@ class KeptSegment:
     """What is kept of one segment."""
 
     key: SegmentKey
-    task: Task
+    task: SegmentTask
     tail: Tail | None
     files: Sequence[str]
     totals: Mapping[str, Any]
@@ -108,7 +108,7 @@ class KeptSegment:
         }
 
 
-def state_of(task: Task) -> str:
+def state_of(task: SegmentTask) -> str:
     """Return what must be the same for what was found in a segment to be found again."""
     segment = task.segment
     indexes = {str(kind): _state_of(file) for kind, file in sorted(segment.indexes.items())}
@@ -121,7 +121,7 @@ def _state_of(file: File) -> list[Any]:
 
 
 @dataclass(slots=True)
-class Earlier:
+class KeptReports:
     """The reports of an earlier run; `kept` has the rows that were taken."""
 
     rows: Any
@@ -131,14 +131,14 @@ class Earlier:
     )
     kept: list[int] = field(default_factory=list)
     """Numbers of rows."""
-    on_known: Callable[[Task, dict[str, Any]], None] = lambda _task, _totals: None
+    on_known: Callable[[SegmentTask, dict[str, Any]], None] = lambda _task, _totals: None
     """Told of each segment that is known, with the totals that stand beside its report."""
     _numbers: dict[bytes, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._numbers = {log: at for at, log in enumerate(self.rows.column("log").to_pylist())}
 
-    def known(self, tasks: Sequence[Task]) -> list[SegmentReport | None]:
+    def known(self, tasks: Sequence[SegmentTask]) -> list[SegmentReport | None]:
         """Return the reports of those segments whose files are what they were."""
         states, tails = self.rows.column("state"), self.rows.column("tail_position")
         numbers: list[int | None] = []
@@ -166,7 +166,7 @@ class Earlier:
         magic, crc = (self.rows.column(name)[number].as_py() for name in ("tail_magic", "tail_crc"))
         return Tail(position, magic, crc)
 
-    def _take(self, number: int, task: Task) -> SegmentReport | None:
+    def _take(self, number: int, task: SegmentTask) -> SegmentReport | None:
         row = {
             name: self.rows.column(name)[number].as_py()
             for name in ("totals", "report", "producer_rows")
@@ -211,7 +211,7 @@ def rows_of(found: Iterable[KeptSegment]) -> Any:
     return pa.RecordBatch.from_pylist(rows, REPORTS)
 
 
-def key_of(task: Task) -> SegmentKey:
+def key_of(task: SegmentTask) -> SegmentKey:
     """Return what the rows of a segment are told by."""
     home = task.segment.log.path.parent
     return SegmentKey(text_of(home.parent), text_of(home.name), task.segment.base_offset)

@@ -16,11 +16,11 @@ from pyarrow import parquet
 from logtool.errors import RefusedError
 from logtool.lazy_dataclass import dataclass
 from logtool.spark.scan import manifest, store
-from logtool.spark.scan.incremental import REPORTS, TABLE, Earlier, SegmentKey
+from logtool.spark.scan.incremental import REPORTS, TABLE, KeptReports, SegmentKey
 from logtool.spark.scan.job_progress import watched
-from logtool.spark.scan.manifest import Manifest, Part
+from logtool.spark.scan.manifest import Manifest, TableFile
 from logtool.spark.scan.questions.answering import LISTS_OF
-from logtool.spark.scan.runs import Run
+from logtool.spark.scan.runs import ScanRun
 from logtool.spark.scan.storage import Staging
 from logtool.spark.scan.unit_rows import STAGED
 from logtool.spark.session import SparkError, told
@@ -34,14 +34,16 @@ LITTLE: Final = 64 * 1024 * 1024
 _SEPARATOR: Final = "\0"
 
 
-def load(output: str, run: Manifest) -> Earlier:
+def load(output: str, run: Manifest) -> KeptReports:
     """Return what a run keeps for a later one; RefusedError where a file of it is gone."""
     parts = [part for part in run.parts if part.table == TABLE]
     rows = [_read(output, part).cast(REPORTS) for part in parts]
-    return Earlier(pa.concat_tables([*rows, REPORTS.empty_table()]).combine_chunks())
+    return KeptReports(pa.concat_tables([*rows, REPORTS.empty_table()]).combine_chunks())
 
 
-def carry(spark: "SparkSession", run: Run, known: Manifest, earlier: Earlier) -> dict[str, str]:
+def carry(
+    spark: "SparkSession", run: ScanRun, known: Manifest, earlier: KeptReports
+) -> dict[str, str]:
     """Add the rows of the segments that were kept to a run; returns its names of the old files."""
     parts = {part.path: part for part in known.parts}
     whole, mixed = [], []
@@ -64,11 +66,11 @@ def carry(spark: "SparkSession", run: Run, known: Manifest, earlier: Earlier) ->
     return {old: part.path for old, part in renamed.items()}
 
 
-def _copied(staging: Staging, parts: Sequence[Part]) -> list[Part]:
+def _copied(staging: Staging, parts: Sequence[TableFile]) -> list[TableFile]:
     """Give files of another run a name in this one too."""
     place = store.store_at(staging.output)
 
-    def copy(part: Part) -> Part:
+    def copy(part: TableFile) -> TableFile:
         name = part.path.rpartition("/")[2]
         target = f"{staging.path}/{part.table}/{name}"
         try:
@@ -76,7 +78,7 @@ def _copied(staging: Staging, parts: Sequence[Part]) -> list[Part]:
                 place.copy(part.path, target)
         except FileNotFoundError as error:
             raise _gone(staging.output, part) from error
-        return Part(table=part.table, path=target, rows=part.rows, size=part.size)
+        return TableFile(table=part.table, path=target, rows=part.rows, size=part.size)
 
     if "://" not in staging.output:
         return [copy(part) for part in parts]
@@ -84,7 +86,7 @@ def _copied(staging: Staging, parts: Sequence[Part]) -> list[Part]:
         return list(pool.map(copy, parts))
 
 
-def _rename(staging: Staging, renamed: dict[str, Part]) -> None:
+def _rename(staging: Staging, renamed: dict[str, TableFile]) -> None:
     """Write the rows of `STAGED` anew with the names that files of batches have now."""
     for old, part in list(renamed.items()):
         if part.table == STAGED:
@@ -100,15 +102,17 @@ def _rename(staging: Staging, renamed: dict[str, Part]) -> None:
             renamed[old] = writer.parts[0]
 
 
-def _name_now(name: str | None, renamed: dict[str, Part], output: str) -> str | None:
+def _name_now(name: str | None, renamed: dict[str, TableFile], output: str) -> str | None:
     # The output may have moved since the name was written.
     below = name and f"{manifest.DATA}/{name.rpartition(f'/{manifest.DATA}/')[2]}"
     return f"{output}/{renamed[below].path}" if below in renamed else None
 
 
 def _rewritten(
-    spark: "SparkSession", work: "_Rewriting", mixed: Sequence[tuple[Part, frozenset[SegmentKey]]]
-) -> list[Part | None]:
+    spark: "SparkSession",
+    work: "_Rewriting",
+    mixed: Sequence[tuple[TableFile, frozenset[SegmentKey]]],
+) -> list[TableFile | None]:
     context = spark.sparkContext
     slices = min(len(mixed), 4 * context.defaultParallelism)
     step = f"{len(mixed):,} files of the earlier run"
@@ -125,7 +129,7 @@ class _Rewriting:
 
     staging: Staging
 
-    def __call__(self, one: tuple[Part, frozenset[SegmentKey]]) -> Part | None:
+    def __call__(self, one: tuple[TableFile, frozenset[SegmentKey]]) -> TableFile | None:
         part, keys = one
         wanted = pa.array([_SEPARATOR.join(map(str, key)) for key in keys], pa.string())
         found, path = store.filesystem(f"{self.staging.output}/{part.path}")
@@ -148,7 +152,7 @@ def _keys(rows: Any) -> Any:
     return pc.binary_join_element_wise(log_dir, directory, segment.cast(pa.string()), _SEPARATOR)
 
 
-def _read(output: str, part: Part) -> Any:
+def _read(output: str, part: TableFile) -> Any:
     found, path = store.filesystem(f"{output.rstrip('/')}/{part.path}")
     try:
         with (
@@ -161,7 +165,7 @@ def _read(output: str, part: Part) -> Any:
         raise _gone(output, part) from error
 
 
-def _gone(output: str, part: Part) -> RefusedError:
+def _gone(output: str, part: TableFile) -> RefusedError:
     return RefusedError(
         f"{output}: {part.path} of the earlier run is gone: it was replaced or removed just now"
     )

@@ -35,7 +35,7 @@ _TRIES: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TableFile:
     """One file of a table."""
 
     table: str
@@ -56,7 +56,7 @@ class Manifest:
     tables_version: int
     rows: Mapping[str, int]
     """By table."""
-    parts: Sequence[Part]
+    parts: Sequence[TableFile]
     about: Mapping[str, Any] = field(default_factory=dict)
     """What else the run tells of itself."""
 
@@ -78,7 +78,7 @@ class Manifest:
             return None
         rows = {str(table): int(count) for table, count in told.pop("rows").items()}
         parts = tuple(
-            Part(
+            TableFile(
                 table=str(one["table"]),
                 path=str(one["path"]),
                 rows=int(one["rows"]),

@@ -26,7 +26,7 @@ from logtool.formats.record_batch import (
 _MARKERS: Final = (int(control_record.ABORT), int(control_record.COMMIT))
 
 
-class Producers(NamedTuple):
+class ProducerSums(NamedTuple):
     """Batches with data of one producer and epoch in one partition dir, by rows."""
 
     directory: Column
@@ -50,7 +50,7 @@ class Producers(NamedTuple):
     """Batches whose first sequence number is not the one behind the last of the batch before."""
 
 
-class Transactions(NamedTuple):
+class TransactionSums(NamedTuple):
     """Transactions of one producer in one partition dir, or what was seen of them, by rows.
 
     A row with a marker ends there; one without goes on in the next row of its producer.
@@ -77,10 +77,10 @@ class Transactions(NamedTuple):
 
 
 _NEVER: Final = 2**63 - 1
-_Rows = TypeVar("_Rows", Producers, Transactions)
+_Rows = TypeVar("_Rows", ProducerSums, TransactionSums)
 
 
-def producers_of(table: BatchTable) -> Producers | None:
+def producers_of(table: BatchTable) -> ProducerSums | None:
     """Return the producers of sound batches in the order of the log; None where there are none."""
     if not len(table) or int(table.producer_id.max()) < 0:
         return None
@@ -92,7 +92,7 @@ def producers_of(table: BatchTable) -> Producers | None:
     zeros, ones = np.zeros(count, np.int64), np.ones(count, np.int64)
     least, largest = _times(table)
     return producers(
-        Producers(
+        ProducerSums(
             directory=zeros,
             producer_id=table.producer_id,
             producer_epoch=table.producer_epoch,
@@ -109,7 +109,7 @@ def producers_of(table: BatchTable) -> Producers | None:
     )
 
 
-def producers(rows: Producers) -> Producers:
+def producers(rows: ProducerSums) -> ProducerSums:
     """Return one row for each producer and epoch of each directory."""
     starts, rows = _grouped(rows, "directory", "producer_id", "producer_epoch")
     expected, found = (rows.last_sequence[:-1] + 1) & (SEQUENCES - 1), rows.first_sequence[1:]
@@ -117,7 +117,7 @@ def producers(rows: Producers) -> Producers:
     broken = np.concatenate(([False], known & (found != expected)))
     broken[starts] = False
     ends = _ends(starts, len(broken))
-    return Producers(
+    return ProducerSums(
         directory=rows.directory[starts],
         producer_id=rows.producer_id[starts],
         producer_epoch=rows.producer_epoch[starts],
@@ -133,7 +133,7 @@ def producers(rows: Producers) -> Producers:
     )
 
 
-def transactions_of(table: BatchTable) -> Transactions | None:
+def transactions_of(table: BatchTable) -> TransactionSums | None:
     """Return the transactions of sound batches in the order of the log; None without any."""
     if not len(table) or not (table.attributes & TRANSACTIONAL).any():
         return None
@@ -145,7 +145,7 @@ def transactions_of(table: BatchTable) -> Transactions | None:
     none, data = np.full(len(table), -1), (~ends).astype(np.int64)
     least, largest = _times(table)
     return transactions(
-        Transactions(
+        TransactionSums(
             directory=np.zeros(len(table), np.int64),
             producer_id=table.producer_id,
             producer_epoch=table.producer_epoch,
@@ -162,7 +162,7 @@ def transactions_of(table: BatchTable) -> Transactions | None:
     )
 
 
-def transactions(rows: Transactions) -> Transactions:
+def transactions(rows: TransactionSums) -> TransactionSums:
     """Return one row for each transaction, and for each marker without one, of each producer."""
     starts, rows = _grouped(rows, "directory", "producer_id")
     begins = np.concatenate(([True], rows.marker[:-1] >= 0))
@@ -171,7 +171,7 @@ def transactions(rows: Transactions) -> Transactions:
     ends = _ends(starts, len(begins))
     # A marker by itself tells nothing of the data before it.
     last = np.where((rows.batches[ends] == 0) & (ends > starts), ends - 1, ends)
-    return Transactions(
+    return TransactionSums(
         directory=rows.directory[starts],
         producer_id=rows.producer_id[starts],
         producer_epoch=rows.producer_epoch[starts],
@@ -191,8 +191,8 @@ class ProducerRows:
     """Takes the chunks of one stretch in their order, and gives its rows of both sums."""
 
     def __init__(self) -> None:
-        self._producers: list[Producers] = []
-        self._transactions: list[Transactions] = []
+        self._producers: list[ProducerSums] = []
+        self._transactions: list[TransactionSums] = []
 
     def add_data(self, table: BatchTable) -> None:
         """Take sound batches that stand in their place, for the producers."""
@@ -204,7 +204,7 @@ class ProducerRows:
         if found := transactions_of(table):
             self._transactions.append(found)
 
-    def finish(self) -> tuple[Producers | None, Transactions | None]:
+    def finish(self) -> tuple[ProducerSums | None, TransactionSums | None]:
         """Return the rows; None where there are none."""
         one = joined(self._producers)
         other = joined(self._transactions)

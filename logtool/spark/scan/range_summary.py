@@ -17,11 +17,11 @@ import pyarrow as pa
 from logtool.formats import compression
 from logtool.formats.record_batch import Column
 from logtool.lazy_dataclass import dataclass
-from logtool.log.arrow_rows import Place
+from logtool.log.arrow_rows import PartitionIdentity
 from logtool.log.chunk import Chunk
 from logtool.spark.scan.digests import RangeRows, Ranges
 from logtool.spark.scan.gap_rows import EDGES, GapRows
-from logtool.spark.scan.producer_rows import ProducerRows, Producers, Transactions
+from logtool.spark.scan.producer_rows import ProducerRows, ProducerSums, TransactionSums
 
 MOST: Final = 65_536
 """Entries of a list in one row."""
@@ -37,7 +37,7 @@ class Inner(NamedTuple):
 
 
 LISTS: Final[Mapping[str, Any]] = {
-    "inner": Inner, "producers": Producers, "transactions": Transactions, "ranges": Ranges,
+    "inner": Inner, "producers": ProducerSums, "transactions": TransactionSums, "ranges": Ranges,
 }  # fmt: skip
 """The lists of a stretch: columns of int64, of which the first two sums tell no directory here."""
 
@@ -61,7 +61,7 @@ STRETCHES: Final = pa.schema(
 
 
 @dataclass(slots=True)
-class Stretch:
+class RangeSummary:
     """What is known of one stretch."""
 
     edge: dict[str, Any]
@@ -69,12 +69,12 @@ class Stretch:
     lists: dict[str, tuple[Column, ...]] = field(default_factory=dict)
     """Those that are asked for and not empty."""
 
-    def rows(self) -> Iterator["Stretch"]:
+    def rows(self) -> Iterator["RangeSummary"]:
         """Yield it as rows, one nearly always."""
         count = max((len(columns[0]) for columns in self.lists.values()), default=0)
         for number in range(max(1, -(-count // MOST))):
             some = slice(number * MOST, (number + 1) * MOST)
-            yield Stretch(
+            yield RangeSummary(
                 self.edge | {"number": number},
                 {
                     name: tuple(column[some] for column in columns)
@@ -89,7 +89,7 @@ class StretchRows:
     def __init__(
         self,
         asked: frozenset[str],
-        place: Place,
+        place: PartitionIdentity,
         segment: int,
         next_segment: int | None,
         start_position: int = 0,
@@ -106,7 +106,7 @@ class StretchRows:
         )
         self._producers = ProducerRows()
         self._ranges = RangeRows()
-        self.stretch = Stretch({})
+        self.stretch = RangeSummary({})
         """The stretch without the fields that only its reader knows."""
 
     def feed(self, chunk: Chunk) -> None:
@@ -135,10 +135,10 @@ class StretchRows:
         }
         lists = {name: one for name, one in found.items() if one is not None}
         asked = {name: one for name, one in lists.items() if name in self._asked}
-        self.stretch = Stretch(self._gaps.edge, dict(asked))
+        self.stretch = RangeSummary(self._gaps.edge, dict(asked))
 
 
-def as_rows(stretches: Sequence[Stretch]) -> Any:
+def as_rows(stretches: Sequence[RangeSummary]) -> Any:
     """Return stretches as a `pyarrow.RecordBatch` of `STRETCHES`."""
     rows = [row for one in stretches for row in one.rows()]
     edges = pa.RecordBatch.from_pylist([row.edge for row in rows], _EDGES)
@@ -152,7 +152,7 @@ def as_rows(stretches: Sequence[Stretch]) -> Any:
 _EDGES = pa.schema([one for one in STRETCHES if one.name not in LISTS])
 
 
-def _as_lists(rows: Sequence[Stretch], name: str, kind: Any) -> Any:
+def _as_lists(rows: Sequence[RangeSummary], name: str, kind: Any) -> Any:
     empty = tuple(np.empty(0, np.int64) for _ in kind._fields)
     found = [row.lists.get(name, empty) for row in rows]
     ends = np.cumsum([0, *(len(columns[0]) for columns in found)])

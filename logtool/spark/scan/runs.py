@@ -28,7 +28,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
 from logtool.spark.scan import manifest, ownership, store
-from logtool.spark.scan.manifest import Manifest, Part
+from logtool.spark.scan.manifest import Manifest, TableFile
 from logtool.spark.scan.ownership import Heart, Owner
 from logtool.spark.scan.storage import Staging
 from logtool.spark.scan.store import Store, translated
@@ -38,13 +38,13 @@ _RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(slots=True)
-class Run:
+class ScanRun:
     """One run of a pipeline into an output; use `begin`, then `commit` or `abandon`."""
 
     staging: Staging
     generation: int
     """Of its manifest, once it has one."""
-    parts: list[Part] = field(default_factory=list)
+    parts: list[TableFile] = field(default_factory=list)
     heart: Heart | None = None
     _unsynced: list[str] = field(default_factory=list)
 
@@ -53,7 +53,7 @@ class Run:
         """Return the place for what this process writes: all of it lasts once the run does."""
         return replace(self.staging, unsynced=self._unsynced)
 
-    def add(self, parts: Iterable[Part]) -> None:
+    def add(self, parts: Iterable[TableFile]) -> None:
         """Take files that a task wrote and told of."""
         self.parts += parts
 
@@ -172,7 +172,7 @@ def check(output: str, run_id: str) -> None:
         _refuse_other(place, Staging(output, run_id, token=""))
 
 
-def begin(output: str, run_id: str, payload: Payload = Payload.FULL) -> Run:
+def begin(output: str, run_id: str, payload: Payload = Payload.FULL) -> ScanRun:
     """Start a run, or start it anew; raises what `check` raises."""
     check(output, run_id)
     mine = Owner.here()
@@ -204,7 +204,7 @@ def begin(output: str, run_id: str, payload: Payload = Payload.FULL) -> Run:
             if _owner_of(place, staging):
                 _write_owner(place, staging, mine)
 
-    return Run(staging, max(known, default=0) + 1, heart=Heart(beat))
+    return ScanRun(staging, max(known, default=0) + 1, heart=Heart(beat))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,14 +25,14 @@ from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
 from logtool.spark.scan.answers import answer
 from logtool.spark.scan.engine import Buffer, ScanEngine, finding_row
-from logtool.spark.scan.history import HISTORY, History
+from logtool.spark.scan.history import HISTORY, RunHistory
 from logtool.spark.scan.history import TABLE as HISTORY_TABLE
 from logtool.spark.scan.incremental import REPORTS
 from logtool.spark.scan.incremental import TABLE as REPORTS_TABLE
 from logtool.spark.scan.incremental_copy import carry, earlier_run, load
 from logtool.spark.scan.manifest import Manifest
 from logtool.spark.scan.questions.answering import LISTS_OF
-from logtool.spark.scan.runs import Run, begin
+from logtool.spark.scan.runs import ScanRun, begin
 from logtool.spark.scan.unit_rows import STAGED, ScanWork
 from logtool.verify import Level, Progress, Verification
 
@@ -145,7 +145,9 @@ class Scan:
             lists.discard(LISTS_OF["replicas"])
         return _Staged(names, frozenset(lists))
 
-    def _pass(self, run: Run, staged: _Staged, inputs: "_Inputs", known: Manifest | None) -> None:
+    def _pass(
+        self, run: ScanRun, staged: _Staged, inputs: "_Inputs", known: Manifest | None
+    ) -> None:
         """Read every segment once, but for those that the earlier run knows."""
         earlier = load(self.output, known) if known else None
         work = ScanWork(
@@ -156,7 +158,7 @@ class Scan:
             show_secrets=self.show_secrets,
         )
         with ExitStack() as stack:
-            totals = History()
+            totals = RunHistory()
             segments, findings = (
                 Buffer(stack.enter_context(run.here.writer(name)), name, on_row)
                 for name, on_row in (

@@ -16,7 +16,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.schemas import arrow, parquet_options
 from logtool.schemas.arrow import Payload
 from logtool.spark.scan import manifest
-from logtool.spark.scan.manifest import Part
+from logtool.spark.scan.manifest import TableFile
 from logtool.spark.scan.store import store_at, translated
 
 ROW_GROUP_ROWS = 256 * 1024
@@ -43,18 +43,18 @@ class Staging:
         return manifest.data_of(self.run_id, self.token)
 
     @contextlib.contextmanager
-    def writer(self, table: str, schema: Any = None) -> Iterator["Writer"]:
+    def writer(self, table: str, schema: Any = None) -> Iterator["ParquetWriter"]:
         """Write one part of a table, if any row is given; UnwritableError when that fails."""
-        writer = Writer(self, table, schema or arrow.schema(table, self.payload))
+        writer = ParquetWriter(self, table, schema or arrow.schema(table, self.payload))
         yield writer
         writer.close()
 
 
-class Writer:
+class ParquetWriter:
     """One Parquet file under way; `parts` has it once it is closed."""
 
     def __init__(self, staging: Staging, table: str, schema: Any) -> None:
-        self.parts: list[Part] = []
+        self.parts: list[TableFile] = []
         self.table = table
         self._staging = staging
         self._schema = schema
@@ -96,7 +96,9 @@ class Writer:
             else:
                 self._staging.unsynced.append(self.path)
         self._writer = None
-        self.parts.append(Part(table=self.table, path=self.path, rows=self._written, size=size))
+        self.parts.append(
+            TableFile(table=self.table, path=self.path, rows=self._written, size=size)
+        )
 
     def _flush(self) -> None:
         self._open()

@@ -28,7 +28,7 @@ _SYNCS_AT_ONCE = 16
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.ENOSYS)
 
 
-class Entry(NamedTuple):
+class StoredName(NamedTuple):
     """A name in a directory."""
 
     name: str
@@ -38,7 +38,7 @@ class Entry(NamedTuple):
 class Store(Protocol):
     """The files of one output."""
 
-    def entries(self, folder: str) -> list[Entry]:
+    def entries(self, folder: str) -> list[StoredName]:
         """Return what is in a directory, by name; nothing where there is none."""
 
     def files(self, folder: str) -> list[str]:
@@ -81,11 +81,13 @@ class LocalStore:
     def __init__(self, root: str) -> None:
         self._root = Path(root)
 
-    def entries(self, folder: str) -> list[Entry]:
+    def entries(self, folder: str) -> list[StoredName]:
         """Return what is in a directory, by name; nothing where there is none."""
         try:
             with os.scandir(self._root / folder) as found:
-                return sorted(Entry(one.name, one.is_dir(follow_symlinks=False)) for one in found)
+                return sorted(
+                    StoredName(one.name, one.is_dir(follow_symlinks=False)) for one in found
+                )
         except FileNotFoundError:
             return []
 
@@ -218,7 +220,7 @@ class RemoteStore:
     def _at(self, name: str) -> str:
         return f"{self._root}/{name}" if name else self._root
 
-    def entries(self, folder: str) -> list[Entry]:
+    def entries(self, folder: str) -> list[StoredName]:
         """Return what is in a directory, by name; nothing where there is none."""
         path = self._at(folder)
         try:
@@ -229,7 +231,7 @@ class RemoteStore:
             self._system.invalidate_cache(path)
         named = ((one["name"].strip("/"), one["type"]) for one in found)
         return sorted(
-            Entry(name.rpartition("/")[2], kind == "directory")
+            StoredName(name.rpartition("/")[2], kind == "directory")
             for name, kind in named
             if name != path.strip("/")
         )

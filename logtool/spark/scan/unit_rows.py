@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from logtool.checks.pieces import PieceReport, check_piece
-from logtool.checks.report import SegmentReport, Task
+from logtool.checks.report import SegmentReport, SegmentTask
 from logtool.checks.schedule import Unit
 from logtool.checks.segment import check_segment
+from logtool.checks.segment_ranges import PieceReport, check_piece
 from logtool.formats.record_batch import BatchTable, concat
 from logtool.lazy_dataclass import dataclass
 from logtool.log.arrow_rows import batch_rows, record_rows
@@ -22,10 +22,10 @@ from logtool.log.chunk import LARGEST_BUFFERED_BATCH, Chunk
 from logtool.schemas.arrow import Payload
 from logtool.spark.identity import place_of_dir
 from logtool.spark.scan.incremental import Tail
-from logtool.spark.scan.manifest import Part
-from logtool.spark.scan.range_summary import STRETCHES, Stretch, StretchRows, as_rows
-from logtool.spark.scan.storage import Staging, Writer
-from logtool.spark.segment_totals import Totals
+from logtool.spark.scan.manifest import TableFile
+from logtool.spark.scan.range_summary import STRETCHES, RangeSummary, StretchRows, as_rows
+from logtool.spark.scan.storage import ParquetWriter, Staging
+from logtool.spark.segment_totals import SegmentTotals
 
 _ROWS_AT_ONCE, _CHUNKS_AT_ONCE = 16 * 1024, 16
 """Of batches that become Arrow columns together: each time costs some 100 calls."""
@@ -41,8 +41,8 @@ class UnitResult:
     """What comes back to the driver of one unit: no rows."""
 
     reports: list[SegmentReport | PieceReport]
-    totals: list[Totals]
-    parts: list[Part] = field(default_factory=list)
+    totals: list[SegmentTotals]
+    parts: list[TableFile] = field(default_factory=list)
     """Files of a unit that has some of its own."""
     tails: list[Tail | None] = field(default_factory=list)
     """The last sound batch of each segment or piece."""
@@ -99,7 +99,7 @@ class ScanWork:
         result = UnitResult([], [])
         for task in unit:
             task = replace(task, payload="records" in self.tables)
-            rows = _Rows(task=task, files=files, work=self)
+            rows = _UnitRows(task=task, files=files, work=self)
             if task.piece:
                 piece = check_piece(task, lambda _: None, rows)
                 result.reports.append(piece)
@@ -116,11 +116,11 @@ class ScanWork:
 class _Files:
     """The files that segments share, or that one piece has."""
 
-    def __init__(self, writers: dict[str, Writer]) -> None:
+    def __init__(self, writers: dict[str, ParquetWriter]) -> None:
         self.writers = writers
-        self._stretches: list[Stretch] = []
+        self._stretches: list[RangeSummary] = []
 
-    def add(self, stretch: Stretch) -> None:
+    def add(self, stretch: RangeSummary) -> None:
         """Take what is known of a stretch."""
         self._stretches.append(stretch)
         if len(self._stretches) >= _STRETCHES_AT_ONCE:
@@ -138,16 +138,16 @@ class _Files:
         return [writer.path for writer in self.writers.values()]
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[TableFile]:
         """Return what was written, once the files are closed."""
         return [part for writer in self.writers.values() for part in writer.parts]
 
 
-class _Rows:
+class _UnitRows:
     """Writes the rows of one segment or piece while it is read; a `ChunkConsumer`."""
 
-    def __init__(self, task: Task, files: _Files, work: ScanWork) -> None:
-        self.totals = Totals()
+    def __init__(self, task: SegmentTask, files: _Files, work: ScanWork) -> None:
+        self.totals = SegmentTotals()
         self.tail: Tail | None = None
         self._task, self._files, self._work = task, files, work
         self._writers = files.writers

@@ -29,7 +29,7 @@ from logtool.errors import UnreadableError, UsageError
 from logtool.formats import names, offset_checkpoint, record
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
 from logtool.formats.record_batch import BatchTable
-from logtool.log.arrow_rows import RECORD_COLUMNS, Place, Recipe, Slice, as_times
+from logtool.log.arrow_rows import RECORD_COLUMNS, PartitionIdentity, Recipe, Slice, as_times
 from logtool.schemas import arrow
 
 NAME: Final = "kafka"
@@ -37,7 +37,7 @@ _METADATA_LOG = "__cluster_metadata"
 _NO_TYPE, _CREATE_TIME, _LOG_APPEND_TIME = -1, 0, 1
 
 
-def takes(place: Place) -> bool:
+def takes(place: PartitionIdentity) -> bool:
     """Return whether a consumer reads what lies in a directory."""
     found = names.parse_directory(place.directory or "")
     return (
@@ -59,9 +59,9 @@ def log_starts(log_dir: Path) -> Mapping[tuple[str, int], int]:
     return offset_checkpoint.parse(data).offsets
 
 
-def check_copies(places: Sequence[Place]) -> None:
+def check_copies(places: Sequence[PartitionIdentity]) -> None:
     """Raise UsageError where a partition is there twice: a consumer reads one copy of it."""
-    seen: dict[tuple[str | None, int | None], Place] = {}
+    seen: dict[tuple[str | None, int | None], PartitionIdentity] = {}
     for place in places:
         other = seen.setdefault((place.topic, place.partition), place)
         if other.log_dir != place.log_dir:

@@ -17,7 +17,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.selection import Selection
 from logtool.schemas.arrow import Payload
 from logtool.spark.source.reading import TABLES
-from logtool.spark.source.wanted import Wanted, parse_offsets
+from logtool.spark.source.wanted import RowFilter, parse_offsets
 
 _OF_ROWS: Final = ("startingTimestamp", "endingTimestamp")
 _OF_RECORDS: Final = ("payload", "maxDecompressedBytes", "showSecrets")
@@ -39,7 +39,7 @@ class Options:
     table: str
     paths: tuple[Path, ...]
     """Absolute."""
-    wanted: Wanted
+    wanted: RowFilter
     payload: Payload
     prune: bool
     max_decompressed_bytes: int
@@ -79,7 +79,7 @@ def parse(options: Mapping[str, str], *, stream: bool = False) -> Options:
     return Options(
         table=table,
         paths=_paths(given),
-        wanted=Wanted(
+        wanted=RowFilter(
             selection=Selection(
                 topics=found.list("subscribe" if subscribed else "topic"),
                 partitions=found.numbers("partition"),

@@ -7,19 +7,19 @@ from logtool.disk.files import LogFile
 from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
-from logtool.log.arrow_rows import Place
+from logtool.log.arrow_rows import PartitionIdentity
 from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
-from logtool.log.selection import WHOLE, Span
+from logtool.log.selection import WHOLE, OffsetTimeRange
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ReadTask:
     """A segment, or the bytes `start` to `stop` of its log."""
 
-    place: Place
+    place: PartitionIdentity
     folder: Path
     log_name: str
     segment: int
@@ -28,7 +28,7 @@ class Piece:
     modified_ms: int
     index_bytes: tuple[int | None, ...]
     """Of the offset, the time and the transaction index; None where there is none."""
-    span: Span = WHOLE
+    span: OffsetTimeRange = WHOLE
     """What is wanted of its partition."""
     start: int = 0
     stop: int | None = None

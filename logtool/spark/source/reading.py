@@ -1,7 +1,7 @@
 """What the data source reads: log dirs cut into pieces of work, and each piece as Arrow rows.
 
-No Spark here. `Wanted` says which rows are asked for, `plan` lists and cuts, `read` gives the rows
-of one piece: all of plain data, for executors anywhere.
+This module imports no Spark. `RowFilter` says which rows are asked for, `plan` lists and cuts, and
+`read` returns the rows of one piece: plain data, for executors anywhere.
 
 What is left out unread is where a broker would not look. Offsets: a segment whose name and that of
 the next exclude them, and in a segment the batches before one of its offset index that is proven to
@@ -36,19 +36,19 @@ from logtool.formats.names import FileKind
 from logtool.formats.record_batch import MAGIC, BatchTable
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening, redpanda_dir
-from logtool.log.arrow_rows import Place, batch_rows, record_rows
+from logtool.log.arrow_rows import PartitionIdentity, batch_rows, record_rows
 from logtool.log.dir import Partition, Segment
 from logtool.log.index_entries import SparseEntries
 from logtool.log.inputs import PathKind
-from logtool.log.selection import Span
+from logtool.log.selection import OffsetTimeRange
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
 from logtool.spark.identity import place_of_dir
-from logtool.spark.segment_totals import Totals
+from logtool.spark.segment_totals import SegmentTotals
 from logtool.spark.source import kafka_table
-from logtool.spark.source.read_tasks import Piece
+from logtool.spark.source.read_tasks import ReadTask
 from logtool.spark.source.seek import batch_at, start_of
-from logtool.spark.source.wanted import EVERY_PARTITION, EVERYTHING, Wanted
+from logtool.spark.source.wanted import EVERY_PARTITION, EVERYTHING, RowFilter
 
 TABLES: Final = ("batches", "records", "segments", kafka_table.NAME)
 
@@ -61,19 +61,19 @@ _ROWS_AT_ONCE, _BYTES_AT_ONCE = 32_768, 16 * 1024 * 1024
 """Rows and bytes from which on a record batch is handed on."""
 
 _LISTED = frozenset({
-    *Place._fields, "segment", "next_segment", "log_bytes", "offset_index_bytes",
+    *PartitionIdentity._fields, "segment", "next_segment", "log_bytes", "offset_index_bytes",
     "time_index_bytes", "transaction_index_bytes", "modified_ms", "modified",
 })  # fmt: skip
 """Columns of ``segments`` for which no log is read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReadOptions:
     """What is asked of every piece."""
 
     table: str
     columns: tuple[str, ...]
-    wanted: Wanted = EVERYTHING
+    wanted: RowFilter = EVERYTHING
     prune: bool = True
     payload: Payload = Payload.NONE
     limit: int = compression.DEFAULT_LIMIT
@@ -87,7 +87,9 @@ class Asked:
         return self.table != "segments" or not _LISTED.issuperset(self.columns)
 
 
-def plan(paths: Sequence[Path], asked: Asked, bundle_bytes: int | None = None) -> list[list[Piece]]:
+def plan(
+    paths: Sequence[Path], asked: ReadOptions, bundle_bytes: int | None = None
+) -> list[list[ReadTask]]:
     """Return the pieces to read, in bundles of about equal bytes, in the order of the paths.
 
     UnreadableError for a path that is not there or holds nothing of Kafka, UsageError where there
@@ -110,7 +112,7 @@ def plan(paths: Sequence[Path], asked: Asked, bundle_bytes: int | None = None) -
     total = sum((piece.size if reads else 0) + _OPENING for piece in wholes)
     size = bundle_bytes or min(max(total // _MANY, _LEAST_BYTES), _MOST_BYTES)
     size = max(size, total // _MOST_BUNDLES)
-    bundles: list[list[Piece]] = []
+    bundles: list[list[ReadTask]] = []
     room = 0
     for whole in wholes:
         for piece in [whole] if asked.table == "segments" else cut(whole, size, asked):
@@ -123,7 +125,7 @@ def plan(paths: Sequence[Path], asked: Asked, bundle_bytes: int | None = None) -
     return bundles
 
 
-def cut(whole: Piece, size: int, asked: Asked) -> list[Piece]:
+def cut(whole: ReadTask, size: int, asked: ReadOptions) -> list[ReadTask]:
     """Return the pieces of about `size` bytes of a segment that may count, in order."""
     count = round(whole.log_bytes / size)
     if count < 2 or whole.index_bytes[0] is None:
@@ -152,7 +154,7 @@ def cut(whole: Piece, size: int, asked: Asked) -> list[Piece]:
     return pieces
 
 
-def read(piece: Piece, asked: Asked, *, missing: bool = True) -> Iterator[Any]:
+def read(piece: ReadTask, asked: ReadOptions, *, missing: bool = True) -> Iterator[Any]:
     """Yield the rows of one piece that may count as `pyarrow.RecordBatch`es of the columns.
 
     A file that cannot be read gives none, or those before the place where it could not; without
@@ -196,16 +198,16 @@ def _joined(waiting: list[Any]) -> Iterator[Any]:
         yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
 
 
-def _without_doubles(wholes: Sequence[Piece]) -> list[Piece]:
+def _without_doubles(wholes: Sequence[ReadTask]) -> list[ReadTask]:
     """Return segments of each place once, as of a log dir and of a partition dir in it."""
     real = cache(files.real)
-    found: dict[tuple[str, int], Piece] = {}
+    found: dict[tuple[str, int], ReadTask] = {}
     for piece in wholes:
         found.setdefault((real(piece.folder), piece.segment), piece)
     return list(found.values())
 
 
-def _places(path: Path, wanted: Wanted) -> Iterator[tuple[Partition, Sequence[Segment]]]:
+def _places(path: Path, wanted: RowFilter) -> Iterator[tuple[Partition, Sequence[Segment]]]:
     """Yield the partitions of a log dir, a partition dir or a ``.log``, with what is meant."""
     kind = inputs.kind_of(path, redpanda=True)
     if kind is PathKind.FILE:
@@ -228,7 +230,7 @@ def _places(path: Path, wanted: Wanted) -> Iterator[tuple[Partition, Sequence[Se
                 yield found, found.segments
 
 
-def _takes(wanted: Wanted, folder: Path) -> bool:
+def _takes(wanted: RowFilter, folder: Path) -> bool:
     of_redpanda = redpanda_dir.directory(folder)
     if of_redpanda:
         return wanted.selection.takes(of_redpanda)
@@ -254,9 +256,9 @@ def _for_consumers(
 def _of_partition(
     found: Partition,
     segments: Sequence[Segment],
-    asked: Asked,
+    asked: ReadOptions,
     starts: Callable[[Path], Mapping[tuple[str, int], int]],
-) -> Iterator[Piece]:
+) -> Iterator[ReadTask]:
     place = place_of_dir(found.path)
     span = asked.wanted.span(place.topic, place.partition)
     if asked.table == kafka_table.NAME and place.topic is not None and place.partition is not None:
@@ -265,7 +267,7 @@ def _of_partition(
     by_name = asked.prune or asked.table == "segments"
     for segment in segments:
         if not by_name or _may_hold(segment, span):
-            yield Piece(
+            yield ReadTask(
                 place=place,
                 folder=found.path,
                 segment=segment.base_offset,
@@ -282,13 +284,13 @@ def _of_partition(
             )
 
 
-def _may_hold(segment: Segment, span: Span) -> bool:
+def _may_hold(segment: Segment, span: OffsetTimeRange) -> bool:
     """Return whether names alone leave room for offsets of the span."""
     behind = inf if segment.next_base_offset is None else segment.next_base_offset
     return segment.base_offset <= span.last and span.first < behind and span.first <= span.last
 
 
-def _edges(whole: Piece, count: int) -> list[int]:
+def _edges(whole: ReadTask, count: int) -> list[int]:
     """Return positions of the offset index near those of even pieces, no two near the same."""
     with whole.open(FileKind.OFFSET_INDEX) as file:
         entries = SparseEntries.of_offsets(file)
@@ -297,7 +299,7 @@ def _edges(whole: Piece, count: int) -> list[int]:
     return [int(position) for position, stop in found if position < stop]
 
 
-def _log_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
+def _log_rows(piece: ReadTask, asked: ReadOptions) -> Iterator[Any]:
     records = asked.table != "batches"
     low, high, since = _limits(piece, asked)
     with piece.open() as log:
@@ -333,13 +335,13 @@ def _log_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
                 return
 
 
-def _limits(piece: Piece, asked: Asked) -> tuple[float, float, float]:
+def _limits(piece: ReadTask, asked: ReadOptions) -> tuple[float, float, float]:
     """Return the least and the largest offset, and the least time, that reading may go by."""
     span = piece.span
     return (span.first, span.last, span.since) if asked.prune else (-inf, inf, -inf)
 
 
-def _segment_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
+def _segment_rows(piece: ReadTask, asked: ReadOptions) -> Iterator[Any]:
     """Yield one row: of a log that cannot be read, too."""
     offset_bytes, time_bytes, transaction_bytes = piece.index_bytes
     row: dict[str, Any] = {
@@ -360,8 +362,8 @@ def _segment_rows(piece: Piece, asked: Asked) -> Iterator[Any]:
     yield pa.RecordBatch.from_pylist([{name: row[name] for name in asked.columns}], chosen)
 
 
-def _totals(piece: Piece) -> Totals:
-    totals, rules = Totals(), BatchRules(piece.segment)
+def _totals(piece: ReadTask) -> SegmentTotals:
+    totals, rules = SegmentTotals(), BatchRules(piece.segment)
     with suppress(UnreadableError), piece.open() as log:
         for chunk in piece.batches(log, payload=False):
             totals.count(chunk, active=piece.next_segment is None)

@@ -18,7 +18,7 @@ from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import LOG_OVERHEAD, BatchTable, Column
 from logtool.log.batches import read_batches
 from logtool.log.chunk import LARGEST_BUFFERED_BATCH
-from logtool.spark.source.read_tasks import Piece
+from logtool.spark.source.read_tasks import ReadTask
 
 _FIRST_BYTES = 4 * 1024 * 1024
 """Bytes of a log in which the batch of an entry of the time index is looked for."""
@@ -26,7 +26,7 @@ _WORTH_AN_INDEX = 256 * 1024
 """Bytes of a log that is not just read from its start."""
 
 
-def start_of(piece: Piece, log: LogFile, low: float, since: float) -> int:
+def start_of(piece: ReadTask, log: LogFile, low: float, since: float) -> int:
     """Return a position before which nothing counts: of offset `low` on, and of time `since`.
 
     0 where the indexes do not help, or are not to be believed.
@@ -69,7 +69,7 @@ def batch_at(log: LogFile, segment: int, position: int) -> BatchTable | None:
 
 
 def _start_by_time(
-    piece: Piece, log: LogFile, offsets: Column, positions: Column, since: float
+    piece: ReadTask, log: LogFile, offsets: Column, positions: Column, since: float
 ) -> int:
     index = time_index.parse(files.read_small(piece.path(FileKind.TIME_INDEX)))
     entry = int(np.searchsorted(index.timestamps, since, "left")) - 1

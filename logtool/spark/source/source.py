@@ -89,8 +89,8 @@ from logtool.schemas.arrow import Payload
 from logtool.spark.source import kafka_table
 from logtool.spark.source import options as source_options
 from logtool.spark.source.options import Options
-from logtool.spark.source.read_tasks import Piece
-from logtool.spark.source.reading import Asked, gathered, plan, read
+from logtool.spark.source.read_tasks import ReadTask
+from logtool.spark.source.reading import ReadOptions, gathered, plan, read
 from logtool.spark.source.stream_offsets import Growing
 from logtool.spark.source.streaming import KafkaLogStreamReader
 from logtool.spark.worker_errors import in_one_sentence
@@ -230,7 +230,7 @@ _READ_ONLY = (
 class Bundle(InputPartition):
     """What one task reads."""
 
-    def __init__(self, pieces: Sequence[Piece]) -> None:
+    def __init__(self, pieces: Sequence[ReadTask]) -> None:
         """Take pieces of one or more segments."""
         super().__init__(None)
         self.pieces = tuple(pieces)
@@ -250,7 +250,7 @@ class KafkaLogReader(DataSourceReader):
             if known[column.name].dataType != column.dataType:
                 kind = known[column.name].dataType.simpleString()
                 raise UsageError(f"the column {column.name} of {found.table} is {kind}")
-        self.asked = Asked(
+        self.asked = ReadOptions(
             table=found.table,
             columns=tuple(schema.names),
             wanted=found.wanted,
@@ -272,7 +272,7 @@ class KafkaLogReader(DataSourceReader):
         with in_one_sentence():
             yield from self._cast(chain.from_iterable(read(piece, self.asked) for piece in pieces))
 
-    def rows(self, pieces: Sequence[Piece]) -> Iterator[Any]:
+    def rows(self, pieces: Sequence[ReadTask]) -> Iterator[Any]:
         """Yield the rows of pieces; UnreadableError for a file that cannot be read."""
         found = (read(piece, self.asked, missing=False) for piece in pieces)
         yield from self._cast(chain.from_iterable(found))

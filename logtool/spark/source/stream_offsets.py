@@ -27,8 +27,8 @@ from logtool.log.dir import Partition, Segment
 from logtool.log.inputs import PathKind
 from logtool.spark.identity import place_of_dir
 from logtool.spark.source import reading
-from logtool.spark.source.read_tasks import Piece
-from logtool.spark.source.reading import Asked
+from logtool.spark.source.read_tasks import ReadTask
+from logtool.spark.source.reading import ReadOptions
 from logtool.spark.source.seek import start_of
 from logtool.spark.source.wanted import EARLIEST, EVERY_PARTITION, LATEST, Offsets
 
@@ -46,7 +46,7 @@ class Growing:
     """Log dirs, or partition dirs, that grow while they are read."""
 
     paths: tuple[Path, ...]
-    asked: Asked
+    asked: ReadOptions
     bundle_bytes: int | None = None
     fail_on_data_loss: bool = True
 
@@ -77,12 +77,12 @@ class Growing:
                 )
         return found
 
-    def between(self, start: Positions, end: Positions) -> list[list[Piece]]:
+    def between(self, start: Positions, end: Positions) -> list[list[ReadTask]]:
         """Return the pieces to read from one position to another, in bundles.
 
         LostDataError where some of it is gone and that is not to be passed over.
         """
-        bundles: list[list[Piece]] = []
+        bundles: list[list[ReadTask]] = []
         folders = {(home, one.name): folder for home, folder, one in self._folders()}
         for home, directory in _gone(start, end):
             self.tell(f"{home}/{directory} is gone")
@@ -98,7 +98,7 @@ class Growing:
                     bundles += self._plan(folder, EARLIEST if first is None else first, stop)
         return bundles
 
-    def _plan(self, folder: Path, first: int, stop: int) -> list[list[Piece]]:
+    def _plan(self, folder: Path, first: int, stop: int) -> list[list[ReadTask]]:
         wanted = replace(
             self.asked.wanted,
             selection=EVERY_PARTITION,
@@ -149,7 +149,7 @@ def log_end(found: Partition, known: int = 0) -> int:
 
 def _last_offset(folder: Path, segment: Segment, known: int) -> int | None:
     """Return the largest offset of the sound batches of a segment; None where there is none."""
-    piece = Piece(
+    piece = ReadTask(
         place=place_of_dir(folder),
         folder=folder,
         log_name=segment.log.path.name,

@@ -11,18 +11,18 @@ from typing import Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from logtool.errors import UnreadableError
-from logtool.spark.source.read_tasks import Piece
+from logtool.spark.source.read_tasks import ReadTask
 from logtool.spark.source.stream_offsets import Growing, Positions
 from logtool.spark.worker_errors import in_one_sentence
 
-Rows = Callable[[Sequence[Piece]], Iterator[Any]]
+Rows = Callable[[Sequence[ReadTask]], Iterator[Any]]
 """Returns the rows of pieces as `pyarrow.RecordBatch`es; UnreadableError for a file that went."""
 
 
 class Share(InputPartition):
     """What one task reads of a micro-batch."""
 
-    def __init__(self, pieces: Sequence[Piece]) -> None:
+    def __init__(self, pieces: Sequence[ReadTask]) -> None:
         """Take pieces of one or more segments."""
         super().__init__(None)
         self.pieces = tuple(pieces)

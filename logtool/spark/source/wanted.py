@@ -13,7 +13,7 @@ from logtool.errors import UsageError
 from logtool.formats import names
 from logtool.formats.names import PartitionDirectory
 from logtool.lazy_dataclass import dataclass
-from logtool.log.selection import Selection, Span
+from logtool.log.selection import OffsetTimeRange, Selection
 
 EARLIEST: Final = -2
 LATEST: Final = -1
@@ -26,7 +26,7 @@ Offsets = int | Mapping[str, Mapping[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RowFilter:
     """What is wanted of log dirs."""
 
     selection: Selection = EVERY_PARTITION
@@ -46,12 +46,12 @@ class Wanted:
             return self.selection == EVERY_PARTITION
         return self.selection.takes(found)
 
-    def span(self, topic: str | None, partition: int | None) -> Span:
+    def span(self, topic: str | None, partition: int | None) -> OffsetTimeRange:
         """Return what is wanted of a partition; UsageError where offsets leave it out."""
         first = _offset_of("startingOffsets", self.starting_offsets, topic, partition)
         end = _offset_of("endingOffsets", self.ending_offsets, topic, partition)
         since, until = self.starting_timestamp, self.ending_timestamp
-        return Span(
+        return OffsetTimeRange(
             first=-inf if first == EARLIEST else inf if first == LATEST else first,
             last=inf if end == LATEST else -inf if end == EARLIEST else end - 1,
             since=-inf if since is None else since,
@@ -59,7 +59,7 @@ class Wanted:
         )
 
 
-EVERYTHING: Final = Wanted()
+EVERYTHING: Final = RowFilter()
 
 
 def parse_offsets(option: str, text: str) -> Offsets:

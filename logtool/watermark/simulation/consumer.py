@@ -10,10 +10,10 @@ Source: ``UnifiedLog.fetchLastStableOffsetMetadata``, ``ProducerStateManager.fir
 
 from collections.abc import Sequence
 
-from logtool.watermark.simulation.node import Record
+from logtool.watermark.simulation.node import SimulatedRecord
 
 
-def open_transactions(log: Sequence[Record]) -> dict[str, int]:
+def open_transactions(log: Sequence[SimulatedRecord]) -> dict[str, int]:
     """Return the first offset of each transaction without a marker, by name."""
     begun: dict[str, int] = {}
     for offset, record in enumerate(log):
@@ -24,19 +24,19 @@ def open_transactions(log: Sequence[Record]) -> dict[str, int]:
     return begun
 
 
-def last_stable_offset(log: Sequence[Record], high_watermark: int) -> int:
+def last_stable_offset(log: Sequence[SimulatedRecord], high_watermark: int) -> int:
     """Return the offset below which every transaction is decided, and replicated as such."""
     # A marker at the high watermark or behind it decides nothing yet.
     unstable = open_transactions(log[:high_watermark])
     return min([high_watermark, *unstable.values()])
 
 
-def read_uncommitted(log: Sequence[Record], high_watermark: int) -> list[str]:
+def read_uncommitted(log: Sequence[SimulatedRecord], high_watermark: int) -> list[str]:
     """Return the records that a consumer is given without regard to transactions."""
     return [record.name for record in log[:high_watermark] if not record.marker]
 
 
-def read_committed(log: Sequence[Record], high_watermark: int) -> list[str]:
+def read_committed(log: Sequence[SimulatedRecord], high_watermark: int) -> list[str]:
     """Return the records that a consumer of committed transactions is given."""
     given: list[str] = []
     aborted: set[int] = set()

@@ -9,7 +9,7 @@ from logtool.watermark.simulation.truncation import LogState
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SimulatedRecord:
     """One record; two with the same name and epoch are the same."""
 
     name: str
@@ -25,7 +25,7 @@ class SimulatedNode:
     """One replica."""
 
     node: int
-    log: list[Record] = field(default_factory=list)
+    log: list[SimulatedRecord] = field(default_factory=list)
     epochs: EpochCache = field(default_factory=EpochCache)
     high_watermark: int = 0
     checkpointed: int = 0
@@ -44,7 +44,7 @@ class SimulatedNode:
         """Return what the rules of truncation look at."""
         return LogState(self.epochs.rows, self.log_end, self.high_watermark)
 
-    def append(self, records: Iterable[Record]) -> None:
+    def append(self, records: Iterable[SimulatedRecord]) -> None:
         """Write behind the end."""
         for record in records:
             self.epochs.assign(record.epoch, self.log_end)

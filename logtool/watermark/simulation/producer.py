@@ -13,7 +13,7 @@ Source: ``Partition.appendRecordsToLeader``, ``Partition.checkEnoughReplicasReac
 from enum import StrEnum
 
 from logtool.lazy_dataclass import dataclass
-from logtool.watermark.simulation.node import Record
+from logtool.watermark.simulation.node import SimulatedRecord
 
 
 class Acks(StrEnum):
@@ -24,7 +24,7 @@ class Acks(StrEnum):
     ALL = "all"
 
 
-class Answer(StrEnum):
+class ProduceAnswer(StrEnum):
     """What a producer is told; the errors have the names of Kafka's protocol."""
 
     ACKNOWLEDGED = "acknowledged"
@@ -42,10 +42,10 @@ class Request:
     """One produce request."""
 
     acks: Acks
-    records: tuple[Record, ...]
+    records: tuple[SimulatedRecord, ...]
     offset: int
     """Of its first record; the log end where nothing was written."""
-    answer: Answer | None = None
+    answer: ProduceAnswer | None = None
     """None while the producer waits."""
 
     def __str__(self) -> str:

@@ -40,7 +40,7 @@ from typing import Any
 from logtool.errors import UsageError
 from logtool.lazy_dataclass import dataclass
 from logtool.watermark.simulation import consumer
-from logtool.watermark.simulation.node import Record, SimulatedNode
+from logtool.watermark.simulation.node import SimulatedNode, SimulatedRecord
 from logtool.watermark.simulation.producer import Acks, Request
 from logtool.watermark.simulation.state_machine import (
     DEFAULT_LAG_MS,
@@ -79,7 +79,7 @@ _TIMED = ("produce", "commit", "abort", "wait")
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ScenarioEvent:
     """One thing that happens."""
 
     name: str
@@ -103,7 +103,7 @@ class Scenario:
     about: str
     start: Callable[[TruncationRule | None], Replication]
     """Makes the replicas; a rule that is given wins over that of the scenario."""
-    events: tuple[Event, ...]
+    events: tuple[ScenarioEvent, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class Divergence:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SimulationVerdict:
     """The result of a simulation."""
 
     truncation: TruncationRule
@@ -187,7 +187,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScenarioStep:
     """The replicas behind one event, the first step being their start."""
 
     number: int
@@ -238,7 +238,7 @@ class Step:
             yield DecidedRequest(self.number, self.event, request)
 
 
-def _seen(view: Callable[[Sequence[Record], int], list[str]], node: SimulatedNode) -> str:
+def _seen(view: Callable[[Sequence[SimulatedRecord], int], list[str]], node: SimulatedNode) -> str:
     return " ".join(view(node.log, node.high_watermark))
 
 
@@ -307,10 +307,10 @@ def parse(text: str) -> Scenario:
     )
 
 
-def play(scenario: Scenario, rule: TruncationRule | None = None) -> Iterator[Step]:
+def play(scenario: Scenario, rule: TruncationRule | None = None) -> Iterator[ScenarioStep]:
     """Yield the start and what each event makes of it; UsageError for one that cannot happen."""
     replicas = scenario.start(rule)
-    yield Step(number=0, event="start", replicas=replicas, occasion=None)
+    yield ScenarioStep(number=0, event="start", replicas=replicas, occasion=None)
     done = len(replicas.trace)
     for number, event in enumerate(scenario.events, 1):
         seen = len(replicas.tries)
@@ -323,7 +323,7 @@ def play(scenario: Scenario, rule: TruncationRule | None = None) -> Iterator[Ste
         occasion = next((str(occasion) for occasion, *_ in replicas.tries[seen:]), None)
         trace, done = tuple(replicas.trace[done:]), len(replicas.trace)
         asked = (*open_before, *replicas.requests[known:])
-        yield Step(
+        yield ScenarioStep(
             number=number,
             event=str(event),
             replicas=replicas,
@@ -333,7 +333,7 @@ def play(scenario: Scenario, rule: TruncationRule | None = None) -> Iterator[Ste
         )
 
 
-def happen(replicas: Replication, event: Event) -> None:
+def happen(replicas: Replication, event: ScenarioEvent) -> None:
     """Let one event happen; ImpossibleError where it cannot."""
     options = dict(event.options)
     if event.name == "fetch":
@@ -343,9 +343,9 @@ def happen(replicas: Replication, event: Event) -> None:
     getattr(replicas, event.name)(event.value, **options)
 
 
-def verdict(replicas: Replication) -> Verdict:
+def verdict(replicas: Replication) -> SimulationVerdict:
     """Return what came of it."""
-    return Verdict(
+    return SimulationVerdict(
         truncation=replicas.rule,
         committed_offset=len(replicas.committed),
         lost_offsets=replicas.lost(),
@@ -355,7 +355,7 @@ def verdict(replicas: Replication) -> Verdict:
     )
 
 
-def _event(number: int, given: object, nodes: list[int]) -> Event:
+def _event(number: int, given: object, nodes: list[int]) -> ScenarioEvent:
     """Return one event of a scenario; UsageError where there is none such."""
     if not isinstance(given, dict):
         raise UsageError(f"event {number} is {given!r}, expected a table")
@@ -377,7 +377,7 @@ def _event(number: int, given: object, nodes: list[int]) -> Event:
         raise UsageError(f"event {number}: a number is negative")
     if name == "produce" and not all(type(record) is str for record in value):
         raise UsageError(f"event {number}: records are names in quotes")
-    return Event(name, value, {key: one for key, one in given.items() if key != name})
+    return ScenarioEvent(name, value, {key: one for key, one in given.items() if key != name})
 
 
 def _start(rows: list[Any], nodes: list[int]) -> dict[int, tuple[int, int, int | None]]:

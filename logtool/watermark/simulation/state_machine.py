@@ -17,8 +17,8 @@ from enum import StrEnum
 
 from logtool.lazy_dataclass import dataclass
 from logtool.watermark.simulation.consumer import open_transactions
-from logtool.watermark.simulation.node import Record, Remote, SimulatedNode
-from logtool.watermark.simulation.producer import Acks, Answer, Request
+from logtool.watermark.simulation.node import Remote, SimulatedNode, SimulatedRecord
+from logtool.watermark.simulation.producer import Acks, ProduceAnswer, Request
 from logtool.watermark.simulation.truncation import by_high_watermark, by_leader_epoch
 
 DEFAULT_LAG_MS = 30_000
@@ -43,7 +43,7 @@ class Occasion(StrEnum):
     FETCH = "fetch"
 
 
-class Part(StrEnum):
+class ProtocolStep(StrEnum):
     """A stretch of processing, from a request or an answer that comes in to its end."""
 
     PRODUCE = "produce request at the leader"
@@ -67,7 +67,7 @@ class Does(StrEnum):
 class SubStep:
     """One thing that is done while an event is processed, in its turn."""
 
-    part: Part
+    part: ProtocolStep
     node: int
     """Whose log, log end or high watermark it is; of a remote log end, whom it is known of."""
     does: Does
@@ -82,7 +82,7 @@ class ImpossibleError(Exception):
     """An event that cannot happen in the present state."""
 
 
-_PARTS = {Occasion.PRODUCE: Part.PRODUCE, Occasion.FETCH: Part.FETCH}
+_PARTS = {Occasion.PRODUCE: ProtocolStep.PRODUCE, Occasion.FETCH: ProtocolStep.FETCH}
 
 
 class Replication:
@@ -110,7 +110,7 @@ class Replication:
         self.leader: int | None = None
         self.in_sync = list(self.nodes)
         self.remote: dict[int, Remote] = {}
-        self.committed: list[Record] = []
+        self.committed: list[SimulatedRecord] = []
         """What some leader's high watermark has passed, by offset."""
         self.tries: list[tuple[Occasion, int, int]] = []
         """Each look of a leader at its high watermark: the occasion, before, after."""
@@ -132,7 +132,7 @@ class Replication:
         counts as committed.
         """
         records = [
-            Record(str(offset), self.epoch)
+            SimulatedRecord(str(offset), self.epoch)
             for offset in range(max(end for end, *_ in log_ends.values()))
         ]
         for number, (end, mark, known) in log_ends.items():
@@ -148,20 +148,20 @@ class Replication:
     ) -> None:
         """Append records to the leader's log; without `acks` nobody waits for an answer."""
         leader = self._leading()
-        records = [Record(name, self.epoch, transaction) for name in names]
+        records = [SimulatedRecord(name, self.epoch, transaction) for name in names]
         request = None
         if acks is not None:
             request = Request(acks, tuple(records), leader.log_end)
             self.requests.append(request)
             if acks is Acks.ALL and len(self.in_sync) < self.min_in_sync:
-                self._answer(request, Answer.NOT_ENOUGH_REPLICAS, Part.PRODUCE)
+                self._answer(request, ProduceAnswer.NOT_ENOUGH_REPLICAS, ProtocolStep.PRODUCE)
                 return
-        self._write(leader, records, Part.PRODUCE)
+        self._write(leader, records, ProtocolStep.PRODUCE)
         self._try_to_raise(Occasion.PRODUCE)
         if request and acks is Acks.LEADER:
-            self._answer(request, Answer.ACKNOWLEDGED, Part.PRODUCE)
+            self._answer(request, ProduceAnswer.ACKNOWLEDGED, ProtocolStep.PRODUCE)
         elif request and acks is Acks.NONE:
-            request.answer = Answer.NOT_AWAITED
+            request.answer = ProduceAnswer.NOT_AWAITED
 
     def commit(self, transaction: str) -> None:
         """Write the marker that commits a transaction, as its coordinator does with acks=all."""
@@ -180,25 +180,29 @@ class Replication:
         if follower.log_end > leader.log_end:
             follower.cut(leader.log_end)  # out of range: it begins anew at the leader's end
         begin = follower.log_end
-        self.trace.append(SubStep(Part.FETCH, node, Does.ASK, after=begin))
+        self.trace.append(SubStep(ProtocolStep.FETCH, node, Does.ASK, after=begin))
         self._learn(node, begin, leader)
         end = leader.log_end if most is None else min(leader.log_end, begin + most)
         sent, mark = leader.log[begin:end], leader.high_watermark
         names = tuple(record.name for record in sent)
-        self.trace.append(SubStep(Part.FETCH, leader.node, Does.RESPOND, after=mark, records=names))
+        self.trace.append(
+            SubStep(ProtocolStep.FETCH, leader.node, Does.RESPOND, after=mark, records=names)
+        )
         if answered:
-            self._write(follower, sent, Part.ANSWER)
+            self._write(follower, sent, ProtocolStep.ANSWER)
             before = follower.high_watermark
             self._set_high_watermark(follower, min(mark, follower.log_end))
             after = follower.high_watermark
-            self.trace.append(SubStep(Part.ANSWER, node, Does.HIGH_WATERMARK, before, after))
+            self.trace.append(
+                SubStep(ProtocolStep.ANSWER, node, Does.HIGH_WATERMARK, before, after)
+            )
 
     def crash(self, node: int, unflushed: int = 0) -> None:
         """Kill a replica; the last `unflushed` records had not reached its disk."""
         replica = self._up(node)
         replica.up = False
         if node == self.leader:
-            self._give_up(Answer.LEADER_GONE)
+            self._give_up(ProduceAnswer.LEADER_GONE)
         replica.cut(max(0, replica.log_end - unflushed))
         replica.high_watermark = min(replica.checkpointed, replica.log_end)
         replica.follows = -1
@@ -236,7 +240,7 @@ class Replication:
             raise ImpossibleError(f"{node} is not in sync")
         before, self.leader = self.leader, node
         if before != node:
-            self._give_up(Answer.NOT_LEADER)
+            self._give_up(ProduceAnswer.NOT_LEADER)
         self.epoch += 1
         replica.epochs.assign(self.epoch, replica.log_end)
         replica.follows = self.epoch
@@ -280,19 +284,19 @@ class Replication:
             raise ImpossibleError(f"transaction {transaction} is not open")
         if len(self.in_sync) < self.min_in_sync:
             raise ImpossibleError("too few are in sync for a marker, which needs acks=all")
-        record = Record(f"{marker}:{transaction}", self.epoch, transaction, marker)
-        self._write(leader, [record], Part.PRODUCE)
+        record = SimulatedRecord(f"{marker}:{transaction}", self.epoch, transaction, marker)
+        self._write(leader, [record], ProtocolStep.PRODUCE)
         self._try_to_raise(Occasion.PRODUCE)
 
-    def _answer(self, request: Request, answer: Answer, part: Part | None) -> None:
+    def _answer(self, request: Request, answer: ProduceAnswer, part: ProtocolStep | None) -> None:
         """Tell a producer, which the trace shows if it is part of a request that is processed."""
         request.answer = answer
         if part and self.leader is not None:
             names = tuple(record.name for record in request.records)
-            after = request.end if answer is Answer.ACKNOWLEDGED else None
+            after = request.end if answer is ProduceAnswer.ACKNOWLEDGED else None
             self.trace.append(SubStep(part, self.leader, Does.ANSWER, None, after, names))
 
-    def _give_up(self, answer: Answer) -> None:
+    def _give_up(self, answer: ProduceAnswer) -> None:
         for request in self.requests:
             if request.answer is None:
                 request.answer = answer
@@ -307,7 +311,7 @@ class Replication:
         return [
             record.name
             for request in self.requests
-            if request.answer is Answer.ACKNOWLEDGED
+            if request.answer is ProduceAnswer.ACKNOWLEDGED
             for offset, record in enumerate(request.records, request.offset)
             if log[offset : offset + 1] != [record]
         ]
@@ -338,7 +342,9 @@ class Replication:
 
     # How the leader learns
 
-    def _write(self, node: SimulatedNode, records: list[Record], part: Part) -> None:
+    def _write(
+        self, node: SimulatedNode, records: list[SimulatedRecord], part: ProtocolStep
+    ) -> None:
         """Append records to a log, which moves its end."""
         before = node.log_end
         if records:
@@ -350,7 +356,7 @@ class Replication:
     def _learn(self, node: int, offset: int, leader: SimulatedNode) -> None:
         """Take from a fetch how far a follower is."""
         remote = self.remote[node]
-        step = SubStep(Part.FETCH, node, Does.REMOTE_LOG_END, remote.log_end, offset)
+        step = SubStep(ProtocolStep.FETCH, node, Does.REMOTE_LOG_END, remote.log_end, offset)
         self.trace.append(step)
         if offset >= leader.log_end:
             remote.caught_up_ms = self.now_ms
@@ -390,7 +396,7 @@ class Replication:
         for request in self.requests:
             waits = request.acks is Acks.ALL and request.answer is None
             if waits and request.end <= leader.high_watermark:
-                self._answer(request, Answer.ACKNOWLEDGED, part)
+                self._answer(request, ProduceAnswer.ACKNOWLEDGED, part)
 
     def _is_recent(self, remote: Remote) -> bool:
         return self.now_ms - remote.caught_up_ms <= self.lag_ms

@@ -22,9 +22,9 @@ from changes import (
 )
 from jsonschema import Draft202012Validator
 
-from logtool.actions import Change, Kind, Stamp
-from logtool.apply import Journal, State, default_undo_dir, disk, find_unfinished, locked
-from logtool.apply.held import BLOCK
+from logtool.actions import Change, FileChange, Stamp
+from logtool.apply import Journal, PlanState, default_undo_dir, disk, find_unfinished, locked
+from logtool.apply.dirfd import BLOCK
 from logtool.apply.steps import merge
 from logtool.disk import in_use
 from logtool.errors import NothingMatchedError, RefusedError, UnwritableError
@@ -68,7 +68,7 @@ def test_undo_brings_back_every_byte_name_mode_and_time(place):
     place.do()
     place.undo()
     place.assert_untouched()
-    assert Journal.open(place.undo_dir).state is State.UNDONE
+    assert Journal.open(place.undo_dir).state is PlanState.UNDONE
 
 
 def test_nothing_is_touched_before_carry_out(place):
@@ -80,12 +80,12 @@ def test_nothing_is_touched_before_carry_out(place):
 
 def test_a_journal_says_how_far_it_has_come(place):
     journal = prepare(place.log_dir, place.undo_dir)
-    assert [Journal.open(place.undo_dir).state, journal.state] == [State.PREPARED] * 2
+    assert [Journal.open(place.undo_dir).state, journal.state] == [PlanState.PREPARED] * 2
     journal.commit()
-    assert [Journal.open(place.undo_dir).state, journal.state] == [State.COMMITTED] * 2
+    assert [Journal.open(place.undo_dir).state, journal.state] == [PlanState.COMMITTED] * 2
     journal.carry_out()
     again = Journal.open(place.undo_dir)
-    assert again.state is journal.state is State.DONE
+    assert again.state is journal.state is PlanState.DONE
     assert (again.log_dir, again.command) == (place.log_dir, "logtool test")
     assert again.steps == journal.steps
 
@@ -140,14 +140,14 @@ def test_the_actions_are_told_as_they_happen(place):
 def test_a_cut_file_stays_the_same_file_and_only_the_tail_is_saved(place):
     path = place.log_dir / "small-segments-0" / f"{42:020d}.log"
     before = path.stat()
-    one(place, Kind.TRUNCATE, size=before.st_size - 10)
+    one(place, FileChange.TRUNCATE, size=before.st_size - 10)
     assert path.stat().st_ino == before.st_ino
     assert (place.undo_dir / "000001.old").stat().st_size == 10
 
 
 def test_a_removed_file_costs_no_space_on_the_same_file_system(place):
     before = (place.log_dir / "small-segments-0" / f"{42:020d}.log").stat()
-    one(place, Kind.REMOVE)
+    one(place, FileChange.REMOVE)
     assert (place.undo_dir / "000001.old").stat().st_ino == before.st_ino
 
 
@@ -161,7 +161,9 @@ def test_an_index_of_zeros_stays_as_small_as_it_was(place, monkeypatch):
     with path.open("r+b") as file:
         file.truncate(10 << 20)
     place.before = everything(place.log_dir)
-    journal = one(place, Kind.REPLACE, path.relative_to(place.log_dir), content=bytes(10 << 20))
+    journal = one(
+        place, FileChange.REPLACE, path.relative_to(place.log_dir), content=bytes(10 << 20)
+    )
     for file in (path, place.undo_dir / "000001.old", place.undo_dir / "000001.new"):
         assert file.stat().st_size == 10 << 20
         assert allocated(file) <= 2 * BLOCK
@@ -181,7 +183,9 @@ def test_mode_and_owner_stay_and_a_new_file_is_its_directory_s(place):
     before = old.stat()
     journal = Journal.begin(place.undo_dir, place.log_dir, "logtool test")
     new = home / "new"
-    journal.stage([change(Kind.REPLACE, old, content=b"x"), change(Kind.CREATE, new, content=b"")])
+    journal.stage(
+        [change(FileChange.REPLACE, old, content=b"x"), change(FileChange.CREATE, new, content=b"")]
+    )
     journal.commit()
     journal.carry_out()
     for path, mode, like in ((old, 0o604, before), (new, 0o640, home.stat())):
@@ -222,7 +226,7 @@ def test_a_name_that_is_no_utf_8_comes_through(place):
     name = os.fsdecode(b"small-segments-0/\xff\n.index")
     (place.log_dir / name).write_bytes(b"old")
     place.before = everything(place.log_dir)
-    one(place, Kind.REMOVE, name)
+    one(place, FileChange.REMOVE, name)
     place.undo()
     place.assert_untouched()
 
@@ -264,9 +268,9 @@ def test_a_stale_plan_is_refused_and_names_the_file(place, part):
 
 def test_a_file_that_is_gone_or_there_by_now_makes_a_plan_stale(place):
     new, gone = place.log_dir / "new", place.log_dir / "gone"
-    create = Change(Kind.CREATE, new, None, b"")
-    remove = Change(Kind.REMOVE, gone, Stamp(1, 1))
-    rename = change(Kind.RENAME, place.log_dir / "meta.properties", target=new)
+    create = Change(FileChange.CREATE, new, None, b"")
+    remove = Change(FileChange.REMOVE, gone, Stamp(1, 1))
+    rename = change(FileChange.RENAME, place.log_dir / "meta.properties", target=new)
     new.write_bytes(b"")
     for wrong, reason in ((create, "is there now"), (remove, "is gone"), (rename, "is there now")):
         journal = Journal.begin(place.undo_dir, place.log_dir, "logtool test")
@@ -322,7 +326,7 @@ def test_undo_refuses_before_it_touches_anything_when_a_file_was_changed(place, 
     with pytest.raises(RefusedError, match=str(path.parent)):
         place.undo()
     assert everything(place.log_dir) == before
-    assert Journal.open(place.undo_dir).state is State.DONE
+    assert Journal.open(place.undo_dir).state is PlanState.DONE
 
 
 def test_undo_refuses_to_put_back_what_was_not_saved(place):
@@ -377,7 +381,7 @@ def test_a_plan_does_not_reach_out_of_its_log_dir(place, tmp_path):
     for path in (outside / "file", place.log_dir / "orders-0" / "file"):
         journal = Journal.begin(place.undo_dir, place.log_dir, "logtool test")
         with pytest.raises(RefusedError, match="does not lie in"):
-            journal.stage([change(Kind.REMOVE, path)])
+            journal.stage([change(FileChange.REMOVE, path)])
 
 
 def test_a_symbolic_link_is_no_file(place):
@@ -385,7 +389,7 @@ def test_a_symbolic_link_is_no_file(place):
     link.symlink_to("meta.properties")
     journal = Journal.begin(place.undo_dir, place.log_dir, "logtool test")
     with pytest.raises(RefusedError, match=f"{link}: is not a regular file"):
-        journal.stage([change(Kind.REMOVE, link)])
+        journal.stage([change(FileChange.REMOVE, link)])
 
 
 @pytest.mark.parametrize("position", [0, 10, 300, 2000])
@@ -419,7 +423,7 @@ def test_what_power_loss_left_of_the_last_line_is_written_over(place):
     path = place.undo_dir / "journal.ndjson"
     whole = path.read_bytes()
     path.write_bytes(whole[:-5])
-    assert Journal.open(place.undo_dir).state is State.COMMITTED
+    assert Journal.open(place.undo_dir).state is PlanState.COMMITTED
     place.finish()
     lines = [json.loads(line) for line in path.read_bytes().splitlines()]
     assert [line.get("state") for line in lines[-2:]] == [None, "done"]
@@ -435,14 +439,20 @@ def test_a_log_dir_that_is_not_there_is_named(place):
 @pytest.mark.parametrize(
     "changes",
     [
-        [Change(Kind.CREATE, LOG, None, b""), Change(Kind.REMOVE, LOG)],
-        [Change(Kind.CREATE, LOG, None, b""), Change(Kind.RENAME, LOG, target=Path("orders-0/x"))],
-        [Change(Kind.REMOVE, LOG), Change(Kind.TRUNCATE, LOG, size=0)],
-        [Change(Kind.REPLACE, LOG, content=b""), Change(Kind.CREATE, LOG, content=b"")],
-        [Change(Kind.RENAME, LOG, target=Path("orders-1/x"))],
-        [Change(Kind.RENAME, LOG, target=LOG.with_name("x")), Change(Kind.CREATE, LOG, None, b"")],
-        [Change(Kind.TRUNCATE, LOG)],
-        [Change(Kind.REPLACE, LOG)],
+        [Change(FileChange.CREATE, LOG, None, b""), Change(FileChange.REMOVE, LOG)],
+        [
+            Change(FileChange.CREATE, LOG, None, b""),
+            Change(FileChange.RENAME, LOG, target=Path("orders-0/x")),
+        ],
+        [Change(FileChange.REMOVE, LOG), Change(FileChange.TRUNCATE, LOG, size=0)],
+        [Change(FileChange.REPLACE, LOG, content=b""), Change(FileChange.CREATE, LOG, content=b"")],
+        [Change(FileChange.RENAME, LOG, target=Path("orders-1/x"))],
+        [
+            Change(FileChange.RENAME, LOG, target=LOG.with_name("x")),
+            Change(FileChange.CREATE, LOG, None, b""),
+        ],
+        [Change(FileChange.TRUNCATE, LOG)],
+        [Change(FileChange.REPLACE, LOG)],
     ],
     ids=str,
 )
@@ -455,20 +465,24 @@ def test_changes_of_one_file_become_one_step():
     swap = LOG.with_name("x.swap")
     removed, moved = merge(
         [
-            Change(Kind.RENAME, swap, Stamp(9, 9), target=LOG.with_name("x")),
-            Change(Kind.TRUNCATE, LOG.with_name("x"), size=7),
-            Change(Kind.REMOVE, LOG, Stamp(1, 1)),
-            Change(Kind.RENAME, LOG.with_name("x"), target=LOG),
-            Change(Kind.TRUNCATE, LOG, size=5),
+            Change(FileChange.RENAME, swap, Stamp(9, 9), target=LOG.with_name("x")),
+            Change(FileChange.TRUNCATE, LOG.with_name("x"), size=7),
+            Change(FileChange.REMOVE, LOG, Stamp(1, 1)),
+            Change(FileChange.RENAME, LOG.with_name("x"), target=LOG),
+            Change(FileChange.TRUNCATE, LOG, size=5),
         ]
     )
-    assert (removed.kind, removed.before, removed.after) == (Kind.REMOVE, LOG, None)
-    assert (moved.kind, moved.before, moved.after) == (Kind.TRUNCATE, swap, LOG)
+    assert (removed.kind, removed.before, removed.after) == (FileChange.REMOVE, LOG, None)
+    assert (moved.kind, moved.before, moved.after) == (FileChange.TRUNCATE, swap, LOG)
     assert (moved.size, moved.seen) == (5, Stamp(9, 9))
     (replaced,) = merge(
-        [Change(Kind.REMOVE, LOG, Stamp(1, 1)), Change(Kind.CREATE, LOG, None, b"x")]
+        [Change(FileChange.REMOVE, LOG, Stamp(1, 1)), Change(FileChange.CREATE, LOG, None, b"x")]
     )
-    assert (replaced.kind, replaced.content, replaced.seen) == (Kind.REPLACE, b"x", Stamp(1, 1))
+    assert (replaced.kind, replaced.content, replaced.seen) == (
+        FileChange.REPLACE,
+        b"x",
+        Stamp(1, 1),
+    )
 
 
 # Where undo directories are, and which of them are unfinished.
@@ -505,7 +519,7 @@ def test_what_is_half_undone_is_found_and_is_not_finished(place):
     with failing(12, full), pytest.raises(UnwritableError, match="to go on"):
         Journal.open(undo_dir).undo()
     (found,) = find_unfinished(place.log_dir)
-    assert found.state is State.UNDOING
+    assert found.state is PlanState.UNDOING
     with pytest.raises(RefusedError, match=f"run 'logtool undo --apply {undo_dir}' to go on"):
         found.finish()
 

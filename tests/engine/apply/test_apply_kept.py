@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from changes import Place, all_kinds, change, count, everything, killed, make_log_dir, prepare
 
-from logtool.actions import Kind
+from logtool.actions import FileChange
 from logtool.apply import Journal, disk, locked
 from logtool.errors import UnwritableError
 
@@ -86,7 +86,7 @@ def test_a_snapshot_by_hard_links_keeps_every_byte_whatever_is_changed_and_undon
 
 @pytest.mark.parametrize("number", range(5))
 def test_each_kind_of_change_leaves_a_snapshot_alone(place, tmp_path, number):
-    kind = list(Kind)[number]
+    kind = list(FileChange)[number]
     (part,) = (
         changes
         for changes in [[c for part in all_kinds(place.log_dir) for c in part if c.kind is kind]]
@@ -136,7 +136,7 @@ def test_a_cut_of_a_shared_file_needs_no_more_room_than_what_stays_and_what_goes
     path = place.log_dir / LOG
     Snapshot(place.log_dir, tmp_path / "snapshot")
     size, before = path.stat().st_size, path.stat()
-    one(place, Kind.TRUNCATE, LOG, size=size - 10)
+    one(place, FileChange.TRUNCATE, LOG, size=size - 10)
     after = path.stat()
     assert (place.undo_dir / "000001.old").stat().st_size == 10
     assert (after.st_nlink, after.st_size) == (1, size - 10)
@@ -165,7 +165,7 @@ def test_the_holes_of_a_tail_stay_holes_in_cut_save_and_undo(place, tmp_path, sh
     assert most < MIB, "the file system keeps holes"
     if shared:
         Snapshot(place.log_dir, tmp_path / "snapshot")
-    journal = one(place, Kind.TRUNCATE, LOG, size=size // 2)
+    journal = one(place, FileChange.TRUNCATE, LOG, size=size // 2)
     assert allocated(place.undo_dir / "000001.old") <= most
     assert path.stat().st_size == size // 2
     journal.undo()
@@ -178,7 +178,7 @@ def test_the_holes_of_what_stays_are_kept_when_a_copy_is_cut(place, tmp_path):
     with path.open("r+b") as file:
         file.truncate(32 * MIB)
     Snapshot(place.log_dir, tmp_path / "snapshot")
-    one(place, Kind.TRUNCATE, LOG, size=30 * MIB)
+    one(place, FileChange.TRUNCATE, LOG, size=30 * MIB)
     assert path.stat().st_size == 30 * MIB
     assert allocated(path) < MIB
 
@@ -191,7 +191,7 @@ def test_a_half_undone_sparse_tail_is_gone_on_with(place):
         file.seek(2 * MIB)
         file.write(b"an island")
     place.before = everything(place.log_dir)
-    one(place, Kind.TRUNCATE, LOG, size=size // 2)
+    one(place, FileChange.TRUNCATE, LOG, size=size // 2)
     for number in range(1, 6):
         killed(number, Journal.open(place.undo_dir).undo)
     Journal.open(place.undo_dir).undo()
@@ -230,9 +230,9 @@ def dressed(place):
 @pytest.mark.parametrize(
     ("kind", "name", "more"),
     [
-        (Kind.REPLACE, INDEX, {"content": b"new"}),
-        (Kind.REMOVE, INDEX, {}),
-        (Kind.TRUNCATE, LOG, {"size": 100}),
+        (FileChange.REPLACE, INDEX, {"content": b"new"}),
+        (FileChange.REMOVE, INDEX, {}),
+        (FileChange.TRUNCATE, LOG, {"size": 100}),
     ],
 )
 def test_access_lists_and_attributes_outlive_a_change_and_its_undoing(
@@ -245,7 +245,7 @@ def test_access_lists_and_attributes_outlive_a_change_and_its_undoing(
         monkeypatch.setattr(disk, "link", lambda *_: False)
         Snapshot(dressed.log_dir, tmp_path / "snapshot")
     journal = one(dressed, kind, name, **more)
-    if kind is not Kind.REMOVE:
+    if kind is not FileChange.REMOVE:
         assert attributes(path) == before
     journal.undo()
     assert attributes(path) == before
@@ -255,7 +255,7 @@ def test_access_lists_and_attributes_outlive_a_change_and_its_undoing(
 def test_a_directory_s_default_list_is_not_given_to_a_file_that_had_none(place):
     os.setxattr(place.log_dir / "small-segments-0", "system.posix_acl_default", ACL)
     place.before = everything(place.log_dir)
-    journal = one(place, Kind.REPLACE, INDEX, content=b"new")
+    journal = one(place, FileChange.REPLACE, INDEX, content=b"new")
     assert attributes(place.log_dir / INDEX) == {}
     journal.undo()
     place.assert_untouched()
@@ -270,7 +270,7 @@ def test_an_attribute_that_cannot_be_kept_stops_it_before_anything_is_changed(dr
     with pytest.raises(
         UnwritableError, match=r"cannot get the extended attribute .*; nothing in .* was changed"
     ):
-        one(dressed, Kind.REPLACE, INDEX, content=b"new")
+        one(dressed, FileChange.REPLACE, INDEX, content=b"new")
     dressed.assert_untouched()
 
 

@@ -9,11 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from verification import batches, log_dirs, set_offsets, small_log_dir, verify
 
-from logtool.actions import Kind
+from logtool.actions import FileChange
 from logtool.checkpoints import edit, rules
 from logtool.checkpoints.edit import Edit, remove, set_row
-from logtool.checkpoints.rebuild import Rebuild
-from logtool.checkpoints.rules import Extent
+from logtool.checkpoints.rebuild import CheckpointRebuild
+from logtool.checkpoints.rules import LogBounds
 from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.formats import leader_epoch_checkpoint, offset_checkpoint
 from logtool.formats.names import FileKind
@@ -35,7 +35,7 @@ DELETED = (f"doomed-topic.v1_x-1: row of 0 {GONE}", f"doomed-topic.v1_x-0: row o
 
 def rebuild(path, **more):
     """Return the edits, by file; nothing may be unreadable."""
-    found = list(Rebuild(path, **more))
+    found = list(CheckpointRebuild(path, **more))
     assert all(isinstance(item, Edit) for item in found), found
     return {item.action.path: item for item in found}
 
@@ -44,7 +44,7 @@ def do(*edits):
     """Do what the edits say."""
     for one in edits:
         change = one.action.change
-        if change.kind is Kind.REMOVE:
+        if change.kind is FileChange.REMOVE:
             change.path.unlink()
         else:
             change.path.write_bytes(change.content)
@@ -99,7 +99,7 @@ def test_epochs_from_batches_alone_are_the_brokers_bytes_but_for_epochs_without_
                 assert [epoch for epoch, _ in found] == [epoch for epoch, _ in wanted]
                 assert all(new[1] >= old[1] for new, old in zip(found, wanted, strict=True))
                 continue
-            assert edits[path].action.action is Kind.CREATE
+            assert edits[path].action.action is FileChange.CREATE
             expected = leader_epoch_checkpoint.build(wanted)
             assert edits[path].after == leader_epoch_checkpoint.encode(expected), path
             compared += edits[path].after == data
@@ -323,7 +323,7 @@ def test_batches_alone_give_the_epochs_that_a_broker_makes_of_them(lengths, star
     assert rules.epochs([], runs, start=start, end=max(offset, start)) == cache.rows
 
 
-EXTENT = Extent(10, 100)
+EXTENT = LogBounds(10, 100)
 OFFSETS = {
     "a recovery point stays": (FileKind.RECOVERY_POINT_CHECKPOINT, 50, 50),
     "a recovery point never rises": (FileKind.RECOVERY_POINT_CHECKPOINT, 3, 3),
@@ -344,7 +344,7 @@ OFFSETS = {
 def test_offsets_are_what_a_broker_makes_of_them(name):
     kind, row, wanted = OFFSETS[name]
     assert rules.offset(kind, row, EXTENT, 20) == wanted
-    assert rules.offset(kind, row, Extent(10, None), 20) == row
+    assert rules.offset(kind, row, LogBounds(10, None), 20) == row
 
 
 @pytest.mark.parametrize(("row", "start"), [(None, 10), (-1, 10), (30, 30), (101, 100)])
@@ -433,7 +433,7 @@ def test_a_partition_that_cannot_be_read_is_told_and_left_alone(small):
     log.rename(log.with_suffix(".moved"))
     log.symlink_to(log.with_suffix(".moved"))
     set_offsets(small / WATERMARK, {("codec-zstd", 0): 999, ("mixed_codecs", 0): 999})
-    found = list(Rebuild(small))
+    found = list(CheckpointRebuild(small))
     problems = [item for item in found if isinstance(item, UnreadableError)]
     assert [problem.path for problem in problems] == [log]
     (one,) = (item for item in found if isinstance(item, Edit))
@@ -444,7 +444,7 @@ def test_a_partition_that_cannot_be_read_is_told_and_left_alone(small):
 def test_a_file_that_is_no_checkpoint_cannot_be_rebuilt(small):
     for name in ("meta.properties", "codec-zstd-0/partition.metadata"):
         with pytest.raises(UsageError, match="is not a checkpoint"):
-            Rebuild(small / name)
+            CheckpointRebuild(small / name)
 
 
 @pytest.mark.parametrize("name", ["4.3.1/clean", "3.9.2/clean", "4.3.1/replicas", "3.9.2/running"])
@@ -481,7 +481,7 @@ def test_the_first_row_makes_a_file(small):
     path = small / "new" / CLEANER
     path.parent.mkdir()
     one = set_row(path, "a-0", "3")
-    assert (one.action.action, one.before, one.after) == (Kind.CREATE, b"", b"0\n1\na 0 3\n")
+    assert (one.action.action, one.before, one.after) == (FileChange.CREATE, b"", b"0\n1\na 0 3\n")
     assert set_row(path, "a-0", None) is None
     with pytest.raises(UnreadableError, match="there is no such directory"):
         set_row(small / "missing" / CLEANER, "a-0", None)
@@ -535,7 +535,7 @@ def test_a_file_that_a_broker_cannot_read_is_not_changed_row_by_row(small):
 def test_a_file_that_a_broker_does_without_can_go(small):
     for path in (small / RECOVERY, small / ".kafka_cleanshutdown"):
         one = remove(path)
-        assert (one.action.action, one.after) == (Kind.REMOVE, b"")
+        assert (one.action.action, one.after) == (FileChange.REMOVE, b"")
         assert one.before == path.read_bytes()
         assert one.action.change.seen.size == len(one.before)
     with pytest.raises(UsageError):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from logtool.checks import segment
-from logtool.checks.report import Level, Task
+from logtool.checks.report import Level, SegmentTask
 from logtool.checks.segment import check_segment
 from logtool.findings import Finding
 from logtool.formats import record_batch
@@ -28,7 +28,7 @@ def findings(home: Path, log: bytes) -> list[Finding]:
     home.mkdir(exist_ok=True)
     (home / f"{0:020d}.log").write_bytes(log)
     (found,) = opening.open_partition(home).segments
-    said = check_segment(Task(found, Level.BATCHES)).findings
+    said = check_segment(SegmentTask(found, Level.BATCHES)).findings
     assert all(isinstance(item, Finding) for item in said)
     return [item for item in said if isinstance(item, Finding)]
 
@@ -75,7 +75,9 @@ def test_behind_a_batch_of_another_segment_nothing_is_missing(tmp_path, monkeypa
     log = [*map(batch, range(5)), batch(5 ^ 1 << 40), batch(6, size=1000), *map(batch, range(7, 9))]
     directory = tmp_path / "t-0"
     (found,) = findings(directory, b"".join(log))
-    (task,) = (Task(one, Level.BATCHES) for one in opening.open_partition(directory).segments)
+    (task,) = (
+        SegmentTask(one, Level.BATCHES) for one in opening.open_partition(directory).segments
+    )
 
     assert found.code == "batch/offset-range"
     assert not check_segment(task).has_gaps

@@ -8,8 +8,8 @@ from bench.generate import Spec, generate
 from damage import append_to_file, copied, cut, damage_file, flip, overwrite, swap, zero
 from verification import assert_same, ignored, logs, verify
 
-from logtool.checks import pieces, schedule
-from logtool.checks.report import Level, SegmentReport, Task
+from logtool.checks import schedule, segment_ranges
+from logtool.checks.report import Level, SegmentReport, SegmentTask
 from logtool.checks.segment import check_segment
 from logtool.log import opening
 from logtool.verify import Budget
@@ -24,23 +24,25 @@ def generated(tmp_path_factory) -> Path:
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch) -> None:
-    monkeypatch.setattr(pieces, "PIECE_BYTES", PIECE)
+    monkeypatch.setattr(segment_ranges, "PIECE_BYTES", PIECE)
     monkeypatch.setattr(schedule, "WORTH_A_POOL", 0)
 
 
-def task_of(directory: Path, level: Level = Level.BATCHES) -> Task:
+def task_of(directory: Path, level: Level = Level.BATCHES) -> SegmentTask:
     (segment,) = opening.open_partition(directory).segments
-    return Task(segment, level)
+    return SegmentTask(segment, level)
 
 
-def joined(task: Task) -> SegmentReport | None:
-    return pieces.join(task, [pieces.check_piece(piece, ignored) for piece in pieces.cut(task)])
+def joined(task: SegmentTask) -> SegmentReport | None:
+    return segment_ranges.join(
+        task, [segment_ranges.check_piece(piece, ignored) for piece in segment_ranges.cut(task)]
+    )
 
 
 @pytest.mark.parametrize("level", [Level.BATCHES, Level.RECORDS])
 def test_the_pieces_of_a_sound_segment_tell_the_same_as_the_whole(generated, level):
     task = task_of(generated, level)
-    parts = pieces.cut(task)
+    parts = segment_ranges.cut(task)
     report = joined(task)
 
     assert len(parts) == 16
@@ -52,15 +54,15 @@ def test_the_pieces_of_a_sound_segment_tell_the_same_as_the_whole(generated, lev
 
 def test_a_segment_is_not_cut_where_that_is_not_worth_it(generated, tmp_path, monkeypatch):
     task = task_of(generated)
-    assert pieces.cut(task_of(generated, Level.QUICK)) == [task_of(generated, Level.QUICK)]
+    assert segment_ranges.cut(task_of(generated, Level.QUICK)) == [task_of(generated, Level.QUICK)]
 
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 200 * BATCH)
-    assert pieces.cut(task) == [task]
+    monkeypatch.setattr(segment_ranges, "PIECE_BYTES", 200 * BATCH)
+    assert segment_ranges.cut(task) == [task]
 
-    monkeypatch.setattr(pieces, "PIECE_BYTES", PIECE)
+    monkeypatch.setattr(segment_ranges, "PIECE_BYTES", PIECE)
     home = copied(generated, tmp_path / "t-0")
     next(home.glob("*.index")).unlink()
-    assert len(pieces.cut(task_of(home))) == 1
+    assert len(segment_ranges.cut(task_of(home))) == 1
 
 
 DAMAGE = {
@@ -104,7 +106,7 @@ def test_what_is_wrong_only_with_both_pieces_is_found(generated, tmp_path):
     for number, (field, at) in enumerate([("leader_epoch", 12), ("base_offset", 0)]):
         home = copied(generated, tmp_path / f"t-{number}")
         (log,) = logs(home)
-        edge = pieces.cut(task_of(home))[4].piece.start
+        edge = segment_ranges.cut(task_of(home))[4].piece.start
         data = log.read_bytes()
         for position in range(edge if field == "base_offset" else 0, len(data), BATCH):
             if field == "leader_epoch":
@@ -115,7 +117,10 @@ def test_what_is_wrong_only_with_both_pieces_is_found(generated, tmp_path):
         log.write_bytes(data)
         task = task_of(home)
 
-        assert all(pieces.check_piece(part, ignored).ordinary for part in pieces.cut(task)[:4])
+        assert all(
+            segment_ranges.check_piece(part, ignored).ordinary
+            for part in segment_ranges.cut(task)[:4]
+        )
         assert joined(task) is None
         assert check_segment(task).findings
 
@@ -123,16 +128,18 @@ def test_what_is_wrong_only_with_both_pieces_is_found(generated, tmp_path):
 def test_an_index_of_a_log_that_shrank_or_grew_is_not_held_against_pieces(generated, tmp_path):
     home = copied(generated, tmp_path / "t-0")
     task = task_of(home)
-    parts = pieces.cut(task)
+    parts = segment_ranges.cut(task)
     append_to_file(logs(home)[0], b"x")
 
-    assert not any(pieces.check_piece(part, ignored).ordinary for part in parts)
+    assert not any(segment_ranges.check_piece(part, ignored).ordinary for part in parts)
 
 
 def test_pieces_are_checked_by_several_threads(generated, monkeypatch):
     seen = []
-    real = pieces.check_piece
-    monkeypatch.setattr(pieces, "check_piece", lambda task, b: seen.append(task) or real(task, b))
+    real = segment_ranges.check_piece
+    monkeypatch.setattr(
+        segment_ranges, "check_piece", lambda task, b: seen.append(task) or real(task, b)
+    )
 
     outcome = verify(generated, budget=Budget(jobs=3))
 

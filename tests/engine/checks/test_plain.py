@@ -9,7 +9,7 @@ from damage import flip
 from verification import entries_of, hold_quick_look, log_dirs, verify
 
 from logtool import verify as verifying
-from logtool.checks.plain import PlainPartitions
+from logtool.checks.fast_path import PlainPartitions
 from logtool.running.budget import Budget
 from logtool.running.workers import Pace
 from logtool.schemas.printed import SUMMARY

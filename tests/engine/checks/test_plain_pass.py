@@ -13,10 +13,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from verification import assert_same, ignored, segment_at
 
-from logtool.checks import pieces, segment
+from logtool.checks import segment, segment_ranges
 from logtool.checks.batches import BatchRules
-from logtool.checks.plain_pass import plain_pass
-from logtool.checks.report import Level, SegmentReport, Task
+from logtool.checks.edge_walk import plain_pass
+from logtool.checks.report import Level, SegmentReport, SegmentTask
 from logtool.checks.segment import check_segment
 from logtool.disk import files
 from logtool.disk.files import LogFile
@@ -125,12 +125,12 @@ def written(home: Path, log: bytes, offsets: bytes, times: bytes) -> Path:
     return home
 
 
-def task_of(directory: Path) -> Task:
+def task_of(directory: Path) -> SegmentTask:
     (found,) = opening.open_partition(directory).segments
-    return Task(found, Level.BATCHES)
+    return SegmentTask(found, Level.BATCHES)
 
 
-def with_all_rows(task: Task) -> SegmentReport:
+def with_all_rows(task: SegmentTask) -> SegmentReport:
     """Return what is said of a segment by the walk that keeps a row for each batch."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(segment, "plain_pass", lambda *_: None)
@@ -155,10 +155,10 @@ def test_the_same_is_said_of_a_piece(home, made, window):
     task = task_of(written(home, *made))
     piece = replace(task, piece=range(len(made[0])))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "plain_pass", lambda *_: None)
-        whole = pieces.check_piece(piece, ignored)
+        patch.setattr(segment_ranges, "plain_pass", lambda *_: None)
+        whole = segment_ranges.check_piece(piece, ignored)
     with looking_through(window):
-        report = pieces.check_piece(piece, ignored)
+        report = segment_ranges.check_piece(piece, ignored)
 
     assert report.ordinary == whole.ordinary
     if report.ordinary:
@@ -173,7 +173,7 @@ def test_the_same_is_said_of_a_piece(home, made, window):
     window=WINDOWS,
 )
 def test_the_same_gaps_are_found_with_and_without_rows_of_all(home, made, start, exact, window):
-    task = coverage.Look(task_of(written(home, *made)).segment, start, exact)
+    task = coverage.CoverageTask(task_of(written(home, *made)).segment, start, exact)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coverage._PlainWalk, "walk", lambda *_: (0, 0, kernels.NOT_PLAIN))
         whole = coverage.look(task)
@@ -198,12 +198,12 @@ def test_a_gap_at_the_edge_of_two_chunks_is_found(home, monkeypatch):
             for at, offset in enumerate(offsets)
         )  # fmt: skip
         path = written(home, log, b"", b"") / f"{BASE:020d}.log"
-        gaps = coverage.look(coverage.Look(segment_at(path))).gaps
+        gaps = coverage.look(coverage.CoverageTask(segment_at(path))).gaps
         assert gaps.first_offset.tolist() == [BASE + number]
         assert gaps.last_offset.tolist() == [BASE + number + 4]
 
 
-def chunks_of(task: Task) -> list[Chunk]:
+def chunks_of(task: SegmentTask) -> list[Chunk]:
     """Return the chunks of a log by the plain pass, with the rules fed as `check_segment` does."""
     rules = BatchRules(BASE)
     passed = plain_pass(task, rules, None, None)

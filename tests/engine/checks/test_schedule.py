@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from processes import wait_until_caught
 
 from commands.printing.interrupts import status_on_signal
-from logtool.checks import pieces, schedule
-from logtool.checks.pieces import check_tasks
+from logtool.checks import schedule, segment_ranges
+from logtool.checks.segment_ranges import check_tasks
 from logtool.errors import RefusedError, UsageError
 from logtool.formats import record, record_batch
 from logtool.running import workers
@@ -185,7 +185,7 @@ def test_what_does_not_fit_into_a_run_keeps_nothing_else_from_its_turn(jobs, siz
     """Sizes of segments and of runs in batches of 2 KiB; the large segments are cut in pieces."""
     with tempfile.TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
         patch.setattr(schedule, "WORTH_A_POOL", 0)
-        patch.setattr(pieces, "PIECE_BYTES", 5000)
+        patch.setattr(segment_ranges, "PIECE_BYTES", 5000)
         partition, memory = Path(home) / "t-0", Path(home) / "memory.json"
         logs = write_segments(partition, sizes)
         room = budget * len(batch(0, 2048))

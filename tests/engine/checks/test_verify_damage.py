@@ -49,7 +49,7 @@ from log_dir_damage import (
 )
 from verification import Place, batches, fingerprint, log_dirs, small_log_dir, told, verify
 
-from logtool.checks import pieces, schedule
+from logtool.checks import schedule, segment_ranges
 from logtool.findings import catalogue
 from logtool.formats import record, record_batch, wording
 from logtool.formats.record_batch import BatchTable
@@ -1068,7 +1068,7 @@ def test_damage_is_told_for_what_it_is(row, log_dir, sound_places, monkeypatch):
     shallow, deep = flat.places, outcome.places
     assert {key: n for key, n in deep.items() if key[0] not in DEEP} == shallow
     monkeypatch.setattr(schedule, "WORTH_A_POOL", 0)
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 4096)
+    monkeypatch.setattr(segment_ranges, "PIECE_BYTES", 4096)
     for whole, level in ((outcome, Level.RECORDS), (flat, Level.BATCHES)):
         in_pieces = verify(*log_dirs(home), level=level, budget=Budget(jobs=2))
         assert in_pieces.findings == whole.findings

@@ -16,7 +16,7 @@ import pytest
 import redpanda_files as rp
 from verification import told, verify
 
-from logtool.checks import pieces, schedule
+from logtool.checks import schedule, segment_ranges
 from logtool.findings import catalogue
 from logtool.formats.redpanda import kvstore
 from logtool.formats.redpanda._xxhash64 import xxhash64
@@ -227,7 +227,7 @@ def test_damage_is_told_for_what_it_is(row, tmp_path, monkeypatch):
         assert catalogue()[code].redpanda, code
     assert verify(folder).places == outcome.places
     monkeypatch.setattr(schedule, "WORTH_A_POOL", 0)
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 400)
+    monkeypatch.setattr(segment_ranges, "PIECE_BYTES", 400)
     assert verify(folder, budget=Budget(jobs=2)).places == outcome.places
     verify(folder, level=Level.QUICK)
 
@@ -236,7 +236,7 @@ def test_the_snapshot_of_a_kvstore_is_judged_with_its_batch(tmp_path):
     data = rp.data_dir(tmp_path, {LOG: FIRST}).parents[2]
     store = rp.kvstore(data, rp.stored(0, (rp.log_key(0), bytes(8)))) / "snapshot"
     sound = rp.snapshot(struct.pack("<q", -1)) + kvstore.build_snapshot(
-        [kvstore.Pair(2, rp.log_key(0)[1:], bytes(8))]
+        [kvstore.KeyValue(2, rp.log_key(0)[1:], bytes(8))]
     )
     store.write_bytes(sound)
     assert verify(data).findings == []

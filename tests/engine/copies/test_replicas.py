@@ -19,14 +19,14 @@ from verification import batches, logs
 
 from logtool.commands.views.diff import COPY, DAMAGE, PARTITION
 from logtool.copies import digest
-from logtool.copies.batches import COLUMNS, NOTHING, Batches, DamagedRange, Part
+from logtool.copies.batches import COLUMNS, NOTHING, CopyBatches, CopyPart, DamagedRange
 from logtool.copies.compare import compare
-from logtool.copies.copy import Reading, Tally, WholeCopy
+from logtool.copies.copy import BatchTotals, CopyReading, WholeCopy
 from logtool.copies.merge import stretches
 from logtool.copies.pair import Status
 from logtool.copies.segments import parts_of
-from logtool.copies.verdict import Verdict, judge
-from logtool.diff import Comparison
+from logtool.copies.verdict import CopiesVerdict, judge
+from logtool.diff import Diff
 from logtool.disk.files import LogFile
 from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.log import inputs, opening
@@ -44,8 +44,8 @@ NODES = ("node-1", "node-2", "node-3")
 
 def run(*sources, **options):
     """Return the verdicts by topic; nothing may be unreadable."""
-    items = list(Comparison([inputs.parse_node_dir(str(source)) for source in sources], **options))
-    assert all(isinstance(item, Verdict) for item in items), items
+    items = list(Diff([inputs.parse_node_dir(str(source)) for source in sources], **options))
+    assert all(isinstance(item, CopiesVerdict) for item in items), items
     return {item.copies[0].topic: item for item in items}
 
 
@@ -215,15 +215,15 @@ def test_a_digest_is_never_written_over_a_file_or_into_a_log_dir(nodes, tmp_path
     inside = [nodes[0] / "x.npz", nodes[0] / f"{TOPIC}-0" / "x.npz"]
     for path in (there, *inside):
         with pytest.raises(RefusedError):
-            Comparison([NodeDir(nodes[0])], save=path)
+            Diff([NodeDir(nodes[0])], save=path)
     assert there.read_text() == "kept"
     with pytest.raises(UsageError):
-        Comparison([NodeDir(node) for node in nodes], save=tmp_path / "new")
+        Diff([NodeDir(node) for node in nodes], save=tmp_path / "new")
 
 
 def test_a_digest_that_is_not_finished_is_not_there(nodes, tmp_path):
     limited = Run(budget=Budget(pace=Pace.starting_now(None, 1e-9)))
-    job = Comparison([NodeDir(nodes[0])], save=tmp_path / "x.npz", run=limited)
+    job = Diff([NodeDir(nodes[0])], save=tmp_path / "x.npz", run=limited)
     assert list(job) == []
     assert limited.ran_out
     assert not list(tmp_path.glob("x.npz*"))
@@ -277,13 +277,15 @@ def test_a_segment_that_cannot_be_read_is_damage_that_others_fill(nodes):
     log = log_of(nodes[0])
     log.unlink()
     log.mkdir()
-    items = list(Comparison([NodeDir(node) for node in nodes]))
+    items = list(Diff([NodeDir(node) for node in nodes]))
     assert all(not isinstance(item, UnreadableError) for item in items)
     log.rmdir()
     log.symlink_to(log_of(nodes[1]))
-    items = list(Comparison([NodeDir(node) for node in nodes]))
-    assert [type(item) for item in items if not isinstance(item, Verdict)] == [UnreadableError]
-    (found,) = [v for v in items if isinstance(v, Verdict) and v.copies[0].topic == TOPIC]
+    items = list(Diff([NodeDir(node) for node in nodes]))
+    assert [type(item) for item in items if not isinstance(item, CopiesVerdict)] == [
+        UnreadableError
+    ]
+    (found,) = [v for v in items if isinstance(v, CopiesVerdict) and v.copies[0].topic == TOPIC]
     assert [wound.filled_by for wound in found.wounds] == [("3",)]
 
 
@@ -305,7 +307,7 @@ def test_large_copies_are_read_in_threads_of_their_own_with_the_same_answer(node
         assert bool(begun) == (jobs > 1)
     before = threading.active_count()
     limited = Run(budget=Budget(jobs=2, pace=Pace.starting_now(None, 1e-9)))
-    job = Comparison([NodeDir(node) for node in nodes], run=limited)
+    job = Diff([NodeDir(node) for node in nodes], run=limited)
     assert (list(job), limited.ran_out) == ([], True)
     assert threading.active_count() == before
 
@@ -319,14 +321,14 @@ def test_a_digest_that_turns_out_to_be_broken_is_left_out(nodes, tmp_path):
             last = f"{header['partitions'][-1]['number']}-0.npy"
             content = source.read(name)
             archive.writestr(name, content[:-8] if name == last else content)
-    items = list(Comparison([NodeDir(broken), NodeDir(nodes[0]), NodeDir(nodes[1])]))
+    items = list(Diff([NodeDir(broken), NodeDir(nodes[0]), NodeDir(nodes[1])]))
     errors = [item for item in items if isinstance(item, UnreadableError)]
     assert [error.path for error in errors] == [broken]
     # What is left is compared as if it had not been given.
     topic = header["partitions"][-1]["topic"]
-    (found,) = [v for v in items if isinstance(v, Verdict) and v.copies[0].topic == topic]
+    (found,) = [v for v in items if isinstance(v, CopiesVerdict) and v.copies[0].topic == topic]
     assert told(found) == told(run(*nodes)[topic])
-    again = list(Comparison([NodeDir(broken)], save=tmp_path / "new.npz"))
+    again = list(Diff([NodeDir(broken)], save=tmp_path / "new.npz"))
     assert [item.path for item in again if isinstance(item, UnreadableError)] == [broken]
     saved = {place["topic"] for place in digest.read(tmp_path / "new.npz").partitions}
     assert saved == {place["topic"] for place in header["partitions"]} - {topic}
@@ -416,10 +418,10 @@ def test_where_a_log_cannot_be_read_any_further_its_damage_begins(tmp_path, monk
     monkeypatch.setattr(LogFile, "map_range", lambda *_: None)
     position = int(batches(log).position[-1000])
     with bad_sector(log, position // SECTOR * SECTOR) as met:
-        items = list(Comparison([NodeDir(tmp_path / "t-0"), NodeDir(tmp_path / "u-0")]))
+        items = list(Diff([NodeDir(tmp_path / "t-0"), NodeDir(tmp_path / "u-0")]))
     assert met
     assert [error.path for error in items if isinstance(error, UnreadableError)] == [log]
-    (found,) = (item for item in items if isinstance(item, Verdict))
+    (found,) = (item for item in items if isinstance(item, CopiesVerdict))
     (wound,) = found.wounds
     damage = wound.damage
     assert (damage.reason, wound.filled_by) == ("unreadable", (str(tmp_path / "t-0"),))
@@ -440,13 +442,29 @@ def copy_with(rows, *, node=1, start=0, damages=(), topic_id=None, cleaner=None)
         columns["base_offset"][at], columns["last_offset"][at] = base, base + count - 1
         columns["record_count"][at], columns["leader_epoch"][at] = records, epoch
         columns["crc"][at], columns["position"][at] = crc, 100 * at
-    batches = Batches(*(columns[name] for name in COLUMNS))
+    batches = CopyBatches(*(columns[name] for name in COLUMNS))
     end = int(batches.last_offset[-1]) + 1 if rows else start
-    return WholeCopy("t", 0, f"/{node}", node, topic_id, start, end, 1, 100 * len(rows), None,
-                     cleaner, (), Tally(batches), tuple(damages), str(node), batches)  # fmt: skip
+    return WholeCopy(
+        "t",
+        0,
+        f"/{node}",
+        node,
+        topic_id,
+        start,
+        end,
+        1,
+        100 * len(rows),
+        None,
+        cleaner,
+        (),
+        BatchTotals(batches),
+        tuple(damages),
+        str(node),
+        batches,
+    )
 
 
-class Blocks(Reading):
+class Blocks(CopyReading):
     """Gives each part as a block, however small."""
 
     def __iter__(self):
@@ -475,8 +493,8 @@ def reading(copy, rows=None, *, at_once=True):
     def parts():
         for at in range(0, len(copy.batches), step):
             block = copy.batches[at : at + step]
-            yield Part(block, known(int(block.last_offset[-1])))
-        yield Part(NOTHING, known(None), copy.bytes)
+            yield CopyPart(block, known(int(block.last_offset[-1])))
+        yield CopyPart(NOTHING, known(None), copy.bytes)
 
     return Blocks(
         {name: getattr(copy, name) for name in names}, parts(),

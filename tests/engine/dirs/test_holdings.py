@@ -6,19 +6,19 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logtool.copies.batches import COLUMNS, Batches
-from logtool.dirs.holdings import Holdings, Span
+from logtool.copies.batches import COLUMNS, CopyBatches
+from logtool.dirs.holdings import CoveredRange, Holdings
 
 Row = tuple[int, int, int]
 """First offset, offsets and CRC of a batch."""
 
 
-def table(rows: list[Row]) -> Batches:
+def table(rows: list[Row]) -> CopyBatches:
     columns = {name: np.zeros(len(rows), np.int64) for name in COLUMNS}
     for at, (base, count, crc) in enumerate(rows):
         columns["base_offset"][at], columns["last_offset"][at] = base, base + count - 1
         columns["crc"][at] = crc
-    return Batches(*(columns[name] for name in COLUMNS))
+    return CopyBatches(*(columns[name] for name in COLUMNS))
 
 
 @st.composite
@@ -40,9 +40,9 @@ def logs(draw: st.DrawFn) -> list[list[Row]]:
     return found
 
 
-def expected(own: list[Row], others: list[list[Row]], chosen: list[int]) -> list[Span]:
+def expected(own: list[Row], others: list[list[Row]], chosen: list[int]) -> list[CoveredRange]:
     """Return the spans of the rows of a copy with these numbers."""
-    spans: list[Span] = []
+    spans: list[CoveredRange] = []
     for at in chosen:
         base, count, _ = own[at]
         if spans and spans[-1].rows.stop == at:
@@ -52,7 +52,7 @@ def expected(own: list[Row], others: list[list[Row]], chosen: list[int]) -> list
             rows, first = slice(at, at + 1), base
         last = base + count - 1
         inside = tuple(any(b <= last and b + n > first for b, n, _ in rows_) for rows_ in others)
-        spans.append(Span(rows, first, last, inside))
+        spans.append(CoveredRange(rows, first, last, inside))
     return spans
 
 

@@ -25,9 +25,9 @@ from s3_server import serving, settings
 from verification import Outcome, ignored, log_dirs, rewrite, small_log_dir, verify
 
 from logtool import cli
-from logtool.checks import pieces
+from logtool.checks import segment_ranges
 from logtool.checks.partition import CheckRequest, plan
-from logtool.checks.pieces import check_tasks
+from logtool.checks.segment_ranges import check_tasks
 from logtool.disk import files, remote
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats import record, record_batch
@@ -217,7 +217,7 @@ def test_two_hosts_are_two_places(hadoop):
 
 
 def test_large_logs_are_cut_in_pieces(large, in_memory, monkeypatch):
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 8 * MIB)
+    monkeypatch.setattr(segment_ranges, "PIECE_BYTES", 8 * MIB)
     there = in_memory(large)
     away = verify(there, level=Level.BATCHES, budget=Budget(jobs=2))
     assert said(away, there) == said(verify(large, level=Level.BATCHES), large)

@@ -8,19 +8,19 @@ from damage import append_to_file, cut, damage_file, flip, overwrite, remove_fil
 from verification import log_dirs, logs, set_offsets, small_log_dir
 
 from logtool.actions import Action
-from logtool.doctor import telling
+from logtool.doctor import diagnosis
 from logtool.doctor.answers import (
     FULL,
     NEARLY_FULL,
     BrokerState,
-    Damage,
-    Disk,
+    DamageAnswer,
+    DiskAnswer,
+    Gravity,
     HighWatermark,
     Limit,
     Next,
     NextStart,
-    State,
-    Versions,
+    VersionsAnswer,
 )
 from logtool.doctor.examination import Examination
 from logtool.errors import UnreadableError
@@ -41,7 +41,7 @@ WATERMARK = "replication-offset-checkpoint"
 def examined(*paths, **more):
     """Return an examination that came to its end, and what it told."""
     run = Examination(paths, StartOptions(), **more)
-    return run, list(telling.told(run))
+    return run, list(diagnosis.told(run))
 
 
 def of(kind, items):
@@ -93,12 +93,12 @@ def test_of_what_real_brokers_left_it_says_what_verify_and_plan_say(scenario, na
     told = assert_judged_as_by_verify_and_plan(*log_dirs(scenario(name)))
     # A stray partition is a warning, and the log dirs of three brokers are not those of one.
     if not name.endswith("/replicas"):
-        assert not {State.WARNING, State.ERROR} & {
-            the(Damage, told).state, the(HighWatermark, told).state
+        assert not {Gravity.WARNING, Gravity.ERROR} & {
+            the(DamageAnswer, told).state, the(HighWatermark, told).state
         }  # fmt: skip
         # A torn batch is cut, so that plan ends with status 1; no sound record goes.
         torn = name.endswith("/torn")
-        assert (the(NextStart, told).state is State.WARNING) is torn
+        assert (the(NextStart, told).state is Gravity.WARNING) is torn
 
 
 def bad_batch(home):
@@ -135,7 +135,10 @@ def test_of_damage_it_says_what_verify_and_plan_say(scenario, tmp_path, name, st
     home = small_log_dir(scenario(f"4.3.1/{stop}"), tmp_path / "data", *PARTITIONS)
     DAMAGE[name](home)
     told = assert_judged_as_by_verify_and_plan(home)
-    assert {State.WARNING, State.ERROR} & {the(Damage, told).state, the(NextStart, told).state}
+    assert {Gravity.WARNING, Gravity.ERROR} & {
+        the(DamageAnswer, told).state,
+        the(NextStart, told).state,
+    }
 
 
 def test_partitions_that_are_selected_are_judged_as_by_verify(scenario, tmp_path):
@@ -143,7 +146,7 @@ def test_partitions_that_are_selected_are_judged_as_by_verify(scenario, tmp_path
     bad_batch(home)
     _, told = examined(home / "small-segments-0", home / "codec-none-0")
     assert [one.code for one in of(Finding, told)] == ["batch/crc"]
-    assert the(Damage, told).partitions == 2
+    assert the(DamageAnswer, told).partitions == 2
 
 
 @pytest.fixture
@@ -167,9 +170,9 @@ def test_when_time_is_over_before_the_batches_the_quick_look_and_the_start_are_t
             super().spend(count)
 
     run = Examination([damaged], StartOptions(), budget=Budget(pace=UntilTheBatches()))
-    told = list(telling.told(run))
+    told = list(diagnosis.told(run))
     assert codes(told) == {"offset-index/length"}
-    damage = the(Damage, told)
+    damage = the(DamageAnswer, told)
     assert (damage.complete, damage.checked, damage.looked_at) == (False, 0, damage.segments)
     assert the(NextStart, told).complete
     assert int(run.summary.exit_status()) == 6
@@ -184,8 +187,8 @@ def test_when_time_is_over_among_the_batches_each_finding_is_told_once(damaged):
             pace.end()
 
     run.on_progress = progressed
-    told = list(telling.told(run))
-    damage = the(Damage, told)
+    told = list(diagnosis.told(run))
+    damage = the(DamageAnswer, told)
     assert 0 < damage.checked < damage.segments
     found = [(one.code, one.path, one.position) for one in of(Finding, told)]
     assert len(set(found)) == len(found)
@@ -198,10 +201,10 @@ def test_without_any_time_what_was_not_reached_is_counted(damaged):
     pace = Pace()
     pace.end()
     run, told = examined(damaged, budget=Budget(pace=pace))
-    damage, start = the(Damage, told), the(NextStart, told)
+    damage, start = the(DamageAnswer, told), the(NextStart, told)
     assert (damage.looked_at, damage.checked, damage.partitions) == (0, 0, 4)
     assert (start.partitions, start.not_reached, start.complete) == (0, 4, False)
-    assert the(Versions, told).kafka == "4.3"
+    assert the(VersionsAnswer, told).kafka == "4.3"
     assert int(run.summary.exit_status()) == 6
 
 
@@ -215,16 +218,16 @@ def test_what_a_signal_interrupts_is_told_as_far_as_it_came(damaged):
     run.on_progress = interrupt
     told = []
     with pytest.raises(KeyboardInterrupt):
-        for item in telling.told(run):
+        for item in diagnosis.told(run):
             told.append(item)
     assert codes(told) == {"offset-index/length"}
-    assert not the(Damage, told).complete
+    assert not the(DamageAnswer, told).complete
     assert of(Next, told)
 
 
 def test_a_log_dir_is_named_with_who_wrote_it(scenario):
     _, told = examined(scenario("3.9.2/clean"))
-    versions = the(Versions, told)
+    versions = the(VersionsAnswer, told)
     assert (versions.kafka, versions.shown, versions.mode) == ("3.9", "3.9", "kraft")
     assert versions.metadata_version == 21
     assert [(one.version, one.node_id) for one in versions.identities] == [(1, 1)]
@@ -232,15 +235,15 @@ def test_a_log_dir_is_named_with_who_wrote_it(scenario):
 
 
 def test_zookeeper_is_told_and_the_release_is_assumed(scenario):
-    versions = the(Versions, examined(scenario("2.2.2/zookeeper"))[1])
-    assert (versions.mode, versions.shown, versions.state) == ("zookeeper", None, State.INFO)
+    versions = the(VersionsAnswer, examined(scenario("2.2.2/zookeeper"))[1])
+    assert (versions.mode, versions.shown, versions.state) == ("zookeeper", None, Gravity.INFO)
     assert versions.identities[0].version == 0
 
 
 def test_disks_are_told_once_with_what_the_log_dirs_take(scenario):
     homes = log_dirs(scenario("4.3.1/two-log-dirs"))
     _, told = examined(*homes)
-    disk = the(Disk, told)
+    disk = the(DiskAnswer, told)
     assert list(disk.paths) == homes
     usage = shutil.disk_usage(homes[0])
     assert disk.total == usage.total
@@ -250,7 +253,7 @@ def test_disks_are_told_once_with_what_the_log_dirs_take(scenario):
 
 
 def a_disk(used, available, inodes=0, free=0, read_only=False):
-    return Disk(
+    return DiskAnswer(
         paths=[], total=used + available, used=used, available=available, inodes=inodes,
         free_inodes=free, read_only=read_only, logs=0,
     )  # fmt: skip
@@ -258,13 +261,13 @@ def a_disk(used, available, inodes=0, free=0, read_only=False):
 
 def test_a_disk_is_the_worse_the_fuller_it_is_of_bytes_or_of_inodes():
     states = {used: a_disk(used, 100 - used).state for used in range(101)}
-    assert {used for used, state in states.items() if state is State.WARNING} == set(
+    assert {used for used, state in states.items() if state is Gravity.WARNING} == set(
         range(NEARLY_FULL, FULL)
     )
-    assert states[99] is states[100] is State.ERROR
-    assert a_disk(1, 99, inodes=100, free=0).state is State.ERROR
-    assert a_disk(1, 99, inodes=100, free=100).state is State.GOOD
-    assert a_disk(1, 99, read_only=True).state is State.INFO
+    assert states[99] is states[100] is Gravity.ERROR
+    assert a_disk(1, 99, inodes=100, free=0).state is Gravity.ERROR
+    assert a_disk(1, 99, inodes=100, free=100).state is Gravity.GOOD
+    assert a_disk(1, 99, read_only=True).state is Gravity.INFO
     assert a_disk(0, 0).used_percent == 100
 
 
@@ -272,7 +275,7 @@ def test_limits_are_held_against_what_a_broker_holds_open_and_maps(scenario):
     home = scenario("4.3.1/clean")
     _, told = examined(home)
     files, maps = of(Limit, told)
-    segments = the(Damage, told).segments
+    segments = the(DamageAnswer, told).segments
     assert segments == len(list(home.glob("*/*.log")))
     assert files.needed == BROKER_FILES + segments + len(list(home.glob("*/*.txnindex")))
     active = {max(folder.glob("*.log")).with_suffix("") for folder in {*home.glob("*-*/")}
@@ -284,8 +287,8 @@ def test_limits_are_held_against_what_a_broker_holds_open_and_maps(scenario):
         if path.stat().st_size > 0 or path.with_suffix("") in active
     }
     assert maps.needed == BROKER_MAPS + len(mapped)
-    assert Limit("open-files", 3, 2).state is State.WARNING
-    assert Limit("open-files", 3, 3).state is Limit("open-files", 3, None).state is State.GOOD
+    assert Limit("open-files", 3, 2).state is Gravity.WARNING
+    assert Limit("open-files", 3, 3).state is Limit("open-files", 3, None).state is Gravity.GOOD
 
 
 def test_summaries_of_levels_are_those_of_verify(damaged):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logtool.dump import json_path
-from logtool.dump.selecting import Content, HeaderWanted
+from logtool.dump.selecting import HeaderWanted, RecordContent
 from logtool.formats import record
 from logtool.formats.record import Record
 from logtool.formats.record_batch import empty_table
@@ -18,7 +18,7 @@ FEW = st.sampled_from([None, b"", b"a", b"b", b"ab", b"a" * 40, b"a" * 39 + b"b"
 HEADERS = st.lists(st.tuples(st.sampled_from([b"h", b"i"]), FEW), max_size=2)
 RECORDS = st.lists(st.tuples(FEW, FEW, HEADERS), max_size=8)
 CONTENT = st.builds(
-    Content,
+    RecordContent,
     keys=st.lists(FEW, max_size=2).map(tuple),
     values=st.lists(FEW, max_size=2).map(tuple),
     headers=st.lists(st.builds(HeaderWanted, st.just(b"h"), st.booleans(), FEW), max_size=1)
@@ -128,6 +128,6 @@ def test_plain_text_that_is_nowhere_is_not_looked_for_record_by_record(pattern):
     numbers = np.arange(2000)
     counts = np.array([2000])
     columns = RecordTable(payload, empty_table(), counts, spans, numbers, numbers, numbers)
-    content = Content(patterns=(re.compile(pattern),))
+    content = RecordContent(patterns=(re.compile(pattern),))
     assert content.rows(columns, numbers).tolist() == []
     assert calls_of(lambda: content.rows(columns, numbers)) < 200

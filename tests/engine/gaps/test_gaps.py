@@ -19,11 +19,11 @@ from logtool.errors import RefusedError, UsageError
 from logtool.formats import record, record_batch
 from logtool.gaps import fill, follower, ghosts
 from logtool.gaps import table as gap_table
-from logtool.gaps.coverage import Look, look
+from logtool.gaps.coverage import CoverageTask, look
 from logtool.gaps.evidence import Facts
 from logtool.gaps.ledger import build
 from logtool.gaps.run import GapOptions, Gaps
-from logtool.gaps.table import Kind, Reason
+from logtool.gaps.table import GapPlace, GapReason
 from logtool.log.batches import read_batches
 from logtool.log.records import record_offsets
 from logtool.metadata.policies import PastPolicies
@@ -81,7 +81,7 @@ def spans(result):
 def gap(first, last, *, epoch=0, before_epoch=-1):
     """Return the table of one gap between batches."""
     return gap_table.make(
-        1, first_offset=first, last_offset=last, kind=Kind.BATCHES, position=0, epoch=epoch,
+        1, first_offset=first, last_offset=last, kind=GapPlace.BATCHES, position=0, epoch=epoch,
         before_epoch=before_epoch,
     )  # fmt: skip
 
@@ -150,7 +150,7 @@ def test_a_gap_between_segments_names_both(topic):
     result = only(topic((0, [batch(0, 9)]), (20, [batch(20, 29)])), policy="compact")
     gaps = result.ledger.gaps
     assert told(result) == [(10, 19, "compaction")]
-    assert gaps.kind.tolist() == [Kind.SEGMENTS]
+    assert gaps.kind.tolist() == [GapPlace.SEGMENTS]
     assert (gaps.before_segment[0], gaps.after_segment[0]) == (0, 20)
 
 
@@ -342,8 +342,8 @@ def test_read_committed_sees_neither_markers_nor_aborted_records(scenario):
     plain, committed = only(folder), only(folder, isolation=True)
     assert told(plain) == []
     counts = committed.ledger.reasons()
-    assert counts[Reason.CONTROL].offsets == plain.ledger.control == 12
-    assert counts[Reason.ABORTED].offsets == plain.ledger.aborted == 96
+    assert counts[GapReason.CONTROL].offsets == plain.ledger.control == 12
+    assert counts[GapReason.ABORTED].offsets == plain.ledger.aborted == 96
     assert committed.ledger.missing == 0
 
 
@@ -396,12 +396,14 @@ def test_the_metadata_log_says_that_the_topic_is_compacted(scenario, name):
     result = only(scenario(name) / "compacted.keys-0")
     assert result.subject.facts.cleaning.policy == "compact"
     assert result.ledger.missing == 960
-    assert set(result.ledger.reasons()) == {Reason.COMPACTION}
+    assert set(result.ledger.reasons()) == {GapReason.COMPACTION}
 
 
 def test_a_table_alone_is_enough_for_a_ledger(topic):
     path = logs(topic((0, RFC)))[0]
-    ledger = build([look(Look(segment_at(path)))], Facts(cleaning=Cleaning(policy="compact")))
+    ledger = build(
+        [look(CoverageTask(segment_at(path)))], Facts(cleaning=Cleaning(policy="compact"))
+    )
     assert ledger.missing == 12
     assert np.array_equal(batches(path).base_offset, [0, 11, 33])
 
@@ -508,9 +510,9 @@ def test_any_log_is_filled_without_a_gap_and_keeps_each_batch(pieces, start, row
         assert_filled(result, filled)
         again = only(filled)
         assert again.ledger.visible == ledger.visible
-        assert (again.ledger.gaps.kind[again.ledger.gaps.missing > 0] == Kind.RECORDS).all() or (
-            start > 0
-        )
+        assert (
+            again.ledger.gaps.kind[again.ledger.gaps.missing > 0] == GapPlace.RECORDS
+        ).all() or (start > 0)
 
 
 def test_what_is_damaged_is_left_out_and_filled(topic, tmp_path):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from logtool.formats.record_batch import HEADER_SIZE
 from logtool.gaps import ghosts as ghosts_of
+from logtool.gaps.follower_fetches import Round, batches, rounds
 from logtool.gaps.ghosts import Ghosts
-from logtool.gaps.rounds import Round, batches, rounds
 from logtool.gaps.run import GapOptions, Gaps, Result
 
 Drawn = list[tuple[int, int]]

@@ -8,9 +8,9 @@ from group_records import OffsetsLog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logtool.groups.judging import parse_commit_key
-from logtool.groups.loading import Loaded, load
+from logtool.groups.loading import LoadedGroups, load
 from logtool.groups.membership import Memberships
+from logtool.groups.state import parse_commit_key
 from logtool.log import opening
 
 Key = tuple[str, str, int]
@@ -53,11 +53,11 @@ STEPS = st.lists(
 )  # fmt: skip
 
 
-def loaded_of(log: OffsetsLog, home: Path) -> Loaded:
+def loaded_of(log: OffsetsLog, home: Path) -> LoadedGroups:
     return load(opening.open_partition(log.write(home)), lambda _: None)
 
 
-def committed(loaded: Loaded) -> dict[Key, tuple[int, int]]:
+def committed(loaded: LoadedGroups) -> dict[Key, tuple[int, int]]:
     slots = loaded.slots
     return {
         parse_commit_key(slots.key(slot)): (int(slots.record_offset[slot]), int(slots.offset[slot]))

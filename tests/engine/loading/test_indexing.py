@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logtool.formats.record_batch import BatchTable
-from logtool.loading.indexing import Indexes, InvalidOffsetError
-from logtool.loading.reading import StartFailsError
+from logtool.loading.index_building import IndexBuilder, InvalidOffsetError
+from logtool.loading.kafka_reading import StartFailsError
 
 BASE, SIZE = 20, 100
 
@@ -34,7 +34,7 @@ def table_of(rows: list[tuple[int, int]], *, rising: bool) -> BatchTable:
 
 def built(parts: list[BatchTable], interval: int, room: int, *, rising: bool) -> object:
     """Return both indexes, or what ends the recovery, and at which batch."""
-    indexes = Indexes(BASE, interval, room)
+    indexes = IndexBuilder(BASE, interval, room)
     try:
         for part in parts:
             indexes.add(part, rising=rising)

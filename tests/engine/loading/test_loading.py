@@ -9,9 +9,9 @@ import pytest
 from logtool.formats import offset_checkpoint, record, record_batch
 from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.formats.record_batch import TRANSACTIONAL
-from logtool.loading.loaded import Loaded, Outcome, Start
 from logtool.loading.loader import load
 from logtool.loading.producers import decode
+from logtool.loading.result import LoadResult, Outcome, StartConditions
 from logtool.log import opening
 from logtool.log.walk import scanner
 
@@ -27,7 +27,7 @@ def _rows(home: Path, kind: FileKind) -> dict[tuple[str, int], int]:
     return {(row.topic, row.partition): row.offset for row in rows}
 
 
-def load_dir(home: Path) -> dict[str, Loaded]:
+def load_dir(home: Path) -> dict[str, LoadResult]:
     """Load every log of a log dir as a broker would, at the time when it was left."""
     points = _rows(home, FileKind.RECOVERY_POINT_CHECKPOINT)
     starts = _rows(home, FileKind.LOG_START_CHECKPOINT)
@@ -37,7 +37,7 @@ def load_dir(home: Path) -> dict[str, Loaded]:
         if directory.topic == CLUSTER_METADATA:
             continue
         key = directory.topic, directory.partition
-        start = Start(
+        start = StartConditions(
             found.is_clean, points.get(key, 0), starts.get(key, 0),
             now_ms=int(path.stat().st_mtime * 1000),
             index_interval=_DENSE.get(directory.topic, 4096),
@@ -46,7 +46,7 @@ def load_dir(home: Path) -> dict[str, Loaded]:
     return loaded
 
 
-def differences(loaded: Loaded, home: Path) -> list[str]:
+def differences(loaded: LoadResult, home: Path) -> list[str]:
     """Return what differs between the shadow and what a broker left, padding and order aside.
 
     The broker of a fixture went on: it stopped in order, or was given new epochs.
@@ -125,6 +125,6 @@ def test_a_start_fails_for_the_first_reason_in_the_log_however_much_is_read_at_o
         home.mkdir(parents=True)
         batches = [begins, *(_batch(1 + at, *faults[text]) for at, text in enumerate(order))]
         (home / f"{0:020d}.log").write_bytes(b"".join(batches))
-        loaded = load(opening.open_partition(home), Start(clean, now_ms=1))
+        loaded = load(opening.open_partition(home), StartConditions(clean, now_ms=1))
         assert loaded.outcome is not Outcome.LOADS
         assert order[0] in loaded.reason

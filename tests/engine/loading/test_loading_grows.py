@@ -11,8 +11,8 @@ import pytest
 from calls import calls_of
 
 from logtool.formats import record, record_batch
-from logtool.loading.loaded import Loaded, Outcome, Start
 from logtool.loading.loader import load
+from logtool.loading.result import LoadResult, Outcome, StartConditions
 from logtool.loading.supplement import supplement
 from logtool.log import opening
 
@@ -35,12 +35,12 @@ def write(path: Path, segments: int) -> Path:
 @pytest.mark.parametrize("job", [load, supplement])
 @pytest.mark.parametrize("clean", [False, True])
 def test_four_times_the_segments_are_about_four_times_the_work(
-    tmp_path: Path, job: Callable[..., Loaded], clean: bool
+    tmp_path: Path, job: Callable[..., LoadResult], clean: bool
 ) -> None:
     counts = []
     for segments in (40, 160):
         found = opening.open_partition(write(tmp_path / f"t-{segments}", segments))
-        start = Start(clean=clean)
+        start = StartConditions(clean=clean)
         loaded = job(found, start)
         assert (loaded.outcome, loaded.log_end) == (Outcome.LOADS, segments)
         counts.append(calls_of(partial(job, found, start)))

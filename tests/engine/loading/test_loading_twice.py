@@ -8,8 +8,8 @@ import pytest
 from log_dir_damage import MARKER, marker, new_batch
 
 from logtool.formats import control_record
-from logtool.loading.loaded import Outcome, Start
 from logtool.loading.loader import load
+from logtool.loading.result import Outcome, StartConditions
 from logtool.log import opening
 
 TRANSACTIONAL = 0x10
@@ -30,7 +30,7 @@ def load_of(home, data):
         (home / f"{base:020d}.log").write_bytes(content)
         (home / f"{base:020d}.index").write_bytes(b"")
         (home / f"{base:020d}.timeindex").write_bytes(b"")
-    return load(opening.open_partition(home), Start(clean=False, recovery_point=4))
+    return load(opening.open_partition(home), StartConditions(clean=False, recovery_point=4))
 
 
 @pytest.mark.parametrize("kind", [COMMIT, ABORT])

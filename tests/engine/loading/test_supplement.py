@@ -25,9 +25,9 @@ from verification import batches
 
 from logtool.disk.files import LogFile
 from logtool.formats import producer_snapshot, time_index, transaction_index
-from logtool.loading.loaded import Loaded, Outcome, Start
 from logtool.loading.loader import load
 from logtool.loading.recovery import encode_aborted
+from logtool.loading.result import LoadResult, Outcome, StartConditions
 from logtool.loading.shadow import Shadow
 from logtool.loading.supplement import supplement
 from logtool.log import opening
@@ -75,7 +75,7 @@ def test_a_damaged_log_is_supplemented_to_what_rebuilding_makes_of_it(
     compared = 0
     for case in damaged.cases(version, scenario, tmp_path / "cases", seed=7, count=200):
         path = Path(shutil.move(case.path, tmp_path / "in" / f"{case.name}-0"))
-        start = Start(
+        start = StartConditions(
             False, case.recovery_point or 0, case.log_start or 0, expiration_ms=_NEVER,
             index_interval=case.settings.index_interval, max_index_size=case.settings.index_size,
             kafka=(int(version[0]), int(version[2])),
@@ -110,7 +110,7 @@ class Subject:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.start = Start(False, self.FLOOR, 0, expiration_ms=_NEVER)
+        self.start = StartConditions(False, self.FLOOR, 0, expiration_ms=_NEVER)
 
     def file(self, base_offset: int, suffix: str) -> Path:
         return self.path / f"{base_offset:020}{suffix}"
@@ -118,7 +118,7 @@ class Subject:
     def index(self, base_offset: int, suffix: str) -> bytes:
         return self.file(base_offset, suffix).read_bytes()
 
-    def run(self, **more: Any) -> tuple[Loaded, Loaded]:
+    def run(self, **more: Any) -> tuple[LoadResult, LoadResult]:
         """Return what rebuilding and supplementing make of it, when they agree."""
         start = dataclasses.replace(self.start, **more)
         rebuilt, mine = both(self.path, start)
@@ -128,7 +128,7 @@ class Subject:
         shutil.rmtree(again)
         return rebuilt, mine
 
-    def changes(self, mine: Loaded) -> set[str]:
+    def changes(self, mine: LoadResult) -> set[str]:
         """Return what changes but for the padding of the active segment and a stray snapshot."""
         usual = {f"{self.ACTIVE:020}.index", f"{self.ACTIVE:020}.timeindex",
                  f"{336:020}.snapshot", f"{self.END:020}.snapshot"}  # fmt: skip
@@ -140,7 +140,7 @@ def subject(copy_of: Scenario) -> Subject:
     return Subject(copy_of("4.3.1/killed") / "tx.mixed-0")
 
 
-def _content(mine: Loaded, base_offset: int, suffix: str) -> bytes:
+def _content(mine: LoadResult, base_offset: int, suffix: str) -> bytes:
     return mine.shadow.files[f"{base_offset:020}{suffix}"].read()
 
 

@@ -11,8 +11,8 @@ from damage import append_to_file, damage_file, flip
 from supplements import unclean_starts, write_out
 from verification import batches
 
-from logtool.loading.loaded import Loaded, Start
 from logtool.loading.loader import load
+from logtool.loading.result import LoadResult, StartConditions
 from logtool.loading.supplement import supplement
 from logtool.loading.trusting import trust
 from logtool.log import opening
@@ -28,11 +28,11 @@ _SPECS = [
 ]
 
 
-def contents(loaded: Loaded) -> dict[str, bytes]:
+def contents(loaded: LoadResult) -> dict[str, bytes]:
     return {name: loaded.shadow.files[name].read() for name in loaded.shadow}
 
 
-def differing(path: Path, start: Start) -> list[str]:
+def differing(path: Path, start: StartConditions) -> list[str]:
     """Return the files that come out other than a rebuild leaves them."""
     rebuilt, mine = (
         load(opening.open_partition(path), start),
@@ -63,7 +63,7 @@ def lose(path: Path, source: random.Random) -> None:
         append_to_file(log, log.read_bytes()[: source.randrange(1, 60)])
 
 
-def assert_completed(path: Path, start: Start, work: Path, seeds: int) -> None:
+def assert_completed(path: Path, start: StartConditions, work: Path, seeds: int) -> None:
     sound = write_out(
         load(opening.open_partition(path), start).shadow, work / "rebuilt" / path.name
     )
@@ -111,7 +111,7 @@ def test_every_real_log_comes_out_so(
 @pytest.mark.parametrize("spec", _SPECS, ids=lambda spec: spec.name)
 def test_a_generated_log_comes_out_so(spec: Spec, tmp_path: Path) -> None:
     path = generate(tmp_path, spec)
-    assert_completed(path, Start(clean=False, expiration_ms=_NEVER), tmp_path, seeds=4)
+    assert_completed(path, StartConditions(clean=False, expiration_ms=_NEVER), tmp_path, seeds=4)
 
 
 # --- what contradicts itself is checked ----------------------------------------------------------
@@ -122,7 +122,7 @@ def path(copy_of: Scenario) -> Path:
     return copy_of("4.3.1/killed") / "tx.mixed-0"
 
 
-START = Start(clean=False, recovery_point=1736, expiration_ms=_NEVER)
+START = StartConditions(clean=False, recovery_point=1736, expiration_ms=_NEVER)
 ACTIVE, LAST = 1992, 1859
 
 
@@ -138,7 +138,7 @@ def test_headers_from_the_newest_snapshot_on_are_all_that_is_read(path: Path) ->
 
 def test_of_large_batches_only_headers_are_read(tmp_path: Path) -> None:
     path = generate(tmp_path, _SPECS[2])
-    mine = trust(opening.open_partition(path), Start(clean=False))
+    mine = trust(opening.open_partition(path), StartConditions(clean=False))
     assert mine.bytes_applied == sum(log.stat().st_size for log in path.glob("*.log"))
     assert mine.bytes_scanned < mine.bytes_applied / 1000 + len(list(path.glob("*.log"))) * 300_000
 

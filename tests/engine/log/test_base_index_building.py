@@ -31,7 +31,7 @@ class Broker:
         self.monotonic, self.non_data = 1, 0
         self.last_timestamp = -1
 
-    def track(self, at: int, header: record_batch.Header) -> None:
+    def track(self, at: int, header: record_batch.RedpandaHeader) -> None:
         first, last = header.base_timestamp, header.max_timestamp
         self.since += header.size
         self.monotonic &= int(last >= self.last_timestamp)
@@ -81,11 +81,11 @@ def cut(delta: int) -> int:
     return min(max(delta, -HALF), HALF - 1) + HALF
 
 
-def a_log(seed: int) -> tuple[int, list[tuple[int, record_batch.Header]]]:
+def a_log(seed: int) -> tuple[int, list[tuple[int, record_batch.RedpandaHeader]]]:
     """Return the base offset of a segment and its batches, with their positions."""
     random_of = random.Random(seed)
     base = random_of.choice([0, 7, 2**33])
-    batches: list[tuple[int, record_batch.Header]] = []
+    batches: list[tuple[int, record_batch.RedpandaHeader]] = []
     at, offset = 0, base
     for _ in range(random_of.randint(1, 60)):
         kind = random_of.choice([1, 1, 1, 1, 1, 2, 10, 15, 29, 38, 77])

@@ -7,7 +7,7 @@ from logtool.formats.names import CLUSTER_METADATA
 from logtool.log import inputs, opening
 from logtool.log.inputs import OpenedPath, open_each
 from logtool.node.options import StartOptions
-from logtool.startup.recover import Consent, Recover
+from logtool.startup.recover import ApplyConsent, Recover
 
 
 @pytest.fixture
@@ -45,10 +45,10 @@ def test_what_is_no_directory_of_logs_is_said_in_its_place(scenario):
 
 def test_recover_looks_each_path_up_once_and_again_only_under_the_lock(copy_of, calls):
     home = copy_of("4.3.1/killed")
-    list(Recover([home], StartOptions((4, 3)), Consent()))
+    list(Recover([home], StartOptions((4, 3)), ApplyConsent()))
     assert calls == {("kind_of", home): 1, ("open_log_dir", home): 1}
     calls.clear()
-    list(Recover([home], StartOptions((4, 3)), Consent(apply=True)))
+    list(Recover([home], StartOptions((4, 3)), ApplyConsent(apply=True)))
     assert calls == {("kind_of", home): 1, ("open_log_dir", home): 2}
 
 
@@ -62,7 +62,7 @@ def test_recover_lists_a_partition_dir_once_under_the_lock(copy_of, monkeypatch)
         return read(path, *more)
 
     monkeypatch.setattr(opening, "open_partition", counting)
-    list(Recover([home], StartOptions((4, 3)), Consent(apply=True)))
+    list(Recover([home], StartOptions((4, 3)), ApplyConsent(apply=True)))
     # What the metadata log says is read on a way of its own.
     counts = {path: count for path, count in listed.items() if CLUSTER_METADATA not in path.name}
     assert len(counts) > 5

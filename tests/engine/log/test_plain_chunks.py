@@ -10,12 +10,12 @@ from verification import as_data
 
 from logtool.checks import timestamps
 from logtool.checks.log_pass import LogPass
-from logtool.checks.report import SegmentReport, Task
+from logtool.checks.report import SegmentReport, SegmentTask
 from logtool.formats import _kernels, names, offset_index, time_index
 from logtool.formats.record_batch import BatchTable
-from logtool.gaps.coverage import Look, _Pass
-from logtool.loading.holding import HeldIndexes, prefix
-from logtool.loading.indexing import Indexes, InvalidOffsetError
+from logtool.gaps.coverage import CoverageTask, _Pass
+from logtool.loading.index_building import IndexBuilder, InvalidOffsetError
+from logtool.loading.index_compare import IndexComparison, prefix
 from logtool.log.chunk import Chunk, PlainTotals
 from logtool.log.dir import Segment
 from logtool.log.file import File
@@ -27,7 +27,9 @@ from logtool.stat.statistics import of_plain, of_table
 
 BASE, SIZE = 20, 100
 LOG = "00000000000000000020.log"
-TASK = Task(Segment(BASE, File(Path(LOG), names.parse_partition_file(LOG), 0, 0), {}, None, KAFKA))
+TASK = SegmentTask(
+    Segment(BASE, File(Path(LOG), names.parse_partition_file(LOG), 0, 0), {}, None, KAFKA)
+)
 
 usual = st.tuples(
     st.sampled_from([1, 1, 1, 2]),  # step from the batch before
@@ -152,7 +154,7 @@ def test_indexes_that_go_like_rebuilt_ones_are_judged_as_by_the_log(table, data)
     parts = [table[a:b] for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
     chunks = [Chunk(part, memoryview(b""), 0, None, [], facts_of(part)) for part in parts]
     interval = data.draw(st.sampled_from([SIZE, 2 * SIZE, 4 * SIZE]))
-    built = Indexes(BASE, interval)
+    built = IndexBuilder(BASE, interval)
     try:
         for part in parts:
             built.add(part)
@@ -170,7 +172,7 @@ def test_indexes_that_go_like_rebuilt_ones_are_judged_as_by_the_log(table, data)
     ]
     offsets, times = offset_index.parse(files[0]), time_index.parse(files[1])
     joins = OffsetIndexJoin(offsets, BASE), TimeIndexJoin(times, BASE)
-    held, again = HeldIndexes(BASE, *files), Indexes(BASE, interval)
+    held, again = IndexComparison(BASE, *files), IndexBuilder(BASE, interval)
     for chunk in chunks:
         again.add(chunk.table)
         held.add(chunk, again.added)
@@ -198,7 +200,10 @@ def right_ones(stamps: list[int], offsets: list, times: list, interval: int, mag
     if magic < 2:
         table.magic[4:], table.attributes[4:] = magic, 1
     files = np.array(offsets, offset_index.ENTRY), np.array(times, time_index.ENTRY)
-    held, built = HeldIndexes(BASE, files[0].tobytes(), files[1].tobytes()), Indexes(BASE, interval)
+    held, built = (
+        IndexComparison(BASE, files[0].tobytes(), files[1].tobytes()),
+        IndexBuilder(BASE, interval),
+    )
     for part in (table[:4], table[4:]):
         built.add(part)
         held.add(Chunk(part, memoryview(b""), 0, None, [], facts_of(part)), built.added)
@@ -224,7 +229,7 @@ def test_short_ways_to_gaps_lead_where_the_long_ones_do(table, start, cut):
     parts = [part for part in (table[:cut], table[cut:]) if len(part)]
     found = []
     for short in (True, False):
-        one = _Pass(Look(TASK.segment, start))
+        one = _Pass(CoverageTask(TASK.segment, start))
         for chunk in chunks_of(parts, short=short):
             one.feed(chunk)
         one.finish()

@@ -6,7 +6,7 @@ from metadata_records import log_dir_of, snapshot
 
 from logtool.formats.messages import codec, schema
 from logtool.metadata import entities, image, releases
-from logtool.metadata.history import History
+from logtool.metadata.history import MetadataHistory
 from logtool.metadata.image import Until
 
 ID, NEW_ID = "J8aAPcfLQt2bqs1JT_rMgQ", "AAECAwQFBgcICQoLDA0ODw"
@@ -163,7 +163,7 @@ def test_secrets_are_shown_only_where_that_is_wanted(tmp_path, shown):
         record("DelegationTokenRecord", tokenId="SECRET", owner="User:o", requester="User:r"),
         made.config(4, "1", "listener.name.x.ssl.keystore.password", "SECRET"),
     ]
-    view = entities.View(show_secrets=shown)
+    view = entities.EntityView(show_secrets=shown)
     text = str([entity for _, entity in view.all(image.read(log_dir_of(tmp_path, values)))])
     assert ("SECRET" in text, b"SALT".hex() in text) == (shown, shown)
 
@@ -190,7 +190,7 @@ def test_what_is_older_than_the_oldest_snapshot_is_said_to_be_missing(tmp_path):
 
 def events_of(home, *topics):
     events = []
-    history = History(events.append, topics)
+    history = MetadataHistory(events.append, topics)
     image.read(home, watcher=history)
     return events
 

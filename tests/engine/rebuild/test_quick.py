@@ -10,8 +10,8 @@ from tiny_segments import write_log_dir
 from verification import log_dirs, small_log_dir
 
 from logtool.formats.names import FileKind
-from logtool.rebuild import FileChoice, Indexing, Rebuild, quick
-from logtool.rebuild.subject import PartitionToRebuild
+from logtool.rebuild import FileChoice, Indexing, IndexRebuild, fast_path
+from logtool.rebuild.partition import PartitionToRebuild
 from logtool.running.budget import Budget
 from logtool.running.run import Run
 from logtool.running.workers import Pace
@@ -26,7 +26,7 @@ SMALL = (*KEPT, "tx.mixed-0", "codec-none-0")
 
 def said(path: Path, wanted: FileChoice, **more: Any) -> tuple[list[Any], dict[str, Any]]:
     """Return all that a dry run says."""
-    job = Rebuild([path], wanted, **more)
+    job = IndexRebuild([path], wanted, **more)
     items = [item if not isinstance(item, Exception) else str(item) for item in job]
     return items, SUMMARY.row(job.summary) | {"elapsed_s": None}
 
@@ -34,7 +34,7 @@ def said(path: Path, wanted: FileChoice, **more: Any) -> tuple[list[Any], dict[s
 def agrees(path: Path, monkeypatch: pytest.MonkeyPatch, wanted: FileChoice, **more: Any) -> int:
     """Hold the two ways against each other; returns how many files are to be built."""
     with monkeypatch.context() as patch:
-        patch.setattr(quick, "looks", lambda *_: None)
+        patch.setattr(fast_path, "looks", lambda *_: None)
         expected = said(path, wanted, **more)
     assert said(path, wanted, **more) == expected
     return len(expected[0])
@@ -51,7 +51,7 @@ def asked(path: Path, monkeypatch: pytest.MonkeyPatch, wanted: FileChoice) -> se
 
     with monkeypatch.context() as patch:
         patch.setattr(PartitionToRebuild, "actions", noted)
-        list(Rebuild([path], wanted))
+        list(IndexRebuild([path], wanted))
     return names
 
 
@@ -115,7 +115,7 @@ def test_snapshots_without_a_producer_are_built_the_quick_way_too(
 
 
 def test_a_run_that_keeps_to_a_budget_takes_the_long_way() -> None:
-    assert quick.looks(ALL, Run().budget)
+    assert fast_path.looks(ALL, Run().budget)
     for pace in (Pace(bytes_per_second=1e9), Pace(deadline=1e12)):
-        assert quick.looks(ALL, Budget(pace=pace)) is None
-    assert quick.looks(FileChoice(snapshot_every=1), Budget()) is None
+        assert fast_path.looks(ALL, Budget(pace=pace)) is None
+    assert fast_path.looks(FileChoice(snapshot_every=1), Budget()) is None

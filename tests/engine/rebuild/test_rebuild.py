@@ -15,11 +15,11 @@ from logtool.apply import Journal
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
 from logtool.formats import names
 from logtool.formats.names import FileKind
-from logtool.loading.loaded import Outcome, Start
 from logtool.loading.loader import load
 from logtool.loading.producers import decode
+from logtool.loading.result import Outcome, StartConditions
 from logtool.log import opening
-from logtool.rebuild import Consent, FileChoice, Indexing, Rebuild
+from logtool.rebuild import Consent, FileChoice, Indexing, IndexRebuild
 from logtool.running.budget import Budget
 from logtool.running.run import Run
 from logtool.running.workers import Pace
@@ -42,7 +42,7 @@ def only(*kinds: FileKind, everything: bool = False) -> FileChoice:
 
 def rebuild(*paths: Path, wanted: FileChoice = ALL, **more: object) -> list[Action]:
     """Run to the end without an error; returns the actions."""
-    items = list(Rebuild(paths, wanted, **more))  # type: ignore[arg-type]
+    items = list(IndexRebuild(paths, wanted, **more))  # type: ignore[arg-type]
     assert [item for item in items if isinstance(item, LogtoolError)] == []
     return [item for item in items if isinstance(item, Action)]
 
@@ -332,7 +332,7 @@ def test_indexes_are_those_of_a_full_recovery_up_to_the_damage(
     log = logs[max(-len(logs), min(segment, len(logs) - 1))]
     at = int(batches(log).position[min(batch, len(batches(log)) - 1)])
     damage_file(log, flip, at + 66)
-    loaded = load(opening.open_partition(home), Start(clean=False))
+    loaded = load(opening.open_partition(home), StartConditions(clean=False))
     assert loaded.outcome is Outcome.LOADS
     kinds = FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX
     actions = done(home, wanted=only(*kinds, everything=True))
@@ -411,7 +411,7 @@ def test_what_is_no_file_is_not_replaced(copy_of: Scenario) -> None:
     }  # fmt: skip
     second.unlink()
     second.symlink_to(second.with_suffix(".log"))
-    items = list(Rebuild([home], ALL, Consent(apply=True)))
+    items = list(IndexRebuild([home], ALL, Consent(apply=True)))
     (error,) = (item for item in items if isinstance(item, UnreadableError))
     assert error.path == second
     assert second.is_symlink()
@@ -422,7 +422,7 @@ def test_other_paths_are_told_and_the_rest_is_done(copy_of: Scenario, name: str)
     home = copy_of("4.3.1/clean") / "index.dense-0"
     index = sorted(home.glob("*.index"))[0]
     remove_file(index)
-    items = list(Rebuild([home / name, home]))
+    items = list(IndexRebuild([home / name, home]))
     errors = [item for item in items if isinstance(item, UnreadableError)]
     assert [error.path for error in errors] == [home / name]
     assert told(item for item in items if isinstance(item, Action)) == {("create", index.name)}
@@ -449,7 +449,7 @@ def test_a_dry_run_changes_nothing(copy_of: Scenario) -> None:
 def test_what_was_done_can_be_undone(copy_of: Scenario) -> None:
     home = copy_of("4.3.1/killed")
     before = fingerprint(home)
-    job = Rebuild([home], ALL, Consent(apply=True))
+    job = IndexRebuild([home], ALL, Consent(apply=True))
     assert len(list(job)) > 60
     (undo_dir,) = job.undo_dirs
     assert undo_dir.parent == home.parent
@@ -464,7 +464,7 @@ def test_a_broker_that_holds_the_log_dir_is_respected(copy_of: Scenario) -> None
         path.unlink()
     holder = _hold(first)
     try:
-        items = list(Rebuild([first, second], FileChoice(), Consent(apply=True)))
+        items = list(IndexRebuild([first, second], FileChoice(), Consent(apply=True)))
     finally:
         holder.kill()
         holder.wait()
@@ -520,14 +520,14 @@ def test_copies_are_never_written_into_a_log_dir_or_over_something(copy_of: Scen
     before = fingerprint(home.parent)
     for output in (home / "new", home / "index.dense-0" / "new", home, used):
         with pytest.raises(RefusedError):
-            list(Rebuild([home], ALL, Consent(output=output)))
+            list(IndexRebuild([home], ALL, Consent(output=output)))
     assert fingerprint(home.parent) == before
 
 
 def test_one_undo_directory_is_for_one_log_dir(copy_of: Scenario, tmp_path: Path) -> None:
     paths = [copy_of("4.3.1/killed"), copy_of("4.3.1/torn")]
     with pytest.raises(UsageError, match="--undo-dir"):
-        list(Rebuild(paths, ALL, Consent(apply=True, undo_dir=tmp_path / "undo")))
+        list(IndexRebuild(paths, ALL, Consent(apply=True, undo_dir=tmp_path / "undo")))
 
 
 def test_once_time_is_over_nothing_is_changed(copy_of: Scenario) -> None:
@@ -535,7 +535,7 @@ def test_once_time_is_over_nothing_is_changed(copy_of: Scenario) -> None:
     before = fingerprint(home)
     for spent in (0, 2_000_000):
         pace = _Ending(spent)
-        job = Rebuild([home], ALL, Consent(apply=True), run=Run(budget=Budget(pace=pace)))
+        job = IndexRebuild([home], ALL, Consent(apply=True), run=Run(budget=Budget(pace=pace)))
         list(job)
         assert job.run.ran_out
         assert fingerprint(home) == before

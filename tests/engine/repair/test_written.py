@@ -32,7 +32,7 @@ def test_a_log_that_changes_between_being_read_and_being_written_is_told(
     log = shutil.copytree(
         scenario("4.3.1/clean") / "codec-none-0", tmp_path / "home" / "codec-none-0"
     )
-    checked = output.Output.place
+    checked = output.OutputDir.place
 
     def place(self, name):
         (path,) = log.glob("*.log")
@@ -41,7 +41,7 @@ def test_a_log_that_changes_between_being_read_and_being_written_is_told(
         path.write_bytes(data)
         return checked(self, name)
 
-    monkeypatch.setattr(output.Output, "place", place)
+    monkeypatch.setattr(output.OutputDir, "place", place)
     (error,) = [one for one in run(log, tmp_path / "saved") if isinstance(one, Exception)]
 
     assert isinstance(error, UnreadableError)

@@ -28,9 +28,9 @@ from logtool.sanity.kafka_check import (
     check_time_index,
     check_transaction_index,
 )
-from logtool.sanity.measuring import Cache, Run, Sample, Usage
+from logtool.sanity.measuring import Cache, Sample, TimedStart, Usage
 from logtool.sanity.model import Size, Target
-from logtool.sanity.results import Directory, Measurement, Mode
+from logtool.sanity.results import MeasuredDir, Measurement, Mode
 from logtool.sanity.run import Procedure, Sanity
 from logtool.sanity.starts import Eager, Lazy, readers
 from logtool.schemas.tables import FINDING
@@ -182,7 +182,7 @@ def test_what_a_broker_left_in_order_passes(scenario, version):
     # The metadata log and a topic that is being deleted are not closed in the usual way.
     serious = [one for one in said if isinstance(one, Seen) and one.finding.severity != "info"]
     assert serious == []
-    directory = next(item for item in said if isinstance(item, Directory))
+    directory = next(item for item in said if isinstance(item, MeasuredDir))
     assert directory.partitions > 30 and directory.segments > 80
     assert by_mode[Mode.LAZY].run.cost.files < by_mode[Mode.EAGER].run.cost.files
 
@@ -434,7 +434,7 @@ def test_first_readers_open_inactive_segments_only_and_come_to_each_partition_in
 def a_run(sizes, seconds):
     samples = [Sample(n, size, seconds(n, size)) for n, size in sizes]
     total = sum(sample.seconds for sample in samples)
-    return Run(total, Usage(0, 0, 0), samples=samples)
+    return TimedStart(total, Usage(0, 0, 0), samples=samples)
 
 
 def test_a_known_sum_is_found_and_extended():
@@ -569,7 +569,7 @@ def test_a_new_leader_checks_the_inactive_segments_of_its_partition(tmp_path):
 
 def test_a_cold_run_is_told_from_one_that_was_not_by_what_came_from_the_disk():
     def cache(disk_bytes):
-        run = Run(1.0, Usage(0, 0, disk_bytes))
+        run = TimedStart(1.0, Usage(0, 0, disk_bytes))
         run.cost.filled = 100
         return run.cache
 

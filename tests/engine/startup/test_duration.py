@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 
 from logtool.errors import UnreadableError
-from logtool.loading.loaded import Outcome, Start
+from logtool.loading.result import Outcome, StartConditions
 from logtool.startup import disks, rates, timing
-from logtool.startup.disks import Cold, Disk
+from logtool.startup.disks import Cold, DiskSample
 from logtool.startup.duration import MOST_NAMED, duration
 from logtool.startup.partition import PartitionForecast, forecast_partition
-from logtool.startup.rates import BATCH_SECONDS, BROKER_BYTES_PER_SECOND, MIB, Rates
+from logtool.startup.rates import BATCH_SECONDS, BROKER_BYTES_PER_SECOND, MIB, ReadRates
 from logtool.startup.request import LoadRequest
 from logtool.startup.timing import StretchTimes
 
 
 def load(name: str, size: int = 0, batches: int = 0, *timed: float) -> PartitionForecast:
     """Return a partition of which `size` bytes are read, and its stretches at so many bytes/s."""
-    request = LoadRequest(Path(name), Start(clean=False))
+    request = LoadRequest(Path(name), StartConditions(clean=False))
     return PartitionForecast(
         request, Outcome.LOADS, bytes_scanned=size, batches_scanned=batches, rates=timed
     )
@@ -29,7 +29,7 @@ def load(name: str, size: int = 0, batches: int = 0, *timed: float) -> Partition
 @pytest.mark.parametrize(("threads", "seconds"), [(1, 8.0), (2, 5.0), (8, 5.0)])
 def test_the_longest_partition_bounds_the_time(threads: int, seconds: float) -> None:
     loads = [load("a-0", 200), load("b-0", 500), load("c-0", 100)]
-    found = duration(loads, threads, Rates(100.0, 100.0, 100.0))
+    found = duration(loads, threads, ReadRates(100.0, 100.0, 100.0))
     assert (found.bytes, found.seconds, found.critical) == (800, seconds, Path("b-0"))
     assert found.seconds_low == found.seconds_high == seconds
     assert found.probe_timeout_s == 2 * seconds + 60
@@ -37,13 +37,13 @@ def test_the_longest_partition_bounds_the_time(threads: int, seconds: float) -> 
 
 
 def test_the_range_goes_from_the_fastest_to_the_slowest_rate() -> None:
-    found = duration([load("a-0", 800)], 1, Rates(slow=100.0, usual=200.0, fast=400.0))
+    found = duration([load("a-0", 800)], 1, ReadRates(slow=100.0, usual=200.0, fast=400.0))
     assert (found.seconds_low, found.seconds, found.seconds_high) == (2.0, 4.0, 8.0)
     assert found.probe_timeout_s == 76, "twice the longest time and a minute"
 
 
 def test_each_batch_costs_a_broker_something_between_least_and_most() -> None:
-    found = duration([load("a-0", 100, 1_000_000)], 1, Rates(100.0, 100.0, 100.0))
+    found = duration([load("a-0", 100, 1_000_000)], 1, ReadRates(100.0, 100.0, 100.0))
     least, usual, most = (1 + 1_000_000 * each for each in BATCH_SECONDS)
     told = (found.seconds_low, found.seconds, found.seconds_high)
     assert told == pytest.approx((least, usual, most))
@@ -51,14 +51,14 @@ def test_each_batch_costs_a_broker_something_between_least_and_most() -> None:
 
 def test_ten_are_named_and_none_of_which_nothing_is_read() -> None:
     loads = [load(f"a-{number}", number * 100) for number in range(15)]
-    found = duration(loads, 1, Rates(100.0, 100.0, 100.0))
+    found = duration(loads, 1, ReadRates(100.0, 100.0, 100.0))
     names = [one.forecast.request.path.name for one in found.slowest]
     assert names == [f"a-{number}" for number in range(14, 14 - MOST_NAMED, -1)]
-    assert duration(loads[:3], 1, Rates(1.0, 1.0, 1.0)).slowest[-1].seconds == 100
+    assert duration(loads[:3], 1, ReadRates(1.0, 1.0, 1.0)).slowest[-1].seconds == 100
 
 
 def test_of_nothing_to_load_the_time_is_nothing() -> None:
-    found = duration([], 2, Rates(1.0, 1.0, 1.0))
+    found = duration([], 2, ReadRates(1.0, 1.0, 1.0))
     assert (found.seconds, found.seconds_high, found.critical, found.slowest) == (0, 0, None, [])
 
 
@@ -76,8 +76,8 @@ def test_no_broker_is_faster_than_one_was_measured_and_the_disk_may_be_the_slow_
     found = rates.measured(loads)
     assert found is not None
     assert (found.slow, found.fast) == BROKER_BYTES_PER_SECOND
-    two = {number: Disk(Path(str(number)), past_cache=number * MIB) for number in (80, 50)}
-    found = rates.measured(loads, {**two, 1: Disk(Path("1"))})
+    two = {number: DiskSample(Path(str(number)), past_cache=number * MIB) for number in (80, 50)}
+    found = rates.measured(loads, {**two, 1: DiskSample(Path("1"))})
     assert found is not None
     assert (found.slow, found.disk) == (50 * MIB, 50 * MIB)
 
@@ -116,18 +116,18 @@ def test_what_is_not_in_the_page_cache_comes_from_its_disk_besides(tmp_path: Pat
     log_dir.mkdir()
     device = log_dir.stat().st_dev
     cold = replace(load(f"{log_dir}/a-0", 100 * MIB), cold=Cold(50 * MIB, 10))
-    disk = Disk(log_dir, through_cache=25.0 * MIB, first_seconds=0.1)
-    known = Rates(slow=MIB, usual=100 * MIB, fast=100 * MIB, disks={device: disk})
+    disk = DiskSample(log_dir, through_cache=25.0 * MIB, first_seconds=0.1)
+    known = ReadRates(slow=MIB, usual=100 * MIB, fast=100 * MIB, disks={device: disk})
     assert duration([cold], 1, known).seconds == pytest.approx(1 + 2 + 1)
     other = replace(known, disks={device + 1: disk})
     assert duration([cold], 1, other).seconds == pytest.approx(1), "it lies on another disk"
-    warm = replace(known, disks={device: Disk(log_dir, past_cache=1.0 * MIB)})
+    warm = replace(known, disks={device: DiskSample(log_dir, past_cache=1.0 * MIB)})
     assert duration([cold], 1, warm).seconds == pytest.approx(1), "nothing that is cold was read"
 
 
 def test_each_log_dir_has_threads_of_its_own() -> None:
     loads = [load(f"{home}/{number}", 100) for home in ("a", "b") for number in range(3)]
-    known = Rates(100.0, 100.0, 100.0)
+    known = ReadRates(100.0, 100.0, 100.0)
     assert duration(loads, 1, known).seconds == 3
     assert duration(loads, 2, known).seconds == 2
     assert duration(loads[:3], 1, known).seconds == 3
@@ -137,8 +137,8 @@ def test_log_dirs_on_one_disk_wait_for_it_together(tmp_path: Path) -> None:
     homes = [tmp_path / name for name in ("a", "b")]
     for home in homes:
         home.mkdir()
-    disk = Disk(homes[0], through_cache=10.0 * MIB)
-    known = Rates(MIB, MIB, MIB, disks={tmp_path.stat().st_dev: disk}, is_measured=True)
+    disk = DiskSample(homes[0], through_cache=10.0 * MIB)
+    known = ReadRates(MIB, MIB, MIB, disks={tmp_path.stat().st_dev: disk}, is_measured=True)
     loads = [replace(load(f"{home}/x-0"), cold=Cold(100 * MIB, 1)) for home in homes]
     assert duration(loads, 1, known).seconds == pytest.approx(20)
     assert duration(loads[:1], 1, known).seconds == pytest.approx(10)
@@ -153,7 +153,7 @@ def test_threads_share_the_processors_with_each_other_and_with_the_compiler(
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
     loads = [load(f"a-{number}", 100) for number in range(threads)]
-    known = Rates(100.0, 100.0, 100.0, is_measured=True)
+    known = ReadRates(100.0, 100.0, 100.0, is_measured=True)
     found = duration(loads, threads, known).seconds - rates.UNCOMPILED_SECONDS
     assert found == pytest.approx(seconds)
     long = [replace(one, bytes_scanned=100_000) for one in loads]
@@ -223,7 +223,9 @@ def test_each_disk_is_sampled_by_its_largest_logs(
         (tmp_path / name).write_bytes(bytes(size))
         samples.add(tmp_path, [(tmp_path / name, size)])
     samples.add(tmp_path / "gone", [(tmp_path / "gone" / "a.log", 100)])
-    disk = Disk(tmp_path, past_cache=16.0 * MIB, through_cache=256.0 * MIB, first_seconds=2**-9)
+    disk = DiskSample(
+        tmp_path, past_cache=16.0 * MIB, through_cache=256.0 * MIB, first_seconds=2**-9
+    )
     assert samples.taken() == {tmp_path.stat().st_dev: disk}
     assert timed == ["large.log", "small.log"]
 
@@ -257,7 +259,7 @@ def test_many_logs_of_which_none_is_long_have_an_estimate(tmp_path: Path) -> Non
 
 
 def test_a_rate_that_is_given_is_the_whole_range_and_without_stretches_there_is_none() -> None:
-    assert rates.known([], 5.0, disks={}) == Rates(5.0, 5.0, 5.0)
+    assert rates.known([], 5.0, disks={}) == ReadRates(5.0, 5.0, 5.0)
     assert rates.known([load("a-0", 100)], disks={}) is None
 
 
@@ -288,18 +290,18 @@ def test_a_partition_says_what_takes_its_time(copy_of: Callable[[str], Path]) ->
     directory = home / "small-segments-0"
     for index in sorted(directory.glob("*.index"))[:2]:
         index.unlink()
-    one = forecast_partition(LoadRequest(directory, Start(clean=False)), lambda _: None)
+    one = forecast_partition(LoadRequest(directory, StartConditions(clean=False)), lambda _: None)
     assert isinstance(one, PartitionForecast)
     assert one.why == {"no offset index": 2, "unflushed": one.recovered}
     assert one.indexes_changed >= 2
-    (slow,) = duration([one], 1, Rates(MIB, MIB, MIB)).slowest
+    (slow,) = duration([one], 1, ReadRates(MIB, MIB, MIB)).slowest
     causes = list(slow.causes)
     assert causes[0].endswith(f" of {one.recovered} segments in {one.batches_scanned:,} batches")
     assert "2 segments without offset index" in causes
     assert f"{one.indexes_changed} indexes made or changed" in causes
     directory = home / "tx.mixed-0"
-    other = forecast_partition(LoadRequest(directory, Start(clean=False)), lambda _: None)
+    other = forecast_partition(LoadRequest(directory, StartConditions(clean=False)), lambda _: None)
     assert isinstance(other, PartitionForecast)
     assert other.producers > 1
-    (slow,) = duration([other], 1, Rates(MIB, MIB, MIB)).slowest
+    (slow,) = duration([other], 1, ReadRates(MIB, MIB, MIB)).slowest
     assert list(slow.causes)[-1] == f"{other.producers} producers"

@@ -10,7 +10,7 @@ from logtool.actions import Action
 from logtool.commands.views.plan_tables import FORECAST
 from logtool.errors import UnreadableError
 from logtool.formats.names import FileKind
-from logtool.loading.loaded import Outcome
+from logtool.loading.result import Outcome
 from logtool.log.dir import OFFSET_CHECKPOINTS
 from logtool.node.options import StartOptions
 from logtool.startup.forecast import Forecast

@@ -16,7 +16,7 @@ from logtool.log.selection import Selection
 from logtool.node.options import StartOptions
 from logtool.startup.log_dir_start import Points
 from logtool.startup.partition import PartitionForecast
-from logtool.startup.recover import Consent, Recover
+from logtool.startup.recover import ApplyConsent, Recover
 from logtool.verify import Verification
 
 Copy = Callable[[str], Path]
@@ -34,7 +34,7 @@ class Run:
         self.job = Recover(
             [home],
             settings,
-            Consent(**consent),
+            ApplyConsent(**consent),
             selection or Selection(),
             points,
         )
@@ -244,7 +244,7 @@ def test_what_stops_the_broker_in_one_log_dir_keeps_the_others_from_being_marked
 ) -> None:
     home = copy_of("4.3.1/two-log-dirs")
     dirs = two_dirs(home, lambda text: text.replace("node.id=1", "node.id=2"))
-    found = list(Recover(dirs, KAFKA, Consent(apply=True, mark_clean=True)))
+    found = list(Recover(dirs, KAFKA, ApplyConsent(apply=True, mark_clean=True)))
     refused = [str(item) for item in found if isinstance(item, RefusedError)]
     assert len(refused) == 2
     for log_dir, text in zip(dirs, refused, strict=True):
@@ -258,7 +258,7 @@ def test_a_log_dir_that_goes_offline_is_left_alone_and_the_others_are_marked_cle
 ) -> None:
     home = copy_of("4.3.1/two-log-dirs")
     dirs = two_dirs(home, lambda text: text.replace("version=1", "version=9"))
-    found = list(Recover(dirs, KAFKA, Consent(apply=True, mark_clean=True)))
+    found = list(Recover(dirs, KAFKA, ApplyConsent(apply=True, mark_clean=True)))
     (refused,) = [str(item) for item in found if isinstance(item, RefusedError)]
     assert refused.startswith(f"{dirs[1]}: cannot be marked clean: {dirs[1]}: meta.properties: ")
     assert [(path / ".kafka_cleanshutdown").exists() for path in dirs] == [True, False]

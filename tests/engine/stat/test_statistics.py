@@ -21,10 +21,10 @@ from logtool.running.workers import Pace
 from logtool.stat.run import Survey
 from logtool.stat.statistics import (
     MOST_BUCKETS,
-    Measurement,
+    MeasureTask,
     Statistics,
     StatisticsOf,
-    Tally,
+    ValueCounts,
     measure,
     merged,
     of_table,
@@ -41,7 +41,7 @@ def plain(one: Statistics):
     found = {}
     for key in KEYS:
         value = getattr(one, key)
-        if isinstance(value, Tally):
+        if isinstance(value, ValueCounts):
             value = dict(zip(value.values.tolist(), value.counts.tolist(), strict=True))
         elif isinstance(value, np.ndarray):
             value = value.tolist()
@@ -125,8 +125,8 @@ def test_a_log_that_is_gone_is_said_and_the_rest_is_measured(copy_of):
     home = copy_of("4.3.1/clean") / "small-segments-0"
     segments = opening.open_partition(home).segments
     segments[1].log.path.unlink()
-    assert isinstance(measure(Measurement(segments[1])), UnreadableError)
-    assert measure(Measurement(segments[2])).batches
+    assert isinstance(measure(MeasureTask(segments[1])), UnreadableError)
+    assert measure(MeasureTask(segments[2])).batches
 
 
 def table_of(rows) -> BatchTable:

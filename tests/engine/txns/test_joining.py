@@ -10,9 +10,9 @@ from logtool.disk.files import LogFile
 from logtool.log.batches import read_batches
 from logtool.log.kafka import KAFKA
 from logtool.txns.coordinator import CoordinatorLog, Relation, read_each
-from logtool.txns.joining import JoinedEntry, Joining, Part, advice, advice_on
-from logtool.txns.open_transactions import PartitionTransactions, State
-from logtool.txns.run import Audit
+from logtool.txns.joining import JoinedEntry, Joining, PartState, advice, advice_on
+from logtool.txns.open_transactions import PartitionTransactions, TransactionState
+from logtool.txns.run import TransactionsRun
 
 BEGUN = 1_795_224_772_301
 """When the oldest open transaction of 4.3.1/killed began, by its first record."""
@@ -31,13 +31,13 @@ class Done:
 
 
 def run(*paths: Path, now_ms: int = LATER) -> Done:
-    job = Audit(paths, now_ms)
+    job = TransactionsRun(paths, now_ms)
     found = {one.path.name: one for one in job if isinstance(one, PartitionTransactions)}
     return Done(job.joining, found)
 
 
-def relations(job: Done) -> dict[int, set[tuple[Relation, State]]]:
-    told: dict[int, set[tuple[Relation, State]]] = {}
+def relations(job: Done) -> dict[int, set[tuple[Relation, TransactionState]]]:
+    told: dict[int, set[tuple[Relation, TransactionState]]] = {}
     for partition in job.found.values():
         for one in partition.open:
             told.setdefault(one.producer_id, set()).add((one.account.relation, one.state))
@@ -75,7 +75,7 @@ def coordinated(killed):
 
 def test_a_real_transaction_that_is_listed_never_hangs_and_says_when_it_ends(scenario):
     job = run(scenario("4.3.1/killed"))
-    listed = {(Relation.LISTED, State.OPEN)}
+    listed = {(Relation.LISTED, TransactionState.OPEN)}
     assert relations(job) == {1009: listed, 1010: listed}
     assert codes(job) == []
     found = entries(job)
@@ -83,7 +83,7 @@ def test_a_real_transaction_that_is_listed_never_hangs_and_says_when_it_ends(sce
         "fixture-open-0": "Ongoing", "fixture-open-1": "Ongoing", "fixture-traffic": "Ongoing",
     }  # fmt: skip
     # What its coordinator added last, and its producer has not written to when the broker died.
-    assert found["fixture-traffic"].parts == {("tx.mixed", 0): Part.NOTHING}
+    assert found["fixture-traffic"].parts == {("tx.mixed", 0): PartState.NOTHING}
     one = job.found["tx.mixed-0"].open[0]
     assert (one.account.transactional_id, one.account.entry.timeout_ms) == (
         "fixture-open-0",
@@ -99,7 +99,7 @@ def test_a_real_transaction_that_is_listed_never_hangs_and_says_when_it_ends(sce
 
 def test_what_3_9_wrote_is_joined_as_well(scenario):
     job = run(scenario("3.9.2/killed"))
-    listed = {(Relation.LISTED, State.OPEN)}
+    listed = {(Relation.LISTED, TransactionState.OPEN)}
     assert relations(job) == {1009: listed, 1010: listed, 1011: listed}
     assert codes(job) == []
 
@@ -115,7 +115,7 @@ def test_a_marker_of_transaction_version_2_is_known_by_its_epoch(copy_of):
     job = run(home)
     (one,) = job.joining.joined()
     assert (one.entry.state, one.entry.transaction_version) == ("PrepareCommit", 2)
-    assert one.parts == {("java-tx", 0): Part.COMMITTED}
+    assert one.parts == {("java-tx", 0): PartState.COMMITTED}
     marker = job.found["java-tx-0"].markers[one.entry.producer_id]
     assert marker.producer_epoch == one.entry.producer_epoch == 7
     assert codes(job) == []
@@ -123,9 +123,9 @@ def test_a_marker_of_transaction_version_2_is_known_by_its_epoch(copy_of):
 
 def test_what_no_entry_knows_hangs_once_it_is_old(coordinated):
     home = coordinated()
-    assert relations(run(home))[1009] == {(Relation.NO_ENTRY, State.HANGING)}
+    assert relations(run(home))[1009] == {(Relation.NO_ENTRY, TransactionState.HANGING)}
     job = run(home, now_ms=BEGUN + 1000)
-    assert relations(job)[1009] == {(Relation.NO_ENTRY, State.OPEN)}
+    assert relations(job)[1009] == {(Relation.NO_ENTRY, TransactionState.OPEN)}
     assert codes(job) == []
     assert codes(run(home)) == ["transaction-state/abandoned"] * 4
 
@@ -137,7 +137,7 @@ def test_partitions_of_the_topic_that_are_elsewhere_may_have_the_entry(killed):
         file.unlink()
     (killed / "__transaction_state-1").rmdir()
     job = run(killed)
-    assert relations(job)[1009] == {(Relation.NOT_HERE, State.HANGING)}
+    assert relations(job)[1009] == {(Relation.NOT_HERE, TransactionState.HANGING)}
     assert codes(job) == []
 
 
@@ -156,7 +156,7 @@ def test_partitions_of_the_topic_that_are_elsewhere_may_have_the_entry(killed):
 )  # fmt: skip
 def test_a_transaction_that_its_entry_does_not_list_is_abandoned(coordinated, records, why):
     job = run(coordinated(*records))
-    assert relations(job)[1009] == {(Relation.NOT_LISTED, State.HANGING)}
+    assert relations(job)[1009] == {(Relation.NOT_LISTED, TransactionState.HANGING)}
     of_1009 = [f for f in job.joining.findings() if "producer 1009 from" in f.message]
     assert [f.code for f in of_1009] == ["transaction-state/abandoned"] * 2
     assert all(why in f.message and "'a'" in f.message for f in of_1009)
@@ -171,8 +171,10 @@ def test_prepared_ones_say_which_markers_are_missing(coordinated):
     job = run(home)
     found = entries(job)["a"]
     assert found.parts == {
-        ("tx.mixed", 0): Part.OPEN, ("codec-lz4", 0): Part.NOTHING, ("not-here", 3): Part.NOT_HERE,
-    }  # fmt: skip
+        ("tx.mixed", 0): PartState.OPEN,
+        ("codec-lz4", 0): PartState.NOTHING,
+        ("not-here", 3): PartState.NOT_HERE,
+    }
     told = "wait: its coordinator commits it as soon as it runs; look again afterwards"
     assert advice_on(found.entry, LATER) == told
     mixed = job.found["tx.mixed-0"].open
@@ -182,9 +184,9 @@ def test_prepared_ones_say_which_markers_are_missing(coordinated):
 @pytest.mark.parametrize(
     ("state", "began", "part", "found"),
     [
-        ("PrepareAbort", 0, Part.ABORTED, []),
-        ("PrepareCommit", 0, Part.ABORTED, ["transaction-state/outcome"]),
-        ("PrepareCommit", BEGUN + 10_000, Part.NOTHING, []),
+        ("PrepareAbort", 0, PartState.ABORTED, []),
+        ("PrepareCommit", 0, PartState.ABORTED, ["transaction-state/outcome"]),
+        ("PrepareCommit", BEGUN + 10_000, PartState.NOTHING, []),
     ],
 )
 def test_a_marker_counts_that_is_of_this_transaction(
@@ -215,7 +217,10 @@ def test_a_marker_with_the_epoch_of_what_is_open_is_refused_in_version_2(
     assert len(found) == entries(job)["a"].refused == refused
     (one,) = (one for one in job.found["tx.mixed-0"].open if one.producer_id == 1009)
     assert one.account.relation is Relation.LISTED
-    assert (one.state is State.HANGING, advice(one.account, LATER) is None) == (refused, refused)
+    assert (one.state is TransactionState.HANGING, advice(one.account, LATER) is None) == (
+        refused,
+        refused,
+    )
     if refused:
         assert "in this partition, where its transaction is open from offset 336" in (
             found[0].message

@@ -14,8 +14,13 @@ from logtool.formats.names import DirectoryKind
 from logtool.log import opening
 from logtool.log.batches import read_batches
 from logtool.log.selection import Selection
-from logtool.txns.open_transactions import MAX_AGE_MS, State, abort_command, terminate_command
-from logtool.txns.run import Audit
+from logtool.txns.open_transactions import (
+    MAX_AGE_MS,
+    TransactionState,
+    abort_command,
+    terminate_command,
+)
+from logtool.txns.run import TransactionsRun
 
 NOW = 1_900_000_000_000
 TX_TOPICS = ("tx.mixed", "tx-interleaved_v2", "java-tx")
@@ -33,7 +38,7 @@ _MARKER = re.compile(rb"^\| offset: (\d+) .*endTxnMarker: (\w+)", re.MULTILINE)
 
 
 def audited(*paths: Path, now_ms: int = NOW, **more) -> dict:
-    found = list(Audit(paths, now_ms, **more))
+    found = list(TransactionsRun(paths, now_ms, **more))
     assert not [one for one in found if isinstance(one, UnreadableError)]
     return {one.path.name: one for one in found}
 
@@ -63,7 +68,7 @@ def dumped(folder: Path) -> tuple[set, set, set]:
     return ended[b"ABORT"], ended[b"COMMIT"], set(still.items())
 
 
-def ended(one, state: State) -> set:
+def ended(one, state: TransactionState) -> set:
     return {(t.producer_id, t.first_offset, t.last_offset)
             for t in one.transactions if t.state is state}  # fmt: skip
 
@@ -76,8 +81,8 @@ def test_transactions_are_those_of_the_batches_that_kafka_dumps(scenario, name):
     for folder in transactional_dirs(log_dir):
         one = found[folder]
         aborted, committed, still = dumped(scenario(f"{name}.expected") / "records" / folder)
-        assert ended(one, State.ABORTED) == aborted
-        assert ended(one, State.COMMITTED) == committed
+        assert ended(one, TransactionState.ABORTED) == aborted
+        assert ended(one, TransactionState.COMMITTED) == committed
         assert {(t.producer_id, t.first_offset) for t in one.open} == still
         expected = min((first for _, first in still), default=one.end_offset)
         assert one.last_stable_offset == expected
@@ -96,7 +101,7 @@ def test_aborted_ones_are_those_of_the_transaction_indexes(scenario, name):
             index = transaction_index.parse(file.read_bytes())
             columns = index.producer_ids, index.first_offsets, index.last_offsets
             entries |= set(zip(*(column.tolist() for column in columns), strict=True))
-        assert ended(found[folder], State.ABORTED) == entries
+        assert ended(found[folder], TransactionState.ABORTED) == entries
 
 
 @pytest.mark.parametrize("name", ["3.9.2/clean", "4.3.1/clean"])
@@ -128,7 +133,9 @@ def test_a_log_with_nothing_transactional_is_stable_up_to_its_end(scenario):
     assert one.last_stable_offset == one.end_offset == one.high_watermark == 300
 
 
-@pytest.mark.parametrize(("after", "state"), [(0, State.OPEN), (1, State.HANGING)])
+@pytest.mark.parametrize(
+    ("after", "state"), [(0, TransactionState.OPEN), (1, TransactionState.HANGING)]
+)
 def test_an_open_transaction_hangs_once_its_first_record_is_older_than_allowed(
     scenario, after, state
 ):
@@ -173,7 +180,7 @@ def test_damage_may_hide_a_marker_and_that_is_said(copy_of):
     folder = copy_of("4.3.1/clean") / "tx-interleaved_v2-0"
     log = folder / f"{0:020d}.log"
     before = audited(folder)["tx-interleaved_v2-0"]
-    marker = max(t.last_offset for t in before.transactions if t.state is State.ABORTED)
+    marker = max(t.last_offset for t in before.transactions if t.state is TransactionState.ABORTED)
     with LogFile(log) as file:
         table = np.concatenate([
             np.stack([c.table.position, c.table.base_offset, c.table.size])
@@ -211,7 +218,7 @@ def test_a_damaged_snapshot_is_a_finding_and_an_older_one_is_believed(copy_of):
 
 def test_what_cannot_be_read_is_said_and_the_rest_is_looked_at(scenario, tmp_path):
     folder = scenario("4.3.1/clean") / "tx.mixed-0"
-    found = list(Audit([tmp_path / "none", folder / "partition.metadata", folder], NOW))
+    found = list(TransactionsRun([tmp_path / "none", folder / "partition.metadata", folder], NOW))
     assert [type(one).__name__ for one in found] == [
         "UnreadableError", "UnreadableError", "PartitionTransactions",
     ]  # fmt: skip

@@ -18,7 +18,7 @@ from logtool.log.inputs import NodeDir
 from logtool.metadata.image import MetadataImage
 from logtool.node.options import StartOptions
 from logtool.watermark.replica import Replica
-from logtool.watermark.replica_group import Group, group_replicas
+from logtool.watermark.replica_group import ReplicaGroup, group_replicas
 from logtool.watermark.run import Watermarks, least_in_sync
 
 Scenario = Callable[[str], Path]
@@ -38,13 +38,13 @@ class Seen:
         places = [one if isinstance(one, NodeDir) else NodeDir(one) for one in dirs]
         self.job = Watermarks(places, StartOptions((4, 3)), leader=leader)
         self.replicas: dict[tuple[str, int | None], Replica] = {}
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, ReplicaGroup] = {}
         self.findings: list[tuple[str, str | None]] = []
         self.errors: list[UnreadableError] = []
         for item in self.job:
             if isinstance(item, Replica):
                 self.replicas[f"{item.topic}-{item.partition}", item.node] = item
-            elif isinstance(item, Group):
+            elif isinstance(item, ReplicaGroup):
                 self.groups[f"{item.topic}-{item.partition}"] = item
             elif isinstance(item, Finding):
                 self.findings.append((item.code, item.topic))

@@ -24,8 +24,8 @@ from logtool.formats.redpanda import (
 )
 from logtool.formats.redpanda._xxhash64 import xxhash64
 from logtool.formats.redpanda.base_index import BaseIndex
-from logtool.formats.redpanda.compaction_index import Entry, Flag
-from logtool.formats.redpanda.kvstore import Keyspace, LogKey, Pair
+from logtool.formats.redpanda.compaction_index import CompactionKey, Flag
+from logtool.formats.redpanda.kvstore import Keyspace, KeyValue, LogKey
 
 # A base index that Redpanda's own tests hold, with the version byte set to 4.
 BASE_INDEX = bytes.fromhex(
@@ -66,7 +66,9 @@ def legacy_index() -> bytes:
 
 
 COMPACTION_INDEX = compaction_index.encode(
-    compaction_index.build([Entry(1, 42, 66, b"\1\0key"), Entry(2, 0, 0, b"compaction")])
+    compaction_index.build(
+        [CompactionKey(1, 42, 66, b"\1\0key"), CompactionKey(2, 0, 0, b"compaction")]
+    )
 )
 RAFT_SNAPSHOT = snapshot.build(struct.pack("<qqb3sqq", 41, 3, 64, b"cfg", 1700, 7), b"payload")
 
@@ -257,7 +259,9 @@ def test_offsets_that_compaction_took_modulo_an_int32_are_put_right() -> None:
 
 
 def test_a_compaction_index_of_one_long_key_has_1065_bytes() -> None:
-    index = compaction_index.build([Entry(compaction_index.KEY, 42, 66, b"\1\0" + bytes(1024))])
+    index = compaction_index.build(
+        [CompactionKey(compaction_index.KEY, 42, 66, b"\1\0" + bytes(1024))]
+    )
 
     data = compaction_index.encode(index)
 
@@ -270,13 +274,13 @@ def test_a_compaction_index_of_one_long_key_has_1065_bytes() -> None:
 
 
 def test_a_compaction_index_of_version_1_is_read() -> None:
-    body = compaction_index.build([Entry(1, 7, 0, b"\1\0k")]).body
-    crc = compaction_index.build([Entry(1, 7, 0, b"\1\0k")]).footer.crc
+    body = compaction_index.build([CompactionKey(1, 7, 0, b"\1\0k")]).body
+    crc = compaction_index.build([CompactionKey(1, 7, 0, b"\1\0k")]).footer.crc
     read = compaction_index.parse(body + struct.pack("<IIIIb", len(body), 1, 5, crc, 1))
 
     assert read.crc_holds
     assert read.footer.flags == Flag.TRUNCATION | Flag.INCOMPLETE
-    assert read.entries == [Entry(1, 7, 0, b"\1\0k")]
+    assert read.entries == [CompactionKey(1, 7, 0, b"\1\0k")]
 
 
 def test_a_compaction_index_of_another_version_has_no_footer() -> None:
@@ -315,9 +319,12 @@ def test_a_snapshot_of_raft_before_its_versions_has_no_delta() -> None:
 def test_the_kvstore_is_a_snapshot_and_what_came_after_it() -> None:
     log = kvstore.encode_log_key(LogKey(0, "kafka", "orders", 2))
     translator = struct.pack("<bq", 0, 9)
-    stored = [Pair(Keyspace.STORAGE, log, struct.pack("<q", 40)), Pair(4, translator, b"old")]
+    stored = [
+        KeyValue(Keyspace.STORAGE, log, struct.pack("<q", 40)),
+        KeyValue(4, translator, b"old"),
+    ]
     file = snapshot.parse(snapshot.build(struct.pack("<q", 1), kvstore.build_snapshot(stored)))
-    later = [Pair(4, translator, None), Pair(Keyspace.STORAGE, log, struct.pack("<q", 55))]
+    later = [KeyValue(4, translator, None), KeyValue(Keyspace.STORAGE, log, struct.pack("<q", 55))]
     state: kvstore.State = {}
 
     before = kvstore.parse_snapshot(file.payload)
@@ -333,7 +340,7 @@ def test_the_kvstore_is_a_snapshot_and_what_came_after_it() -> None:
 
 
 def test_a_damaged_snapshot_of_the_kvstore_is_told() -> None:
-    payload = kvstore.build_snapshot([Pair(2, b"key", b"value"), Pair(4, b"k", b"")])
+    payload = kvstore.build_snapshot([KeyValue(2, b"key", b"value"), KeyValue(4, b"k", b"")])
     for position in range(len(payload)):
         damaged = bytearray(payload)
         damaged[position] ^= 1

@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 from logtool.formats import control_record
 from logtool.formats.record_batch import Column
 from logtool.gaps.evidence import Facts
-from logtool.gaps.table import Kind
+from logtool.gaps.table import GapPlace
 from logtool.schemas import arrow
 from logtool.spark.scan import producer_rows
 from logtool.spark.scan.digests import Ranges
 from logtool.spark.scan.questions.gaps import Stretch, gaps_of
-from logtool.spark.scan.questions.replicas import Batches, Copy, compare
+from logtool.spark.scan.questions.replicas import ComparedColumns, CopySummary, compare
 from logtool.spark.scan.range_summary import LISTS, STRETCHES, lists_of
 
 NAMES: Final = ("gaps", "producers", "transactions", "replicas")
@@ -41,7 +41,7 @@ _EDGES: Final = [name for name in STRETCHES.names if name not in LISTS]
 
 DirectoryKey = tuple[str, str]
 """A log dir and a directory in it."""
-Look = Callable[[Sequence[str], DirectoryKey, Column], Batches]
+Look = Callable[[Sequence[str], DirectoryKey, Column], ComparedColumns]
 """Returns batches of a partition dir out of files of the table ``batches``: those that begin in
 ranges of offsets, see `range_rows`."""
 
@@ -188,7 +188,7 @@ def _gap_table(where: _Where, numbers: list[Column], found: Sequence[tuple[Any, 
         return np.concatenate([np.empty(0, np.int64), *(getattr(one, name) for one, _, _ in found)])
 
     none = pa.array([], pa.string())
-    labels = pa.array([kind.label for kind in Kind])
+    labels = pa.array([kind.label for kind in GapPlace])
     return where.table(
         "gaps",
         np.concatenate([np.empty(0, np.int64), *numbers]),
@@ -217,7 +217,7 @@ def _replicas(rows: Any, where: _Where, look: Look) -> Any:
     live = (one for one in places if _is_live(one[1]))
     for _, some in groupby(live, lambda one: (one[1]["topic"], one[1]["partition"])):
         held = [
-            _Held(
+            _RangeBuffer(
                 number=number,
                 key=(place["log_dir"], place["directory"]),
                 rows=rows,
@@ -250,7 +250,7 @@ def _replicas(rows: Any, where: _Where, look: Look) -> Any:
     return where.table("replicas", directories, columns)
 
 
-def _look(look: Look, held: Sequence["_Held"], at: int, ranges: Column) -> Batches:
+def _look(look: Look, held: Sequence["_RangeBuffer"], at: int, ranges: Column) -> ComparedColumns:
     return held[at].look(look, ranges)
 
 
@@ -259,7 +259,7 @@ def _is_live(place: Mapping[str, Any]) -> bool:
     return bool(place["directory"] == f"{place['topic']}-{place['partition']}")
 
 
-class _Held:
+class _RangeBuffer:
     """A partition dir of which another log dir has a copy, perhaps."""
 
     def __init__(self, number: int, key: DirectoryKey, rows: Any, span: tuple[int, int]) -> None:
@@ -269,13 +269,13 @@ class _Held:
         self._rows = rows.slice(start, stop - start)
 
     @cached_property
-    def copy(self) -> Copy:
+    def copy(self) -> CopySummary:
         """Return what its stretches say."""
         edges = [edge for edge in self._edges if not edge["number"]]
         found, _ = lists_of(self._rows, "ranges")
-        return Copy.of(edges, Ranges(*found))
+        return CopySummary.of(edges, Ranges(*found))
 
-    def look(self, look: Look, ranges: Column) -> Batches:
+    def look(self, look: Look, ranges: Column) -> ComparedColumns:
         """Return its batches in ranges of offsets."""
         files = sorted({edge["file"] for edge in self._edges if edge["file"]})
         return look(files, self._key, ranges)

@@ -11,7 +11,7 @@ from pyarrow import parquet
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import MAGIC, Column
 from logtool.spark.scan.digests import SPAN_BITS
-from logtool.spark.scan.questions.replicas import Batches
+from logtool.spark.scan.questions.replicas import ComparedColumns
 from logtool.spark.scan.store import filesystem
 
 _KEPT: Final = (
@@ -26,7 +26,7 @@ _READ: Final = sorted({
 _MIX, _SHIFT = np.uint64(0xD6E8FEB86659FD93), np.uint64(32)
 
 
-def look(files: Sequence[str], key: tuple[str, str], ranges: Column) -> Batches:
+def look(files: Sequence[str], key: tuple[str, str], ranges: Column) -> ComparedColumns:
     """Return the batches of a partition dir that begin in ranges of offsets.
 
     Those whose offsets their segment cannot hold are left out: they are held against no others.
@@ -39,10 +39,10 @@ def look(files: Sequence[str], key: tuple[str, str], ranges: Column) -> Batches:
         & (pc.field("base_offset") < end)
     )
     parts = [_read(url, chosen, ranges) for url in files]
-    return Batches(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return ComparedColumns(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def _read(url: str, chosen: Any, ranges: Column) -> Batches:
+def _read(url: str, chosen: Any, ranges: Column) -> ComparedColumns:
     system, path = filesystem(url)
     rows = parquet.read_table(
         path, columns=_READ, filters=chosen, filesystem=system, partitioning=None
@@ -55,7 +55,7 @@ def _read(url: str, chosen: Any, ranges: Column) -> Batches:
     cleaned = (found["delete_horizon_ms"] != -1).astype(np.int64)
     kept, content = (_digest([found[name] for name in names]) for names in (_KEPT, _CONTENT))
     columns = (base, found["last_offset"], magic, found["record_count"], kept, content, cleaned)
-    return Batches(*(column[wanted] for column in columns))
+    return ComparedColumns(*(column[wanted] for column in columns))
 
 
 def _numbers(column: Any) -> Column:

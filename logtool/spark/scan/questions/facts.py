@@ -9,7 +9,7 @@ from logtool.checks.compaction import Cleaning
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.gaps.evidence import Facts
-from logtool.gaps.subjects import GapOptions, subjects, with_past
+from logtool.gaps.partition_facts import GapOptions, subjects, with_past
 from logtool.log.selection import Selection
 from logtool.metadata.policies import Past
 from logtool.spark.identity import place_of_dir

@@ -20,10 +20,10 @@ from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats.record_batch import Column
 from logtool.gaps import table as gap_table
-from logtool.gaps.coverage import Coverage, Edge
-from logtool.gaps.evidence import Facts, Verdict, decide
-from logtool.gaps.subjects import PartitionToRead, indexed
-from logtool.gaps.table import GapTable, Kind
+from logtool.gaps.coverage import Coverage, EdgeBatch
+from logtool.gaps.evidence import Facts, GapCauses, decide
+from logtool.gaps.partition_facts import PartitionToRead, indexed
+from logtool.gaps.table import GapPlace, GapTable
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
 
@@ -48,16 +48,18 @@ class _Known:
     """Segment of that batch; -1: there is none."""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> GapPlace:
         """Return the kind of a gap in front of it."""
         if self.before_segment < 0:
-            return Kind.HEAD
-        return Kind.BATCHES if self.before_segment == self.edge["segment"] else Kind.SEGMENTS
+            return GapPlace.HEAD
+        return (
+            GapPlace.BATCHES if self.before_segment == self.edge["segment"] else GapPlace.SEGMENTS
+        )
 
 
 def gaps_of(
     stretches: Sequence[Stretch], facts: Facts, log_dir: str, directory: str
-) -> tuple[GapTable, Sequence[Verdict], Column]:
+) -> tuple[GapTable, Sequence[GapCauses], Column]:
     """Return the gaps of a partition, the verdicts, and for each gap which of them is its own.
 
     `stretches` are in the order of the log. The indexes of segments that a gap follows are looked
@@ -70,7 +72,7 @@ def gaps_of(
     gaps = gap_table.concat([one for one in found if one is not None])
     if not len(gaps):
         return gaps, [], np.empty(0, np.int64)
-    inner = (gaps.kind == Kind.BATCHES) & (gaps.damaged == 0)
+    inner = (gaps.kind == GapPlace.BATCHES) & (gaps.damaged == 0)
     traces = Traces(
         horizons=sum(_reaches(one, "last_horizon") for one in known),
         with_holes=sum(_reaches(one, "last_hole") for one in known),
@@ -136,7 +138,7 @@ def _inside(one: _Known) -> GapTable:
         len(first),
         first_offset=np.maximum(first, one.floor),
         last_offset=last,
-        kind=np.where(cut, one.kind, Kind.BATCHES),
+        kind=np.where(cut, one.kind, GapPlace.BATCHES),
         before_segment=np.where(cut, one.before_segment, segment),
         after_segment=segment,
         damaged=damaged | (cut & one.damaged_before),
@@ -151,7 +153,7 @@ def _reaches(one: _Known, name: str) -> bool:
 
 def _with_indexes(known: Facts, log_dir: str, directory: str, gaps: GapTable) -> Facts:
     """Return the facts with what the indexes name of segments that a gap follows."""
-    behind = np.flatnonzero((gaps.kind == Kind.SEGMENTS) & (gaps.damaged == 0))
+    behind = np.flatnonzero((gaps.kind == GapPlace.SEGMENTS) & (gaps.damaged == 0))
     if not len(behind):
         return known
     try:
@@ -162,7 +164,7 @@ def _with_indexes(known: Facts, log_dir: str, directory: str, gaps: GapTable) ->
         gaps.before_segment[behind].tolist(), gaps.first_offset[behind].tolist(), strict=True
     )
     segments = [
-        Coverage(base, last=Edge(offset=end - 1, epoch=-1, timestamp=-1, position=-1))
+        Coverage(base, last=EdgeBatch(offset=end - 1, epoch=-1, timestamp=-1, position=-1))
         for base, end in ends
     ]
     return indexed(PartitionToRead(found, known), segments)

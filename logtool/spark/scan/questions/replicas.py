@@ -32,7 +32,7 @@ MOST_COPIES: Final = 62
 """Of one partition that are held against each other: bits of a number."""
 
 
-class Batches(NamedTuple):
+class ComparedColumns(NamedTuple):
     """What is compared of batches, by rows; every column is of int64."""
 
     base_offset: Column
@@ -48,7 +48,7 @@ class Batches(NamedTuple):
 
 
 @dataclass(slots=True)
-class Copy:
+class CopySummary:
     """One copy of a partition, from its stretches in the order of the log."""
 
     log_start: int
@@ -61,7 +61,7 @@ class Copy:
     """By number of the range: batches and digest."""
 
     @classmethod
-    def of(cls, edges: Sequence[dict[str, Any]], ranges: Ranges) -> "Copy":
+    def of(cls, edges: Sequence[dict[str, Any]], ranges: Ranges) -> "CopySummary":
         """Put the stretches of a copy together; at least one."""
         copy = cls(log_start=edges[0]["segment"], log_end=edges[-1]["segment"])
         for edge in edges:
@@ -100,7 +100,9 @@ class Told:
         self.diverges_at = min(offset, offset if self.diverges_at is None else self.diverges_at)
 
 
-def compare(copies: Sequence[Copy], look: Callable[[int, Column], Batches]) -> list[Told]:
+def compare(
+    copies: Sequence[CopySummary], look: Callable[[int, Column], ComparedColumns]
+) -> list[Told]:
     """Return what is told of each copy; `look` returns batches of a copy in ranges of offsets.
 
     It is asked only where the digests differ, with the place of the copy in `copies` and the
@@ -137,11 +139,11 @@ class _Offsets:
     differs: Column
 
     @classmethod
-    def of(cls, copies: Sequence[Copy], batches: Sequence[Batches]) -> "_Offsets":
-        rows = Batches(*(np.concatenate(columns) for columns in zip(*batches, strict=True)))
+    def of(cls, copies: Sequence[CopySummary], batches: Sequence[ComparedColumns]) -> "_Offsets":
+        rows = ComparedColumns(*(np.concatenate(columns) for columns in zip(*batches, strict=True)))
         bits = np.repeat(1 << np.arange(len(batches)), [len(one.magic) for one in batches])
         order = np.argsort(rows.base_offset, kind="stable")
-        rows, bits = Batches(*(column[order] for column in rows)), bits[order]
+        rows, bits = ComparedColumns(*(column[order] for column in rows)), bits[order]
         base = rows.base_offset
         starts = np.flatnonzero(np.concatenate(([True], base[1:] != base[:-1])))
 
@@ -173,7 +175,9 @@ class _Offsets:
         )
 
 
-def _look_closer(copies: Sequence[Copy], told: list[Told], batches: Sequence[Batches]) -> None:
+def _look_closer(
+    copies: Sequence[CopySummary], told: list[Told], batches: Sequence[ComparedColumns]
+) -> None:
     """Add what single batches say."""
     if not sum(len(one.magic) for one in batches):
         return

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from logtool.commands.views.watermark_tables import STATE, VERDICT
 from logtool.errors import UsageError
 from logtool.watermark.simulation import consumer, scenario
-from logtool.watermark.simulation.producer import Acks, Answer
-from logtool.watermark.simulation.scenario import Event
+from logtool.watermark.simulation.producer import Acks, ProduceAnswer
+from logtool.watermark.simulation.scenario import ScenarioEvent
 from logtool.watermark.simulation.state_machine import (
     ImpossibleError,
     Occasion,
@@ -189,7 +189,7 @@ def test_below_the_least_number_in_sync_nothing_is_committed() -> None:
 def test_no_more_need_be_in_sync_than_there_are_replicas() -> None:
     one = Replication([1], 1, min_in_sync=3)
     one.produce(["a"], acks=Acks.ALL)
-    assert (offsets(one, 1), one.requests[0].answer) == ((1, 1), Answer.ACKNOWLEDGED)
+    assert (offsets(one, 1), one.requests[0].answer) == ((1, 1), ProduceAnswer.ACKNOWLEDGED)
 
 
 def test_a_dead_leader_is_replaced_by_one_in_sync() -> None:
@@ -245,17 +245,21 @@ CHOICES = ("produce", "fetch", "fetch", "fetch", "lost", "few", "crash", "restar
            "elect", "wait", "checkpoint")  # fmt: skip
 
 
-def random_event(draw: random.Random, number: int) -> Event:
+def random_event(draw: random.Random, number: int) -> ScenarioEvent:
     """Return some event; it may be one that cannot happen."""
     name = draw.choice(CHOICES)
     node = draw.choice((1, 2, 3))
     if name == "produce":
-        return Event(name, [f"m{number}"], {})
+        return ScenarioEvent(name, [f"m{number}"], {})
     if name == "wait":
-        return Event(name, draw.choice((10, 101)), {})
+        return ScenarioEvent(name, draw.choice((10, 101)), {})
     if name == "lost":
-        return Event("fetch", node, {"response": "lost"})
-    return Event("fetch", node, {"most": 1}) if name == "few" else Event(name, node, {})
+        return ScenarioEvent("fetch", node, {"response": "lost"})
+    return (
+        ScenarioEvent("fetch", node, {"most": 1})
+        if name == "few"
+        else ScenarioEvent(name, node, {})
+    )
 
 
 def check(one: Replication, before: tuple[int | None, int, int]) -> None:
@@ -357,7 +361,7 @@ def test_another_leader_gives_the_producers_of_the_old_one_an_error() -> None:
     one = Replication([1, 2], 1)
     one.produce(["a"], acks=Acks.ALL)
     one.elect(2)
-    assert [request.answer for request in one.requests] == [Answer.NOT_LEADER]
+    assert [request.answer for request in one.requests] == [ProduceAnswer.NOT_LEADER]
 
 
 def test_what_a_leader_lacks_of_a_high_watermark_at_the_start_is_lost() -> None:

@@ -16,10 +16,10 @@ from logtool.findings import Finding
 from logtool.groups import findings
 from logtool.groups.columns import Column, CommitRows, Slots
 from logtool.groups.commits import COMMIT_TYPES
-from logtool.groups.ends import Ends, Extent
-from logtool.groups.loading import Loaded
+from logtool.groups.ends import Ends, LogEnds
+from logtool.groups.loading import LoadedGroups
 from logtool.groups.membership import CLASSIC, CONSUMER_PROTOCOL, Member, Membership
-from logtool.groups.sharing import ShareOffset
+from logtool.groups.share_groups import ShareOffset
 from logtool.lazy_dataclass import dataclass
 from logtool.log.keys import NONE
 from logtool.times import rfc3339
@@ -58,7 +58,7 @@ class CommittedOffset:
     """For which it was committed; None before value version 4 and for commits by name."""
     topic_is: str
     """Whether that is today's topic: `same`, `other`, `gone` or `unknown`."""
-    extent: Extent | None
+    extent: LogEnds | None
     """The partition on these disks, None where there is none."""
     pending: bool
     """Whether an open transaction holds a newer commit."""
@@ -164,7 +164,7 @@ class GroupMember:
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class GroupSizes:
     """What the records of a group take up in the log."""
 
     records: int
@@ -186,7 +186,7 @@ class GroupState:
     """None for a group that merely commits offsets, and for a dead one."""
     offsets: list[CommittedOffset]
     pending: list[PendingCommit]
-    sizes: Sizes
+    sizes: GroupSizes
     offsets_partition: int
     """The partition of ``__consumer_offsets`` that has its records."""
     topic_names: Mapping[str, str]
@@ -249,7 +249,7 @@ class GroupState:
 
 
 def judge(
-    loaded: Loaded,
+    loaded: LoadedGroups,
     ends: Ends,
     takes_group: Callable[[str], bool],
     takes: Takes,
@@ -406,7 +406,9 @@ def _in_order(slots: Slots, chosen: Column, takes: Takes) -> list[int]:
     return [slot for _, _, slot in sorted(found)]
 
 
-def _pending_by_group(loaded: Loaded, numbers: Column) -> dict[int, tuple[CommitRows, Column]]:
+def _pending_by_group(
+    loaded: LoadedGroups, numbers: Column
+) -> dict[int, tuple[CommitRows, Column]]:
     """Return the pending commits of each group by its number, with their producer ids."""
     rows, ids = loaded.pending.rows, loaded.pending.producer_id
     if rows is None:
@@ -437,9 +439,9 @@ def _pending(
             )
 
 
-def _sizes(slots: Slots, mine: Column) -> Sizes:
+def _sizes(slots: Slots, mine: Column) -> GroupSizes:
     records, size = int(slots.records[mine].sum()), int(slots.size[mine].sum())
-    return Sizes(
+    return GroupSizes(
         records=records,
         bytes=size,
         superseded_records=records - len(mine),

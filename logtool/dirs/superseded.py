@@ -14,11 +14,17 @@ from enum import IntEnum
 
 import numpy as np
 
-from logtool.checks.compaction import Cleaning, Judgement, Traces
-from logtool.copies.batches import Batches
+from logtool.checks.compaction import Cleaning, CompactionEvidence, Traces
+from logtool.copies.batches import CopyBatches
 from logtool.copies.copy import Copy
 from logtool.copies.sources import ListedCopy
-from logtool.dirs.outcomes import Fate, Source, fates_of, left_open, markers_of
+from logtool.dirs.transaction_outcomes import (
+    OutcomeSource,
+    TransactionOutcome,
+    fates_of,
+    left_open,
+    markers_of,
+)
 from logtool.formats import wording
 from logtool.formats.columns import runs
 from logtool.formats.record_batch import (
@@ -38,7 +44,7 @@ _OFFSETS, _FLAGS = ("last", "row", "later"), ("wanted", "deletes", "proven", "se
 """The columns of `_Slots`: int64, -1 where there is none, and int8."""
 
 
-class Why(IntEnum):
+class ProofNeed(IntEnum):
     """Why a batch must be held as it is; the greater goes before."""
 
     REPLACED = 0
@@ -59,7 +65,7 @@ class Compacted:
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced:
+class Superseded:
     """The batches that need not be held: of each key of theirs the last record is elsewhere."""
 
     batches: int
@@ -77,12 +83,12 @@ class Replaced:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class KeyProof:
     """What the keys prove."""
 
     stretches: tuple[tuple[int, int, str], ...]
     """First and last row of batches that must be held as they are, and why."""
-    replaced: Replaced | None
+    replaced: Superseded | None
     """None where the keys prove nothing."""
     notes: dict[str, str]
     """Why a copy that was compacted proves nothing, by its path."""
@@ -180,13 +186,13 @@ def usable(own: Copy, candidates: Sequence[Candidate]) -> tuple[list[Usable], di
 
 
 def prove(
-    own: Source,
+    own: OutcomeSource,
     missing: Column,
-    others: Sequence[Source],
+    others: Sequence[OutcomeSource],
     compacted: Sequence[Usable],
     notes: Mapping[str, str],
     run: Run,
-) -> Answer:
+) -> KeyProof:
     """Say which of the `missing` batches (a bool each) other copies have replaced.
 
     `others` are all candidates, `compacted` and `notes` what `usable` returned of them. Reads the
@@ -195,7 +201,7 @@ def prove(
     notes = dict(notes)
     by_path = {other.copy.path: other for other in others}
     chosen = [(by_path[one.path], one.limit, one.evidence) for one in compacted]
-    proof = _Proof(own, missing, run)
+    proof = _KeyProofRun(own, missing, run)
     by = []
     for other, limit, evidence in chosen:
         problem = proof.take(other, limit)
@@ -204,14 +210,14 @@ def prove(
         else:
             by.append(Compacted(other.copy.path, evidence))
     if not by:
-        return Answer((), None, notes)
+        return KeyProof((), None, notes)
     limits = [limit for other, limit, _ in chosen if other.copy.path not in notes]
     proof.end(others, None if None in limits else max(one or 0 for one in limits))
     paths = " or ".join(one.path for one in by)
-    return Answer(tuple(proof.stretches(paths)), proof.replaced(tuple(by)), notes)
+    return KeyProof(tuple(proof.stretches(paths)), proof.replaced(tuple(by)), notes)
 
 
-def _compacted(other: Candidate) -> tuple[Judgement, int | None]:
+def _compacted(other: Candidate) -> tuple[CompactionEvidence, int | None]:
     """Return whether a copy was compacted, and the offset below which alone that counts.
 
     There is one where nothing says that the topic is compacted today: what came since the cleaner
@@ -241,10 +247,10 @@ def _unfit(own: Copy, other: Candidate, limit: int | None) -> str | None:
     return None if at is None else f"diverges at offset {at}"
 
 
-class _Proof:
+class _KeyProofRun:
     """The keys of the copy that may be deleted, and what others have of them."""
 
-    def __init__(self, own: Source, missing: Column, run: Run) -> None:
+    def __init__(self, own: OutcomeSource, missing: Column, run: Run) -> None:
         self._own, self._missing, self._run = own, missing, run
         self._table = own.copy.batches
         self._why = np.zeros(len(missing), np.int8)
@@ -253,12 +259,12 @@ class _Proof:
         self._markers = markers_of(own, run)
         self._limit: int | None = None
         fates = fates_of(self._table, self._markers)
-        self._why[missing & (fates == Fate.OPEN)] = Why.OPEN
+        self._why[missing & (fates == TransactionOutcome.OPEN)] = ProofNeed.OPEN
         for part in _read(own, run):
             if isinstance(part, Unread):
                 row = int(_rows(self._table, np.array([part.last_offset]))[0])
                 if missing[row]:
-                    self._why[row] = Why.UNREADABLE
+                    self._why[row] = ProofNeed.UNREADABLE
                     self._problems[row] = part.reason
             else:
                 self._note(part, fates)
@@ -266,9 +272,9 @@ class _Proof:
     def _note(self, records: RecordTable, fates: Column) -> None:
         keys = self._keys
         row = _rows(self._table, records.offset)
-        counts = fates[row] == Fate.COUNTS
+        counts = fates[row] == TransactionOutcome.COUNTS
         nameless = counts & (records.spans.key_length < 0) & self._missing[row]
-        self._why[row[nameless]] = Why.NO_KEY
+        self._why[row[nameless]] = ProofNeed.NO_KEY
         rows = np.flatnonzero(counts & (records.spans.key_length >= 0))
         slot = keys.of(records, rows)
         keys.last[slot] = records.offset[rows]  # of equal slots the last counts
@@ -278,7 +284,7 @@ class _Proof:
         last = (keys.last[slot] == records.offset[rows]) & (keys.wanted[slot] == 1)
         keys.digests[slot[last]] = _digests(records, rows[last])
 
-    def take(self, other: Source, limit: int | None) -> str | None:
+    def take(self, other: OutcomeSource, limit: int | None) -> str | None:
         """Look for the keys in another copy; returns why it proves nothing, or None."""
         keys, copy = self._keys, other.copy
         keys.forget_other()
@@ -288,10 +294,10 @@ class _Proof:
                 return f"cannot be read at offset {part.first_offset}: {part.reason}"
             batch = _rows(copy.batches, part.offset)
             there = (part.spans.key_length >= 0) & (part.offset >= copy.log_start)
-            rows = np.flatnonzero(there & (fates[batch] != Fate.ABORTED))
+            rows = np.flatnonzero(there & (fates[batch] != TransactionOutcome.ABORTED))
             slot = keys.of(part, rows)
             keys.seen[slot] = 1
-            ended = fates[batch[rows]] == Fate.COUNTS
+            ended = fates[batch[rows]] == TransactionOutcome.COUNTS
             rows, slot = rows[ended], slot[ended]
             keys.later[slot] = part.offset[rows]
             same = (keys.last[slot] == part.offset[rows]) & (keys.wanted[slot] == 1)
@@ -310,21 +316,21 @@ class _Proof:
         for number, true in enumerate((keys.held == 1, keys.later > keys.last, gone), 1):
             keys.proven[asked & true & (keys.proven == 0)] = number
 
-    def end(self, others: Sequence[Source], limit: int | None) -> None:
+    def end(self, others: Sequence[OutcomeSource], limit: int | None) -> None:
         """Say which batches are not proven, once all copies were looked at."""
         keys, table, why = self._keys, self._table, self._why
         lost = keys.row[: keys.count][self._lost()]
-        why[lost] = np.maximum(why[lost], Why.LAST_OF_KEY)
+        why[lost] = np.maximum(why[lost], ProofNeed.LAST_OF_KEY)
         if limit is not None:
             behind = self._missing & (table.last_offset >= limit)
-            why[behind] = np.maximum(why[behind], Why.TODAY)
+            why[behind] = np.maximum(why[behind], ProofNeed.TODAY)
             self._limit = limit
         rows = np.flatnonzero(self._missing & (table.attributes & CONTROL != 0))
         known = np.isin(table.last_offset[rows], [offset for offset, _, _ in self._markers])
-        why[rows[~known]] = Why.MARKER
+        why[rows[~known]] = ProofNeed.MARKER
         for other in others if len(rows) else ():
             ends = markers_of(other, self._run)
-            why[rows[left_open(other.copy.batches, ends, table[rows])]] = Why.MARKER
+            why[rows[left_open(other.copy.batches, ends, table[rows])]] = ProofNeed.MARKER
 
     def _lost(self) -> Column:
         """Return which keys are not proven, a bool for each slot."""
@@ -338,18 +344,20 @@ class _Proof:
         lost = self._lost()
         at = np.sort(keys.last[: keys.count][lost])
         texts = {
-            Why.TODAY: "its topic is not known to be compacted today, and the cleaner came in "
-            f"{paths} up to offset {self._limit} only",
-            Why.MARKER: f"without this marker a transaction stays open in {paths}",
-            Why.OPEN: "belongs to a transaction that has no marker in this copy",
-            Why.NO_KEY: "holds records without a key, which no other can replace",
+            ProofNeed.TODAY: (
+                "its topic is not known to be compacted today, and the cleaner came in "
+                f"{paths} up to offset {self._limit} only"
+            ),
+            ProofNeed.MARKER: f"without this marker a transaction stays open in {paths}",
+            ProofNeed.OPEN: "belongs to a transaction that has no marker in this copy",
+            ProofNeed.NO_KEY: "holds records without a key, which no other can replace",
         }
         for why in set(self._why.tolist()) - {0}:
             for first, last in runs(self._why == why):
-                text = texts.get(Why(why), self._problems.get(first, ""))
-                if why == Why.UNREADABLE:
+                text = texts.get(ProofNeed(why), self._problems.get(first, ""))
+                if why == ProofNeed.UNREADABLE:
                     text = f"its records cannot be read: {text}"
-                if why == Why.LAST_OF_KEY:
+                if why == ProofNeed.LAST_OF_KEY:
                     begin, end = self._table.base_offset[first], self._table.last_offset[last]
                     here = at[np.searchsorted(at, begin) : np.searchsorted(at, end, "right")]
                     count = wording.count(len(here), "key")
@@ -359,10 +367,10 @@ class _Proof:
                     )
                 yield first, last, text
 
-    def replaced(self, by: tuple[Compacted, ...]) -> Replaced:
+    def replaced(self, by: tuple[Compacted, ...]) -> Superseded:
         """Return what is proven."""
         keys, table = self._keys, self._table
-        proven = self._missing & (self._why == Why.REPLACED)
+        proven = self._missing & (self._why == ProofNeed.REPLACED)
         wanted = keys.wanted[: keys.count] == 1
         counts = [int((keys.proven[: keys.count][wanted] == kind).sum()) for kind in (1, 2, 3)]
         spans = [
@@ -370,12 +378,12 @@ class _Proof:
             for first, last in runs(proven)
         ]
         held, later, deleted = counts
-        return Replaced(
+        return Superseded(
             int(proven.sum()), tuple(spans), int(wanted.sum()), held, later, deleted, by
         )
 
 
-def _read(source: Source, run: Run) -> Iterator[RecordTable | Unread]:
+def _read(source: OutcomeSource, run: Run) -> Iterator[RecordTable | Unread]:
     for segment in source.listed.segments:
         for chunk in segment.batches():
             if chunk.damage is None:
@@ -383,7 +391,7 @@ def _read(source: Source, run: Run) -> Iterator[RecordTable | Unread]:
                 yield from read_records(chunk, np.flatnonzero(~chunk.table.is_control))
 
 
-def _rows(table: Batches, offset: Column) -> Column:
+def _rows(table: CopyBatches, offset: Column) -> Column:
     """Return the batches in which offsets lie."""
     at: Column = np.minimum(np.searchsorted(table.last_offset, offset), len(table) - 1)
     return at

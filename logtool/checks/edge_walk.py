@@ -15,7 +15,7 @@ import numpy as np
 
 from logtool.checks import timestamps
 from logtool.checks.batches import BatchRules
-from logtool.checks.report import Level, Task
+from logtool.checks.report import Level, SegmentTask
 from logtool.formats import kernels
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import Column
@@ -29,7 +29,7 @@ _OFFSET_ENTRY, _TIME_ENTRY, _LAST, _HIGHEST, _EPOCH = range(7, 12)
 _BOUNDS, _UNTIL = slice(12, 15), 15
 
 
-class PlainPass:
+class EdgeWalk:
     """Walks over the plain batches of one log; a `logtool.log.chunk.PlainWalk`."""
 
     def __init__(
@@ -98,13 +98,16 @@ class PlainPass:
 
 
 def plain_pass(
-    task: Task, rules: BatchRules, offsets: OffsetIndexJoin | None, times: TimeIndexJoin | None
-) -> PlainPass | None:
+    task: SegmentTask,
+    rules: BatchRules,
+    offsets: OffsetIndexJoin | None,
+    times: TimeIndexJoin | None,
+) -> EdgeWalk | None:
     """Return a pass over the plain batches of a log; None where all rows are asked for."""
     sorted_ = all(join.is_sorted for join in (offsets, times) if join)
     if task.level is not Level.BATCHES or task.payload or not sorted_:
         return None
-    return PlainPass(
+    return EdgeWalk(
         task.segment.base_offset,
         rules,
         timestamps.ordinary(task.segment.log.mtime_ns, task.ahead_ms),

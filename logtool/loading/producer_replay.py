@@ -11,18 +11,18 @@ from collections.abc import Mapping, Sequence
 from logtool.formats import producer_snapshot
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import BatchTable, concat
-from logtool.loading.believable import Reading, is_behind
-from logtool.loading.loaded import Loaded, Start
+from logtool.loading.index_prefix import ValidPrefix, is_behind
+from logtool.loading.kafka_reading import StartFailsError
 from logtool.loading.producers import ProducerManager, decode
-from logtool.loading.reading import StartFailsError
 from logtool.loading.recovery import encode_aborted, replay
+from logtool.loading.result import LoadResult, StartConditions
 from logtool.loading.segments import LoadedSegment
 from logtool.log.producer_state import Producer
 
 _NO_LIMIT = 2**63
 
 
-class Replay:
+class ProducerReplay:
     """The replay through the segments of a log, some of which were read already.
 
     No snapshot from behind `sound_end` is believed.
@@ -30,10 +30,10 @@ class Replay:
 
     def __init__(
         self,
-        loaded: Loaded,
-        start: Start,
+        loaded: LoadResult,
+        start: StartConditions,
         segments: Sequence[LoadedSegment],
-        readings: Mapping[int, Reading],
+        readings: Mapping[int, ValidPrefix],
         sound_end: int,
     ) -> None:
         self._loaded = loaded

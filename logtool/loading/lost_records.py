@@ -55,7 +55,7 @@ def batches_in(damage: Damage, log: ShadowFile, start: int, end: int | None) -> 
         position, start = position + size, first + delta + 1
 
 
-class Tally:
+class LossCount:
     """Finds the unsound batches of a log that is read chunk by chunk."""
 
     def __init__(self, log: ShadowFile, start: int) -> None:

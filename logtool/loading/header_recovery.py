@@ -8,14 +8,14 @@ from logtool.findings import Finding
 from logtool.formats import offset_index, time_index
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import BatchTable
-from logtool.loading.headers import ContradictionError
-from logtool.loading.indexing import Indexes
-from logtool.loading.loaded import RecoveredSegment, Why
+from logtool.loading.header_walk import ContradictionError
+from logtool.loading.index_building import IndexBuilder
 from logtool.loading.loader import Loader
-from logtool.loading.recovery import Lost
+from logtool.loading.lost_records import LossCount, Unsound
+from logtool.loading.recovery import CutBatches
+from logtool.loading.result import RecoveredSegment, RecoveryReason
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import ShadowFile
-from logtool.loading.unsound import Tally, Unsound
 from logtool.log.batches import read_batches
 from logtool.log.damage import Damage, DamageReason
 
@@ -30,7 +30,7 @@ class Played:
         self._segment = segment
         self._log = log
         start = loader.start
-        self.indexes = Indexes(segment.base_offset, start.index_interval, start.max_index_size)
+        self.indexes = IndexBuilder(segment.base_offset, start.index_interval, start.max_index_size)
         files = loader.shadow.files
         there = [
             files[name].read_entries() if (name := segment.name(kind)) in files else b""
@@ -98,7 +98,7 @@ class Played:
 
     def recovered(self, valid: int, from_byte: int, end: int | None) -> RecoveredSegment:
         """Return what became of the segment, which is whole up to byte `valid`."""
-        stop, lost = None, Lost()
+        stop, lost = None, CutBatches()
         if valid < self._log.size:
             name = self._segment.name(FileKind.LOG)
             if end is not None:
@@ -106,7 +106,7 @@ class Played:
             stop, lost.unsound = self._unfinished(valid, name)
         return RecoveredSegment(
             base_offset=self._segment.base_offset,
-            why=Why.UNFLUSHED,
+            why=RecoveryReason.UNFLUSHED,
             size=self._log.size,
             valid_size=valid,
             stop=stop,
@@ -119,7 +119,7 @@ class Played:
 
     def _unfinished(self, position: int, name: str) -> tuple[Damage, list[Unsound]]:
         """Return the append that the log ends in, or its zeros; all else is a contradiction."""
-        tally = Tally(self._log, self._end)
+        tally = LossCount(self._log, self._end)
         chunks = []
         with self._log.open() as file:
             base = self._segment.base_offset

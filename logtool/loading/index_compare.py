@@ -21,7 +21,7 @@ from logtool.log.index_join import OffsetIndexJoin, TimeIndexJoin
 _OFFSET, _TIME = offset_index.ENTRY_SIZE, time_index.ENTRY_SIZE
 
 
-class HeldIndexes:
+class IndexComparison:
     """Both indexes of a segment: give it all chunks, then ask which of their entries are right."""
 
     def __init__(self, base_offset: int, offsets: bytes, times: bytes) -> None:

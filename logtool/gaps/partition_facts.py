@@ -12,7 +12,7 @@ from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import compression
 from logtool.formats.names import DirectoryKind, FileKind, FileState, PartitionDirectory, Reception
-from logtool.gaps.coverage import Coverage, Look
+from logtool.gaps.coverage import Coverage, CoverageTask
 from logtool.gaps.evidence import Facts
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.epochs import EpochCache
@@ -63,11 +63,11 @@ class PartitionToRead:
     topic_id: str | None = None
     """As its own partition.metadata says."""
 
-    def looks(self, wanted: GapOptions) -> list[Look]:
+    def looks(self, wanted: GapOptions) -> list[CoverageTask]:
         """Return what is to be read of it."""
         start = self.facts.log_start
         return [
-            Look(
+            CoverageTask(
                 segment=segment,
                 start=start,
                 exact=wanted.exact,

@@ -2,16 +2,16 @@
 
 The look that `verify` takes at small partitions is taken here too. Where it says that no rule has
 anything to say, what a recovery would write is known from the same read, and neither a rule nor a
-recovery is asked. Whatever it does not answer for goes the long way (`logtool.rebuild.subject`).
+recovery is asked. Whatever it does not answer for goes the long way (`logtool.rebuild.partition`).
 """
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from logtool.actions import Action, Change, Kind, Stamp
+from logtool.actions import Action, Change, FileChange, Stamp
 from logtool.checks import root
+from logtool.checks.fast_path import DueIndexes, OtherFile, PlainPartitions
 from logtool.checks.indexes import missing_text
-from logtool.checks.plain import DueIndexes, OtherFile, PlainPartitions
 from logtool.checks.report import PartitionSummary, SegmentReport
 from logtool.errors import UnreadableError
 from logtool.formats import names
@@ -21,8 +21,8 @@ from logtool.loading.producers import encode
 from logtool.log.flavour import Flavour
 from logtool.log.producer_state import ProducerState
 from logtool.rebuild import targets
+from logtool.rebuild.partition import Build
 from logtool.rebuild.scope import PartitionSettings
-from logtool.rebuild.subject import Build
 from logtool.rebuild.targets import FileChoice
 from logtool.running.budget import Budget
 
@@ -46,7 +46,7 @@ class PlainPartition:
         for file, why in self.others:
             path, seen = self.path / names.format_partition_file(file.offset, file.kind), file.seen
             change = Change(
-                kind=Kind.REPLACE if seen else Kind.CREATE,
+                kind=FileChange.REPLACE if seen else FileChange.CREATE,
                 path=path,
                 seen=Stamp(seen.st_size, seen.st_mtime_ns) if seen else None,
                 content=file.content,

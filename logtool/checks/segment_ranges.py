@@ -14,9 +14,9 @@ from dataclasses import replace
 from itertools import pairwise
 from math import inf
 
+from logtool.checks.edge_walk import plain_pass
 from logtool.checks.log_pass import LogPass
-from logtool.checks.plain_pass import plain_pass
-from logtool.checks.report import Level, SegmentReport, Task
+from logtool.checks.report import Level, SegmentReport, SegmentTask
 from logtool.checks.segment import (
     check_segment,
     finish_log,
@@ -64,7 +64,7 @@ class PieceReport:
     """Whether it begins with a wrapper, which does not tell its first offset."""
 
 
-def cut(task: Task, piece_bytes: int | None = None) -> list[Task]:
+def cut(task: SegmentTask, piece_bytes: int | None = None) -> list[SegmentTask]:
     """Return the pieces of a segment in order, or the one task where it is not worth it."""
     log, index = task.segment.log, task.segment.indexes.get(FileKind.OFFSET_INDEX)
     if log.size > MAX_SEGMENT_SIZE:
@@ -84,7 +84,9 @@ def cut(task: Task, piece_bytes: int | None = None) -> list[Task]:
     return [replace(task, piece=range(start, stop)) for start, stop in pairwise(edges)]
 
 
-def check_tasks(tasks: Sequence[Task], on_bytes: OnBytes) -> list[SegmentReport | PieceReport]:
+def check_tasks(
+    tasks: Sequence[SegmentTask], on_bytes: OnBytes
+) -> list[SegmentReport | PieceReport]:
     """Look at several segments or pieces, one after the other: one piece of work for `workers`."""
     return [
         check_piece(task, on_bytes) if task.piece else check_segment(task, on_bytes)
@@ -92,7 +94,7 @@ def check_tasks(tasks: Sequence[Task], on_bytes: OnBytes) -> list[SegmentReport 
     ]
 
 
-def check_piece(task: Task, on_bytes: OnBytes, *more: ChunkConsumer) -> PieceReport:
+def check_piece(task: SegmentTask, on_bytes: OnBytes, *more: ChunkConsumer) -> PieceReport:
     """Look at the piece of a task; gives up at the first thing that is out of the ordinary.
 
     What `more` were fed with counts only if the piece does; see `join`.
@@ -105,7 +107,7 @@ def check_piece(task: Task, on_bytes: OnBytes, *more: ChunkConsumer) -> PieceRep
     return report
 
 
-def join(task: Task, pieces: Sequence[PieceReport]) -> SegmentReport | None:
+def join(task: SegmentTask, pieces: Sequence[PieceReport]) -> SegmentReport | None:
     """Return the report of the whole segment; None where it must be looked at from its start."""
     if not all(piece.ordinary for piece in pieces) or not _in_order(pieces):
         return None
@@ -166,7 +168,7 @@ def _add(whole: SegmentReport, piece: PieceReport) -> None:
 
 
 def _is_ordinary(
-    task: Task,
+    task: SegmentTask,
     log: LogFile,
     report: PieceReport,
     on_bytes: OnBytes,

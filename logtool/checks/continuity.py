@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from logtool.checks.batches import with_next
-from logtool.checks.compaction import Cleaning, Judgement, Traces
+from logtool.checks.compaction import Cleaning, CompactionEvidence, Traces
 from logtool.checks.report import SegmentReport
 from logtool.disk import shell
 from logtool.findings import Finding
@@ -31,7 +31,10 @@ def traces(reports: Sequence[SegmentReport]) -> Traces:
 
 
 def check_inside(
-    segment: Segment, report: SegmentReport, judged: Callable[[], Judgement], log_start: int
+    segment: Segment,
+    report: SegmentReport,
+    judged: Callable[[], CompactionEvidence],
+    log_start: int,
 ) -> Iterator[Finding]:
     """Yield what is missing between the batches of a segment, unless compaction explains it."""
     gaps = report.gaps
@@ -55,7 +58,7 @@ def check_segments(
     partition: Partition,
     reports: Sequence[SegmentReport],
     cleaning: Cleaning,
-    judged: Callable[[], Judgement],
+    judged: Callable[[], CompactionEvidence],
     log_start: int,
 ) -> Iterator[Finding]:
     """Yield overlaps of neighbouring segments, and what is missing between them.
@@ -152,7 +155,7 @@ def _hole(
     left: SegmentReport,
     begin: int,
     cleaning: Cleaning,
-    judged: Callable[[], Judgement],
+    judged: Callable[[], CompactionEvidence],
 ) -> Finding:
     end = left.next_offset
     span = (end, begin - 1)

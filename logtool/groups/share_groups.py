@@ -16,7 +16,7 @@ from logtool.errors import FormatError
 from logtool.findings import Finding
 from logtool.formats.messages import internal_topics
 from logtool.groups import findings
-from logtool.groups.ends import Ends, Extent
+from logtool.groups.ends import Ends, LogEnds
 from logtool.groups.loading import is_torn
 from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
@@ -56,7 +56,7 @@ class ShareOffset:
     topic_id: str
     partition: int
     state: ShareState
-    extent: Extent | None
+    extent: LogEnds | None
 
     @property
     def log_start(self) -> int | None:

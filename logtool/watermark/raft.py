@@ -16,10 +16,10 @@ from logtool.log import opening, producer_state
 from logtool.log.dir import Partition
 from logtool.log.producer_state import ProducerState
 from logtool.startup import redpanda_forecast, redpanda_start
-from logtool.startup.redpanda_start import Fate, RedpandaStart, Replayed
+from logtool.startup.redpanda_start import RedpandaStart, Replayed, SegmentOutcome
 from logtool.startup.request import LoadRequest
 from logtool.watermark.replica import SOUND, Replica, tail_of
-from logtool.watermark.replica_group import Group, agreed_ends, furthest_of, truncations_of
+from logtool.watermark.replica_group import ReplicaGroup, agreed_ends, furthest_of, truncations_of
 
 
 def measure(
@@ -53,7 +53,7 @@ def measure(
     )
 
 
-def group(replicas: Sequence[Replica], wanted: int | None) -> Group:
+def group(replicas: Sequence[Replica], wanted: int | None) -> ReplicaGroup:
     """Return what the replicas of a partition add up to, taken for all that there are.
 
     One alone tells nothing of what is committed. The leader is the one `wanted`, or that which is
@@ -68,7 +68,7 @@ def group(replicas: Sequence[Replica], wanted: int | None) -> Group:
     agreed = sorted(ends.values(), reverse=True)[majority - 1] if len(replicas) > 1 else None
     committed = furthest.log_start if agreed is None else agreed
     done = {path: min(end, committed) for path, end in ends.items()}
-    return Group(
+    return ReplicaGroup(
         topic=replicas[0].topic,
         partition=replicas[0].partition,
         replicas=tuple(replicas),
@@ -89,7 +89,7 @@ def _terms(found: Sequence[Replayed]) -> tuple[tuple[int, int], ...]:
     terms: list[tuple[int, int]] = []
     for one in found:
         term = one.segment.log.name.epoch or 0
-        stays = one.fate in (Fate.STAYS, Fate.REPLAYED)
+        stays = one.fate in (SegmentOutcome.STAYS, SegmentOutcome.REPLAYED)
         if stays and (not terms or terms[-1][0] < term):
             terms.append((term, one.segment.base_offset))
     return tuple(terms)
@@ -100,7 +100,11 @@ def _last_stable(
 ) -> int:
     """Return the first offset of the oldest transaction without a marker, `end` without one."""
     state = ProducerState()
-    stay = {one.segment.log.path for one in found if one.fate in (Fate.STAYS, Fate.REPLAYED)}
+    stay = {
+        one.segment.log.path
+        for one in found
+        if one.fate in (SegmentOutcome.STAYS, SegmentOutcome.REPLAYED)
+    }
     for segment in listed.segments:
         if segment.log.path not in stay:
             continue

@@ -16,20 +16,20 @@ from logtool.formats import transaction_index as txn_index
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import BatchTable, Column, concat, empty_table
 from logtool.loading.epochs import EpochCache
-from logtool.loading.holding import HeldIndexes, prefix
-from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
+from logtool.loading.index_building import INDEX_INTERVAL, MAX_INDEX_SIZE
+from logtool.loading.index_compare import IndexComparison, prefix
 from logtool.loading.recovery import Recovery
 from logtool.loading.shadow import ShadowFile
 from logtool.log import producer_state
 from logtool.log.chunk import Chunk, PlainTotals
 from logtool.log.producer_state import AbortedTransaction, Producer
 
-_NOTHING = HeldIndexes(0, b"", b"")
+_NOTHING = IndexComparison(0, b"", b"")
 _CHUNKS_OF_ROWS = 64
 """Chunks whose rows are kept apart before they are reduced to one."""
 
 
-class _Rows:
+class _BatchRows:
     """Keeps the rows for later: from which offset on they are applied is not known yet."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class _Rows:
         return concat(self._parts) if self._parts else empty_table()
 
 
-class Reading:
+class ValidPrefix:
     """Watches a segment being read by its `recovery`, then tells what of its indexes stays.
 
     `indexes` are the bytes of its index files, `cuts` are offsets at which
@@ -64,7 +64,7 @@ class Reading:
         max_index_size: int = MAX_INDEX_SIZE,
     ) -> None:
         self._base = base_offset
-        self._rows = _Rows()
+        self._rows = _BatchRows()
         self.recovery = Recovery(
             base_offset,
             producers=self._rows,
@@ -77,7 +77,7 @@ class Reading:
         offsets, times = (
             indexes.get(kind, b"") for kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
         )
-        self._held = HeldIndexes(base_offset, offsets, times)
+        self._held = IndexComparison(base_offset, offsets, times)
         self._files = indexes
         self.inside: set[int] = set()
         """The cuts that fall inside a batch."""

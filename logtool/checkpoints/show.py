@@ -25,7 +25,7 @@ _MAY_BE_JOURNAL = (FileKind.RECOVERY_POINT_CHECKPOINT, FileKind.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class UnflushedOptions:
     """What is to be said of the part of each log that is not flushed."""
 
     now_ms: int
@@ -35,7 +35,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionRow:
+class ShownPartition:
     """The offsets of one partition in the checkpoints of a log dir; None where there is no row."""
 
     path: Path
@@ -67,7 +67,7 @@ class PartitionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class EpochRow:
+class ShownEpoch:
     """One row of a leader-epoch-checkpoint."""
 
     path: Path
@@ -77,11 +77,11 @@ class EpochRow:
     """First offset of the next epoch; None for the last one."""
 
 
-Item = PartitionRow | EpochRow | Finding | str
+Item = ShownPartition | ShownEpoch | Finding | str
 
 
 def show(
-    path: Path, selection: Selection, wanted: Wanted | None = None
+    path: Path, selection: Selection, wanted: UnflushedOptions | None = None
 ) -> Iterator[Item | UnreadableError]:
     """Yield the rows of a log dir, of a partition dir or of one checkpoint.
 
@@ -127,7 +127,7 @@ def _journal(path: Path, journal: RecoveryJournal) -> Iterator[Item]:
 
 
 def _log_dir(
-    home: LogDir, selection: Selection, wanted: Wanted | None
+    home: LogDir, selection: Selection, wanted: UnflushedOptions | None
 ) -> Iterator[Item | UnreadableError]:
     found: Rows = {}
     for kind in OFFSET_CHECKPOINTS:
@@ -171,11 +171,11 @@ def _log_dir(
             yield _partition(home.path, topic, number, found)
 
 
-def _partition(path: Path, topic: str, number: int, rows: Rows) -> PartitionRow:
+def _partition(path: Path, topic: str, number: int, rows: Rows) -> ShownPartition:
     def offset(kind: FileKind) -> int | None:
         return rows.get(kind, {}).get((topic, number))
 
-    return PartitionRow(
+    return ShownPartition(
         path,
         topic,
         number,
@@ -186,7 +186,7 @@ def _partition(path: Path, topic: str, number: int, rows: Rows) -> PartitionRow:
     )
 
 
-def _with_unflushed(row: PartitionRow, path: Path, wanted: Wanted) -> PartitionRow:
+def _with_unflushed(row: ShownPartition, path: Path, wanted: UnflushedOptions) -> ShownPartition:
     """Return the row with what is not flushed of the log at `path`; UnreadableError."""
     point = row.recovery_point or 0
     found = measure(opening.open_partition(path), point, wanted.segment_bytes)
@@ -203,11 +203,11 @@ def _with_unflushed(row: PartitionRow, path: Path, wanted: Wanted) -> PartitionR
     )
 
 
-def _epochs(present: Present) -> Iterator[EpochRow]:
+def _epochs(present: Present) -> Iterator[ShownEpoch]:
     rows = present.value.epochs
     for number, (epoch, offset) in enumerate(rows):
         end = rows[number + 1][1] if number + 1 < len(rows) else None
-        yield EpochRow(present.path, epoch, offset, end)
+        yield ShownEpoch(present.path, epoch, offset, end)
 
 
 def _findings(present: Present) -> Iterator[Finding]:

@@ -37,7 +37,7 @@ class OfflineError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class BatchHeader:
     """What the size fields lead to."""
 
     position: int
@@ -47,7 +47,7 @@ class Header:
     magic: int
 
 
-def headers(log: ShadowFile, start: int, end: int) -> Iterator[Header]:
+def headers(log: ShadowFile, start: int, end: int) -> Iterator[BatchHeader]:
     """Yield what a broker takes for batches from byte `start` to `end`.
 
     StartFailsError on a size that is too small for any.
@@ -67,7 +67,7 @@ def headers(log: ShadowFile, start: int, end: int) -> Iterator[Header]:
         if position > end - LOG_OVERHEAD - length:
             return
         new = MAGIC <= magic < 128
-        yield Header(
+        yield BatchHeader(
             position=position,
             size=LOG_OVERHEAD + length,
             base_offset=base_offset,
@@ -82,7 +82,7 @@ def wrapped(offset: int) -> int:
     return (offset + 2**63) % 2**64 - 2**63
 
 
-def first_offset(log: ShadowFile, header: Header) -> int:
+def first_offset(log: ShadowFile, header: BatchHeader) -> int:
     """Return the offset of the first record: of compressed messages, that of the first inside.
 
     StartFailsError where it cannot be read.
@@ -125,7 +125,7 @@ class IndexedLog:
         From Kafka 4.1 on (`by_base`) base offsets lead the search, and last offsets end it: where
         offsets go backwards the two do not find the same.
         """
-        before: Header | None = None
+        before: BatchHeader | None = None
         for header in headers(self._log, max(self.lookup(offset), 0), self._log.size):
             if not self._by_base:
                 if header.last_offset >= offset:
@@ -196,7 +196,7 @@ class IndexedLog:
                 if position != chunk.end_position:
                     return
 
-    def _one(self, header: Header) -> Chunk:
+    def _one(self, header: BatchHeader) -> Chunk:
         """Return one batch whose CRC does not hold, by the fields of its header."""
         data = memoryview(self._log.read(header.position, max(header.size, HEADER_SIZE)))
         table = record_batch.parse(data, [0], base=header.position)

@@ -7,24 +7,24 @@ from logtool.actions import Action
 from logtool.checks import compaction
 from logtool.checks import partition as partition_checks
 from logtool.checks.partition import CheckRequest
-from logtool.checks.report import PartitionSummary, SegmentReport, Task
+from logtool.checks.report import PartitionSummary, SegmentReport, SegmentTask
 from logtool.disk import shell
 from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Partition
-from logtool.rebuild import building, frequent, states, targets
-from logtool.rebuild.building import IMPOSSIBLE, Built, Piece
+from logtool.rebuild import building, frequent, producer_states, targets
+from logtool.rebuild.building import IMPOSSIBLE, Built, IndexesToBuild
+from logtool.rebuild.producer_states import Producers
 from logtool.rebuild.scope import PartitionSettings
-from logtool.rebuild.states import Producers
-from logtool.rebuild.targets import FileChoice, FileKey, Judgement
+from logtool.rebuild.targets import FileChoice, FileKey, PartitionFindings
 
 DAMAGED = "damaged"
 """The action of a log that has to be recovered."""
 _SNAPSHOT = FileKind.PRODUCER_SNAPSHOT
 
-Build = Callable[[Sequence[Piece]], Iterator[Built]]
+Build = Callable[[Sequence[IndexesToBuild]], Iterator[Built]]
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class PartitionToRebuild:
             clean=clean, log_start_offset=self.settings.log_start, cleaning=cleaning
         )
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> list[SegmentTask]:
         """Return what is to be looked at in each segment."""
         tasks = partition_checks.plan(self.partition, self.request)
         every = self.wanted.snapshot_every
@@ -57,7 +57,7 @@ class PartitionToRebuild:
         self._more = frequent.offsets(self.partition, every)
         return [self._cut(task) for task in tasks]
 
-    def _cut(self, task: Task) -> Task:
+    def _cut(self, task: SegmentTask) -> SegmentTask:
         """Return a task that tells the producers at the snapshots that are wanted too."""
         base = task.segment.base_offset
         inside = {offset for offset, its in self._more.items() if its == base and offset > base}
@@ -91,7 +91,9 @@ class PartitionToRebuild:
                 ):
                     yield self._placed(action)
 
-    def _with_frequent(self, judged: Judgement, chosen: dict[FileKey, str]) -> dict[FileKey, str]:
+    def _with_frequent(
+        self, judged: PartitionFindings, chosen: dict[FileKey, str]
+    ) -> dict[FileKey, str]:
         """Return the files to be built with the snapshots that no broker takes."""
         there = {file.name.offset for file in self.partition.snapshots}
         bases = [segment.base_offset for segment in self.partition.segments[:1]]
@@ -104,7 +106,7 @@ class PartitionToRebuild:
         }
         return {**extra, **chosen}
 
-    def _hindrances(self, judged: Judgement) -> Iterator[Action | UnreadableError]:
+    def _hindrances(self, judged: PartitionFindings) -> Iterator[Action | UnreadableError]:
         """Yield what cannot be read, the damage in logs, and indexes without a log."""
         for key, error in judged.unread.items():
             if key[0] is FileKind.LOG or self.wanted.takes(key, self.only):
@@ -131,21 +133,24 @@ class PartitionToRebuild:
                 )
 
     def _producers(
-        self, reports: Sequence[SegmentReport], judged: Judgement, chosen: dict[FileKey, str]
+        self,
+        reports: Sequence[SegmentReport],
+        judged: PartitionFindings,
+        chosen: dict[FileKey, str],
     ) -> dict[int, Producers]:
         """Return the producers before each segment and each snapshot, where they are known."""
         bad = [offset for kind, offset in (*judged.bad, *judged.unread) if kind is _SNAPSHOT]
-        sound = states.read_sound(self.partition.snapshots, bad, self.settings.log_start)
-        return states.at(self.partition, reports, sound, {offset for _, offset in chosen})
+        sound = producer_states.read_sound(self.partition.snapshots, bad, self.settings.log_start)
+        return producer_states.at(self.partition, reports, sound, {offset for _, offset in chosen})
 
     def _pieces(
-        self, judged: Judgement, chosen: dict[FileKey, str], producers: dict[int, Producers]
-    ) -> Iterator[Piece]:
+        self, judged: PartitionFindings, chosen: dict[FileKey, str], producers: dict[int, Producers]
+    ) -> Iterator[IndexesToBuild]:
         for segment in self.partition.segments:
             base = segment.base_offset
             reasons = {k: chosen[k, base] for k in names.INDEX_KINDS if (k, base) in chosen}
             if reasons and (FileKind.LOG, base) not in judged.unread:
-                yield Piece(
+                yield IndexesToBuild(
                     segment=segment,
                     reasons=reasons,
                     producers=producers.get(base),

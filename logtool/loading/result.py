@@ -7,9 +7,9 @@ from enum import StrEnum
 from logtool.disk.joined import Joined
 from logtool.formats import wording
 from logtool.lazy_dataclass import dataclass
-from logtool.loading.indexing import INDEX_INTERVAL, MAX_INDEX_SIZE
+from logtool.loading.index_building import INDEX_INTERVAL, MAX_INDEX_SIZE
 from logtool.loading.producers import expiration_ms
-from logtool.loading.recovery import Lost
+from logtool.loading.recovery import CutBatches
 from logtool.loading.shadow import Shadow
 from logtool.log.damage import Damage
 from logtool.metadata.releases import NEWEST
@@ -27,7 +27,7 @@ class Outcome(StrEnum):
     """It does something that is not carried out here."""
 
 
-class Why(StrEnum):
+class RecoveryReason(StrEnum):
     """Why a segment is recovered."""
 
     UNFLUSHED = "unflushed"
@@ -42,7 +42,7 @@ class Why(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartConditions:
     """What the log dir says of the partition, and the settings of the broker."""
 
     clean: bool
@@ -85,7 +85,7 @@ class RecoveredSegment:
     """One segment that was read from its first byte and given new indexes."""
 
     base_offset: int
-    why: Why
+    why: RecoveryReason
     size: int
     """Bytes of its log before."""
     valid_size: int
@@ -93,9 +93,9 @@ class RecoveredSegment:
     stop: Damage | None = None
     emptied: str | None = None
     """Why the whole segment went, or would have."""
-    lost: Lost = field(default_factory=Lost)
+    lost: CutBatches = field(default_factory=CutBatches)
     """Sound batches that go."""
-    behind: Lost = field(default_factory=Lost)
+    behind: CutBatches = field(default_factory=CutBatches)
     """Those of them that stand behind damage."""
     batches: int = 0
     records: int = 0
@@ -180,7 +180,7 @@ class Overlap:
 
 
 @dataclass(slots=True)
-class Loaded:
+class LoadResult:
     """What came of it."""
 
     shadow: Shadow
@@ -190,7 +190,7 @@ class Loaded:
     segment: int | None = None
     """Where it does not load."""
     recovered: list[RecoveredSegment] = field(default_factory=list)
-    removed: dict[int, Lost] = field(default_factory=dict)
+    removed: dict[int, CutBatches] = field(default_factory=dict)
     """Segments that go as a whole, by base offset."""
     zombies: dict[int, Zombie] = field(default_factory=dict)
     """Segments of a past that was truncated away, by base offset; those of them in `removed` go."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from logtool.formats import kernels, offset_index, time_index
 from logtool.formats.record_batch import BatchTable, Column
-from logtool.loading.reading import StartFailsError
+from logtool.loading.kafka_reading import StartFailsError
 
 INDEX_INTERVAL = offset_index.DEFAULT_INTERVAL
 MAX_INDEX_SIZE = offset_index.DEFAULT_MAX_SIZE
@@ -32,7 +32,7 @@ Fault = tuple[tuple[int, int], StartFailsError | InvalidOffsetError]
 _MIN = -(2**63)
 
 
-class Indexes:
+class IndexBuilder:
     """The offset index and the time index of a segment, built batch by batch in columns."""
 
     def __init__(self, base_offset: int, interval: int, max_size: int = MAX_INDEX_SIZE) -> None:

@@ -6,7 +6,7 @@ Kafka's. Behind a gap that may mean loss, and behind damage, it is not known how
 
 from logtool.formats.redpanda.offset_translation import Translation
 from logtool.gaps.ledger import Ledger
-from logtool.gaps.table import Reason
+from logtool.gaps.table import GapReason
 from logtool.lazy_dataclass import dataclass
 from logtool.log import kafka_start
 from logtool.log.dir import Partition
@@ -55,7 +55,7 @@ def view(listed: Partition, ledger: Ledger, ranges: Ranges) -> KafkaView | None:
     if told is None:
         return KafkaView(hidden=kafka_start.unknown(listed))
     end = ledger.log_end
-    rows = ledger.having([reason for reason in Reason if reason.is_loss])
+    rows = ledger.having([reason for reason in GapReason if reason.is_loss])
     if rows.any():
         end = int(ledger.gaps.first_offset[rows].min())
     source, translation = told

@@ -23,7 +23,7 @@ from logtool.formats import offset_index, wording
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import MAGIC
 from logtool.loading import cuts
-from logtool.loading.loaded import Loaded, Overlap, Zombie
+from logtool.loading.result import LoadResult, Overlap, Zombie
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow
 from logtool.log.batches import read_batches
@@ -92,7 +92,9 @@ def find(
     return zombies, doubts
 
 
-def overlaps(shadow: Shadow, segments: Sequence[LoadedSegment], known: Loaded) -> Iterator[Overlap]:
+def overlaps(
+    shadow: Shadow, segments: Sequence[LoadedSegment], known: LoadResult
+) -> Iterator[Overlap]:
     """Yield the segments that begin before the one before them ends, but none that is `known`.
 
     Of a segment that was not recovered the last entry of the index is asked first, and the log only

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from logtool.copies.batches import Batches
+from logtool.copies.batches import CopyBatches
 from logtool.copies.copy import WholeCopy
 from logtool.copies.sources import ListedCopy
 from logtool.formats.record_batch import CONTROL, MAGIC, TRANSACTIONAL, Column
@@ -18,7 +18,7 @@ from logtool.running.run import Run
 _DATA, _MARKER, _QUESTION = range(3)
 
 
-class Fate(IntEnum):
+class TransactionOutcome(IntEnum):
     """What became of the transaction of a batch."""
 
     COUNTS = 0
@@ -28,7 +28,7 @@ class Fate(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class OutcomeSource:
     """A copy, its segments, and what is known of its topic."""
 
     copy: WholeCopy
@@ -36,7 +36,7 @@ class Source:
     settings: Settings = field(default_factory=Settings)
 
 
-def markers_of(source: Source, run: Run) -> list[Marker]:
+def markers_of(source: OutcomeSource, run: Run) -> list[Marker]:
     """Return the markers of a copy in order, from the segments that hold any."""
     table = source.copy.batches
     holders = set(table.segment[table.attributes & CONTROL != 0].tolist())
@@ -49,15 +49,15 @@ def markers_of(source: Source, run: Run) -> list[Marker]:
     return found
 
 
-def _is_data_of_transaction(table: Batches) -> Column:
+def _is_data_of_transaction(table: CopyBatches) -> Column:
     mask: Column = (table.magic >= MAGIC) & (
         table.attributes & (TRANSACTIONAL | CONTROL) == TRANSACTIONAL
     )
     return mask
 
 
-def fates_of(table: Batches, ends: Sequence[Marker]) -> Column:
-    """Return the `Fate` of each batch: the next marker of its producer decides."""
+def fates_of(table: CopyBatches, ends: Sequence[Marker]) -> Column:
+    """Return the `TransactionOutcome` of each batch: the next marker of its producer decides."""
     fates = np.zeros(len(table), np.int8)
     rows = np.flatnonzero(_is_data_of_transaction(table))
     if not len(rows):
@@ -65,8 +65,8 @@ def fates_of(table: Batches, ends: Sequence[Marker]) -> Column:
     offsets, producers, commits = (np.array(list(one), np.int64) for one in _columns(ends))
     producer = np.concatenate([table.producer_id[rows], producers])
     offset = np.concatenate([table.base_offset[rows], offsets])
-    fate = np.where(commits == 1, Fate.COUNTS, Fate.ABORTED)
-    fate = np.concatenate([np.full(len(rows), Fate.OPEN), fate])
+    fate = np.where(commits == 1, TransactionOutcome.COUNTS, TransactionOutcome.ABORTED)
+    fate = np.concatenate([np.full(len(rows), TransactionOutcome.OPEN), fate])
     order = np.lexsort((offset, producer))
     count = len(order)
     is_marker = order >= len(rows)
@@ -76,12 +76,12 @@ def fates_of(table: Batches, ends: Sequence[Marker]) -> Column:
     following = np.minimum(following, count - 1)
     has_end &= producer[order][following] == producer[order]
     result = np.empty(count, np.int8)
-    result[order] = np.where(has_end, fate[order][following], Fate.OPEN)
+    result[order] = np.where(has_end, fate[order][following], TransactionOutcome.OPEN)
     fates[rows] = result[: len(rows)]
     return fates
 
 
-def left_open(table: Batches, ends: Sequence[Marker], asked: Batches) -> Column:
+def left_open(table: CopyBatches, ends: Sequence[Marker], asked: CopyBatches) -> Column:
     """Return of which markers a transaction of their producer is open in another copy, a bool each.
 
     `asked` are batches of markers, `table` and `ends` those of the other copy.

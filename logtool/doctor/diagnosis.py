@@ -9,24 +9,24 @@ from logtool.doctor import host, next_step
 from logtool.doctor.answers import (
     Answer,
     BrokerState,
-    Damage,
-    Group,
+    DamageAnswer,
+    FindingGroup,
+    Gravity,
     HighWatermark,
     Identity,
     NextStart,
-    State,
-    Versions,
+    VersionsAnswer,
 )
 from logtool.doctor.examination import Examination
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
-from logtool.loading.loaded import Outcome
+from logtool.loading.result import Outcome
 from logtool.metadata import releases
 from logtool.startup import rates
 from logtool.startup.duration import duration
 
 _STATES = {
-    Severity.ERROR: State.ERROR, Severity.WARNING: State.WARNING, Severity.INFO: State.INFO,
+    Severity.ERROR: Gravity.ERROR, Severity.WARNING: Gravity.WARNING, Severity.INFO: Gravity.INFO,
 }  # fmt: skip
 _HARM = frozenset({"refuse", "offline", "discard", "lacks", "unknown", "zombie", "overlap"})
 """Actions that are errors even where nothing is counted as lost."""
@@ -64,18 +64,18 @@ def answers(run: Examination) -> Iterator[Answer]:
     yield next_step.choose(run, given)
 
 
-def damage(run: Examination) -> Damage:
+def damage(run: Examination) -> DamageAnswer:
     """Return what verify finds, and how far it has come."""
     summary, deep = run.summary, run.deep
     found = summary.severity_counts
     # What could not be read calms nobody.
     warned = found.warning or summary.unreadable
-    state = State.ERROR if found.error else State.WARNING if warned else State.GOOD
-    if state is State.GOOD and (found.info or not summary.complete):
-        state = State.INFO
+    state = Gravity.ERROR if found.error else Gravity.WARNING if warned else Gravity.GOOD
+    if state is Gravity.GOOD and (found.info or not summary.complete):
+        state = Gravity.INFO
     sizes = [one.log.size for home in run.homes for partition in home.partitions
              for one in partition.segments]  # fmt: skip
-    return Damage(
+    return DamageAnswer(
         state=state,
         complete=deep.is_whole and not summary.unreadable,
         partitions=sum(len(home.partitions) for home in run.homes),
@@ -98,10 +98,10 @@ def next_start(run: Examination) -> NextStart:
     groups = _grouped((one.action, _state_of(one), one) for one in actions)
     recovered = sum(one.recovered for one in forecasts)
     reached = run.forecast_is_whole and not run.unread
-    worst = max((list(State).index(group.state) for group in groups), default=0)
-    state = list(State)[worst]
-    if state is State.GOOD and (recovered or not reached):
-        state = State.INFO
+    worst = max((list(Gravity).index(group.state) for group in groups), default=0)
+    state = list(Gravity)[worst]
+    if state is Gravity.GOOD and (recovered or not reached):
+        state = Gravity.INFO
     known = rates.known(forecasts, disks=run.forecast.disks if reached else None)
     return NextStart(
         state=state,
@@ -126,7 +126,7 @@ def high_watermark(run: Examination) -> HighWatermark:
     """Return which partitions end below their high watermark, once they are loaded."""
     below = [one for one in run.forecasts if one.lost_acknowledged]
     known = sum(one.request.high_watermark is not None for one in run.forecasts)
-    state = State.ERROR if below else State.GOOD if known else State.INFO
+    state = Gravity.ERROR if below else Gravity.GOOD if known else Gravity.INFO
     return HighWatermark(state, known, below)
 
 
@@ -137,11 +137,11 @@ def brokers(run: Examination) -> Iterator[BrokerState]:
         holder = in_use.holder(path)
         # Redpanda has no marker of a clean shutdown.
         clean = start.clean if start.log_dir.flavour.has_checkpoints else None
-        state = State.INFO if holder or clean is False else State.GOOD
+        state = Gravity.INFO if holder or clean is False else Gravity.GOOD
         yield BrokerState(path, state, holder, clean)
 
 
-def versions(run: Examination) -> Versions:
+def versions(run: Examination) -> VersionsAnswer:
     """Return the releases and identities that the files of the log dirs show."""
     node = run.forecast.broker.node
     identities = [
@@ -156,8 +156,8 @@ def versions(run: Examination) -> Versions:
     level = None
     if node.image and node.node_id is not None:
         level = node.image.metadata_version_of(node.node_id)
-    return Versions(
-        state=State.INFO if node.is_kafka_assumed else State.GOOD,
+    return VersionsAnswer(
+        state=Gravity.INFO if node.is_kafka_assumed else Gravity.GOOD,
         kafka=releases.text(node.kafka),
         shown=releases.text(node.shown_kafka) if node.shown_kafka else None,
         metadata_version=level,
@@ -166,17 +166,17 @@ def versions(run: Examination) -> Versions:
     )
 
 
-def _state_of(action: Action) -> State:
-    return State.ERROR if action.loss or action.action in _HARM else State.WARNING
+def _state_of(action: Action) -> Gravity:
+    return Gravity.ERROR if action.loss or action.action in _HARM else Gravity.WARNING
 
 
-def _grouped(items: Iterable[tuple[str, State, Finding | Action]]) -> Sequence[Group]:
+def _grouped(items: Iterable[tuple[str, Gravity, Finding | Action]]) -> Sequence[FindingGroup]:
     """Return the items by name, the worst first, then in the order in which they were found."""
-    found: dict[tuple[str, State], list[Finding | Action]] = {}
+    found: dict[tuple[str, Gravity], list[Finding | Action]] = {}
     for name, state, one in items:
         found.setdefault((name, state), []).append(one)
     groups = [
-        Group(
+        FindingGroup(
             name=name,
             state=state,
             count=len(some),
@@ -186,4 +186,4 @@ def _grouped(items: Iterable[tuple[str, State, Finding | Action]]) -> Sequence[G
         )
         for (name, state), some in found.items()
     ]
-    return sorted(groups, key=lambda group: -list(State).index(group.state))
+    return sorted(groups, key=lambda group: -list(Gravity).index(group.state))

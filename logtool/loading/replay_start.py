@@ -16,8 +16,8 @@ from logtool.formats import producer_snapshot, time_index
 from logtool.formats import transaction_index as txn_index
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
-from logtool.loading.loaded import Playback, Start
 from logtool.loading.producers import decode
+from logtool.loading.result import Playback, StartConditions
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow
 from logtool.log.dir import Partition
@@ -35,14 +35,14 @@ class Marks:
     """The offsets of newer snapshots, none of which can be read."""
 
 
-def found(partition: Partition, start: Start) -> Playback:
+def found(partition: Partition, start: StartConditions) -> Playback:
     """Return where a log would be played back from by its files as they stand on the disk."""
     shadow = Shadow(partition.path, partition.files())
     segments = [LoadedSegment(shadow, segment.base_offset) for segment in partition.segments]
     return marks(shadow, segments, start).playback
 
 
-def marks(shadow: Shadow, segments: Sequence[LoadedSegment], start: Start) -> Marks:
+def marks(shadow: Shadow, segments: Sequence[LoadedSegment], start: StartConditions) -> Marks:
     """Return where the playback of a log begins; reads indexes and snapshots, and no log."""
     first = max(start.log_start, segments[0].base_offset if segments else 0)
     begin = first

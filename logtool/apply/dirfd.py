@@ -27,10 +27,10 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class HeldDir:
+class OpenDir:
     """A directory that stays the one that it was when it was opened, whatever its name becomes."""
 
-    def __init__(self, path: Path, parent: "HeldDir | None" = None) -> None:
+    def __init__(self, path: Path, parent: "OpenDir | None" = None) -> None:
         """Open `path`, which is absolute and resolved, below `parent` or from the root."""
         self.path = path
         if parent:
@@ -81,7 +81,7 @@ class HeldDir:
 class OpenFile:
     """A regular file that was opened for reading; use as a context manager."""
 
-    def __init__(self, home: HeldDir, path: Path) -> None:
+    def __init__(self, home: OpenDir, path: Path) -> None:
         """Open `path` below `home`; UnreadableError or RefusedError name it."""
         self.path = path
         with home.reach(path) as (fd, name), translated(path):
