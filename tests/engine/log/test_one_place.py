@@ -18,13 +18,16 @@ DECODERS = {
 FLAVOURS = {"KAFKA", "REDPANDA"}
 MOST_COMPARISONS = 25
 """Comparisons of a flavour above `logtool.log`: what differs is better asked of the flavour."""
+MOST_LINES = 450
+KERNELS = {"_kernels", "_rendering"}
+"""The modules that are compiled as one, and may be longer."""
 MOST_LATE_IMPORTS = 150
 """Imports inside functions: of optional packages, and of modules that few runs need."""
 
 
 def modules(*but: Path) -> Iterator[tuple[Path, ast.Module]]:
     """Yield the modules of the product with their trees, without those below some folders."""
-    folders = (ROOT.parent / "commands", ROOT)
+    folders = (ROOT.parent / "commands", ROOT.parent / "formats", ROOT)
     files = {file.resolve() for folder in folders for file in folder.rglob("*.py")}
     for path in sorted(files):
         if not any(path.is_relative_to(folder) for folder in but):
@@ -92,3 +95,17 @@ def test_nothing_is_named_by_the_question_whether_it_is_of_redpanda() -> None:
         if isinstance(name, str) and "is_redpanda" in name
     }
     assert found == set()
+
+
+def test_a_class_name_has_one_definition() -> None:
+    places: dict[str, list[str]] = {}
+    for path, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(path.relative_to(ROOT.parent)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_no_module_is_long_but_the_kernels() -> None:
+    found = {path.stem: path.read_text().count("\n") for path, _ in modules()}
+    assert {name for name, lines in found.items() if lines > MOST_LINES} == KERNELS
