@@ -79,17 +79,19 @@ def actions(state: StepState) -> Iterator[Action]:
     """Yield what is still to be done to carry out a step."""
     step = state.step
     if step.is_renamed and not state.is_renamed:
-        yield _told(step, FileChange.RENAME, "gets its other name", state.path, target=step.after)
+        yield _action_of(
+            step, FileChange.RENAME, "gets its other name", state.path, target=step.after
+        )
     if step.kind is FileChange.RENAME or state.content is FileContent.NEW:
         return
     path = step.after or state.path
     old, new = step.old, step.new
     if step.kind is FileChange.TRUNCATE and old and new:
         reason = f"cut from {old.size:,} to {new.size:,} bytes"
-        yield _told(step, FileChange.TRUNCATE, reason, path, new.size, old.size - new.size)
+        yield _action_of(step, FileChange.TRUNCATE, reason, path, new.size, old.size - new.size)
     else:
         size = new.size if new else old.size if old else None
-        yield _told(step, step.kind, f"{step.kind}d", path, length=size)
+        yield _action_of(step, step.kind, f"{step.kind}d", path, length=size)
 
 
 def undo_actions(state: StepState) -> Iterator[Action]:
@@ -98,25 +100,25 @@ def undo_actions(state: StepState) -> Iterator[Action]:
     old, new = step.old, step.new
     if old is None:
         if state.content is not FileContent.OLD:
-            yield _told(
+            yield _action_of(
                 step, FileChange.REMOVE, "was created", state.path, length=new.size if new else None
             )
         return
     if state.content is not FileContent.OLD:
         if step.kind is FileChange.TRUNCATE and new:
             reason = f"was cut from {old.size:,} to {new.size:,} bytes"
-            yield _told(step, "append", reason, state.path, new.size, old.size - new.size)
+            yield _action_of(step, "append", reason, state.path, new.size, old.size - new.size)
         else:
             gone = step.kind is FileChange.REMOVE
             reason = "was removed" if gone else "has other content"
             word = FileChange.CREATE if gone else FileChange.REPLACE
-            yield _told(step, word, reason, state.path, length=old.size)
+            yield _action_of(step, word, reason, state.path, length=old.size)
     if state.is_renamed and step.after:
         reason = f"was renamed from {step.path.name}"
-        yield _told(step, FileChange.RENAME, reason, step.after, target=step.before)
+        yield _action_of(step, FileChange.RENAME, reason, step.after, target=step.before)
 
 
-def _told(
+def _action_of(
     step: FileStep,
     action: str,
     reason: str,

@@ -160,13 +160,13 @@ def _difference(
     """Return what differs between an entry and the replayed state, or None."""
     last, began = entry["last_offset"], entry["current_txn_first_offset"]
     if state.last_offset not in (NONE, last):
-        return _told(producer_id, "last offset", last, state.last_offset)
+        return _wording(producer_id, "last offset", last, state.last_offset)
     if state.epoch != entry["producer_epoch"]:
-        return _told(producer_id, "epoch", entry["producer_epoch"], state.epoch)
+        return _wording(producer_id, "epoch", entry["producer_epoch"], state.epoch)
     if state.last_offset == last and state.last_sequence != entry["last_sequence"]:
-        return _told(producer_id, "last sequence", entry["last_sequence"], state.last_sequence)
+        return _wording(producer_id, "last sequence", entry["last_sequence"], state.last_sequence)
     if began != state.transaction_first_offset and not 0 <= began < first_known:
-        return _told(producer_id, _OPEN, began, state.transaction_first_offset)
+        return _wording(producer_id, _OPEN, began, state.transaction_first_offset)
     return None
 
 
@@ -182,17 +182,17 @@ def _contradiction(
         entry[field] for field in ("last_offset", "producer_epoch", "current_txn_first_offset")
     )
     if state.epoch > epoch:
-        return _told(producer_id, "epoch", epoch, state.epoch)
+        return _wording(producer_id, "epoch", epoch, state.epoch)
     if state.epoch == epoch and state.last_offset > last:
-        return _told(producer_id, "last offset", last, state.last_offset)
+        return _wording(producer_id, "last offset", last, state.last_offset)
     # A sequence belongs to its offset, whatever else is gone.
     if state.last_offset == last and state.last_sequence != entry["last_sequence"]:
-        return _told(producer_id, "last sequence", entry["last_sequence"], state.last_sequence)
+        return _wording(producer_id, "last sequence", entry["last_sequence"], state.last_sequence)
     is_open, known = state.transaction_first_offset, not 0 <= began < first_known
     if is_open != NONE and known and not 0 <= began <= is_open:
-        return _told(producer_id, _OPEN, began, is_open)
+        return _wording(producer_id, _OPEN, began, is_open)
     return None
 
 
-def _told(producer_id: int, field: str, found: int, expected: int) -> str:
+def _wording(producer_id: int, field: str, found: int, expected: int) -> str:
     return f"producer {producer_id}: {field} is {found}, the log says {expected}"

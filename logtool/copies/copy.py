@@ -177,12 +177,12 @@ class CopyReading:
             kept += [self._rising(part.batches)] if len(part.batches) else []
             count = sum(map(len, kept))
             if count >= BLOCK_ROWS or (count and size >= BLOCK_BYTES):
-                yield self._told(joined(kept))
+                yield self._added(joined(kept))
                 kept.clear()
                 size = 0
         self._close()
         if any(map(len, kept)):
-            yield self._told(joined(kept))
+            yield self._added(joined(kept))
 
     def _take(self, part: CopyPart) -> None:
         """Note the damage and the bytes of a part."""
@@ -194,7 +194,7 @@ class CopyReading:
             if damage.loses and damage.first_offset <= self._given:
                 raise LateDamageError
 
-    def _told(self, block: CopyBatches) -> CopyBatches:
+    def _added(self, block: CopyBatches) -> CopyBatches:
         """Return a block that is added to what is known."""
         self.tally.add(block)
         self._given = int(block.last_offset[-1])

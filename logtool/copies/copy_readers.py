@@ -54,7 +54,7 @@ def side_by_side(
             for one in opened:
                 yield from one.errors
             return result
-        run.advance(-sum(one.told for one in opened))  # all is read again
+        run.advance(-sum(one.reported for one in opened))  # all is read again
 
 
 def _worked(
@@ -68,7 +68,7 @@ def _worked(
         for number, one in enumerate(opened):
             beside = number < threads and threads > 1
             own = stack.enter_context(_ahead(one)) if beside else iter(one)
-            blocks.append(_told(one, own, run))
+            blocks.append(_with_progress(one, own, run))
         try:
             return work([one.listed for one in opened], [one.reading for one in opened], blocks)
         except (_BrokenCopyError, _LateCopyError):
@@ -105,8 +105,8 @@ class _OpenCopy:
         self.size = sum(segment.log.size for segment in listed.segments)
         self.done = 0
         """Bytes that were read."""
-        self.told = 0
-        """Those that the run was told of."""
+        self.reported = 0
+        """Those that the progress of the run counts already."""
         self._pace = pace
         if listed.saved:
             saved, number = listed.saved
@@ -138,14 +138,16 @@ class _OpenCopy:
         self._pace.spend(count)
 
 
-def _told(one: _OpenCopy, blocks: Iterable[CopyBatches], run: Run) -> Iterator[CopyBatches]:
-    """Yield blocks, and tell the run how far it is."""
+def _with_progress(
+    one: _OpenCopy, blocks: Iterable[CopyBatches], run: Run
+) -> Iterator[CopyBatches]:
+    """Yield blocks, and count their bytes in the progress of the run."""
 
     def tell() -> None:
         now = one.done
         run.path = one.listed.path
-        run.advance(now - one.told)
-        one.told = now
+        run.advance(now - one.reported)
+        one.reported = now
 
     for block in blocks:
         tell()

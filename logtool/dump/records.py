@@ -96,7 +96,7 @@ def record_object(
     return {
         **_record_head(batch, batch["base_offset"] + delta, time_ms),
         "sequence": None if first is None else (first + delta) % SEQUENCES,
-        **_told(batch, None, kind, control, problem),
+        **_flags_and_control(batch, None, kind, control, problem),
         "key": key,
         "value": value,
         "headers": headers,
@@ -128,7 +128,7 @@ def _record_head(batch: Object, offset: int, time_ms: int | None) -> Object:
     }
 
 
-def _told(
+def _flags_and_control(
     batch: Object,
     crc: int | None,
     kind: str | None = None,
@@ -152,7 +152,7 @@ def _legacy_objects(batch: Object, records: RecordTable, crc: Column) -> Iterato
         yield {
             **_record_head(batch, offset, or_null(time)),
             "sequence": None,
-            **_told(batch, stored_crc),
+            **_flags_and_control(batch, stored_crc),
             "key": records.key(row),
             "value": records.value(row),
             "headers": [],

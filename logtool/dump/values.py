@@ -112,10 +112,10 @@ def parse_timestamps(text: str, now_ms: int) -> tuple[Range, str | None]:
     )
     if not any(moment and moment.is_assumed for moment in (first, last)):
         return found, None
-    return found, f"{option} {text} means {_told(found)}, in UTC"
+    return found, f"{option} {text} means {_described(found)}, in UTC"
 
 
-def _told(times: Range) -> str:
+def _described(times: Range) -> str:
     parts = [
         f"{word} {rfc3339(end) or end}"
         for word, end in (("from", times.first), ("through", times.last))

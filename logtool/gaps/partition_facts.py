@@ -135,12 +135,12 @@ def _single(path: Path, wanted: GapOptions, flavour: Flavour | None) -> Partitio
     base = segment.base_offset
     epochs, unread = _epochs(listed)
     known, topic_id = settings.around(path.parent, wanted.static), topic_id_of(path.parent)
-    cleaning = _told(compaction.beside(path.parent), listed, wanted, known, topic_id)
+    cleaning = _with_policy(compaction.beside(path.parent), listed, wanted, known, topic_id)
     facts = Facts(log_start=base, cleaning=cleaning, first_base=base, epochs=epochs)
     return PartitionToRead(alone, facts, known.ahead_ms(listed.topic), unread, known, topic_id)
 
 
-def _told(
+def _with_policy(
     cleaning: Cleaning,
     listed: Partition,
     wanted: GapOptions,
@@ -186,7 +186,7 @@ def _facts(
     cleaning = Cleaning(listed.topic, cleaner, home.clean)
     return Facts(
         log_start=start,
-        cleaning=_told(cleaning, listed, wanted, known, topic_id),
+        cleaning=_with_policy(cleaning, listed, wanted, known, topic_id),
         first_base=first,
         witnesses=tuple(sorted(witnesses)),
         epochs=epochs,

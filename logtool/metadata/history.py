@@ -118,7 +118,7 @@ class MetadataHistory:
         entity = now or self._before or self._named(entry)
         if not takes(self.topics, entity):
             return
-        changed = changes(self._before, now) if key else _told(content)
+        changed = changes(self._before, now) if key else _changes_of_other(content)
         self.emit(
             MetadataEvent(
                 path=entry.path,
@@ -158,7 +158,7 @@ def _key(content: object) -> Key | None:
     return of_record(content)  # type: ignore[arg-type]  # what is left is a record
 
 
-def _told(content: object) -> list[EntityChange]:
+def _changes_of_other(content: object) -> list[EntityChange]:
     """Return what a record says that changes no one thing."""
     if isinstance(content, Control) and content.type == control_record.LEADER_CHANGE:
         return [EntityChange("leader", None, content.data.get("leaderId"))]

@@ -67,7 +67,7 @@ class RepairedLog:
     """The logs that change or are new, by base offset."""
     whole: frozenset[int] = frozenset()
     """Those of them in which no damage is left."""
-    told: tuple[Rejected, ...] = ()
+    reported: tuple[Rejected, ...] = ()
     """The damaged ranges in order, with the copy that fills them and the proof."""
 
 
@@ -95,13 +95,13 @@ def replaced(wanted: RepairRequest, on_bytes: Callable[[int], None]) -> Repaired
     else:
         parts = found
     result = _Assembly(source, parts, wanted).result()
-    return replace(result, told=tuple(_told(result.told, refused, source.lost_logs)))
+    return replace(result, reported=tuple(_reported(result.reported, refused, source.lost_logs)))
 
 
-def _told(
+def _reported(
     rejects: Sequence[Rejected], refused: Sequence[str], lost_logs: Sequence[int]
 ) -> Iterator[Rejected]:
-    """Yield what is told, with the copies that were not asked.
+    """Yield what is reported, with the copies that were not asked.
 
     Offsets that no copy has, and that no file of ours shows either, are nothing to be told of here.
     """
@@ -264,7 +264,7 @@ class _Assembly:
         self._pieces: dict[int, list[Extract]] = {}
         self._changed: set[int] = set()
         self._broken: set[int] = set()
-        self._told: list[tuple[Rejected, int | None]] = []
+        self._reported: list[tuple[Rejected, int | None]] = []
         """Each with the base offset of its segment."""
 
     def result(self) -> RepairedLog:
@@ -333,21 +333,21 @@ class _Assembly:
                     rest = piece(one.path, one.position + gone, one.length - gone)
                     self._pieces.setdefault(base, []).append(rest)
                     self._broken.add(base)
-            self._told.append((one, base))
+            self._reported.append((one, base))
 
     def _chosen(self) -> RepairedLog:
         """Return the segments that are replaced: where damage stays, those that a start reads."""
         left = {base for base in self._changed & self._broken if not self._is_recovered(base)}
         changed = self._changed - left
         text = "other damage in the segment cannot be filled, and no start reads it: it stays"
-        told = [
+        reported = [
             replace(one, filled_from=None, proof=text) if one.filled_from and base in left else one
-            for one, base in self._told
+            for one, base in self._reported
         ]
         return RepairedLog(
             joined={base: Joined(self._pieces.get(base, ())) for base in sorted(changed)},
             whole=frozenset(changed - self._broken),
-            told=tuple(told),
+            reported=tuple(reported),
         )
 
     def _is_recovered(self, base: int) -> bool:

@@ -74,7 +74,7 @@ class _OpenTransactions:
     images: Mapping[Path, Path]
     flavour: Flavour
     state: ProducerState = field(default_factory=ProducerState)
-    told: set[tuple[int, int]] = field(default_factory=set)
+    reported: set[tuple[int, int]] = field(default_factory=set)
     lost_from: int | None = None
     """The first offset of the last place where something is missing."""
     seen: set[int] = field(default_factory=set)
@@ -98,8 +98,8 @@ class _OpenTransactions:
             if first == NONE:
                 continue
             self.seen.add(producer_id)
-            if (producer_id, first) not in self.told:
-                self.told.add((producer_id, first))
+            if (producer_id, first) not in self.reported:
+                self.reported.add((producer_id, first))
                 yield Torn(producer_id, producer.epoch, first, self.lost_from, _OPEN)
 
     def _extent(self, extent: Kept) -> Iterator[Torn]:

@@ -19,7 +19,7 @@ from logtool.log import opening
 from logtool.log.dir import Partition
 from logtool.log.flavour import Flavour
 from logtool.running.workers import OnBytes
-from logtool.spark.session import SparkError, told
+from logtool.spark.session import SparkError, describe_error
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -165,7 +165,7 @@ class SparkRunner:
         try:
             results = future.result()
         except Exception as error:
-            raise SparkError(f"the Spark job failed: {told(error)}") from error
+            raise SparkError(f"the Spark job failed: {describe_error(error)}") from error
         self._on_bytes(total - done)
         return results
 

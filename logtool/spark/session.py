@@ -97,7 +97,7 @@ def session(master: str | None, settings: Mapping[str, str]) -> Iterator["SparkS
             spark = builder.getOrCreate()
         except Exception as error:
             # pyspark's, py4j's, the system's: whatever the JVM dies of.
-            raise SparkError(f"Spark does not start: {told(error, said())}") from error
+            raise SparkError(f"Spark does not start: {describe_error(error, said())}") from error
     ended_by = interrupted()
     if ended_by:
         spark.stop()
@@ -114,7 +114,7 @@ def session(master: str | None, settings: Mapping[str, str]) -> Iterator["SparkS
             spark.stop()
 
 
-def told(error: BaseException, said: str = "") -> str:
+def describe_error(error: BaseException, said: str = "") -> str:
     """Return the line that says most: this program's, else Java's own, not its stack trace."""
     text = f"{error}\n{said}"
     for pattern in (
@@ -136,7 +136,7 @@ def _as_spark_error() -> Iterator[None]:
     try:
         yield
     except (Py4JError, PySparkException) as error:
-        raise SparkError(f"the Spark job failed: {told(error)}") from error
+        raise SparkError(f"the Spark job failed: {describe_error(error)}") from error
 
 
 def _settings(master: str | None) -> dict[str, str]:

@@ -170,7 +170,7 @@ def forecast_partition(
         if assumed.fill_from and request.path.name == f"{request.topic}-{request.partition}":
             new = _replaced(listed, request, stopwatch)
             loaded = load(listed, request.start, stopwatch, Logs(new.joined, new.whole))
-            done = [_told(one) for one in new.told]
+            done = [_action_of(one) for one in new.reported]
         else:
             loaded, done = _loader(assumed)(listed, request.start, stopwatch), []
         done += actions(loaded, request.high_watermark)
@@ -253,7 +253,7 @@ def _replaced(
     return in_place.replaced(wanted, on_bytes)
 
 
-def _told(one: "Rejected") -> Action:
+def _action_of(one: "Rejected") -> Action:
     """Say what becomes of one damaged range."""
     span = ""
     if one.first_offset is not None:

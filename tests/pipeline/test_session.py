@@ -1,4 +1,4 @@
-"""What stops a job on Spark, told in one line."""
+"""What stops a job on Spark, describe_error in one line."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from logtool.errors import UnwritableError
 from logtool.spark.engine import SparkRunner
-from logtool.spark.session import SparkError, session, told
+from logtool.spark.session import SparkError, session, describe_error
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from logtool.spark.session import SparkError, session, told
     ],
 )
 def test_the_line_that_says_most(text, line):
-    assert told(RuntimeError(text)) == line
+    assert describe_error(RuntimeError(text)) == line
 
 
 def fail(rows):

@@ -130,7 +130,7 @@ class GapRows:
         if self._first and self._last is not None:
             base, first = self._first
             self.edge |= {"first_offset": base, "last_offset": self._highest}
-            self.edge |= _told("first", first) | _told("last", self._last)
+            self.edge |= _edge_columns("first", first) | _edge_columns("last", self._last)
 
     def _take_plain(self, chunk: Chunk) -> bool:
         """Take a chunk of whole batches that follow one another, of which its edges tell all."""
@@ -186,7 +186,7 @@ class GapRows:
         self._last, self._highest = table[-1:], highest
 
 
-def _told(edge: str, batch: BatchTable) -> dict[str, int]:
+def _edge_columns(edge: str, batch: BatchTable) -> dict[str, int]:
     return {
         f"{edge}_position": int(batch.position[0]),
         f"{edge}_timestamp_ms": int(batch.max_timestamp[0]),

@@ -472,7 +472,7 @@ class Blocks(CopyReading):
             self.damages += part.damages
             self._bytes += part.size
             if len(part.batches):
-                yield self._told(part.batches)
+                yield self._added(part.batches)
 
 
 def reading(copy, rows=None, *, at_once=True):
