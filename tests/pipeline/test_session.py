@@ -1,4 +1,4 @@
-"""What stops a job on Spark, describe_error in one line."""
+"""What stops a job on Spark, in one line."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from logtool.errors import UnwritableError
 from logtool.spark.engine import SparkRunner
-from logtool.spark.session import SparkError, session, describe_error
+from logtool.spark.session import SparkError, describe_error, session
 
 
 @pytest.mark.parametrize(
