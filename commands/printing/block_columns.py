@@ -1,12 +1,11 @@
-"""The values of a block that differ from line to line, as columns of numbers for `rendering`."""
+"""The values of a block that differ from line to line, as columns of numbers for `_rendering`."""
 
 import numpy as np
 
 from logtool.commands.printing import text
 from logtool.dump.values import Values, show_headers
-from logtool.formats import record
+from logtool.formats import _rendering, record
 from logtool.formats.record_batch import BatchTable, Column
-from logtool.formats.rendering import HEADERS, NUMBER, OPTIONAL, TEXT, TIME, VALUE
 from logtool.log.records import RecordTable
 
 MARK = "\0"
@@ -17,47 +16,47 @@ Cells = dict[str, tuple[int, int]]
 """By the names of an object, in its order: what a value is, and the column that has its number."""
 
 BATCH: Cells = {
-    "position": (NUMBER, ~0),
-    "size": (NUMBER, ~1),
-    "base_offset": (NUMBER, ~2),
-    "last_offset": (NUMBER, ~3),
-    "record_count": (NUMBER, ~4),
-    "base_timestamp_ms": (OPTIONAL, ~5),
-    "base_timestamp": (TIME, ~5),
-    "max_timestamp_ms": (OPTIONAL, ~6),
-    "max_timestamp": (TIME, ~6),
-    "delete_horizon_ms": (OPTIONAL, ~7),
-    "delete_horizon": (TIME, ~7),
-    "base_sequence": (OPTIONAL, ~8),
-    "last_sequence": (OPTIONAL, ~9),
-    "crc": (NUMBER, ~10),
+    "position": (_rendering.NUMBER, ~0),
+    "size": (_rendering.NUMBER, ~1),
+    "base_offset": (_rendering.NUMBER, ~2),
+    "last_offset": (_rendering.NUMBER, ~3),
+    "record_count": (_rendering.NUMBER, ~4),
+    "base_timestamp_ms": (_rendering.OPTIONAL, ~5),
+    "base_timestamp": (_rendering.TIME, ~5),
+    "max_timestamp_ms": (_rendering.OPTIONAL, ~6),
+    "max_timestamp": (_rendering.TIME, ~6),
+    "delete_horizon_ms": (_rendering.OPTIONAL, ~7),
+    "delete_horizon": (_rendering.TIME, ~7),
+    "base_sequence": (_rendering.OPTIONAL, ~8),
+    "last_sequence": (_rendering.OPTIONAL, ~9),
+    "crc": (_rendering.NUMBER, ~10),
 }
 """What differs from batch to batch: the columns of `batch_numbers`."""
 RECORD: Cells = {
-    "batch_position": (NUMBER, ~0),
-    "offset": (NUMBER, 11),
-    "timestamp_ms": (OPTIONAL, 12),
-    "timestamp": (TIME, 12),
-    "sequence": (OPTIONAL, 13),
-    "key": (VALUE, 5),
-    "value": (VALUE, 7),
-    "headers": (HEADERS, 9),
+    "batch_position": (_rendering.NUMBER, ~0),
+    "offset": (_rendering.NUMBER, 11),
+    "timestamp_ms": (_rendering.OPTIONAL, 12),
+    "timestamp": (_rendering.TIME, 12),
+    "sequence": (_rendering.OPTIONAL, 13),
+    "key": (_rendering.VALUE, 5),
+    "value": (_rendering.VALUE, 7),
+    "headers": (_rendering.HEADERS, 9),
 }
 """Columns of `RecordTable.columns`, whose values differ per record, and one of the batch."""
-KAFKA_BATCH: Cells = {name: (NUMBER, column) for name, (_, column) in BATCH.items()}
+KAFKA_BATCH: Cells = {name: (_rendering.NUMBER, column) for name, (_, column) in BATCH.items()}
 """Columns of Kafka's lines of batches, which show -1 for what there is not."""
 KAFKA_RECORD: Cells = {
-    "offset": (NUMBER, 11),
-    "timestamp_ms": (NUMBER, 12),
-    "key_size": (NUMBER, 6),
-    "value_size": (NUMBER, 8),
-    "sequence": (NUMBER, 13),
-    "headers": (HEADERS, 9),
-    "key": (VALUE, 5),
-    "value": (VALUE, 7),
+    "offset": (_rendering.NUMBER, 11),
+    "timestamp_ms": (_rendering.NUMBER, 12),
+    "key_size": (_rendering.NUMBER, 6),
+    "value_size": (_rendering.NUMBER, 8),
+    "sequence": (_rendering.NUMBER, 13),
+    "headers": (_rendering.HEADERS, 9),
+    "key": (_rendering.VALUE, 5),
+    "value": (_rendering.VALUE, 7),
 }
 """The same of records."""
-DELIMITED_RECORD: Cells = RECORD | {"headers": (TEXT, 14)}
+DELIMITED_RECORD: Cells = RECORD | {"headers": (_rendering.TEXT, 14)}
 """The same where headers are a cell of text, of `header_cells`."""
 
 

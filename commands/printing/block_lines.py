@@ -1,7 +1,7 @@
 """Blocks of a dump in the formats for programs: what its objects would give, at once.
 
 What is the same for many objects comes from the object path: one object is written with marks in
-the place of the values that vary, and cut there. The compiled loop of `rendering` puts the values
+the place of the values that vary, and cut there. The compiled loop of `_rendering` puts the values
 between the pieces, with no Python object for a record or one of its values.
 
 That loop runs without the interpreter's lock, beside the reading and decoding of what comes next.
@@ -34,7 +34,7 @@ from logtool.dump.blocks import Block
 from logtool.dump.log import batch_objects
 from logtool.dump.records import record_object
 from logtool.dump.values import Values
-from logtool.formats import rendering
+from logtool.formats import _rendering
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.lazy_dataclass import dataclass
 from logtool.running.ahead import OneAhead
@@ -48,10 +48,10 @@ to takes no memory."""
 _NONE = -1
 """In the place of a kind: there is no such line."""
 _ENCODINGS = {
-    Values.UTF8: rendering.UTF8,
-    Values.HEX: rendering.HEX,
-    Values.BASE64: rendering.BASE64,
-    Values.LEN: rendering.SIZE,
+    Values.UTF8: _rendering.UTF8,
+    Values.HEX: _rendering.HEX,
+    Values.BASE64: _rendering.BASE64,
+    Values.LEN: _rendering.SIZE,
 }
 Item = TypeVar("Item")
 BatchKind = tuple[int, ...]
@@ -61,7 +61,7 @@ Patterns = tuple[Callable[[Object], str], Callable[[Object], str]]
 Line = tuple[list[tuple[int, int]], Pieces]
 """The cells of a line, and what stands before each and behind the last."""
 Templates = tuple[bytes, Column]
-"""Texts, and the cells of each kind of line behind them: see `rendering.render`."""
+"""Texts, and the cells of each kind of line behind them: see `_rendering.render`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class _Lines:
     def __init__(
         self, block: Block, templates: Templates, kinds: Column, encoding: int, delimiter: int
     ) -> None:
-        """Begin with the first; `kinds` and what else there is are those of `rendering.render`."""
+        """Begin with the first; `kinds` and what else there is are those of `_rendering.render`."""
         self.texts, self.cells = templates
         self.kinds, self.encoding, self.delimiter = kinds, encoding, delimiter
         self.heads = batch_numbers(block.batches)
@@ -116,7 +116,7 @@ class _Lines:
 
     def write(self, out: memoryview) -> int:
         """Write those for which there is room; returns how many bytes they take."""
-        self._batch, self._line, size = rendering.render(
+        self._batch, self._line, size = _rendering.render(
             self.data, self.heads, self.rows, self.ends, self.kinds, self._batch, self._line,
             self.texts, self.cells, self.encoding, self.delimiter, out, self._memo,
         )  # fmt: skip
@@ -178,7 +178,7 @@ class BlockLines:
         """
         self._document = document
         self._values = values
-        self._encoding = rendering.KAFKA if patterns else _ENCODINGS[values]
+        self._encoding = _rendering.KAFKA if patterns else _ENCODINGS[values]
         self._patterns = patterns
         self._columns = columns
         self._delimiter = delimiter
@@ -310,7 +310,7 @@ def _kinds(table: BatchTable) -> tuple[dict[BatchKind, int], Column]:
 
 def _join(lines: Sequence[Line]) -> Templates:
     cells = np.zeros((len(lines), max(len(pieces) for _, pieces in lines), 4), np.int64)
-    cells[:, :, 0] = rendering.END
+    cells[:, :, 0] = _rendering.END
     size = 0
     for number, (of_line, pieces) in enumerate(lines):
         ends = np.cumsum([size, *map(len, pieces)])

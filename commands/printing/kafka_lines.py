@@ -7,7 +7,7 @@ from logtool.commands import output
 from logtool.commands.printing import kafka_text
 from logtool.commands.printing.block_lines import BlockLines
 from logtool.dump.values import Values
-from logtool.formats import rendering
+from logtool.formats import _rendering
 
 
 def of_objects() -> Callable[..., str | None]:
@@ -17,7 +17,7 @@ def of_objects() -> Callable[..., str | None]:
 
 def of_blocks(*, contents: bool = True) -> BlockLines | None:
     """Return what makes the lines of blocks, not on a terminal, where they are escaped."""
-    if not rendering.COMPILED or output.is_terminal():
+    if not _rendering.COMPILED or output.is_terminal():
         return None
     of_record = partial(kafka_text.record_pattern, contents=contents)
     return BlockLines(Values.UTF8, patterns=(kafka_text.batch_pattern, of_record))

@@ -27,7 +27,7 @@ from logtool.dump.stream import Dump
 from logtool.dump.values import EVERYTHING, Values, parse_offsets, parse_timestamps, show_record
 from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.exits import Exit
-from logtool.formats import rendering
+from logtool.formats import _rendering
 from logtool.lazy_dataclass import dataclass
 from logtool.log.inputs import GivenPaths
 
@@ -170,7 +170,7 @@ def _look(
 
 def _block_lines(settings: OutputSettings, values: Values, chosen: Columns) -> BlockLines | None:
     """Return what makes the lines of blocks, or None where a format takes single objects."""
-    if not rendering.COMPILED:
+    if not _rendering.COMPILED:
         return None  # single objects are faster then
     form = settings.format
     if form in ("json", "ndjson"):

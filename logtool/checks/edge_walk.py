@@ -16,7 +16,7 @@ import numpy as np
 from logtool.checks import timestamps
 from logtool.checks.batches import BatchRules
 from logtool.checks.report import Level, SegmentTask
-from logtool.formats import kernels
+from logtool.formats import _kernels
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import Column
 from logtool.log.chunk import PlainTotals
@@ -25,7 +25,7 @@ from logtool.log.index_join import ENTRY_ROWS, OffsetIndexJoin, TimeIndexJoin
 _NO_ENTRIES = np.empty((ENTRY_ROWS, 0), np.int64)
 _LARGEST = 2**63 - 1
 _OFFSET_ENTRY, _TIME_ENTRY, _LAST, _HIGHEST, _EPOCH = range(7, 12)
-"""Where the state of `kernels.walk_plain` has the next entries, and what came before them."""
+"""Where the state of `_kernels.walk_plain` has the next entries, and what came before them."""
 _BOUNDS, _UNTIL = slice(12, 15), 15
 
 
@@ -50,7 +50,7 @@ class EdgeWalk:
         self._rules, self._offsets, self._times = rules, offsets, times
         self._base_offset = base_offset
         self._cuts = sorted(cuts)
-        self._state = np.zeros(kernels.PLAIN_STATE, np.int64)
+        self._state = np.zeros(_kernels.PLAIN_STATE, np.int64)
         self._before = self._state.copy()
         """The state before the last walk."""
         bounds = ordinary or (-2, _LARGEST)  # what is not known forbids no timestamp
@@ -63,7 +63,7 @@ class EdgeWalk:
         if not first:
             self._begin(position)
         self._before[:] = self._state
-        return kernels.walk_plain(
+        return _kernels.walk_plain(
             data, 0, len(data), position, rows, first, self._state, *self._entries
         )
 

@@ -2,7 +2,7 @@
 
 A log dir of many small partitions costs a look at each of its files, and not the bytes in them. So
 a partition whose files are those of a broker at rest, and whose segments are plain
-(`kernels.plain_segment`), is read here file by file, with no object for a file and no column for a
+(`_kernels.plain_segment`), is read here file by file, with no object for a file and no column for a
 batch. Anything out of the ordinary, be it sound or not, ends the look with None: then the rules are
 asked, one by one, as if nobody had looked. So nothing here says what is wrong; a test holds that
 the rules have nothing to say of what is plain here, for every directory and every damage that the
@@ -23,7 +23,7 @@ from logtool.checks import timestamps
 from logtool.checks.report import PartitionSummary
 from logtool.disk import files
 from logtool.formats import (
-    kernels,
+    _kernels,
     leader_epoch_checkpoint,
     names,
     partition_metadata,
@@ -96,8 +96,8 @@ class PlainPartitions:
     """Looks at one partition dir after the other, in one thread."""
 
     def __init__(self) -> None:
-        self._rows = np.empty((kernels.BATCH_COLUMNS, _MOST_BATCHES), np.int64)
-        self._found = np.empty(kernels.SEGMENT_FACTS, np.int64)
+        self._rows = np.empty((_kernels.BATCH_COLUMNS, _MOST_BATCHES), np.int64)
+        self._found = np.empty(_kernels.SEGMENT_FACTS, np.int64)
         self._entries = np.empty((4, _MOST_BATCHES + 1), np.int64)
         self._epochs: dict[bytes, Epochs] = {}
         self._ids: dict[bytes, str] = {}
@@ -180,7 +180,7 @@ class PlainPartitions:
                 raise _NotPlainError
             return base
         parts = memoryview(log), memoryview(index), memoryview(times)
-        if not kernels.plain_segment(*parts, base, self._rows, self._found):
+        if not _kernels.plain_segment(*parts, base, self._rows, self._found):
             raise _NotPlainError
         _, _, newest, _, _, oldest, _, last, indexed = self._found.tolist()
         bounds = timestamps.ordinary(mtime_ns, ahead_ms)
@@ -197,13 +197,13 @@ class PlainPartitions:
         """
         nothing, count = memoryview(b""), 0
         if log:
-            if not kernels.plain_segment(
+            if not _kernels.plain_segment(
                 memoryview(log), nothing, nothing, base, self._rows, self._found
             ):
                 raise _NotPlainError
             count = int(self._found[6])
         offsets, times = self._entries[:2], self._entries[2:]
-        counts = kernels.due_entries(self._rows, count, base, due.interval, offsets, times)
+        counts = _kernels.due_entries(self._rows, count, base, due.interval, offsets, times)
         if due.max_size // 12 - 1 <= max(counts):
             raise _NotPlainError
         found = []

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from logtool.findings import Finding
-from logtool.formats import compression, kernels, wording
+from logtool.formats import _kernels, compression, wording
 from logtool.formats.record import RecordSpans
 from logtool.formats.record_batch import (
     HEADER_SIZE,
@@ -67,7 +67,7 @@ def _suspicious(
 ) -> Column:
     """Return where the payloads ``data[starts:ends]`` may break a rule, 1 or 0 for each batch."""
     wrong = np.empty(len(starts), np.uint8)
-    kernels.judge_records(heads, positions, data, starts, ends, wrong)
+    _kernels.judge_records(heads, positions, data, starts, ends, wrong)
     return wrong
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import ClassVar
 from weakref import WeakSet
 
-from logtool.formats import kernels
+from logtool.formats import _mapped
 
 
 class MappedRange:
@@ -28,7 +28,7 @@ class MappedRange:
         self._map = mmap.mmap(fd, self.end - first, mmap.MAP_SHARED, mmap.PROT_READ, offset=first)
         self._all = memoryview(self._map)
         self.data = self._all[position - first :]
-        self._watched = kernels.watch(self._all)
+        self._watched = _mapped.watch(self._all)
         MappedRange.living.add(self)
         if self._watched < 0:
             self.close()
@@ -37,7 +37,7 @@ class MappedRange:
     def whole(self) -> bool:
         """Return whether all that `data` showed so far were bytes of the file."""
         # Behind its end a file has zeros up to the end of the page, for which there is no signal.
-        return not kernels.is_struck(self._watched) and os.fstat(self._fd).st_size >= self.end
+        return not _mapped.is_struck(self._watched) and os.fstat(self._fd).st_size >= self.end
 
     def close(self) -> None:
         """Give the stretch up; nobody may read a view of `data` any more.
@@ -49,7 +49,7 @@ class MappedRange:
         # An interrupt may have it closed once more, when the number may be another's.
         number, self._watched = self._watched, -1
         if number >= 0:
-            kernels.unwatch(number)
+            _mapped.unwatch(number)
         with suppress(BufferError):
             self.data.release()
             self._all.release()

@@ -17,7 +17,7 @@ from logtool.checks.timestamps import TimestampRules
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.findings import Finding
-from logtool.formats import compression, kernels
+from logtool.formats import _kernels, compression
 from logtool.formats.record_batch import (
     MAGIC,
     BatchTable,
@@ -434,13 +434,13 @@ class _PlainWalk(EdgeWalk):
         if first:
             return super().walk(data, position, rows, first)
         if not self._reading.goes_on:
-            return 0, 0, kernels.NOT_PLAIN
+            return 0, 0, _kernels.NOT_PLAIN
         count, stop, why = super().walk(data, position, rows, first)
         before = self._reading.coverage.last
         if count and before and int(rows[_BASE_OFFSET, 0]) != before.offset + 1:
             # Offsets are missing right before; only the other walk leads to a row of the gap.
             self.forget()
-            return 0, 0, kernels.NOT_PLAIN
+            return 0, 0, _kernels.NOT_PLAIN
         return count, stop, why
 
 

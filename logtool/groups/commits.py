@@ -11,16 +11,10 @@ from typing import Any
 import numpy as np
 
 from logtool.errors import FormatError
-from logtool.formats import java_text
+from logtool.formats import _offset_commits, java_text
 from logtool.formats.messages import internal_topics
 from logtool.formats.messages.codec import Value
 from logtool.formats.names import CONSUMER_OFFSETS
-from logtool.formats.offset_commits import (
-    COMMIT_COLUMNS,
-    COMMIT_TOMBSTONE,
-    COMMIT_VALUE,
-    decode_commits,
-)
 from logtool.groups.columns import NUMBERS, Column, CommitRows, Slots, concat
 from logtool.lazy_dataclass import dataclass
 from logtool.log.keys import NONE
@@ -69,15 +63,15 @@ def take(records: RecordTable, slots: Slots) -> Taken:
     slot[usable] = slots.intern(records.data, position, length)
     has_value = spans.value_length[usable] >= 0
     slots.count_records(slot[usable], spans.size[usable], records.offset[usable], has_value)
-    fields = np.empty((count, COMMIT_COLUMNS), np.int64)
-    decode_commits(
+    fields = np.empty((count, _offset_commits.COMMIT_COLUMNS), np.int64)
+    _offset_commits.decode_commits(
         records.data, spans.key_position, spans.key_length, spans.value_position,
         spans.value_length, fields,
     )  # fmt: skip
     kind = fields[:, 0]
-    is_plain = (kind == COMMIT_VALUE) | (kind == COMMIT_TOMBSTONE)
+    is_plain = (kind == _offset_commits.COMMIT_VALUE) | (kind == _offset_commits.COMMIT_TOMBSTONE)
     producer_ids = records.of_batches(records.batches.producer_id)
-    producer_id = np.where(kind == COMMIT_TOMBSTONE, NONE, producer_ids)
+    producer_id = np.where(kind == _offset_commits.COMMIT_TOMBSTONE, NONE, producer_ids)
     at_once = np.flatnonzero(is_plain & (producer_id == NONE))
     last = at_once[slots.last_of_each(slot[at_once])]
     waiting = np.flatnonzero(is_plain & (producer_id != NONE))
@@ -101,7 +95,7 @@ def _plain_rows(
     return CommitRows(
         slot=slot[rows],
         record_offset=records.offset[rows],
-        live=(kind == COMMIT_VALUE).astype(np.int64),
+        live=(kind == _offset_commits.COMMIT_VALUE).astype(np.int64),
         offset=offset,
         leader_epoch=epoch,
         commit_timestamp=committed,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from logtool.formats import kernels
+from logtool.formats import _kernels
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import HEADER_SIZE, UNUSED_ATTRIBUTES, BatchTable, Column
 from logtool.log.chunk import MOST_ROWS, Source
@@ -49,17 +49,17 @@ class HeaderWalk:
         while True:
             held = self._fill(self.end, wide=not count or int(rows[1, count - 1]) <= _PAGE)
             left, begin, at = self._source.size - self.end, self.end, 0
-            why = kernels.FULL
-            while why == kernels.FULL:
+            why = _kernels.FULL
+            while why == _kernels.FULL:
                 if count == MOST_ROWS:
                     yield self._checked(rows, count)
                     rows, count = _fresh_rows(), 0
-                found, at, why = kernels.walk_headers(
+                found, at, why = _kernels.walk_headers(
                     self._window, at, held, left, begin, rows, count
                 )
                 count += found
             self.end = begin + at
-            if not at or why != kernels.MORE:
+            if not at or why != _kernels.MORE:
                 break
         if count:
             yield self._checked(rows, count)
@@ -72,7 +72,7 @@ class HeaderWalk:
         return count
 
     def _checked(self, rows: Column, count: int) -> BatchTable:
-        rows[-kernels.TYPE_COLUMNS :, :count] = -1  # room without a batch stays untouched
+        rows[-_kernels.TYPE_COLUMNS :, :count] = -1  # room without a batch stays untouched
         table = BatchTable(*rows[:, :count])
         before = np.concatenate(([self._last], table.last_offset[:-1]))
         wrong = (
@@ -102,4 +102,4 @@ class HeaderWalk:
 
 
 def _fresh_rows() -> Column:
-    return np.empty((kernels.BATCH_COLUMNS, MOST_ROWS), np.int64)
+    return np.empty((_kernels.BATCH_COLUMNS, MOST_ROWS), np.int64)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from logtool.formats import kernels, offset_index, time_index
+from logtool.formats import _kernels, offset_index, time_index
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.loading.kafka_reading import StartFailsError
 
@@ -97,7 +97,7 @@ class IndexBuilder:
         """Return the rows that get an entry."""
         rows = np.empty(len(table), np.int64)
         positions = np.ascontiguousarray(table.position)
-        rows = rows[: kernels.due_rows(positions, self._last_indexed, self._interval, rows)]
+        rows = rows[: _kernels.due_rows(positions, self._last_indexed, self._interval, rows)]
         if len(rows):
             self._last_indexed = int(positions[rows[-1]])
         return rows

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike
 
-from logtool.formats import kernels
+from logtool.formats import _kernels
 from logtool.formats.record_batch import Column
 
 
@@ -38,7 +38,7 @@ def pieces(data: memoryview, at: Column, size: Column) -> Any:
         return pa.nulls(len(at), pa.binary())
     edges = np.empty(len(at) + 1, np.int32)
     content = np.empty(int(np.maximum(size, 0).sum()), np.uint8)
-    kernels.gather(data, at, size, content.data, edges)
+    _kernels.gather(data, at, size, content.data, edges)
     return _of_bytes(pa.binary(), edges, content, missing)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from logtool.errors import LimitError
-from logtool.formats import compression, control_record, kernels, wording
+from logtool.formats import _kernels, compression, control_record, wording
 from logtool.formats.crc import crc32c
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.formats.record_batch import (
@@ -357,8 +357,8 @@ def _record_headers(some: Slice) -> Any:
     if not counts.any():
         return constant((), kind, len(counts))
     data, at = some.records.data, some.cut(some.records.spans.header_position)
-    found = np.empty((int(counts.sum()), kernels.HEADER_COLUMNS), np.int64)
-    kernels.decode_headers(data, at, counts, found)
+    found = np.empty((int(counts.sum()), _kernels.HEADER_COLUMNS), np.int64)
+    _kernels.decode_headers(data, at, counts, found)
     key, key_size, value, value_size = found.T
     fields = (
         arrow_columns.pieces(data, key, key_size),

@@ -35,7 +35,7 @@ class Source(Protocol):
 
 
 class PlainTotals(NamedTuple):
-    """The sums of plain batches; see `kernels.plain_facts`."""
+    """The sums of plain batches; see `_kernels.plain_facts`."""
 
     records: int
     largest_batch: int
@@ -55,7 +55,7 @@ class PlainTotals(NamedTuple):
 class PlainWalk(Protocol):
     """A walk over plain batches that keeps a row for those at edges alone.
 
-    See `kernels.walk_plain`; `logtool.checks.edge_walk.EdgeWalk` is one.
+    See `_kernels.walk_plain`; `logtool.checks.edge_walk.EdgeWalk` is one.
     """
 
     def walk(

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from logtool.formats import kernels, wording
+from logtool.formats import _kernels, wording
 from logtool.formats.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, MIN_ENTRY_SIZE
 from logtool.lazy_dataclass import dataclass
 
@@ -42,15 +42,15 @@ class Damage:
 
 
 _REASONS = {
-    kernels.BAD_SIZE: DamageReason.SIZE,
-    kernels.BAD_MAGIC: DamageReason.MAGIC,
-    kernels.BAD_CRC: DamageReason.CRC,
-    kernels.BAD_HEADER: DamageReason.HEADER,
+    _kernels.BAD_SIZE: DamageReason.SIZE,
+    _kernels.BAD_MAGIC: DamageReason.MAGIC,
+    _kernels.BAD_CRC: DamageReason.CRC,
+    _kernels.BAD_HEADER: DamageReason.HEADER,
 }
 
 
 def reason_of(stop: int) -> DamageReason:
-    """Return what is wrong where a walk of `kernels.walk_batches` stopped, by why it did."""
+    """Return what is wrong where a walk of `_kernels.walk_batches` stopped, by why it did."""
     return _REASONS[stop]
 
 

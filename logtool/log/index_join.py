@@ -51,7 +51,7 @@ class OffsetIndexJoin:
         self._order = _order(index.positions)
         self._offsets = index.offsets(base_offset)
         self.columns = np.full((ENTRY_ROWS, count), ABSENT, np.int64)
-        """One of each entry, which `kernels.walk_plain` fills, too, where the index `is_sorted`."""
+        """One of each entry; `_kernels.walk_plain` fills them, too, where the index `is_sorted`."""
         self._positions, self.batch_base, self.batch_last, self._first, self._before = self.columns
         # The first offset in the batch is `ABSENT` where it is a wrapper, which does not tell.
         self._positions[:] = index.positions if self.is_sorted else index.positions[self._order]
@@ -159,7 +159,7 @@ class TimeIndexJoin:
         offsets = index.offsets(base_offset)
         self._order = _order(offsets)
         self.columns = np.full((ENTRY_ROWS, count), ABSENT, np.int64)
-        """One of each entry, which `kernels.walk_plain` fills, too, where the index `is_sorted`.
+        """One of each entry, which `_kernels.walk_plain` fills, too, where the index `is_sorted`.
         Without a batch there is no timestamp, which is as much as `ABSENT`."""
         self._offsets, self.batch_base, self.batch_last = self.columns[:3]
         self.batch_timestamp, self._before = self.columns[3:]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from logtool.formats.offset_commits import fill_table, intern_keys
+from logtool.formats import _offset_commits
 from logtool.formats.record_batch import Column
 
 NONE = -1
@@ -20,7 +20,7 @@ class KeyTable:
         self.key_end: Column = np.empty(0, np.int64)
         """Where the key of each slot ends in `keys`; it begins where that before ends."""
         self._table = np.full(_FIRST_TABLE, NONE, np.int32)
-        """Finds the slot of a key by its hash; see `intern_keys`."""
+        """Finds the slot of a key by its hash; see `_offset_commits.intern_keys`."""
         self._lengthen(_FIRST_ROOM)
 
     def __len__(self) -> int:
@@ -36,7 +36,7 @@ class KeyTable:
         found = np.empty(len(position), np.int64)
         row = 0
         while True:
-            row, self.count = intern_keys(
+            row, self.count = _offset_commits.intern_keys(
                 data,
                 position,
                 length,
@@ -63,7 +63,7 @@ class KeyTable:
             self.keys = keys
         if 2 * count + 2 > len(self._table):
             self._table = np.full(4 * len(self._table), NONE, np.int32)
-            fill_table(self.keys.data, self.key_end, count, self._table)
+            _offset_commits.fill_table(self.keys.data, self.key_end, count, self._table)
 
     def _lengthen(self, room: int) -> None:
         """Make room for so many slots; a subclass with more columns lengthens them as well."""

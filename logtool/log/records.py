@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from logtool.errors import FormatError, LimitError
-from logtool.formats import compression, kernels, legacy_batch, record, record_batch
+from logtool.formats import _kernels, compression, legacy_batch, record, record_batch
 from logtool.formats.compression import DEFAULT_LIMIT
 from logtool.formats.record import RecordSpans
 from logtool.formats.record_batch import (
@@ -516,19 +516,19 @@ def _decode(
     table: BatchTable, data: memoryview, starts: Column, ends: Column
 ) -> RecordTable | None:
     counts = table.record_count.astype(np.int64)
-    if (counts * kernels.SMALLEST_RECORD > ends - starts).any():
+    if (counts * _kernels.SMALLEST_RECORD > ends - starts).any():
         return None
-    rows = np.empty((int(counts.sum()), kernels.PLACED_COLUMNS), np.int64)
+    rows = np.empty((int(counts.sum()), _kernels.PLACED_COLUMNS), np.int64)
     results = np.empty((len(counts), 3), np.int64)
-    kernels.decode_batches(data, starts, ends, counts, rows, results)
+    _kernels.decode_batches(data, starts, ends, counts, rows, results)
     position, reason = results[:, 1], results[:, 2]
-    if (reason != kernels.DONE).any() or ((position != ends) & (counts > 0)).any():
+    if (reason != _kernels.DONE).any() or ((position != ends) & (counts > 0)).any():
         return None
     of_batches = (
         table.base_offset, table.attributes, table.base_timestamp, table.max_timestamp,
         table.base_sequence,
     )  # fmt: skip
-    if not kernels.place_records(*of_batches, counts, LAST_TIME, rows):
+    if not _kernels.place_records(*of_batches, counts, LAST_TIME, rows):
         return None
     *columns, offset, timestamp, sequence = rows.T
     return RecordTable(

@@ -49,7 +49,7 @@ def cached_bytes(path: Path) -> int:
 
     All of them where nobody tells; UnreadableError where the file cannot be opened.
     """
-    from logtool.formats import kernels
+    from logtool.formats import _mapped
 
     with translated(path):
         fd = os.open(path, READ_ONLY)
@@ -62,7 +62,7 @@ def cached_bytes(path: Path) -> int:
             mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ) as mapped,
             memoryview(mapped) as data,
         ):
-            pages = kernels.resident(data)
+            pages = _mapped.resident(data)
         return size if pages < 0 else min(size, pages * mmap.PAGESIZE)
     except (OSError, ValueError):  # it cannot be mapped, or was cut meanwhile
         return size

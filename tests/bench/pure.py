@@ -29,7 +29,7 @@ def main() -> None:
     from logtool.checks.segment import check_segment
     from logtool.log import opening
 
-    used = vars(sys.modules["logtool.log.walk.scanner"])["kernels"]
+    used = vars(sys.modules["logtool.log.walk.scanner"])["_kernels"]
     if used.walk_batches is not kernels.walk_batches:
         raise AssertionError("the scan uses other kernels")
     segment = opening.open_partition(Path(sys.argv[1])).segments[0]

@@ -7,7 +7,7 @@ from conftest import SCENARIOS, new_logs
 
 from logtool.commands.printing import block_lines
 from logtool.dump.stream import Dump
-from logtool.formats import rendering
+from logtool.formats import _rendering
 from logtool.formats.record import Record
 from logtool.log import records as log_records
 from logtool.log.walk import scanner
@@ -18,7 +18,7 @@ ELAPSED = re.compile(r'"elapsed_s": [0-9.e-]+')
 @pytest.fixture(autouse=True)
 def with_blocks(monkeypatch):
     """Take the loop that makes lines of blocks also where it is plain Python, which is slower."""
-    monkeypatch.setattr(rendering, "COMPILED", True)
+    monkeypatch.setattr(_rendering, "COMPILED", True)
 
 
 @pytest.fixture

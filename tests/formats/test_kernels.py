@@ -8,8 +8,7 @@ from crc32c import crc32c
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from logtool.formats import _kernels as kernels
-from logtool.formats import legacy_batch, record, record_batch
+from logtool.formats import _kernels, legacy_batch, record, record_batch
 from logtool.formats.record_batch import BatchTable
 
 BATCH = record_batch.encode(
@@ -40,7 +39,7 @@ def test_every_varint_of_up_to_two_bytes_decodes_as_java_does():
 
     for data in inputs:
         for most in (5, 10):
-            got = kernels.decode_varint(memoryview(data), 0, len(data), most)
+            got = _kernels.decode_varint(memoryview(data), 0, len(data), most)
 
             assert got == as_java_reads(data, most), data.hex()
 
@@ -49,7 +48,7 @@ def test_every_varint_of_six_edge_bytes_decodes_as_java_does():
     edges = (0x00, 0x01, 0x0F, 0x10, 0x7F, 0x80, 0xFF)
 
     for data in map(bytes, itertools.product(edges, repeat=6)):
-        got = kernels.decode_varint(memoryview(data), 0, 6, 5)
+        got = _kernels.decode_varint(memoryview(data), 0, 6, 5)
 
         assert got == as_java_reads(data, 5), data.hex()
 
@@ -59,7 +58,7 @@ def test_a_tenth_byte_ends_a_varlong_unless_its_top_bit_is_set():
         for tenth in range(256):
             data = nine + bytes([tenth, 0])
 
-            got = kernels.decode_varint(memoryview(data), 0, len(data), 10)
+            got = _kernels.decode_varint(memoryview(data), 0, len(data), 10)
 
             assert got == as_java_reads(data, 10)
             assert (got[1] == -1) == (tenth >= 0x80)
@@ -69,7 +68,7 @@ def test_a_fifth_byte_ends_a_varint_unless_its_top_bit_is_set():
     for fifth in range(256):
         data = b"\xff\xff\xff\xff" + bytes([fifth, 0])
 
-        got = kernels.decode_varint(memoryview(data), 0, len(data), 5)
+        got = _kernels.decode_varint(memoryview(data), 0, len(data), 5)
 
         assert (got[1] == -1) == (fifth >= 0x80)
 
@@ -78,7 +77,7 @@ def test_overlong_encodings_are_accepted():
     for padding in range(4):
         data = b"\x82" + b"\x80" * padding + b"\x00"
 
-        assert kernels.decode_varint(memoryview(data), 0, len(data), 5) == (1, len(data))
+        assert _kernels.decode_varint(memoryview(data), 0, len(data), 5) == (1, len(data))
 
 
 @given(st.binary(max_size=12), st.binary(max_size=12), st.integers(0, 12), st.sampled_from([5, 10]))
@@ -87,23 +86,23 @@ def test_a_varint_never_depends_on_bytes_outside_its_bounds(inside, outside, sta
     data = prefix + inside + outside
     end = len(prefix) + len(inside)
 
-    value, position = kernels.decode_varint(memoryview(data), len(prefix), end, most)
+    value, position = _kernels.decode_varint(memoryview(data), len(prefix), end, most)
 
     assert (value, position - len(prefix) if position >= 0 else -1) == as_java_reads(inside, most)
 
 
 def walk(data: memoryview, start: int, end: int) -> tuple[list[int], int, int]:
     """Return the positions found, where the walk stopped, and why."""
-    rows = np.full((kernels.BATCH_COLUMNS, 1000), 77, np.int64)
-    count, stop, why = kernels.walk_batches(data, start, end, 500, rows, 3)
+    rows = np.full((_kernels.BATCH_COLUMNS, 1000), 77, np.int64)
+    count, stop, why = _kernels.walk_batches(data, start, end, 500, rows, 3)
     table = BatchTable(*rows[:, 3 : 3 + count])
     found = (table.position - 500).tolist()
     # The same fields as NumPy reads them out of the headers.
     expected = record_batch.parse(data[:end], found, base=500)
     legacy_batch.fill(expected, data[:end], np.array(found, np.int64))
-    for field in fields(BatchTable)[: -kernels.TYPE_COLUMNS]:
+    for field in fields(BatchTable)[: -_kernels.TYPE_COLUMNS]:
         assert np.array_equal(getattr(table, field.name), getattr(expected, field.name)), field.name
-    assert (rows[-kernels.TYPE_COLUMNS :] == 77).all()
+    assert (rows[-_kernels.TYPE_COLUMNS :] == 77).all()
     assert (rows[:, :3] == 77).all()
     assert (rows[:, 3 + count :] == 77).all()
     return found, stop, why
@@ -111,9 +110,9 @@ def walk(data: memoryview, start: int, end: int) -> tuple[list[int], int, int]:
 
 def decode(data: bytes, count: int) -> tuple[list[list[int]], int]:
     """Return the rows decoded, and where decoding stopped."""
-    rows = np.empty((len(data) // kernels.SMALLEST_RECORD + 1, kernels.RECORD_COLUMNS), np.int64)
+    rows = np.empty((len(data) // _kernels.SMALLEST_RECORD + 1, _kernels.RECORD_COLUMNS), np.int64)
     count = min(count, len(rows))
-    done, position, _ = kernels.decode_records(memoryview(data), 0, len(data), count, rows, 0)
+    done, position, _ = _kernels.decode_records(memoryview(data), 0, len(data), count, rows, 0)
     return rows[:done].tolist(), position
 
 
@@ -174,13 +173,13 @@ def test_every_size_field_of_a_short_file_is_survived():
             assert stop == (len(BATCH) if sound else 0)
             least = 49 if magic == 2 else 22 if magic == 1 else 14
             if size < 14:
-                assert why == kernels.BAD_SIZE
+                assert why == _kernels.BAD_SIZE
             elif magic > 2:
-                assert why == kernels.BAD_MAGIC
+                assert why == _kernels.BAD_MAGIC
             elif size < least:
-                assert why == kernels.BAD_SIZE
+                assert why == _kernels.BAD_SIZE
             elif size > len(BATCH) - 12:
-                assert why == kernels.MORE
+                assert why == _kernels.MORE
 
 
 def assert_rows_lie_inside(rows: list[list[int]], size: int, position: int) -> None:

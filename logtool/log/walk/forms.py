@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from logtool.formats import kernels, record_batch
+from logtool.formats import _kernels, record_batch
 from logtool.formats.record_batch import LOG_OVERHEAD, MIN_ENTRY_SIZE, BatchTable, Column
 from logtool.lazy_dataclass import dataclass
 from logtool.log import damage
@@ -44,9 +44,9 @@ class Form:
     """What a scan asks of the headers of a log."""
 
     walk: Callable[[memoryview, int, int, int, Any, int], tuple[int, int, int]]
-    """As `kernels.walk_batches`."""
+    """As `_kernels.walk_batches`."""
     walk_records: Callable[[memoryview, int, int, int, Any, int, Any], tuple[int, int, int]] | None
-    """As `kernels.walk_records`, where there is such a walk."""
+    """As `_kernels.walk_records`, where there is such a walk."""
     unwritten: int
     """How many columns, the last ones, the walk does not write."""
     head: int
@@ -67,7 +67,7 @@ class Form:
     batch: Callable[[memoryview], memoryview]
     """The bytes of a batch with Kafka's header."""
     is_plain: Callable[[Column], bool]
-    """Whether `kernels.plain_facts` may be asked about batches of these types."""
+    """Whether `_kernels.plain_facts` may be asked about batches of these types."""
 
 
 def _kafka_header(head: memoryview) -> BatchTable:
@@ -79,9 +79,9 @@ def _kafka_header(head: memoryview) -> BatchTable:
 
 
 KAFKA_FORM = Form(
-    walk=kernels.walk_batches,
-    walk_records=kernels.walk_records,
-    unwritten=kernels.TYPE_COLUMNS,
+    walk=_kernels.walk_batches,
+    walk_records=_kernels.walk_records,
+    unwritten=_kernels.TYPE_COLUMNS,
     head=LOG_OVERHEAD,
     longest_stub=LONGEST_STUB,
     least_size=MIN_ENTRY_SIZE,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from logtool.formats import kernels, wording
+from logtool.formats import _kernels, wording
 from logtool.formats.record_batch import BatchTable
 from logtool.formats.redpanda import record_batch
 from logtool.formats.redpanda.record_batch import HEADER_SIZE
@@ -42,7 +42,7 @@ def header_alone(head: memoryview, epoch: int) -> BatchTable:
     """Return the row of a batch whose header alone is there, and make it Kafka's in place."""
     header = record_batch.parse(head)
     head[:HEADER_SIZE] = record_batch.to_kafka(header, term=epoch)
-    rows = np.full((kernels.BATCH_COLUMNS, 1), -1, np.int64)
-    kernels.walk_headers(head, 0, HEADER_SIZE, header.size, 0, rows, 0)
-    rows[-kernels.TYPE_COLUMNS] = header.type
+    rows = np.full((_kernels.BATCH_COLUMNS, 1), -1, np.int64)
+    _kernels.walk_headers(head, 0, HEADER_SIZE, header.size, 0, rows, 0)
+    rows[-_kernels.TYPE_COLUMNS] = header.type
     return BatchTable(*rows)

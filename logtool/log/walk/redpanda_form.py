@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from logtool.formats import kernels
+from logtool.formats import _kernels
 from logtool.formats.record_batch import NO_EPOCH, BatchTable, Column
 from logtool.formats.redpanda import record_batch as redpanda_batch
 from logtool.log.walk import redpanda_damage
@@ -20,9 +20,9 @@ def form_of(term: int) -> Form:
     def walk(
         data: memoryview, start: int, end: int, base: int, rows: Any, first: int
     ) -> tuple[int, int, int]:
-        found = kernels.walk_redpanda(data, start, end, base, epoch, rows, first)
+        found = _kernels.walk_redpanda(data, start, end, base, epoch, rows, first)
         if not data.readonly:
-            kernels.turn_headers(data, base, epoch, rows, first, found[0])
+            _kernels.turn_headers(data, base, epoch, rows, first, found[0])
         return found
 
     def batch(content: memoryview) -> memoryview:
@@ -39,7 +39,7 @@ def form_of(term: int) -> Form:
     return Form(
         walk=walk,
         walk_records=None,
-        unwritten=kernels.CONTROL_COLUMNS,
+        unwritten=_kernels.CONTROL_COLUMNS,
         head=redpanda_batch.HEADER_SIZE,
         longest_stub=redpanda_batch.HEADER_SIZE - 1,
         least_size=redpanda_batch.HEADER_SIZE,

@@ -36,7 +36,7 @@ from typing import Protocol
 
 import numpy as np
 
-from logtool.formats import kernels
+from logtool.formats import _kernels
 from logtool.formats.crc import crc32c
 from logtool.formats.record_batch import (
     HEADER_SIZE,
@@ -241,15 +241,15 @@ class Resync:
         stands there, so that nobody need look again. What the kernel walks over at once is told;
         of a batch that is too large for that, nothing.
         """
-        before, width, why = last, FIRST_WINDOW, kernels.MORE
+        before, width, why = last, FIRST_WINDOW, _kernels.MORE
         if self._rows is None:
             most = WIDEST_WINDOW // MIN_ENTRY_SIZE + 1
-            self._rows = np.empty((kernels.BATCH_COLUMNS, most), np.int64)
+            self._rows = np.empty((_kernels.BATCH_COLUMNS, most), np.int64)
         while position < stop:
             data = self._source.read(position, width)
-            count, _, why = kernels.walk_batches(data, 0, len(data), position, self._rows, 0)
+            count, _, why = _kernels.walk_batches(data, 0, len(data), position, self._rows, 0)
             if not count:
-                if why != kernels.MORE or width >= WIDEST_WINDOW:
+                if why != _kernels.MORE or width >= WIDEST_WINDOW:
                     break
                 width *= 4
                 continue
@@ -261,10 +261,10 @@ class Resync:
                 last, position = int(lasts[rising - 1]), int(starts[rising - 1] + sizes[rising - 1])
             if rising < count:
                 return position, (before, last), False
-            if why not in (kernels.MORE, kernels.FULL):
+            if why not in (_kernels.MORE, _kernels.FULL):
                 break  # what comes next is known not to go on with the chain
             width = min(width * 4, WIDEST_WINDOW)
-        return position, (before, last), why in (kernels.BAD_SIZE, kernels.BAD_MAGIC)
+        return position, (before, last), why in (_kernels.BAD_SIZE, _kernels.BAD_MAGIC)
 
     def begins_batch(self, position: int) -> bool:
         """Return whether a sound entry begins at `position`, paying for it if not."""

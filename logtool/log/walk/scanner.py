@@ -13,7 +13,7 @@ import numpy as np
 
 from logtool.errors import FormatError
 from logtool.formats import (
-    kernels,
+    _kernels,
     legacy_batch,
     record_batch,
     wording,
@@ -95,7 +95,7 @@ class Scanner:
         self._inspect = inspect
         self._inspected: list[Any] = []
         self._suspects = np.empty(MOST_ROWS if inspect else 0, np.uint8)
-        self._facts = np.empty(kernels.FACTS, np.int64)
+        self._facts = np.empty(_kernels.FACTS, np.int64)
         self._is_plain = True
         """Whether all batches of the chunk so far are plain; then the facts are theirs."""
         self._plain_walk = plain_walk
@@ -126,17 +126,17 @@ class Scanner:
                 stop, why = self._walk(data, position)
                 seen = len(data)
             need = stub + 1
-            if self._count and (self._payload or why != kernels.MORE or self._is_long()):
+            if self._count and (self._payload or why != _kernels.MORE or self._is_long()):
                 yield self._chunk(data, position)
             position += stop
             unseen = seen - stop <= stub < self._window.end - position
-            if why == kernels.FULL or (why == kernels.MORE and unseen):
+            if why == _kernels.FULL or (why == _kernels.MORE and unseen):
                 continue  # the walk saw too little of the next one to judge it
             size = self._form.entry_size(self._window.read(position, self._form.head))
             left = self._window.end - position
             if left <= 0:
                 break
-            if why != kernels.MORE:
+            if why != _kernels.MORE:
                 damage = self._damage(position, reason_of(why))
             elif size is None or size > left:
                 if self._count:  # what is behind damage has to go on from there
@@ -196,8 +196,8 @@ class Scanner:
             self._rows[-self._form.unwritten :, first : first + count] = -1
             self._count += count
             self._at_edges |= count > 0
-            if why == kernels.NOT_PLAIN:
-                self._goes_on, why = False, kernels.FULL  # it goes on there, by the other walk
+            if why == _kernels.NOT_PLAIN:
+                self._goes_on, why = False, _kernels.FULL  # it goes on there, by the other walk
             return stop, why
         span = data, 0, len(data), position, self._rows, first
         suspects = None
@@ -206,7 +206,7 @@ class Scanner:
             count, stop, why = self._form.walk_records(*span, suspects)
         else:
             count, stop, why = self._form.walk(*span)
-        if count and why == kernels.FULL:
+        if count and why == _kernels.FULL:
             count = self._in_order(first, count)
             stop = int(self._rows[:2, first + count - 1].sum()) - position
         self._count += count
@@ -248,7 +248,7 @@ class Scanner:
         self._is_plain = (
             (self._is_plain or not first)
             and self._form.is_plain(types)
-            and kernels.plain_facts(self._rows, first, self._count, self._facts)
+            and _kernels.plain_facts(self._rows, first, self._count, self._facts)
         )
 
     def _look_inside(self, first: int, data: memoryview, position: int) -> None:
@@ -277,10 +277,10 @@ class Scanner:
         if self._window.is_whole():
             if position + stop >= self._window.end:
                 self._window.unmap()
-            if why not in (kernels.FULL, kernels.MORE):
+            if why not in (_kernels.FULL, _kernels.MORE):
                 # A broker may be writing there, so one copy must show what is wrong and why.
                 self._window.copy_at(position + stop)
-                why = kernels.FULL
+                why = _kernels.FULL
             return stop, why, seen
         self._window.map_no_more()
         self._count = first
@@ -334,7 +334,7 @@ class Scanner:
     def _fresh_rows(self) -> Column:
         """Return room for the batches of a chunk: no more than the file can hold."""
         most = self._window.end // self._form.least_size + 1
-        return np.empty((kernels.BATCH_COLUMNS, min(most, MOST_ROWS)), np.int64)
+        return np.empty((_kernels.BATCH_COLUMNS, min(most, MOST_ROWS)), np.int64)
 
     def _damage(self, at: int, reason: DamageReason) -> Damage:
         """Describe the damage that begins at `at` and find where it ends."""

@@ -20,7 +20,7 @@ from logtool.checks.report import Level, SegmentReport, SegmentTask
 from logtool.checks.segment import check_segment
 from logtool.disk import files
 from logtool.disk.files import LogFile
-from logtool.formats import kernels, offset_index, record_batch, time_index
+from logtool.formats import _kernels, offset_index, record_batch, time_index
 from logtool.gaps import coverage
 from logtool.log import opening
 from logtool.log.batches import read_batches
@@ -175,7 +175,7 @@ def test_the_same_is_said_of_a_piece(home, made, window):
 def test_the_same_gaps_are_found_with_and_without_rows_of_all(home, made, start, exact, window):
     task = coverage.CoverageTask(task_of(written(home, *made)).segment, start, exact)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coverage._PlainWalk, "walk", lambda *_: (0, 0, kernels.NOT_PLAIN))
+        patch.setattr(coverage._PlainWalk, "walk", lambda *_: (0, 0, _kernels.NOT_PLAIN))
         whole = coverage.look(task)
     with looking_through(window):
         found = coverage.look(task)

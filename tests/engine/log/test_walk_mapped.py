@@ -17,7 +17,7 @@ from damage import cut, flip, zero
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.disk.mapped import MappedRange
-from logtool.formats import kernels, record, record_batch
+from logtool.formats import _kernels, _mapped, record, record_batch
 from logtool.formats.record_batch import BatchTable
 from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
@@ -37,7 +37,7 @@ MANY = [
 DATA = b"".join(MANY)
 
 needs_guard = pytest.mark.skipif(
-    not kernels.COMPILED, reason="the kernels run as plain Python, which maps nothing"
+    not _kernels.COMPILED, reason="the kernels run as plain Python, which maps nothing"
 )
 
 
@@ -349,7 +349,7 @@ def test_ranges_that_cannot_be_watched_are_not_mapped(
     path = tmp_path / "0.log"
     path.write_bytes(DATA)
     expected = said(Copied(path))
-    monkeypatch.setattr(kernels, "watch", lambda data: -1)
+    monkeypatch.setattr(_mapped, "watch", lambda data: -1)
     file = Counting(path)
     assert said(file) == expected
     assert not file.maps

@@ -8,7 +8,7 @@ import pytest
 import redpanda_files as rp
 from crc32c import crc32c
 
-from logtool.formats import kernels
+from logtool.formats import _kernels
 from logtool.formats.redpanda import record_batch
 from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
@@ -216,10 +216,10 @@ def test_the_walk_leaves_what_is_no_sound_batch_as_it_was():
     at = rp.positions(bytes(data))
     data[at[2] + 100] ^= 1
     before = bytes(data)
-    rows = np.full((kernels.BATCH_COLUMNS, 9), 77, np.int64)
+    rows = np.full((_kernels.BATCH_COLUMNS, 9), 77, np.int64)
 
-    count, stop, why = kernels.walk_redpanda(memoryview(data), 0, len(data), 0, 3, rows, 0)
+    count, stop, why = _kernels.walk_redpanda(memoryview(data), 0, len(data), 0, 3, rows, 0)
 
-    assert (count, stop, why) == (2, at[2], kernels.BAD_CRC)
+    assert (count, stop, why) == (2, at[2], _kernels.BAD_CRC)
     assert bytes(data[at[2] :]) == before[at[2] :]
-    assert (rows[-kernels.CONTROL_COLUMNS :] == 77).all()
+    assert (rows[-_kernels.CONTROL_COLUMNS :] == 77).all()
