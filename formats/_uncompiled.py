@@ -3,19 +3,12 @@
 import re
 import struct
 import zlib
+from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import datetime, timedelta
 
 import crc32c as _crc32c
 
-_INT16 = struct.Struct(">h")
-_INT64 = struct.Struct(">q")
-_INT32 = struct.Struct(">i")
-_UINT32 = struct.Struct(">I")
-_UINT32_LE = struct.Struct("<I")
-_INT32_LE = struct.Struct("<i")
-_INT64_LE = struct.Struct("<q")
-_INT16_LE = struct.Struct("<h")
 _ASCII = re.compile(rb"[ -~]*")
 _ESCAPED = re.compile(rb'["\\]')
 _EPOCH = datetime(1970, 1, 1)
@@ -51,58 +44,25 @@ def crc32(data: memoryview, start: int, end: int) -> int:
     return zlib.crc32(data[start:end])
 
 
-def int32(data: memoryview, position: int) -> int:
-    """Return the signed big-endian 32-bit integer at `position`."""
-    value: int = _INT32.unpack_from(data, position)[0]
-    return value
+def _reader(layout: str) -> Callable[[memoryview, int], int]:
+    """Return the function that reads an integer at a position in bytes."""
+    unpack_from = struct.Struct(layout).unpack_from
+
+    def read(data: memoryview, position: int) -> int:
+        value: int = unpack_from(data, position)[0]
+        return value
+
+    return read
 
 
-def uint32(data: memoryview, position: int) -> int:
-    """Return the unsigned big-endian 32-bit integer at `position`."""
-    value: int = _UINT32.unpack_from(data, position)[0]
-    return value
+int16, int32, int64, uint32 = map(_reader, (">h", ">i", ">q", ">I"))
+int16le, int32le, int64le, uint32le = map(_reader, ("<h", "<i", "<q", "<I"))
 
 
 def zigzag(raw: int, most: int) -> int:
     """Return the signed value of a varint's bits: 32 of them where `most` is 5, else 64."""
     raw &= 0xFFFFFFFF if most == 5 else 0xFFFFFFFFFFFFFFFF
     return (raw >> 1) ^ -(raw & 1)
-
-
-def int16(data: memoryview, position: int) -> int:
-    """Return the signed big-endian 16-bit integer at `position`."""
-    value: int = _INT16.unpack_from(data, position)[0]
-    return value
-
-
-def int64(data: memoryview, position: int) -> int:
-    """Return the signed big-endian 64-bit integer at `position`."""
-    value: int = _INT64.unpack_from(data, position)[0]
-    return value
-
-
-def uint32le(data: memoryview, position: int) -> int:
-    """Return the unsigned little-endian 32-bit integer at `position`."""
-    value: int = _UINT32_LE.unpack_from(data, position)[0]
-    return value
-
-
-def int32le(data: memoryview, position: int) -> int:
-    """Return the signed little-endian 32-bit integer at `position`."""
-    value: int = _INT32_LE.unpack_from(data, position)[0]
-    return value
-
-
-def int64le(data: memoryview, position: int) -> int:
-    """Return the signed little-endian 64-bit integer at `position`."""
-    value: int = _INT64_LE.unpack_from(data, position)[0]
-    return value
-
-
-def int16le(data: memoryview, position: int) -> int:
-    """Return the signed little-endian 16-bit integer at `position`."""
-    value: int = _INT16_LE.unpack_from(data, position)[0]
-    return value
 
 
 def redpanda_crc(data: memoryview, position: int, after: int) -> int:
