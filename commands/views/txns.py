@@ -11,8 +11,6 @@ from logtool.commands.printing import text
 from logtool.commands.printing.writers import Columns, Object, columns, keep
 from logtool.commands.printing.writers import TableColumn as Shown
 from logtool.commands.program import parsing
-from logtool.commands.views import coordinators
-from logtool.commands.views.coordinators import age
 from logtool.exits import Exit
 from logtool.log.producer_state import NONE, Producer
 from logtool.running.summary import ActionSummary
@@ -189,13 +187,13 @@ DOCUMENT: Final = Document(
     tables=(_PARTITION, _TRANSACTION, _COORDINATOR, _PRODUCER, FINDING),
 )
 SCHEMA = DOCUMENT.schema
-_ROWS = columns(
-    "type", "path", "topic", "partition", "state", "producer_id", "producer_epoch",
-    "first_offset", "last_offset", "started_ms", "started", "age_ms", "pins_last_stable_offset",
-    "abort", "last_sequence", "last_timestamp_ms", "last_timestamp", "coordinator_epoch",
-)  # fmt: skip
 _ROWS = (
-    *_ROWS,
+    *columns(
+        "type", "path", "topic", "partition", "state", "producer_id", "producer_epoch",
+        "first_offset", "last_offset", "started_ms", "started", "age_ms",
+        "pins_last_stable_offset", "abort", "last_sequence", "last_timestamp_ms", "last_timestamp",
+        "coordinator_epoch",
+    ),
     Shown(
         "transactional_id",
         lambda obj: obj.get("transactional_id") or _said(obj, "transactional_id"),
@@ -203,14 +201,14 @@ _ROWS = (
     Shown("coordinator", lambda obj: _said(obj, "relation")),
     Shown("coordinator_state", lambda obj: _said(obj, "state")),
     *columns("advice", "open", "committed", "aborted", "nothing", "not_here", "terminate"),
-)
+)  # fmt: skip
 _PRODUCER_TABLE = columns(
     "producer_id", "producer_epoch", "last_sequence", "last_offset", "last_timestamp",
     "coordinator_epoch", "transaction_first_offset",
 )  # fmt: skip
 _TRANSACTION_TABLE = keep((
     *columns("state", "producer_id", "producer_epoch", "first_offset", "last_offset", "started"),
-    Shown("age", lambda obj: age(obj["age_ms"])),
+    Shown("age", lambda obj: _age(obj["age_ms"])),
     *columns("abort"),
 ), "state", "producer_id", "first_offset", "age")  # fmt: skip
 _JOINED_TABLE = keep((
@@ -218,10 +216,16 @@ _JOINED_TABLE = keep((
     Shown("transactional_id", lambda obj: _said(obj, "transactional_id")),
     Shown("coordinator", lambda obj: _said(obj, "state") or _said(obj, "relation")),
     *columns("producer_id", "producer_epoch", "first_offset", "last_offset", "started"),
-    Shown("age", lambda obj: age(obj["age_ms"])),
+    Shown("age", lambda obj: _age(obj["age_ms"])),
     Shown("what_to_do", lambda obj: obj["advice"] or obj["abort"]),
 ), "state", "transactional_id", "first_offset", "what_to_do")  # fmt: skip
 """Of an open transaction whose coordinators were asked."""
+_COORDINATOR_TABLE = keep((
+    *columns("transactional_id", "state", "producer_id", "producer_epoch"),
+    Shown("age", lambda obj: _age(obj["age_ms"])),
+    *columns("open", "committed", "aborted", "nothing", "not_here"),
+    Shown("what_to_do", lambda obj: obj["advice"]),
+), "transactional_id", "state", "what_to_do")  # fmt: skip
 
 
 def run(
@@ -277,7 +281,7 @@ def make(settings: OutputSettings) -> View:
             return _finding(obj, settings)
         if kind == "transaction":
             return _TRANSACTION_TABLE if obj["coordinator"] is None else _JOINED_TABLE
-        return {"producer": _PRODUCER_TABLE, "coordinator": coordinators.ENTRY}.get(kind)
+        return {"producer": _PRODUCER_TABLE, "coordinator": _COORDINATOR_TABLE}.get(kind)
 
     return View(
         schema=SCHEMA,
@@ -414,6 +418,11 @@ def _finding(obj: Object, settings: OutputSettings) -> str:
     severity = obj["severity"]
     label = output.paint_stdout(severity.upper(), severity, settings.color)
     return f"{label} {obj['code']}  {text.escape(str(obj['path']))}  {text.escape(obj['message'])}"
+
+
+def _age(age_ms: int | None) -> str | None:
+    """Return an age for people."""
+    return None if age_ms is None else text.duration(max(age_ms, 0) / 1000)
 
 
 def _said(obj: Object, key: str) -> Any:
