@@ -1,6 +1,6 @@
 """Prints what `plan` says of a start and what `recover` does, and counts for their last lines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -9,8 +9,9 @@ from logtool.actions import Action, FileChange
 from logtool.commands.output import Printer, Report
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object
-from logtool.commands.views.collapsing import collapsed, is_routine
+from logtool.commands.views.actions import is_routine
 from logtool.commands.views.plan_tables import FORECAST
+from logtool.disk import shell
 from logtool.errors import LogtoolError
 from logtool.findings import Finding
 from logtool.running.summary import ActionSummary
@@ -19,6 +20,7 @@ from logtool.schemas.tables import FINDING
 from logtool.startup.partition import PartitionForecast
 
 NO_PARTITION: Final = "no partition is there"
+_Planned = tuple[Action, Object]
 
 
 class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
@@ -83,7 +85,7 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         news = of_playback or not all(is_routine(obj) for _, obj in actions)
         if news or not self._brief:
             self._report.item(FORECAST.row(forecast))
-        for action, obj in collapsed(actions) if self._brief else actions:
+        for action, obj in _collapsed(actions) if self._brief else actions:
             self._action(action, obj)
 
     def _action(self, action: Action, obj: Object | None = None) -> None:
@@ -134,3 +136,66 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
             lost = text.count(sum(self._lacking), "acknowledged offset")
             where = text.count(len(self._lacking), "partition")
             yield f"{lost} {'was' if sum(self._lacking) == 1 else 'were'} lost before, in {where}"
+
+    def _unchecked_lines(self) -> Iterator[str]:
+        """Yield what was not checked of logs that were trusted, and how to check it."""
+        trusted = [one for one in self._forecasts if one.trusted]
+        if not trusted:
+            return
+        size = sum(one.unchecked_bytes for one in trusted)
+        segments = sum(one.segments for one in trusted)
+        unread = sum(one.unread_segments for one in trusted)
+        headers = sum(one.bytes_read for one in trusted)
+        saved = sum(one.bytes_saved for one in trusted)
+        places = dict.fromkeys(one.request.path.parent for one in trusted)
+        if len(self._forecasts) == 1:
+            places = {trusted[0].request.path: None}
+        command = " ".join(["logtool verify", *map(shell.path, places)])
+        yield (
+            f"--trust-log: no CRC of {text.count(segments, 'segment')} ({text.size(size)}) was "
+            f"compared; {text.size(headers)} of headers were read, and of "
+            f"{text.count(unread, 'segment')} nothing; {text.size(saved)} less than to rebuild; to "
+            f"check them: {command}"
+        )
+
+
+def _collapsed(actions: Sequence[_Planned]) -> Iterator[_Planned]:
+    """Yield the actions with segments that go one behind the other, for one reason, as one."""
+    shown: list[_Planned] = []
+    for action, obj in actions:
+        if is_routine(obj):
+            yield action, obj  # counted, not printed
+        elif shown and _same_fate(shown[-1][1], obj):
+            shown[-1] = shown[-1][0], _merged(shown[-1][1], obj)
+        else:
+            shown.append((action, obj))
+    yield from shown
+
+
+def _same_fate(first: Object, second: Object) -> bool:
+    keys = ("action", "reason", "below_high_watermark")
+    same = all(first[key] == second[key] for key in keys)
+    return same and first["action"] == FileChange.REMOVE and second["path"].endswith(".log")
+
+
+def _merged(first: Object, second: Object) -> Object:
+    """Return the object of two: their sums, from the first to the last."""
+    merged = dict(first)
+    for key in (
+        "length",
+        "lost_bytes",
+        "lost_batches",
+        "lost_records",
+        "lost_bad_batches",
+        "lost_bad_records",
+        "lost_behind_damage",
+    ):
+        merged[key] = (first[key] or 0) + (second[key] or 0)
+    firsts = [obj["first_offset"] for obj in (first, second) if obj["first_offset"] is not None]
+    lasts = [obj["last_offset"] for obj in (first, second) if obj["last_offset"] is not None]
+    merged["first_offset"], merged["last_offset"] = (
+        min(firsts, default=None),
+        max(lasts, default=None),
+    )
+    merged["to"] = second["path"].rpartition("/")[2]
+    return merged

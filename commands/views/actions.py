@@ -1,14 +1,13 @@
-"""How plans look: partitions, and what becomes of their files."""
+"""How plans look: partitions, what becomes of their files, and policies of recovery."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from logtool.actions import GRAVE
+from logtool.actions import GRAVE, FileChange
 from logtool.commands import output
 from logtool.commands.output import OutputSettings, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
-from logtool.commands.views import playback, policies
-from logtool.commands.views.collapsing import is_routine
 from logtool.commands.views.plan_tables import DOCUMENT
 from logtool.disk import shell
 from logtool.schemas.columns import Way
@@ -18,6 +17,17 @@ SCHEMA = DOCUMENT.schema
 _ACTION = columns(*ACTION.names(Way.CSV))
 _MARKDOWN = columns("action", "path", "position", "length", "lost_records", "reason")
 _STYLES = {"refuse": "error", "offline": "error", "truncate": "warning", "remove": "warning"}
+_ROUTINE = frozenset({FileChange.CREATE, FileChange.REPLACE, "recover"})
+"""What a table shows with -v only, one by one."""
+_CHECKPOINT_SOURCES = {
+    "last-entry": "in its last entry",
+    "recovery-point": "the recovery point",
+    "snapshot": "that of the snapshot",
+}
+"""Of the checkpoint of a transaction index, in words."""
+_POLICY_TITLES = ("policy", "read", "bytes", "time", "unread", "bytes", "misses")
+_MOST_NAMED = 10
+"""Places of damage that are named for each policy."""
 
 
 def make(settings: OutputSettings) -> View:
@@ -30,6 +40,15 @@ def make(settings: OutputSettings) -> View:
         row_types=frozenset({"action"}),
         sparse=True,
     )
+
+
+def is_routine(obj: Object) -> bool:
+    """Return whether an action is one of those that follow from another."""
+    if obj["type"] != "action" or obj["lost_records"]:
+        return False
+    routine = obj["action"] in _ROUTINE or obj["path"].endswith((".snapshot", ".deleted"))
+    index = obj["path"].endswith("index")
+    return bool(routine or (obj["action"] == FileChange.REMOVE and index))
 
 
 def undo_object(path: object) -> dict[str, Any]:
@@ -46,7 +65,7 @@ def _line(obj: Object, settings: OutputSettings) -> str | None:
     if obj["type"] == "partition":
         return _partition(obj)
     if obj["type"] == "policies":
-        return policies.table(obj)
+        return _policies_table(obj)
     if obj["type"] == "undo":
         return undo_line(obj["path"])
     if obj["type"] == "finding":
@@ -88,7 +107,26 @@ def _partition(obj: Object) -> str:
         verb = "LOSES" if obj["lost_bytes"] else "LACKS"
         parts.append(f"{verb} {text.count(obj['lost_acknowledged'], 'acknowledged offset')}")
     fix = [f"  next      {text.escape(obj['fix'])}"] if obj["fix"] else []
-    return "\n".join([f"{name}: {', '.join(parts)}", *fix, *playback.lines(obj)])
+    return "\n".join([f"{name}: {', '.join(parts)}", *fix, *_playback_lines(obj)])
+
+
+def _playback_lines(obj: Object) -> Iterator[str]:
+    """Yield the lines about the playback of a partition; none where there is no playback."""
+    if obj["distrust"]:
+        yield f"  was checked and not trusted: {text.escape(obj['distrust'])}"
+    playback = obj["playback"]
+    if playback is None:
+        return
+    yield (
+        f"  checkpoints: producer snapshot {playback['producer_snapshot_checkpoint']}, transaction "
+        f"index {playback['transaction_index_checkpoint']} "
+        f"({_CHECKPOINT_SOURCES[playback['transaction_index_checkpoint_from']]}), time index "
+        f"{playback['time_index_checkpoint']}"
+    )
+    line = f"  the playback starts at offset {playback['starting_offset']}"
+    if playback["replayed_from"] != playback["starting_offset"]:
+        line += f", with what was known at {playback['replayed_from']}"
+    yield line + f"; {text.size(playback['bytes_saved'])} less read than to rebuild"
 
 
 def _other_end(obj: Object) -> str:
@@ -129,3 +167,43 @@ def _loss(obj: Object) -> str:
     if obj["below_high_watermark"]:
         found += ", BELOW THE HIGH WATERMARK"
     return found
+
+
+def _policies_table(obj: Object) -> str:
+    """Return the table of what each policy reads and misses, at most 80 columns wide."""
+    rows = [_policy_row(one) for one in obj["policies"]]
+    widths = [max(map(len, cells)) for cells in zip(_POLICY_TITLES, *rows, strict=True)]
+    border = ["-" * width for width in widths]
+    lines = [_policy_line(cells, widths) for cells in (_POLICY_TITLES, border, *rows)]
+    return "\n".join([*lines, *_missed_lines(obj["policies"])])
+
+
+def _policy_row(one: Object) -> tuple[str, ...]:
+    return (
+        one["policy"],
+        f"{one['segments']:,}",
+        text.size(one["bytes"]),
+        text.duration(one["seconds"]),
+        f"{one['unread_segments']:,}",
+        text.size(one["unread_bytes"]),
+        f"{len(one['missed']):,}",
+    )
+
+
+def _policy_line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Return the cells in a row, the numbers at the right; a space keeps it from being folded."""
+    first, *rest = cells
+    padded = [f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)]
+    return "  ".join([f" {first:<{widths[0]}}", *padded])
+
+
+def _missed_lines(policies: Sequence[Object]) -> Iterator[str]:
+    for one in policies:
+        for place in one["missed"][:_MOST_NAMED]:
+            path = "/".join(place["path"].split("/")[-2:])
+            at = "" if place["position"] is None else f" @{place['position']}"
+            reason = text.escape(place["reason"])
+            yield f"{one['policy']} misses {text.escape(path)}{at}: {reason}"
+        more = len(one["missed"]) - _MOST_NAMED
+        if more > 0:
+            yield f"{one['policy']} misses {text.count(more, 'place')} more"

@@ -11,16 +11,17 @@ import typer
 
 from logtool.commands import options, output
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
+from logtool.commands.printing import text
 from logtool.commands.printing.block_lines import BlockLines
-from logtool.commands.printing.writers import Columns, Object
+from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep
 from logtool.commands.program import parsing
 from logtool.commands.program.record_selectors import Selectors
 from logtool.commands.program.shown_content import DumpContent
-from logtool.commands.views import dump_count, dump_export, dump_notes
+from logtool.commands.views import dump_export, dump_notes
 from logtool.commands.views.dump_layouts import RECORD_CSV, Layouts, row_types
-from logtool.commands.views.dump_tables import DOCUMENT
+from logtool.commands.views.dump_tables import COUNT, DOCUMENT
 from logtool.dump.blocks import Block
-from logtool.dump.counting import Count
+from logtool.dump.counting import Count, PartitionCount, TotalCount
 from logtool.dump.log import Filter
 from logtool.dump.selecting import parse_content
 from logtool.dump.stream import Dump
@@ -30,9 +31,16 @@ from logtool.exits import Exit
 from logtool.formats import _rendering
 from logtool.lazy_dataclass import dataclass
 from logtool.log.inputs import GivenPaths
+from logtool.schemas.columns import Way
 
 if TYPE_CHECKING:
     from logtool.commands.printing.dump_parquet import ParquetFile  # with pyarrow
+
+_COUNT_ROWS = columns("type", *COUNT.names(Way.CSV))
+_COUNT_TABLE = keep((
+    TableColumn("topic", lambda obj: obj["topic"]),
+    *columns("partition", "records", "path"),
+), "topic", "partition", "records")  # fmt: skip
 
 
 def run(
@@ -59,7 +67,7 @@ def run(
         report.note(meaning, "dim")
     if selectors.count:
         job.in_blocks = True
-        return report.consume(Count(job), dump_count.CountPrinter(report, job))
+        return report.consume(Count(job), CountPrinter(report, job))
     if asked.is_export:
         export = dump_export.ExportPrinter(report, job, looked_for=selectors.any_given)
         return report.consume(export.records(asked.job()), export)
@@ -143,9 +151,9 @@ def _look(
             raise UsageError(f"--count and --format {settings.format} contradict each other")
         if shown.limit is not None:
             raise UsageError("--count and --limit contradict each other")
-        return dump_count.make(verbose=settings.verbose), None
+        return _count_view(verbose=settings.verbose), None
     layouts = Layouts(records=shown.records)
-    columns = layouts.delimited(job.kinds())
+    shown_columns = layouts.delimited(job.kinds())
     lines: dict[str, Callable[[Object], str | None]] = {}
     of_blocks = None
     if asked.is_export:
@@ -157,15 +165,36 @@ def _look(
 
         lines["kafka"], of_blocks = kafka_lines.of_objects(), kafka_lines.of_blocks()
     else:
-        of_blocks = _block_lines(settings, Values(shown.values), columns)
+        of_blocks = _block_lines(settings, Values(shown.values), shown_columns)
     view = View(
         schema=DOCUMENT.schema,
-        columns=columns,
+        columns=shown_columns,
         layout=layouts.table,
         lines=lines,
         row_types=row_types(records=shown.records),
     )
     return view, of_blocks
+
+
+def _count_view(*, verbose: bool) -> View:
+    """Return the view of the counts; a table leaves out partitions without one unless `verbose`."""
+
+    def layout(obj: Object) -> Columns | str | None:
+        if obj["type"] == "count":
+            return _COUNT_TABLE if obj["records"] or verbose else None
+        if obj["type"] == "total":
+            partitions = text.count(obj["partitions"], "partition")
+            return f"{text.count(obj['records'], 'record')} in {partitions}"
+        if obj["reason"] == "unreadable":
+            return None
+        return text.escape(f"!! {obj['reason']}: {output.describe_error(obj)}")
+
+    return View(
+        schema=DOCUMENT.schema,
+        columns=_COUNT_ROWS,
+        layout=layout,
+        row_types=frozenset({"count", "total"}),
+    )
 
 
 def _block_lines(settings: OutputSettings, values: Values, chosen: Columns) -> BlockLines | None:
@@ -208,6 +237,22 @@ class DumpPrinter(Printer[Object | Block | memoryview]):
     def last_lines(self) -> Iterator[Line]:
         """Yield what is not known here, and what was read."""
         return dump_notes.last_lines(self._report, self._job, looked_for=self._looked_for)
+
+
+class CountPrinter(Printer[Object | PartitionCount | TotalCount]):
+    """Prints counts, and in the end what was read."""
+
+    def __init__(self, report: Report, job: Dump) -> None:
+        self._report = report
+        self._job = job
+
+    def show(self, item: Object | PartitionCount | TotalCount) -> None:
+        """Print a count, or an error in its place."""
+        self._report.item(item if isinstance(item, dict) else DOCUMENT.row(item))
+
+    def last_lines(self) -> Iterator[Line]:
+        """Yield what is not known here, and what was read."""
+        return dump_notes.last_lines(self._report, self._job)
 
 
 def _write(report: Report, job: Dump, table: "ParquetFile", asked: _DumpRequest) -> Exit:

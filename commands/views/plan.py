@@ -10,7 +10,7 @@ from logtool.commands.program import broker_config, parsing
 from logtool.commands.program import limits as host
 from logtool.commands.program.starting_broker import StartingBroker
 from logtool.commands.program.strategy import RecoveryOptions
-from logtool.commands.views import actions, playback
+from logtool.commands.views import actions
 from logtool.commands.views.action_printer import NO_PARTITION, ActionPrinter
 from logtool.commands.views.plan_tables import DURATION, POLICIES
 from logtool.errors import LogtoolError, UsageError
@@ -140,7 +140,7 @@ class PlanPrinter(ActionPrinter):
             yield self._withheld_line()
         yield from self._time_lines()
         yield from self._below_lines()
-        yield from playback.last_lines(self._forecasts)
+        yield from self._unchecked_lines()
         yield text.state(self._summary) + self._verdict()
 
     def _verdict(self) -> str:

@@ -10,7 +10,7 @@ from logtool.commands.output import Line, Report
 from logtool.commands.printing import text
 from logtool.commands.program.recovery import ApplyOptions, RecoveryMode, StartPoint
 from logtool.commands.program.starting_broker import StartingBroker
-from logtool.commands.views import actions, playback
+from logtool.commands.views import actions
 from logtool.commands.views.action_printer import NO_PARTITION, ActionPrinter
 from logtool.disk import shell
 from logtool.errors import LogtoolError, UsageError
@@ -117,7 +117,7 @@ class RecoverPrinter(ActionPrinter):
             what = "it" if stopped == 1 else "them"
             partitions = text.count(stopped, "partition")
             yield f"{partitions} left alone: a broker would not load {what}"
-        yield from playback.last_lines(forecasts)
+        yield from self._unchecked_lines()
         all_made = self._all_made
         if self._filled:
             verb = "filled" if all_made else "to be filled"
