@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import starting_broker
+from logtool.commands.program import start_options
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 from logtool.findings import Severity
@@ -54,7 +54,7 @@ def doctor(
     *,
     inputs: BrokerLogDirs,
     environment: Environment = False,
-    kafka_version: starting_broker.KafkaVersion = None,
+    kafka_version: start_options.KafkaVersion = None,
     fail_on: options.FailOn = Severity.WARNING,
     max_duration: MaxDuration = DEFAULT_DURATION,
     running: Annotated[options.Running, Without("max_duration")],

@@ -5,6 +5,11 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
+from logtool.commands.program.coordinator_options import (
+    LOCAL_BROKER,
+    BootstrapServer,
+    now_option,
+)
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 from logtool.findings import Severity
@@ -45,24 +50,6 @@ Retention = Annotated[
         show_default=True,
     ),
 ]
-Now = Annotated[
-    str | None,
-    typer.Option(
-        "--now",
-        metavar="TIME",
-        help="What has expired is counted to TIME: milliseconds, a time such as "
-        "2026-11-22T10:30:00Z (UTC without a zone), a date or -2h; by default to this moment.",
-    ),
-]
-Bootstrap = Annotated[
-    str,
-    typer.Option(
-        "--bootstrap-server",
-        metavar="HOST:PORT",
-        help="What the printed commands connect to; this one connects to nothing.",
-        show_default=True,
-    ),
-]
 
 
 @spread
@@ -74,8 +61,8 @@ def groups(
     sizes: Sizes = False,
     restore_plan: RestorePlan = False,
     offsets_retention: Retention = "7d",
-    now: Now = None,
-    bootstrap_server: Bootstrap = "localhost:9092",
+    now: Annotated[str | None, now_option("What has expired is counted")] = None,
+    bootstrap_server: BootstrapServer = LOCAL_BROKER,
     fail_on: options.FailOn = Severity.WARNING,
     running: Annotated[options.Running, Without("jobs")],
     printing: options.Printing,

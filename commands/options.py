@@ -150,15 +150,6 @@ FailOn = Annotated[
     Severity,
     typer.Option("--fail-on", help="Lowest severity that makes the exit status 1."),
 ]
-MaxFindings = Annotated[
-    int | None,
-    typer.Option(
-        "--max-findings",
-        metavar="N",
-        min=0,
-        help="Print at most N findings, but count all of them.",
-    ),
-]
 ColorOption = Annotated[
     Color,
     typer.Option(
@@ -224,20 +215,13 @@ UndoDir = Annotated[
         help="Directory for what undo needs; by default beside the log dir.",
     ),
 ]
-Master = Annotated[
-    str | None,
+SavedTo = Annotated[
+    Path,
     typer.Option(
-        "--master",
-        metavar="URL",
-        help="Where Spark runs; by default on this machine, with a core for each processor.",
-    ),
-]
-Conf = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--conf",
-        metavar="NAME=VALUE",
-        help="A setting of Spark, such as spark.NAME=VALUE; repeatable.",
+        "--output",
+        metavar="DIR",
+        parser=local_path,
+        help="Write what is saved into DIR, which must be new or empty and lie in no log dir.",
     ),
 ]
 SummaryToStdout = Annotated[
@@ -459,15 +443,3 @@ class Printing:
 
 StillPrinting = Annotated[Printing, Without("progress")]
 """Of a command that shows no progress."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spark:
-    """Where Spark runs."""
-
-    master: Master = None
-    conf: Conf = None
-
-    def settings(self) -> dict[str, str]:
-        """Return the settings of Spark; UsageError for what is none."""
-        return parsing.parse_conf(self.conf)

@@ -6,10 +6,9 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import limits as host
-from logtool.commands.program import starting_broker
+from logtool.commands.program import start_options
+from logtool.commands.program.recovery_options import RecoveryOptions
 from logtool.commands.program.spread import spread
-from logtool.commands.program.strategy import RecoveryOptions
 from logtool.lazy_dataclass import dataclass
 
 
@@ -58,7 +57,7 @@ class Timing:
 
     recovery_threads: Threads = None
     read_rate: ReadRate = None
-    limits: host.LimitsOption = None
+    limits: start_options.LimitsOption = None
     policy: Policies = None
 
 
@@ -66,7 +65,7 @@ class Timing:
 def plan(
     *,
     inputs: options.AnyLocalInputs,
-    broker: starting_broker.StartingBroker,
+    broker: start_options.StartingBroker,
     timing: Timing,
     strategy: RecoveryOptions,
     running: options.Running,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import starting_broker
+from logtool.commands.program import start_options
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 
@@ -64,7 +64,7 @@ def rebuild_index(
     kind: Kinds = None,
     only_bad: OnlyBad = True,
     snapshot_every: SnapshotEvery = None,
-    broker: Annotated[starting_broker.StartingBroker, Without("kafka_version")],
+    broker: Annotated[start_options.StartingBroker, Without("kafka_version")],
     apply: options.Apply = False,
     undo_dir: options.UndoDir = None,
     output: Output = None,

@@ -3,7 +3,7 @@
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import recovery, starting_broker
+from logtool.commands.program import recovery_options, start_options
 from logtool.commands.program.spread import spread
 
 
@@ -11,10 +11,10 @@ from logtool.commands.program.spread import spread
 def recover(
     *,
     inputs: options.AnyLocalInputs,
-    begin: recovery.StartPoint,
-    way: recovery.RecoveryMode,
-    broker: starting_broker.StartingBroker,
-    consented: recovery.ApplyOptions,
+    begin: recovery_options.StartPoint,
+    way: recovery_options.RecoveryMode,
+    broker: start_options.StartingBroker,
+    consented: recovery_options.ApplyOptions,
     running: options.Running,
     printing: options.Printing,
 ) -> None:

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import saved
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
 
@@ -66,7 +65,7 @@ DecodeDamaged = Annotated[
 def salvage(
     *,
     inputs: options.AnyLocalInputs,
-    output: saved.Output,
+    output: options.SavedTo,
     fill_from: FillFrom = None,
     retry: Retry = None,
     records: Records = None,

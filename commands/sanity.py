@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import limits as host
+from logtool.commands.program import start_options
 from logtool.commands.program.spread import Without, spread
 from logtool.lazy_dataclass import dataclass
 
@@ -127,7 +127,7 @@ class Elsewhere:
 
     project: Project = None
     brokers: Brokers = None
-    limits: host.LimitsOption = None
+    limits: start_options.LimitsOption = None
 
 
 @spread

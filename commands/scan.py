@@ -7,6 +7,7 @@ import typer
 
 from logtool.commands import options
 from logtool.commands.program import parsing
+from logtool.commands.program.spark_options import Spark
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
 from logtool.lazy_dataclass import dataclass
@@ -155,7 +156,7 @@ def scan(
     written: Written,
     max_batch_memory: options.MaxBatchMemory = options.MAX_BATCH_MEMORY,
     runs: Runs,
-    spark: options.Spark,
+    spark: Spark,
     printing: options.Printing,
 ) -> None:
     """Turn log dirs or partition dirs into Parquet tables, on Spark.

@@ -5,6 +5,11 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
+from logtool.commands.program.coordinator_options import (
+    LOCAL_BROKER,
+    BootstrapServer,
+    now_option,
+)
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
 
@@ -22,30 +27,12 @@ Open = Annotated[
         "--open", help="Show only partitions with open transactions, and only these transactions."
     ),
 ]
-Now = Annotated[
-    str | None,
-    typer.Option(
-        "--now",
-        metavar="TIME",
-        help="Ages are counted to TIME: milliseconds, a time such as 2026-11-22T10:30:00Z (UTC "
-        "without a zone), a date or -2h; by default to this moment.",
-    ),
-]
 MaxAge = Annotated[
     str | None,
     typer.Option(
         "--max-age",
         metavar="TIME",
         help="A transaction open for longer, such as 20m, is hanging; by default 15m10s.",
-    ),
-]
-Bootstrap = Annotated[
-    str,
-    typer.Option(
-        "--bootstrap-server",
-        metavar="HOST:PORT",
-        help="What the printed commands connect to; this one connects to nothing.",
-        show_default=True,
     ),
 ]
 
@@ -56,9 +43,9 @@ def txns(
     inputs: options.AnyInputs,
     every: Every = False,
     only_open: Open = False,
-    now: Now = None,
+    now: Annotated[str | None, now_option("Ages are counted")] = None,
     max_age: MaxAge = None,
-    bootstrap_server: Bootstrap = "localhost:9092",
+    bootstrap_server: BootstrapServer = LOCAL_BROKER,
     running: options.Running,
     printing: options.Printing,
 ) -> None:

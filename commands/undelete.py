@@ -3,7 +3,6 @@
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import saved
 from logtool.commands.program.spread import spread
 
 
@@ -11,7 +10,7 @@ from logtool.commands.program.spread import spread
 def undelete(
     *,
     inputs: options.LocalInputs,
-    output: saved.Output,
+    output: options.SavedTo,
     running: options.Running,
     printing: options.Printing,
 ) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from logtool.commands import options
 from logtool.commands.program import parsing
+from logtool.commands.program.spark_options import Spark
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
 from logtool.findings import Severity
@@ -44,6 +45,15 @@ EngineOption = Annotated[
         "--engine", help="local: threads of this process; spark: executors (see --master)."
     ),
 ]
+MaxFindings = Annotated[
+    int | None,
+    typer.Option(
+        "--max-findings",
+        metavar="N",
+        min=0,
+        help="Print at most N findings, but count all of them.",
+    ),
+]
 Resume = Annotated[
     Path | None,
     typer.Option(
@@ -68,13 +78,13 @@ def verify(
     inputs: options.AnyInputs,
     level: LevelOption = LevelChoice.BATCHES,
     fail_on: options.FailOn = Severity.WARNING,
-    max_findings: options.MaxFindings = None,
+    max_findings: MaxFindings = None,
     max_batch_memory: options.MaxBatchMemory = options.MAX_BATCH_MEMORY,
     running: options.Running,
     resume: Resume = None,
     drop_cache: DropCache = False,
     engine: EngineOption = EngineChoice.LOCAL,
-    spark: options.Spark,
+    spark: Spark,
     printing: options.Printing,
 ) -> None:
     """Check log dirs, partition dirs or files; the verdict is the exit status.
@@ -119,7 +129,7 @@ def verify(
 
 
 def _check_engine(
-    engine: EngineChoice, running: options.Running, resume: Path | None, spark: options.Spark
+    engine: EngineChoice, running: options.Running, resume: Path | None, spark: Spark
 ) -> None:
     """UsageError for an option that says nothing to the engine."""
     useless: dict[str, object] = {"--master": spark.master, "--conf": spark.conf}

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import starting_broker
+from logtool.commands.program import start_options
 from logtool.commands.program.spread import spread
 from logtool.findings import Severity
 from logtool.lazy_dataclass import dataclass
@@ -66,7 +66,7 @@ def watermark(
     *,
     inputs: ReplicaDirs,
     leader: Leader = None,
-    kafka_version: starting_broker.OneKafkaVersion = starting_broker.NEWEST_KAFKA,
+    kafka_version: start_options.OneKafkaVersion = start_options.NEWEST_KAFKA,
     fail_on: options.FailOn = Severity.WARNING,
     running: options.Running,
     printing: options.Printing,

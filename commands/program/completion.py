@@ -7,9 +7,9 @@ They are complete in themselves: pressing TAB starts no Python. Only for the cod
 from collections.abc import Sequence
 from dataclasses import replace
 
-from logtool.commands.program import offers
+from logtool.commands.program import value_hints
 from logtool.commands.program.command_tree import Command, Param
-from logtool.commands.program.offers import Offer
+from logtool.commands.program.value_hints import ValueHint
 
 _CODES = "logtool explain --format tsv 2> /dev/null | cut -f 1 | sed 1d"
 
@@ -175,13 +175,13 @@ def _bash_command(command: Command, own: list[str]) -> str:
         if param.metavar is None:
             continue
         pattern = "|".join(param.names)
-        action = _bash_offer(offers.of_option(param))
+        action = _bash_hint(value_hints.of_option(param))
         values.append(
             f"                {pattern})\n                    {action}\n"
             "                    return\n                    ;;"
         )
-    offer = offers.of_argument(command)
-    rest = _bash_offer(replace(offer, words=(*offer.words, *own)))
+    hint = value_hints.of_argument(command)
+    rest = _bash_hint(replace(hint, words=(*hint.words, *own)))
     if command.name == "explain":
         rest = f'COMPREPLY=( $(compgen -W "$({_CODES})" -- "$cur") )'
     return (
@@ -192,13 +192,13 @@ def _bash_command(command: Command, own: list[str]) -> str:
     )
 
 
-def _bash_offer(offer: Offer) -> str:
-    words = " ".join(offer.words)
-    if offer.topics:
+def _bash_hint(hint: ValueHint) -> str:
+    words = " ".join(hint.words)
+    if hint.topics:
         return "_logtool_topics"
-    if offer.several:
+    if hint.several:
         return f"_logtool_several '{words}'"
-    if offer.files:
+    if hint.files:
         return _BASH_FILES.replace("-f --", f"-f -W '{words}' --") if words else _BASH_FILES
     return f"COMPREPLY=( $(compgen -W '{words}' -- \"$cur\") )" if words else ":"
 
@@ -266,11 +266,11 @@ def _zsh_level(commands: list[Command], indent: str) -> list[str]:
 def _zsh_arguments(command: Command, own: Sequence[str]) -> list[str]:
     """Return what completes behind a command; `own` are the names of commands that may follow."""
     specs = [spec for param in command.options for spec in _zsh_option(param)]
-    offer = offers.of_argument(command)
-    words = " ".join((*offer.words, *own))
+    hint = value_hints.of_argument(command)
+    words = " ".join((*hint.words, *own))
     if command.name == "explain":
         rest = f"'1:code:($({_CODES}))'"
-    elif words and offer.files:
+    elif words and hint.files:
         rest = f"""'*:path:{{_alternative "words:word:({words})" "files:file:_files"}}'"""
     else:
         rest = f"'1:word:({words})'" if words else "'*:path:_files'"
@@ -281,13 +281,13 @@ def _zsh_arguments(command: Command, own: Sequence[str]) -> list[str]:
     ]
 
 
-def _zsh_offer(offer: Offer) -> str:
-    words = " ".join(offer.words)
-    if offer.topics:
+def _zsh_hint(hint: ValueHint) -> str:
+    words = " ".join(hint.words)
+    if hint.topics:
         return "_logtool_topics"
-    if offer.several:
+    if hint.several:
         return f"_values -s , word {words}"
-    if offer.files:
+    if hint.files:
         return "_files"
     return f"({words})" if words else " "
 
@@ -298,7 +298,7 @@ def _zsh_option(param: Param) -> list[str]:
     value = ""
     if param.metavar is not None:
         name = param.metavar.replace("|", "\\|").replace(":", "\\:")
-        value = f":{name}:{_zsh_offer(offers.of_option(param))}"
+        value = f":{name}:{_zsh_hint(value_hints.of_option(param))}"
     many = "*" if param.repeatable else f"({' '.join(param.names)})"
     return [
         # With it a long option takes its value in the same word, too.
@@ -333,10 +333,10 @@ def fish(root: Command, commands: list[Command]) -> str:
         lines.append("")
         if command.name == "explain":
             lines.append(f"complete -c logtool -n {when} -f -a '({_CODES})'")
-        offer = offers.of_argument(command)
-        if offer.words:
-            only = "" if offer.files else "-f "
-            lines.append(f"complete -c logtool -n {when} {only}-a '{' '.join(offer.words)}'")
+        hint = value_hints.of_argument(command)
+        if hint.words:
+            only = "" if hint.files else "-f "
+            lines.append(f"complete -c logtool -n {when} {only}-a '{' '.join(hint.words)}'")
         lines += [_fish_option(param, when) for param in command.options]
     return "\n".join(lines) + "\n"
 
@@ -345,17 +345,17 @@ def _fish_option(param: Param, when: str) -> str:
     names = [f"-l {n[2:]}" if n.startswith("--") else f"-s {n[1:]}" for n in param.names]
     value = ""
     if param.metavar is not None:
-        value = _fish_offer(offers.of_option(param))
+        value = _fish_hint(value_hints.of_option(param))
     return f"complete -c logtool -n {when} {' '.join(names)}{value} -d {_fish_quote(param.help)}"
 
 
-def _fish_offer(offer: Offer) -> str:
-    words = " ".join(offer.words)
-    if offer.topics:
+def _fish_hint(hint: ValueHint) -> str:
+    words = " ".join(hint.words)
+    if hint.topics:
         return " -x -a '(__logtool_topics)'"
-    if offer.several:
+    if hint.several:
         return f" -x -a '(__logtool_several {words})'"
-    if offer.files:
+    if hint.files:
         return " -r -F"
     return f" -x -a '{words}'" if words else " -x"
 

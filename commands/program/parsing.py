@@ -1,10 +1,11 @@
-"""What the values of shared options say: sizes, durations, releases, and lists of paths."""
+"""What the values of shared options say: sizes, durations, releases, limits, lists of paths."""
 
 import os
 import re
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from logtool.errors import LogtoolError, UnreadableError, UsageError
 
 if TYPE_CHECKING:
     from logtool.formats.names import TopicPartition
+    from logtool.node.host_limits import Limits
 
 KAFKA_VERSIONS = "3.3, 3.7, 3.9 or 4.3"
 """The releases whose start is known, in words."""
@@ -21,6 +23,7 @@ _MOST_PARTITIONS = 10_000
 """Numbers that --partition may name."""
 _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _DURATIONS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_LIMITS = ("nofile", "max_map_count", "heap")
 
 
 def parse_size(option: str, text: str) -> int:
@@ -43,6 +46,33 @@ def _parse_scaled(option: str, text: str, units: dict[str, int], expected: str) 
     if not match or match.group(2) not in units or float(match.group(1)) <= 0:
         raise UsageError(f"{option} {text}: expected {expected}")
     return float(match.group(1)) * units[match.group(2)]
+
+
+def parse_limits(text: str | None) -> "Limits":
+    """Return the limits of this host, with what ``nofile=100000,heap=6G`` says of another.
+
+    UsageError for anything else.
+    """
+    from logtool.node import host_limits
+
+    limits = host_limits.of_host()
+    given: set[str] = set()
+    for part in text.split(",") if text is not None else ():
+        name, _, value = part.partition("=")
+        if name not in _LIMITS or name in given:
+            raise UsageError(
+                f"--limits {text}: expected nofile=N, max_map_count=N or heap=SIZE, each once, "
+                "such as nofile=100000,max_map_count=262144"
+            )
+        given.add(name)
+        number = parse_size("--limits", value)
+        if name == "nofile":
+            limits = replace(limits, open_files=number)
+        elif name == "max_map_count":
+            limits = replace(limits, maps=number)
+        else:
+            limits = replace(limits, heap=number)
+    return limits
 
 
 def now_ms() -> int:

@@ -7,9 +7,8 @@ from logtool.commands import options
 from logtool.commands.output import Line, Report
 from logtool.commands.printing import text
 from logtool.commands.program import broker_config, parsing
-from logtool.commands.program import limits as host
-from logtool.commands.program.starting_broker import StartingBroker
-from logtool.commands.program.strategy import RecoveryOptions
+from logtool.commands.program.recovery_options import RecoveryOptions
+from logtool.commands.program.start_options import StartingBroker
 from logtool.commands.views import actions
 from logtool.commands.views.action_printer import NO_PARTITION, ActionPrinter
 from logtool.commands.views.plan_tables import DURATION, POLICIES
@@ -56,7 +55,7 @@ def run(
     if policies and assumed.supplement:
         raise UsageError("--policy compares what brokers do: it goes with --strategy rebuild")
     printer = PlanPrinter(
-        report, summary, forecast, rate=rate, limits=host.parse(limits),
+        report, summary, forecast, rate=rate, limits=parsing.parse_limits(limits),
         threads=threads or default_threads,
         policies=[Policy(one) for one in dict.fromkeys(policies)],
     )  # fmt: skip

@@ -11,7 +11,7 @@ from logtool.commands.output import Line, OutputSettings, Printer, Report, View,
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object
 from logtool.commands.program import parsing
-from logtool.commands.program.starting_broker import StartingBroker
+from logtool.commands.program.start_options import StartingBroker
 from logtool.commands.views import actions
 from logtool.disk import shell
 from logtool.errors import LogtoolError, UsageError

@@ -8,8 +8,8 @@ from logtool.actions import Action
 from logtool.commands import options
 from logtool.commands.output import Line, Report
 from logtool.commands.printing import text
-from logtool.commands.program.recovery import ApplyOptions, RecoveryMode, StartPoint
-from logtool.commands.program.starting_broker import StartingBroker
+from logtool.commands.program.recovery_options import ApplyOptions, RecoveryMode, StartPoint
+from logtool.commands.program.start_options import StartingBroker
 from logtool.commands.views import actions
 from logtool.commands.views.action_printer import NO_PARTITION, ActionPrinter
 from logtool.disk import shell

@@ -79,7 +79,7 @@ def _with_records(
 ) -> Iterator[Saved | LogtoolError]:
     """Yield what is saved or not, and behind each what is written of its records."""
     # Two options need it, and it imports all of dump.
-    from logtool.commands.program.saved_records import Extras
+    from logtool.commands.program.salvage_output import Extras
 
     extras = Extras(job.output, records, damaged)
     for item in job:

@@ -8,7 +8,6 @@ from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Columns, Object, TableColumn, columns
 from logtool.commands.program import broker_config, parsing
-from logtool.commands.program import limits as host
 from logtool.commands.views.sanity_tables import DOCUMENT, MEASUREMENT
 from logtool.errors import UsageError
 from logtool.exits import Exit
@@ -116,7 +115,7 @@ def run(
         readers=first_access,
         new_leaders=become_leader,
         background_threads=background_threads,
-        limits=host.parse(limits),
+        limits=parsing.parse_limits(limits),
         targets=tuple(map(_parse_size, project)),
         brokers=brokers,
         threads=threads or inputs.broker.number(broker_config.THREADS, 1),

@@ -10,6 +10,7 @@ from logtool.commands import options
 from logtool.commands.output import OutputSettings, Report
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object
+from logtool.commands.program.spark_options import Spark
 from logtool.commands.views.scan_tables import WRITTEN, chosen, make
 from logtool.errors import UsageError
 from logtool.exits import Exit
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 def run(
     inputs: options.Inputs,
-    spark: options.Spark,
+    spark: Spark,
     settings: OutputSettings,
     output: str,
     *,

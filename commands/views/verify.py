@@ -10,6 +10,7 @@ from logtool.commands.printing import text
 from logtool.commands.printing.interrupts import status_on_signal
 from logtool.commands.printing.progress import progress_line
 from logtool.commands.program import broker_config
+from logtool.commands.program.spark_options import Spark
 from logtool.commands.views import findings
 from logtool.commands.views.findings import FindingPrinter
 from logtool.disk import shell
@@ -32,7 +33,7 @@ def run(
     limit: int,
     resume: Path | None,
     drop_cache: bool,
-    spark: options.Spark | None,
+    spark: Spark | None,
 ) -> Exit:
     """Print what is found at `level`, here or, with `spark`, by Spark; return the exit status.
 

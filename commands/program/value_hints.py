@@ -11,8 +11,8 @@ _SHELLS = ("bash", "zsh", "fish")
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """What may stand where a value is expected; nothing of it where nobody can know."""
+class ValueHint:
+    """What may stand where a value is expected; empty where nothing is known of it."""
 
     words: tuple[str, ...] = ()
     several: bool = False
@@ -23,30 +23,30 @@ class Offer:
     files: bool = False
 
 
-NOTHING = Offer()
-FILES = Offer(files=True)
+NOTHING = ValueHint()
+FILES = ValueHint(files=True)
 
 
-def of_option(param: Param) -> Offer:
+def of_option(param: Param) -> ValueHint:
     """Return what may follow an option that takes a value."""
     if param.choices:
-        return Offer(words=param.choices)
+        return ValueHint(words=param.choices)
     if "--tables" in param.names:
         scanned = (name for name, table in tables.ALL.items() if Way.SCAN in table.ways)
-        return Offer(words=tuple(scanned), several=True)
+        return ValueHint(words=tuple(scanned), several=True)
     if "--kafka-version" in param.names:
-        return Offer(words=tuple(f"{major}.{minor}" for major, minor in releases.KNOWN))
+        return ValueHint(words=tuple(f"{major}.{minor}" for major, minor in releases.KNOWN))
     if {"--topic", "--exclude-topic"} & set(param.names):
-        return Offer(topics=True)
+        return ValueHint(topics=True)
     return FILES if param.metavar in ("FILE", "DIR") else NOTHING
 
 
-def of_argument(command: Command) -> Offer:
+def of_argument(command: Command) -> ValueHint:
     """Return what may stand behind a command that is no option."""
     if command.name == "watermark simulate":
-        return Offer(words=tuple(scenario.shipped()), files=True)
+        return ValueHint(words=tuple(scenario.shipped()), files=True)
     if command.name == "schema":
-        return Offer(words=(*tables.ALL, *entries.ALL))
+        return ValueHint(words=(*tables.ALL, *entries.ALL))
     if command.name == "completion":
-        return Offer(words=_SHELLS)
+        return ValueHint(words=_SHELLS)
     return FILES

@@ -1,4 +1,4 @@
-"""The records of what `salvage` saves, and what decodes of what it rejects, as files beside it."""
+"""Files with the records of what `salvage` saves, and with what decodes of what it rejects."""
 
 import json
 from collections.abc import Callable, Iterator

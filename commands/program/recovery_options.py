@@ -1,15 +1,18 @@
-"""The options of `recover`: where recovery begins, how a log is recovered, and what may be done."""
+"""Options of recovery: how a log is recovered, where recovery begins, and what may be done.
+
+The first are those of `plan`, too, which says what `recover` does.
+"""
 
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import parsing, starting_broker
+from logtool.commands.program import parsing, start_options
 from logtool.commands.program.broker_config import BrokerConfig
-from logtool.commands.program.strategy import RecoveryOptions
 from logtool.errors import UsageError
 from logtool.formats.java_text import parse_long
 from logtool.lazy_dataclass import dataclass
@@ -19,6 +22,55 @@ if TYPE_CHECKING:
     from logtool.log.selection import Selection
     from logtool.node.options import StartOptions
     from logtool.startup.log_dir_start import Points
+
+
+class StrategyChoice(StrEnum):
+    """How a log is recovered; see `logtool.node.options`."""
+
+    REBUILD = "rebuild"
+    SUPPLEMENT = "supplement"
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryOptions:
+    """How a log is recovered."""
+
+    strategy: Annotated[
+        StrategyChoice,
+        typer.Option(
+            "--strategy",
+            help="rebuild: indexes and producer state anew, as a broker does; supplement: keep "
+            "what they already hold and add what is missing.",
+        ),
+    ] = StrategyChoice.REBUILD
+    trust_log: Annotated[
+        bool,
+        typer.Option(
+            "--trust-log",
+            help="With --strategy supplement: compare no CRC. Read headers alone, from where "
+            "producers and transactions are not known on; nothing below is read or checked.",
+        ),
+    ] = False
+
+    @property
+    def supplements(self) -> bool:
+        """Return whether what is there is kept; UsageError where a log is trusted without that."""
+        supplements = self.strategy is StrategyChoice.SUPPLEMENT
+        if self.trust_log and not supplements:
+            raise UsageError(
+                "--trust-log goes with --strategy supplement: to rebuild, every byte is read"
+            )
+        return supplements
+
+    def chosen(self, assumed: "StartOptions") -> "StartOptions":
+        """Return what is assumed of the start, with the strategy.
+
+        No broker supplements, so then it is 'logtool recover' that acts, and cuts precisely.
+        """
+        supplements = self.supplements
+        return replace(
+            assumed, supplement=supplements, trust=self.trust_log, cut_precisely=supplements
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +184,7 @@ class RecoveryMode(RecoveryOptions):
     ] = None
 
     def assumed(
-        self, broker: starting_broker.StartingBroker, begin: StartPoint, config: BrokerConfig
+        self, broker: start_options.StartingBroker, begin: StartPoint, config: BrokerConfig
     ) -> "StartOptions":
         """Return what is assumed of the start; UsageError for what does not go together."""
         if self.supplements and begin.truncate_to:

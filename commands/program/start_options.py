@@ -1,4 +1,4 @@
-"""The options about the broker that will start: its release, and how it writes indexes."""
+"""Options about the broker that will start: its release, its indexes, and its host."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -50,6 +50,16 @@ IndexSize = Annotated[
         min=12,
         help="segment.index.bytes of all topics; by default what the metadata log of the broker "
         "says of each, else log.index.size.max.bytes of --broker-config, else 10485760.",
+    ),
+]
+LimitsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--limits",
+        metavar="LIMITS",
+        help="Limits of the host on which the broker is to start, where that is another one: "
+        "nofile=N, max_map_count=N, heap=SIZE, with a comma between. By default the hard limit of "
+        "open files and vm.max_map_count of this one, and a heap of 1G.",
     ),
 ]
 

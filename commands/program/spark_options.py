@@ -1,0 +1,37 @@
+"""Options of `scan` and `verify` about Spark."""
+
+from typing import Annotated
+
+import typer
+
+from logtool.commands.program import parsing
+from logtool.lazy_dataclass import dataclass
+
+Master = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        metavar="URL",
+        help="Where Spark runs; by default on this machine, with a core for each processor.",
+    ),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--conf",
+        metavar="NAME=VALUE",
+        help="A setting of Spark, such as spark.NAME=VALUE; repeatable.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Spark:
+    """Where Spark runs."""
+
+    master: Master = None
+    conf: Conf = None
+
+    def settings(self) -> dict[str, str]:
+        """Return the settings of Spark; UsageError for what is none."""
+        return parsing.parse_conf(self.conf)
