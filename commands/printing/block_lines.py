@@ -17,28 +17,65 @@ from typing import TypeVar
 import numpy as np
 
 from logtool.commands.printing import text
-from logtool.commands.printing.block_columns import (
-    BATCH,
-    DELIMITED_RECORD,
-    KAFKA_BATCH,
-    KAFKA_RECORD,
-    MARK,
-    RECORD,
-    Cells,
-    batch_numbers,
-    cell,
-    header_cells,
-)
 from logtool.commands.printing.writers import Columns, Object
 from logtool.dump.blocks import Block
 from logtool.dump.log import batch_objects
 from logtool.dump.records import record_object
-from logtool.dump.values import Values
-from logtool.formats import _rendering
+from logtool.dump.values import Values, show_headers
+from logtool.formats import _rendering, record
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.lazy_dataclass import dataclass
+from logtool.log.records import RecordTable
 from logtool.running.ahead import OneAhead
 
+MARK = "\0"
+"""Stands in the place of what differs, or around its name. No path has it, so that its JSON stands
+nowhere else, nor does it stand in a cell."""
+Cells = dict[str, tuple[int, int]]
+"""By the names of an object, in its order: what a value is, and the column that has its number."""
+_BATCH: Cells = {
+    "position": (_rendering.NUMBER, ~0),
+    "size": (_rendering.NUMBER, ~1),
+    "base_offset": (_rendering.NUMBER, ~2),
+    "last_offset": (_rendering.NUMBER, ~3),
+    "record_count": (_rendering.NUMBER, ~4),
+    "base_timestamp_ms": (_rendering.OPTIONAL, ~5),
+    "base_timestamp": (_rendering.TIME, ~5),
+    "max_timestamp_ms": (_rendering.OPTIONAL, ~6),
+    "max_timestamp": (_rendering.TIME, ~6),
+    "delete_horizon_ms": (_rendering.OPTIONAL, ~7),
+    "delete_horizon": (_rendering.TIME, ~7),
+    "base_sequence": (_rendering.OPTIONAL, ~8),
+    "last_sequence": (_rendering.OPTIONAL, ~9),
+    "crc": (_rendering.NUMBER, ~10),
+}
+"""What differs from batch to batch: the columns of `_batch_numbers`."""
+_RECORD: Cells = {
+    "batch_position": (_rendering.NUMBER, ~0),
+    "offset": (_rendering.NUMBER, 11),
+    "timestamp_ms": (_rendering.OPTIONAL, 12),
+    "timestamp": (_rendering.TIME, 12),
+    "sequence": (_rendering.OPTIONAL, 13),
+    "key": (_rendering.VALUE, 5),
+    "value": (_rendering.VALUE, 7),
+    "headers": (_rendering.HEADERS, 9),
+}
+"""Columns of `RecordTable.columns`, whose values differ per record, and one of the batch."""
+_KAFKA_BATCH: Cells = {name: (_rendering.NUMBER, column) for name, (_, column) in _BATCH.items()}
+"""Columns of Kafka's lines of batches, which show -1 for what there is not."""
+_KAFKA_RECORD: Cells = {
+    "offset": (_rendering.NUMBER, 11),
+    "timestamp_ms": (_rendering.NUMBER, 12),
+    "key_size": (_rendering.NUMBER, 6),
+    "value_size": (_rendering.NUMBER, 8),
+    "sequence": (_rendering.NUMBER, 13),
+    "headers": (_rendering.HEADERS, 9),
+    "key": (_rendering.VALUE, 5),
+    "value": (_rendering.VALUE, 7),
+}
+"""The same of records."""
+_DELIMITED_RECORD: Cells = _RECORD | {"headers": (_rendering.TEXT, 14)}
+"""The same where headers are a cell of text, of `_header_cells`."""
 _MOST_KINDS = 4096
 _AT_ONCE = 4 * 1024 * 1024
 """Bytes of lines that are printed at once; more only where a single line needs it."""
@@ -95,7 +132,7 @@ class _Lines:
         """Begin with the first; `kinds` and what else there is are those of `_rendering.render`."""
         self.texts, self.cells = templates
         self.kinds, self.encoding, self.delimiter = kinds, encoding, delimiter
-        self.heads = batch_numbers(block.batches)
+        self.heads = _batch_numbers(block.batches)
         self.data, self.rows = memoryview(b""), np.empty((0, 0), np.int64)
         self.ends = np.zeros(len(kinds), np.int64)
         if block.records:
@@ -233,19 +270,19 @@ class BlockLines:
         delimiter = ord(self._delimiter or "\0")
         lines = _Lines(block, templates, of_lines, self._encoding, delimiter)
         if block.records and self._delimiter:
-            lines.add(*header_cells(block.records, self._values, self._delimiter))
+            lines.add(*_header_cells(block.records, self._values, self._delimiter))
         return lines
 
     def _sorts(self, block: Block) -> list[_Sort]:
         """Return the sorts of lines that a block gives."""
         if block.records and self._delimiter:
-            return [_Sort(self._shown(DELIMITED_RECORD), _a_record)]
+            return [_Sort(self._shown(_DELIMITED_RECORD), _a_record)]
         if self._patterns:
             of_batch, of_record = self._patterns
-            found = [_Sort(KAFKA_BATCH, _itself, of_batch)]
-            return [*found, _Sort(KAFKA_RECORD, _a_record, of_record)] if block.records else found
-        found = [_Sort(self._shown(BATCH), _itself)]
-        return [*found, _Sort(RECORD, _a_record)] if block.records else found
+            found = [_Sort(_KAFKA_BATCH, _itself, of_batch)]
+            return [*found, _Sort(_KAFKA_RECORD, _a_record, of_record)] if block.records else found
+        found = [_Sort(self._shown(_BATCH), _itself)]
+        return [*found, _Sort(_RECORD, _a_record)] if block.records else found
 
     def _shown(self, cells: Cells) -> Cells:
         """Return the cells in the order in which they are printed."""
@@ -327,3 +364,45 @@ def _itself(batch: Object) -> Object:
 
 def _a_record(batch: Object) -> Object:
     return record_object(dict(batch), 0, 0, None, None, [])
+
+
+def _batch_numbers(table: BatchTable) -> Column:
+    """Return a row of numbers for each batch."""
+    horizon = table.has_delete_horizon
+    return np.column_stack([
+        table.position,
+        table.size,
+        table.base_offset,
+        table.last_offset,
+        table.record_count,
+        np.where(horizon, -1, table.base_timestamp),
+        table.max_timestamp,
+        np.where(horizon, table.base_timestamp, -1),
+        table.base_sequence,
+        table.last_sequence,
+        table.crc,
+    ])  # fmt: skip
+
+
+def _header_cells(records: RecordTable, values: Values, delimiter: str) -> tuple[bytes, Column]:
+    """Return the headers as cells of CSV or TSV, and where that of each record begins and ends."""
+    spans = records.spans
+    some = np.flatnonzero(spans.header_count)
+    cells = [cell(text.cell([]), delimiter).encode()]
+    for row in some.tolist():
+        at, count = int(spans.header_position[row]), int(spans.header_count[row])
+        shown = show_headers(record.parse_headers(records.data, at, count), values)
+        cells.append(cell(text.cell(shown), delimiter).encode())
+    ends = np.cumsum([len(content) for content in cells])
+    which = np.zeros(len(spans), np.int64)
+    which[some] = np.arange(1, len(cells))
+    starts = ends - [len(content) for content in cells]
+    return b"".join(cells), np.column_stack([starts[which], ends[which]])
+
+
+def cell(value: str, delimiter: str) -> str:
+    """Return a value as a cell: nothing in it ends a row, and CSV quotes as `csv` does."""
+    escaped = text.escape(value.replace("\\", "\\\\"))
+    if delimiter == "," and ("," in escaped or '"' in escaped):
+        return '"' + escaped.replace('"', '""') + '"'
+    return escaped

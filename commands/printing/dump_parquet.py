@@ -8,21 +8,25 @@ import base64
 import contextlib
 import json
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
 from logtool.commands import output
-from logtool.commands.printing.row_group import RowGroup, packed
 from logtool.commands.printing.writers import Object
-from logtool.dump.blocks import Block
+from logtool.dump.blocks import Block, Origin
 from logtool.formats.names import PartitionDirectory, parse_directory
+from logtool.formats.record import RecordSpans
+from logtool.formats.record_batch import BatchTable, Column
 from logtool.log import arrow_columns
-from logtool.log.arrow_rows import batch_columns
+from logtool.log.arrow_rows import RECORD_COLUMNS, batch_columns, constant, whole
+from logtool.log.records import RecordTable
 from logtool.schemas import arrow, parquet_options
 from logtool.schemas.columns import Way
 
@@ -30,6 +34,14 @@ ROW_GROUP_ROWS = 64 * 1024
 ROW_GROUP_SIZE = 8 * 1024 * 1024
 """Bytes of records, or of rows in memory, after which a row group is written, whatever its rows:
 what is held is some times that, beside 90 MB that Python and Arrow take."""
+_OF_FILES: Final = ("path", "topic", "partition", "segment")
+_NOTHING: Final = ("control_type", "control_record", "control_error", "crc")
+"""Columns that are null for every record of a block."""
+_CONTENT: Final = ("key", "value", "headers")
+_HEADER_SIZE: Final = 64
+"""Bytes that a header takes besides while it is encoded: its levels, and where it begins."""
+_SIZES: Final = ("key_length", "value_length", "header_count")
+_TIMES: Final = ("CreateTime", "LogAppendTime")
 
 BATCHES = arrow.schema("batches", way=Way.PARQUET)
 RECORDS = arrow.schema("records", way=Way.PARQUET)
@@ -53,6 +65,87 @@ def _is_home(folder: Path, place: Path) -> bool:
         return True
     named = isinstance(parse_directory(folder.name), PartitionDirectory)
     return named and place.parent == folder and place.is_file()
+
+
+def packed(schema: Any) -> Any:
+    """Return the schema with text as numbers of words, which an encoder need not look up again."""
+    word = pa.dictionary(pa.int32(), pa.string())
+    return pa.schema(
+        [field.with_type(word) if pa.types.is_string(field.type) else field for field in schema]
+    )
+
+
+class RowGroup:
+    """Takes blocks, and makes a table of their records, for one row group.
+
+    Keys, values and headers become columns block by block, as their bytes are soon gone. All else
+    is only gathered, and becomes columns for all blocks at once.
+    """
+
+    def __init__(self, schema: Any) -> None:
+        self._schema = schema
+        apart = {*_OF_FILES, *_NOTHING, *_CONTENT, "timestamp_type"}
+        self._plain = [name for name in schema.names if name not in apart]
+        self._clear()
+
+    def _clear(self) -> None:
+        self.rows = self.size = 0
+        self._origins: list[Origin] = []
+        self._batches: list[BatchTable] = []
+        self._counts: list[Column] = []
+        """Records of each batch, block by block."""
+        self._numbers: dict[str, list[Column]] = defaultdict(list)
+        self._content: dict[str, list[Any]] = {name: [] for name in _CONTENT}
+
+    def add(self, block: Block, records: RecordTable) -> None:
+        """Take a block that has these records; `size` grows by the bytes that they take."""
+        spans = records.spans
+        self.rows += len(spans)
+        self.size += int(spans.size.sum()) + _HEADER_SIZE * int(spans.header_count.sum())
+        self._origins.append(block.origin)
+        self._batches.append(block.batches)
+        self._counts.append(records.counts)
+        for name in ("offset", "timestamp", "sequence"):
+            self._numbers[name].append(getattr(records, name))
+        for name in _SIZES:
+            self._numbers[name].append(getattr(spans, name).copy())
+        some = whole(records)
+        for name, parts in self._content.items():
+            parts.append(RECORD_COLUMNS[name](some))
+
+    def take(self) -> Any:
+        """Return a table of all that it took, and forget it."""
+        batches, counts = _joined(self._batches), np.concatenate(self._counts)
+        some = whole(self._records(batches, counts))
+        columns = {name: RECORD_COLUMNS[name](some) for name in self._plain}
+        columns |= self._of_files()
+        stamped = some.of_batch(batches.is_log_append_time.astype(np.int32))
+        columns["timestamp_type"] = arrow_columns.numbered(stamped, _TIMES)
+        for name in _NOTHING:
+            columns[name] = constant(None, self._schema.field(name).type, self.rows)
+        for name, parts in self._content.items():
+            columns[name] = pa.chunked_array(parts, self._schema.field(name).type)
+        self._clear()
+        chosen = [columns[name] for name in self._schema.names]
+        return pa.Table.from_arrays(chosen, schema=self._schema)
+
+    def _records(self, batches: BatchTable, counts: Column) -> RecordTable:
+        """Return the numbers of all records; where they stand in bytes that are gone is no more."""
+        gone = np.empty(0, np.int64)
+        known = {name: np.concatenate(parts) for name, parts in self._numbers.items()}
+        sizes = {field.name: known.pop(field.name, gone) for field in fields(RecordSpans)}
+        return RecordTable(memoryview(b""), batches, counts, RecordSpans(**sizes), **known)
+
+    def _of_files(self) -> dict[str, Any]:
+        counts = [int(counts.sum()) for counts in self._counts]
+        found = {}
+        for name in _OF_FILES:
+            values = [getattr(origin, name) for origin in self._origins]
+            kind = self._schema.field(name).type
+            found[name] = _repeated(
+                [str(one) if isinstance(one, Path) else one for one in values], counts, kind
+            )
+        return found
 
 
 class ParquetFile:
@@ -90,7 +183,7 @@ class ParquetFile:
                 self._writer = writer
                 yield
                 self._flush()
-                writer.add_key_value_metadata(_told(self._read_as))
+                writer.add_key_value_metadata(_metadata(self._read_as))
                 writer.close()
                 file.flush()
                 os.fsync(file.fileno())
@@ -107,7 +200,7 @@ class ParquetFile:
         return parquet.ParquetWriter(file, self._schema, store_schema=False, **options)
 
     def item(self, obj: Object) -> None:
-        """Take an object: only batches, or records, are rows; damage is told on stderr."""
+        """Take an object: only batches, or records, are rows; damage goes to stderr."""
         if obj["type"] == "error":
             output.error(output.describe_error(obj))
         elif obj["type"] == self._kind:
@@ -188,10 +281,10 @@ def _keep_freed_memory() -> None:
     np.empty(31 * 1024 * 1024, np.uint8)
 
 
-def _told(schema: Any) -> dict[str, str]:
+def _metadata(schema: Any) -> dict[str, str]:
     """Return what a file says of its columns to Arrow: text, not numbers of words."""
-    told = {key.decode(): value.decode() for key, value in schema.metadata.items()}
-    return told | {"ARROW:schema": base64.b64encode(schema.serialize()).decode()}
+    found = {key.decode(): value.decode() for key, value in schema.metadata.items()}
+    return found | {"ARROW:schema": base64.b64encode(schema.serialize()).decode()}
 
 
 def _row(obj: Object) -> dict[str, Any]:
@@ -204,3 +297,21 @@ def _row(obj: Object) -> dict[str, Any]:
         row["header_count"] = len(obj["headers"])
         row["headers"] = [{"key": key, "value": value} for key, value in obj["headers"]]
     return row
+
+
+def _repeated(values: Sequence[Any], counts: Sequence[int], kind: Any) -> Any:
+    """Return each of the values so many times as `counts` says."""
+    if pa.types.is_dictionary(kind):
+        codes, texts = arrow_columns.codes(values)
+        return arrow_columns.numbered(np.repeat(codes, counts), texts)
+    if len(set(values)) == 1:
+        return constant(values[0], kind, sum(counts))
+    missing = np.repeat([value is None for value in values], counts)
+    return arrow_columns.numbers(
+        np.repeat([value or 0 for value in values], counts), str(kind), missing
+    )
+
+
+def _joined(parts: Sequence[BatchTable]) -> BatchTable:
+    names = [field.name for field in fields(BatchTable)]
+    return BatchTable(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))

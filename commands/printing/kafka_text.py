@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from logtool.commands.printing import text
-from logtool.commands.printing.block_columns import MARK
+from logtool.commands.printing.block_lines import MARK
 from logtool.commands.printing.writers import Object
 from logtool.formats import control_record
 from logtool.formats.messages.internal_topics import FRAMED_TABLES

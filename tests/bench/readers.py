@@ -12,7 +12,7 @@ from bench.measure import Timing, run, seconds_of, spread
 from bench.rows import IMPORTS, SIZES, Bar, Bench, Row, logtool_path, seconds
 from pyarrow import parquet
 
-from logtool.commands.printing.row_group import packed
+from logtool.commands.printing.dump_parquet import packed
 from logtool.diff import Diff
 from logtool.errors import LogtoolError
 from logtool.formats import compression

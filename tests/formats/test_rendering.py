@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from logtool.commands.printing import kafka_text, text
-from logtool.commands.printing.block_columns import cell
+from logtool.commands.printing.block_lines import cell
 from logtool.dump.values import Values, show_bytes, show_headers
 from logtool.formats import _rendering as chosen
 from logtool.formats import record
