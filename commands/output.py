@@ -255,7 +255,7 @@ class Report:
         if config := self._inputs and self._inputs.config:
             for warning in config.warnings:
                 self.note(warning, "warning")
-            self.note(config.told(), "dim")
+            self.note(config.summary_line(), "dim")
         return self
 
     def __exit__(

@@ -138,12 +138,12 @@ def _tail(obj: Object) -> str:
 
 def _record(obj: Object, *, metadata: bool, contents: bool) -> str:
     control = obj["control_record"] is not None
-    told = _contents(obj) if contents and not control else ""
+    content = _contents(obj) if contents and not control else ""
     if not metadata:
-        return f"|{told}" if told else ""
+        return f"|{content}" if content else ""
     names = ",".join(_text(name) for name, _ in obj["headers"])
     head = _metadata(obj, _size(obj["key"]), _size(obj["value"]), names)
-    return head + (_control(obj["control_record"]) if control else told)
+    return head + (_control(obj["control_record"]) if control else content)
 
 
 def _metadata(obj: Object, key_size: int | str, value_size: int | str, names: str) -> str:

@@ -61,7 +61,7 @@ class BrokerConfig:
         self.path = path
         self._values, self._lines = values or {}, lines or {}
         self._taken: dict[str, str] = {}
-        """By key: what is told of it."""
+        """By key: how the summary line names it."""
         self._sources: dict[Path, str] = {}
         self.warnings = warnings
 
@@ -103,7 +103,7 @@ class BrokerConfig:
         """Return file, line and key that named a log dir; None where no key did."""
         return self._sources.get(path)
 
-    def told(self) -> str:
+    def summary_line(self) -> str:
         """Return the line that says what was taken."""
         if not self._taken:
             return f"{self.path} says nothing that this command line lets it decide"

@@ -235,8 +235,8 @@ def _line(obj: Object, settings: OutputSettings) -> str | None:
     if kind == "copy":
         return f"  {text.escape(obj['copy'])}: {_copy(obj)}"
     if kind == "pair":
-        told = _pair(obj)
-        return f"  {text.escape(obj['left'])} and {text.escape(obj['right'])}: {told}"
+        agreement = _pair(obj)
+        return f"  {text.escape(obj['left'])} and {text.escape(obj['right'])}: {agreement}"
     return f"  {text.escape(obj['copy'])}: {_damage(obj)}" if kind == "damage" else None
 
 

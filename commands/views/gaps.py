@@ -276,17 +276,19 @@ def _counts(obj: Object) -> str:
     if obj["control"]:
         parts.append(f"{obj['control']:,} control")
     parts.append(f"{obj['missing']:,} missing{_percent(obj['missing_share'])}")
-    told = "; ".join(
+    details = "; ".join(
         f"{reason} {counts['offsets']:,} in {text.count(counts['gaps'], 'gap')}"
         for reason, counts in obj["reasons"].items()
     )
     if obj["ghosts"]:
         ghosts = f"{text.count(obj['ghosts'], 'ghost')} of {text.size(obj['ghost_bytes'])}"
         by_rfc = f"{text.size(obj['ghost_bytes_by_rfc'])} by the RFC"
-        told += f"; {ghosts} ({by_rfc}), {obj['ghost_share'] * 100:.2f} % of the log, would fill it"
+        details += (
+            f"; {ghosts} ({by_rfc}), {obj['ghost_share'] * 100:.2f} % of the log, would fill it"
+        )
         if obj["ghosts_of_losses"]:
-            told += f", {obj['ghosts_of_losses']:,} of them where it may mean loss"
-    return ", ".join(parts) + (f": {told}" if told else "")
+            details += f", {obj['ghosts_of_losses']:,} of them where it may mean loss"
+    return ", ".join(parts) + (f": {details}" if details else "")
 
 
 def _percent(share: float) -> str:

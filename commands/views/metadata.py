@@ -28,22 +28,22 @@ SCHEMA = DOCUMENT.schema
 
 
 def _state(key: str) -> TableColumn:
-    return TableColumn(key, lambda obj: _told(obj["state"].get(key)))
+    return TableColumn(key, lambda obj: _value_text(obj["state"].get(key)))
 
 
-def _told(value: object) -> str:
+def _value_text(value: object) -> str:
     """Return a value of a state on one line."""
     if isinstance(value, list):
-        return "[" + ", ".join(_told(one) for one in value) + "]"
+        return "[" + ", ".join(_value_text(one) for one in value) + "]"
     if isinstance(value, dict):
-        return ", ".join(f"{name}={_told(one)}" for name, one in value.items())
+        return ", ".join(f"{name}={_value_text(one)}" for name, one in value.items())
     if isinstance(value, bool):
         return str(value).lower()
     return "-" if value is None else f"{value}"
 
 
 def _whole(obj: Object) -> str:
-    return ", ".join(f"{name}={_told(value)}" for name, value in obj["state"].items())
+    return ", ".join(f"{name}={_value_text(value)}" for name, value in obj["state"].items())
 
 
 _PARTITION = keep((
@@ -91,9 +91,9 @@ def _changed(obj: Object) -> str:
         before, after = one["before"], one["after"]
         if before is None:
             # Of what is new, only what says something.
-            parts += [f"{one['field']} {_told(after)}"] if after not in ([], False) else []
+            parts += [f"{one['field']} {_value_text(after)}"] if after not in ([], False) else []
         else:
-            parts.append(f"{one['field']} {_told(before)} -> {_told(after)}")
+            parts.append(f"{one['field']} {_value_text(before)} -> {_value_text(after)}")
     if obj["changes"] and all(one["after"] is None for one in obj["changes"]):
         return "removed"
     return ", ".join(parts)

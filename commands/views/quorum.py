@@ -341,9 +341,9 @@ def _election(obj: Object) -> str:
     if obj["leader_epoch"] is None:
         return "no quorum-state"
     leader, vote = obj["leader"], obj["voted_for"]
-    told = "no leader" if leader in _NOBODY else f"leader {leader}"
+    leads = "no leader" if leader in _NOBODY else f"leader {leader}"
     voted = "" if vote in _NOBODY else f", voted for {vote}"
-    return f"quorum-state: {told} in epoch {obj['leader_epoch']}{voted}"
+    return f"quorum-state: {leads} in epoch {obj['leader_epoch']}{voted}"
 
 
 def _voters(obj: Object) -> str:

@@ -213,13 +213,13 @@ class SanityPrinter(Printer[Result]):
 
 def _risks(objects: Sequence[Object], report: Report) -> Iterator[str]:
     """Yield for each kind of finding that is shown what comes of it, and the next command."""
-    told: set[str] = set()
+    shown_codes: set[str] = set()
     for obj in objects:
-        if obj["type"] != "finding" or obj["code"] in told:
+        if obj["type"] != "finding" or obj["code"] in shown_codes:
             continue
         if obj["severity"] == "info" and not report.settings.verbose:
             continue
-        told.add(obj["code"])
+        shown_codes.add(obj["code"])
         yield f"{obj['code']}: {obj['risk']} Next: {obj['next']}"
 
 

@@ -42,7 +42,7 @@ class NamedBy(Protocol):
     def warnings(self) -> Sequence[str]:
         """Return what is odd in it, a line each."""
 
-    def told(self) -> str:
+    def summary_line(self) -> str:
         """Return the line that says what was taken from it."""
 
     def source_of(self, path: Path) -> str | None:

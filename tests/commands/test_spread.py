@@ -78,7 +78,9 @@ def commands():
 
 
 @pytest.mark.parametrize("name", commands())
-def test_a_command_fits_on_a_page_and_has_a_dozen_options_of_its_own_at_most(name):
+def test_a_command_is_short_and_has_a_dozen_options_of_its_own_at_most(name):
     function = commands()[name]
-    assert function.end_lineno - function.lineno < 70
+    text = function.body[0]  # the help and the man page, which may be long
+    lines = function.end_lineno - function.lineno - (text.end_lineno - text.lineno)
+    assert lines < 40
     assert len(function.args.args + function.args.kwonlyargs) <= 12
