@@ -48,7 +48,7 @@ from logtool.schemas.printed import ERROR, SUMMARY
 
 if TYPE_CHECKING:
     from logtool.log.inputs import GivenPaths
-    from logtool.running.progress import Progress
+    from logtool.running.run import Progress
 
 Item = TypeVar("Item")
 Line = tuple[str, str | None]

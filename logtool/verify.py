@@ -36,8 +36,7 @@ from logtool.node.identity import identify
 from logtool.node.node import Node, nodes_of
 from logtool.node.settings import Settings
 from logtool.running.budget import Budget
-from logtool.running.progress import Progress
-from logtool.running.run import Run
+from logtool.running.run import Progress, Run
 from logtool.running.summary import Summary
 
 __all__ = ["SMALL_FILES", "Budget", "Level", "Progress", "Selection", "Verification"]

@@ -14,7 +14,7 @@ from logtool.exits import Exit
 from logtool.lookup.choice import partition_of
 from logtool.lookup.location import Location
 from logtool.lookup.run import Lookup, LookupResult, LookupTarget
-from logtool.running.progress import Progress
+from logtool.running.run import Progress
 from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Way
 from logtool.times import rfc3339

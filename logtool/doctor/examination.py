@@ -20,8 +20,7 @@ from logtool.log.flavour import Flavour
 from logtool.log.selection import Selection
 from logtool.node.options import StartOptions
 from logtool.running.budget import Budget
-from logtool.running.progress import Progress
-from logtool.running.run import Run
+from logtool.running.run import Progress, Run
 from logtool.running.summary import ActionSummary, Summary
 from logtool.running.workers import OutOfTimeError, Pace
 from logtool.sanity import listing

@@ -22,7 +22,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.batches import read_batches
 from logtool.log.flavour import Flavour
 from logtool.log.selection import Selection
-from logtool.running.progress import Progress
+from logtool.running.run import Progress
 from logtool.running.summary import Summary
 
 _LOGS = (FileKind.LOG, FileKind.REDPANDA_SEGMENT)

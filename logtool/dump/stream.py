@@ -30,7 +30,7 @@ from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage, DamageReason
 from logtool.log.flavour import Flavour
 from logtool.log.selection import Selection
-from logtool.running.progress import Progress
+from logtool.running.run import Progress
 from logtool.running.summary import Summary
 from logtool.schemas.entries import FILE
 

@@ -31,7 +31,7 @@ from logtool.log.inputs import PathKind
 from logtool.lookup import by_base_index
 from logtool.lookup.location import Location, Matcher, find_in_batch
 from logtool.metadata.releases import NEWEST
-from logtool.running.progress import Progress
+from logtool.running.run import Progress
 from logtool.running.summary import Summary
 
 

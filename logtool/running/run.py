@@ -1,16 +1,36 @@
-"""One run over many logs: its budget, its threads and its progress."""
+"""One run over many logs: its progress, its budget and its threads."""
 
 from collections.abc import Callable
 from dataclasses import field
+from pathlib import Path
 from typing import TypeVar
 
 from logtool.lazy_dataclass import dataclass
 from logtool.running.budget import WORTH_A_POOL, Budget
-from logtool.running.progress import Progress
 from logtool.running.workers import OnBytes, Workers
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
+
+
+@dataclass(slots=True)
+class Progress:
+    """Bytes dealt with and to deal with; `on_progress` is called with it after each step."""
+
+    bytes_done: int = 0
+    bytes_total: int = 0
+    """Those known so far: more come with each log dir that is listed."""
+    path: Path = Path()
+    """What is being read."""
+    on_progress: "Callable[[Progress], None] | None" = None
+
+    def advance(self, count: int, path: Path | None = None) -> None:
+        """Count bytes that were dealt with, of `path` or else of the path as before."""
+        self.bytes_done += count
+        if path is not None:
+            self.path = path
+        if self.on_progress:
+            self.on_progress(self)
 
 
 @dataclass(slots=True)

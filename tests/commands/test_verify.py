@@ -11,7 +11,7 @@ from processes import interrupted
 from logtool.commands.views import verify as view
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity, catalogue
-from logtool.running.progress import Progress
+from logtool.running.run import Progress
 from logtool.running.summary import Summary
 from logtool.schemas.tables import FINDING
 from logtool.verify import Level

@@ -16,8 +16,7 @@ from logtool.log import opening
 from logtool.log.dir import Partition
 from logtool.log.inputs import NodeDir
 from logtool.node.options import StartOptions
-from logtool.running.progress import Progress
-from logtool.running.run import Run
+from logtool.running.run import Progress, Run
 from logtool.sanity.judging import Seen
 from logtool.sanity.run import Procedure, Sanity
 from logtool.startup import forecast

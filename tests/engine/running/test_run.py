@@ -2,8 +2,7 @@ from pathlib import Path
 
 from logtool.running import run
 from logtool.running.budget import Budget
-from logtool.running.progress import Progress
-from logtool.running.run import Run
+from logtool.running.run import Progress, Run
 
 HERE, THERE = Path("here"), Path("there")
 
