@@ -17,11 +17,16 @@ copied, never changed in place. ``tests/crash`` kills it, and lets the disk fail
 """
 
 from logtool.apply.disk import sync
-from logtool.apply.journal import Journal, default_undo_dir, find_unfinished, finish_earlier
+from logtool.apply.journal import (
+    Journal,
+    PendingJournal,
+    default_undo_dir,
+    find_unfinished,
+    finish_earlier,
+)
 from logtool.apply.lock import locked
 from logtool.apply.outside import check_place
 from logtool.apply.parsing import PlanState
-from logtool.apply.pending import PendingJournal
 
 __all__ = [
     "Journal",
