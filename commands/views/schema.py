@@ -15,7 +15,7 @@ from logtool.commands.views.rows import RowPrinter
 from logtool.errors import UsageError
 from logtool.exits import Exit
 from logtool.running.summary import Summary
-from logtool.schemas import documents, entries, spark, tables
+from logtool.schemas import documents, entries, tables
 from logtool.schemas.columns import TABLES, Column, Kind, Payload, Table, Way
 from logtool.schemas.document import Document
 
@@ -48,7 +48,7 @@ SCHEMA = DOCUMENT.schema
 _KNOWN = {**tables.ALL, **entries.ALL}
 _LANGUAGES: Final[Mapping[str, Callable[[Table], str]]] = {
     "json-schema": lambda table: json.dumps(documents.document(table), indent=1),
-    "spark-ddl": spark.ddl,
+    "spark-ddl": documents.spark_ddl,
 }
 _JOINED = Cell("ways", lambda obj: " ".join(obj["ways"]))
 

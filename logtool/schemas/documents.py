@@ -1,6 +1,7 @@
-"""JSON Schemas from tables of columns; ``logtool generate`` writes the files next to this module.
+"""Tables of columns as JSON Schemas, and in the words of Spark's SQL; neither needs Spark.
 
-There is one file for each `Document`, and one for the undo journal.
+``logtool generate`` writes the JSON Schemas next to this module: one file for each `Document`, and
+one for the undo journal.
 """
 
 import json
@@ -27,6 +28,23 @@ _TYPES: Final[Mapping[Kind, str]] = {
     Kind.PAIRS: "array", Kind.NODES: "array", Kind.COUNTS: "object", Kind.SETTINGS: "object",
     Kind.VALUES: "object",
 }  # fmt: skip
+SPARK_TYPES: Final[Mapping[Kind, str]] = {
+    Kind.STRING: "string",
+    Kind.BOOL: "boolean",
+    Kind.INT8: "tinyint",
+    Kind.INT16: "smallint",
+    Kind.INT32: "int",
+    Kind.INT64: "bigint",
+    # Spark has no unsigned integers.
+    Kind.UINT32: "bigint",
+    Kind.TIMESTAMP: "timestamp",
+    Kind.BINARY: "binary",
+    Kind.HEADERS: "array<struct<key:binary,value:binary>>",
+    Kind.KAFKA_HEADERS: "array<struct<key:string,value:binary>>",
+    Kind.OBJECT: "string",
+    Kind.NUMBERS: "array<bigint>",
+}
+"""The type of each kind in Spark, as ``simpleString`` of a DataType has it."""
 _ITEMS: Final[Mapping[Kind, Schema]] = {
     Kind.NUMBERS: {"type": "integer"}, Kind.STRINGS: {"type": "string"},
     Kind.PATHS: {"type": "string"}, Kind.NODES: {"type": ["integer", "null"]},
@@ -222,3 +240,16 @@ def _shape(column: Column) -> Schema:
     if column.pattern:
         found["pattern"] = column.pattern
     return found
+
+
+def spark_ddl(table: Table) -> str:
+    """Return the columns that a table has in Spark, for ``CREATE TABLE`` or ``.schema(...)``."""
+    way = next(
+        (one for one in (Way.SCAN, Way.SOURCE, Way.HISTORY) if one in table.ways), Way.NDJSON
+    )
+    return ",\n".join(_spark_column(column) for column in table.by(way))
+
+
+def _spark_column(column: Column) -> str:
+    meaning = described(column).replace("\\", "\\\\").replace("'", "\\'")
+    return f"`{column.name}` {SPARK_TYPES[column.kind]} COMMENT '{meaning}'"

@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 
 from logtool.schemas import entries, tables
 from logtool.schemas.columns import Kind, Way
-from logtool.schemas.spark import TYPES
+from logtool.schemas.documents import SPARK_TYPES
 
 EVERY = {**tables.ALL, **entries.ALL}
 
@@ -51,7 +51,7 @@ def test_sparks_sql_has_every_column_of_the_table(run, name):
     columns = EVERY[name].by(way)
     assert len(lines) == len(columns)
     for line, column in zip(lines, columns, strict=True):
-        assert line.startswith(f"`{column.name}` {TYPES[column.kind]} COMMENT '")
+        assert line.startswith(f"`{column.name}` {SPARK_TYPES[column.kind]} COMMENT '")
         assert line.rstrip(",").endswith("'")
 
 

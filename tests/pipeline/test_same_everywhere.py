@@ -19,8 +19,7 @@ from verification import batches, rewrite, small_log_dir
 
 from logtool import cli
 from logtool.formats import record_batch
-from logtool.schemas import arrow, tables
-from logtool.schemas import spark as in_spark
+from logtool.schemas import arrow, documents, tables
 from logtool.schemas.columns import EVERY_WAY, Kind, Payload, Way
 from logtool.spark.scan import manifest
 from logtool.spark.scan.scan import Scan
@@ -181,7 +180,7 @@ def test_types_are_the_same_in_every_way(spark, home, scanned, dumped, table):
     files = of_scan(scanned, table)
     for file in files:
         assert file.schema_arrow.equals(arrow.schema(table))
-    types = {column.name: in_spark.TYPES[column.kind] for column in known.columns}
+    types = {column.name: documents.SPARK_TYPES[column.kind] for column in known.columns}
     read = spark.read.parquet(*manifest.files(str(scanned), table))
     assert shown(read) == {column.name: types[column.name] for column in known.by(Way.SCAN)}
     if Way.SOURCE in known.ways:
