@@ -16,7 +16,7 @@ from logtool.commands.views import actions
 from logtool.disk import shell
 from logtool.errors import LogtoolError, UsageError
 from logtool.exits import Exit
-from logtool.rebuild import BLOCKED, KINDS, Consent, FileChoice, IndexRebuild
+from logtool.rebuild import BLOCKED, KINDS, FileChoice, IndexRebuild, RebuildConsent
 from logtool.running.summary import ActionSummary
 from logtool.schemas.printed import ACTION
 
@@ -47,7 +47,7 @@ def run(
     job = IndexRebuild(
         paths=given.paths,
         wanted=_wanted(kinds, snapshot_every, everything=everything),
-        consent=Consent(apply, undo_dir, output, shell.join(["logtool", *sys.argv[1:]])),
+        consent=RebuildConsent(apply, undo_dir, output, shell.join(["logtool", *sys.argv[1:]])),
         selection=given.selection,
         indexing=broker.indexing(inputs.broker),
         run=running.run(report), summary=summary, flavour=given.flavour,

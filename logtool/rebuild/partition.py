@@ -14,7 +14,7 @@ from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Partition
-from logtool.rebuild import building, frequent, producer_states, targets
+from logtool.rebuild import building, producer_states, targets
 from logtool.rebuild.building import IMPOSSIBLE, Built, IndexesToBuild
 from logtool.rebuild.producer_states import Producers
 from logtool.rebuild.scope import PartitionSettings
@@ -54,7 +54,7 @@ class PartitionToRebuild:
         every = self.wanted.snapshot_every
         if every is None:
             return tasks
-        self._more = frequent.offsets(self.partition, every)
+        self._more = targets.frequent_offsets(self.partition, every)
         return [self._cut(task) for task in tasks]
 
     def _cut(self, task: SegmentTask) -> SegmentTask:
@@ -98,7 +98,7 @@ class PartitionToRebuild:
         there = {file.name.offset for file in self.partition.snapshots}
         bases = [segment.base_offset for segment in self.partition.segments[:1]]
         start = max([self.settings.log_start, *bases])
-        more = targets.frequent(judged, chosen, self._more)
+        more = targets.frequent_snapshots(judged, chosen, self._more)
         extra = {
             key: why
             for key, why in more.items()

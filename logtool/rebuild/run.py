@@ -1,13 +1,18 @@
-"""One run of `rebuild-index` over paths: log dir by log dir, partition by partition."""
+"""One run of `rebuild-index` over paths: log dir by log dir, partition by partition.
+
+What is built goes into a directory of its own, or in place through a journal.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 
 from logtool import apply
-from logtool.actions import Action
+from logtool.actions import Action, FileChange
+from logtool.apply import Journal, PendingJournal, disk, outside
+from logtool.apply.dirfd import OpenDir
 from logtool.checks.schedule import PartitionJob, Schedule
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
 from logtool.formats.names import FileKind
@@ -27,7 +32,6 @@ from logtool.rebuild.fast_path import PlainPartition, QuickLook
 from logtool.rebuild.partition import PartitionToRebuild
 from logtool.rebuild.scope import Indexing, Scope
 from logtool.rebuild.targets import FileChoice
-from logtool.rebuild.writing import Consent, InPlace, Output
 from logtool.running.run import Run
 from logtool.running.summary import Summary
 from logtool.running.workers import OutOfTimeError
@@ -35,6 +39,20 @@ from logtool.running.workers import OutOfTimeError
 Item = Action | LogtoolError
 _TOGETHER = 64
 """Segments that are built before any of it is written: what is held in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildConsent:
+    """What may be written."""
+
+    apply: bool = False
+    """In place."""
+    undo_dir: Path | None = None
+    """With `apply`; None: beside the log dir."""
+    output: Path | None = None
+    """A directory for copies; it is made."""
+    command: str = "logtool rebuild-index"
+    """The command line, for the person who finds the undo directory."""
 
 
 @dataclass(slots=True)
@@ -47,7 +65,7 @@ class IndexRebuild:
 
     paths: Sequence[Path]
     wanted: FileChoice = field(default_factory=FileChoice)
-    consent: Consent = field(default_factory=Consent)
+    consent: RebuildConsent = field(default_factory=RebuildConsent)
     selection: Selection = field(default_factory=Selection)
     indexing: Indexing = field(default_factory=Indexing)
     run: Run = field(default_factory=Run)
@@ -73,7 +91,7 @@ class IndexRebuild:
             given.setdefault(log_dir.resolve(), (log_dir, []))[1].append(scope)
         if self.consent.undo_dir and len(given) + len(of_redpanda) > 1:
             raise UsageError("--undo-dir is for one log dir; give paths in one")
-        output = Output(self.consent.output) if self.consent.output else None
+        output = IndexOutput(self.consent.output) if self.consent.output else None
         if output:
             output.check([*given, *of_redpanda])
         for data_dir, paths in of_redpanda.items():
@@ -114,7 +132,7 @@ class IndexRebuild:
         self,
         log_dir: Path,
         planned: Iterator[list[Action | UnreadableError]],
-        output: Output | None,
+        output: "IndexOutput | None",
     ) -> Iterator[Item]:
         with ExitStack() as stack:
             in_place = InPlace(self.consent, log_dir, stack)
@@ -205,3 +223,74 @@ def _some(
             some = []
     if some:
         yield some
+
+
+class IndexOutput:
+    """A directory that gets what was built: a folder for each partition dir."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.resolve()
+        self._folders: dict[Path, Path] = {}
+        """The partition dir of each folder."""
+        self._held: OpenDir | None = None
+
+    def check(self, log_dirs: Sequence[Path]) -> None:
+        """RefusedError where it is in use, or lies in a log dir."""
+        for log_dir in log_dirs:
+            outside.check(self._path, log_dir.resolve())
+
+    def take(self, actions: Sequence[Action]) -> list[Action]:
+        """Write what was built; returns the actions with where that is.
+
+        A file that would only be removed is left out.
+        """
+        return [
+            self._written(action, action.change.content)
+            if action.change and action.change.content is not None
+            else action
+            for action in actions
+            if action.action is not FileChange.REMOVE
+        ]
+
+    def _written(self, action: Action, content: bytes) -> Action:
+        source = action.path.parent.resolve()
+        folder = self._path / source.name
+        if self._folders.setdefault(folder, source) != source:
+            raise RefusedError(f"{folder}: is of {self._folders[folder]}, not of {source}")
+        if self._held is None:
+            self._held = _made(OpenDir(self._path.parent), self._path)
+        home = _made(self._held, folder)
+        target = folder / action.path.name
+        disk.write_new(home, target, [content])
+        disk.sync_dir(home, folder)
+        return replace(action, target=target)
+
+
+def _made(home: OpenDir, path: Path) -> OpenDir:
+    """Return a directory in `home`, made where it is not there yet."""
+    return OpenDir(path, home) if path.exists() else disk.make_dir(home, path)
+
+
+class InPlace:
+    """The changes of one log dir, saved as they come, then carried out; its lock is held."""
+
+    def __init__(self, consent: RebuildConsent, log_dir: Path, stack: ExitStack) -> None:
+        self._pending = PendingJournal(
+            log_dir, undo_dir=consent.undo_dir, command=consent.command, stack=stack
+        )
+
+    @property
+    def journal(self) -> Journal | None:
+        """Return the journal, once there is a change."""
+        return self._pending.journal
+
+    def take(self, actions: Sequence[Action]) -> list[Action]:
+        """Save what is needed to carry the actions out and to undo them."""
+        self._pending.stage([action.change for action in actions if action.change])
+        return list(actions)
+
+    def carry_out(self) -> None:
+        """Change the log dir."""
+        if self.journal:
+            self.journal.commit()
+            self.journal.carry_out()

@@ -4,13 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
+import numpy as np
+
 from logtool.checks.partition import Item
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Broker, Finding, Severity
-from logtool.formats import names
+from logtool.formats import names, offset_index
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
-from logtool.log.dir import Partition
+from logtool.log.dir import Partition, Segment
 
 FileKey = tuple[FileKind, int]
 """A file by its kind and the offset in its name."""
@@ -147,7 +150,37 @@ def needed_snapshots(
     return [offset for offset in dict.fromkeys(offsets) if offset > start]
 
 
-def frequent(
+def frequent_offsets(partition: Partition, every: int) -> dict[int, int]:
+    """Return the bases of all segments and offsets about `every` bytes of log apart in them.
+
+    Each comes with the base of its segment. They are for producer snapshots that no broker takes,
+    so that less of a log has to be played back. A broker takes one where a segment begins. Between
+    these a snapshot may stand wherever a batch ends: each entry of an offset index names such a
+    place, so that they are known before the log is read. A broker that starts deletes all but the
+    newest of them, and keeps that one only where it stands behind the base of the last segment
+    (``ProducerStateManager.removeStraySnapshots``, Kafka 3.9 and 4.3).
+    """
+    found: dict[int, int] = {}
+    for segment in partition.segments:
+        base = segment.base_offset
+        found |= dict.fromkeys((base, *_offsets_inside(segment, every)), base)
+    return found
+
+
+def _offsets_inside(segment: Segment, every: int) -> Iterator[int]:
+    """Yield the offsets behind the first index entry of each stretch of a segment."""
+    file = segment.indexes.get(FileKind.OFFSET_INDEX)
+    index = offset_index.parse(files.read_small(file.path) if file else b"")
+    ends = index.offsets(segment.base_offset) + 1
+    positions = index.positions.astype(np.int64)
+    last = 0
+    while len(rows := np.flatnonzero(positions >= last + every)):
+        last = int(positions[rows[0]])
+        if segment.next_base_offset is None or ends[rows[0]] < segment.next_base_offset:
+            yield int(ends[rows[0]])
+
+
+def frequent_snapshots(
     judged: PartitionFindings, chosen: Mapping[FileKey, str], more: Mapping[int, int]
 ) -> dict[FileKey, str]:
     """Return the snapshots of `more`, offsets with their segments, that can be relied on.

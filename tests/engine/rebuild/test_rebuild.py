@@ -19,7 +19,7 @@ from logtool.loading.loader import load
 from logtool.loading.producers import decode
 from logtool.loading.result import Outcome, StartConditions
 from logtool.log import opening
-from logtool.rebuild import Consent, FileChoice, Indexing, IndexRebuild
+from logtool.rebuild import FileChoice, Indexing, IndexRebuild, RebuildConsent
 from logtool.running.budget import Budget
 from logtool.running.run import Run
 from logtool.running.workers import Pace
@@ -49,7 +49,7 @@ def rebuild(*paths: Path, wanted: FileChoice = ALL, **more: object) -> list[Acti
 
 def done(*paths: Path, wanted: FileChoice = ALL, **more: object) -> list[Action]:
     """Do it in place."""
-    return rebuild(*paths, wanted=wanted, consent=Consent(apply=True), **more)
+    return rebuild(*paths, wanted=wanted, consent=RebuildConsent(apply=True), **more)
 
 
 def told(actions: Iterable[Action]) -> set[tuple[str, str]]:
@@ -268,7 +268,7 @@ def test_a_bad_snapshot_behind_the_end_of_the_log_goes(copy_of: Scenario) -> Non
     home = copy_of("4.3.1/clean") / "codec-none-0"
     path = home / f"{9_999_999:020d}.snapshot"
     shutil.copy(next(home.glob("*.snapshot")), path)
-    output = Consent(output=home.parent.parent / "new")
+    output = RebuildConsent(output=home.parent.parent / "new")
     assert rebuild(home, wanted=FileChoice(), consent=output) == []
     assert told(done(home, wanted=FileChoice())) == {("remove", path.name)}
     assert not path.exists()
@@ -411,7 +411,7 @@ def test_what_is_no_file_is_not_replaced(copy_of: Scenario) -> None:
     }  # fmt: skip
     second.unlink()
     second.symlink_to(second.with_suffix(".log"))
-    items = list(IndexRebuild([home], ALL, Consent(apply=True)))
+    items = list(IndexRebuild([home], ALL, RebuildConsent(apply=True)))
     (error,) = (item for item in items if isinstance(item, UnreadableError))
     assert error.path == second
     assert second.is_symlink()
@@ -449,7 +449,7 @@ def test_a_dry_run_changes_nothing(copy_of: Scenario) -> None:
 def test_what_was_done_can_be_undone(copy_of: Scenario) -> None:
     home = copy_of("4.3.1/killed")
     before = fingerprint(home)
-    job = IndexRebuild([home], ALL, Consent(apply=True))
+    job = IndexRebuild([home], ALL, RebuildConsent(apply=True))
     assert len(list(job)) > 60
     (undo_dir,) = job.undo_dirs
     assert undo_dir.parent == home.parent
@@ -464,7 +464,7 @@ def test_a_broker_that_holds_the_log_dir_is_respected(copy_of: Scenario) -> None
         path.unlink()
     holder = _hold(first)
     try:
-        items = list(IndexRebuild([first, second], FileChoice(), Consent(apply=True)))
+        items = list(IndexRebuild([first, second], FileChoice(), RebuildConsent(apply=True)))
     finally:
         holder.kill()
         holder.wait()
@@ -502,7 +502,7 @@ def test_copies_go_to_a_directory_of_their_own(scenario: Scenario, tmp_path: Pat
         path.unlink()
     before = fingerprint(home)
     output = tmp_path / "new"
-    actions = rebuild(home, wanted=FileChoice(), consent=Consent(output=output))
+    actions = rebuild(home, wanted=FileChoice(), consent=RebuildConsent(output=output))
     assert fingerprint(home) == before
     assert {action.target for action in actions} == {p for p in output.rglob("*") if p.is_file()}
     same = scenario("4.3.1/killed-recovered")
@@ -520,14 +520,14 @@ def test_copies_are_never_written_into_a_log_dir_or_over_something(copy_of: Scen
     before = fingerprint(home.parent)
     for output in (home / "new", home / "index.dense-0" / "new", home, used):
         with pytest.raises(RefusedError):
-            list(IndexRebuild([home], ALL, Consent(output=output)))
+            list(IndexRebuild([home], ALL, RebuildConsent(output=output)))
     assert fingerprint(home.parent) == before
 
 
 def test_one_undo_directory_is_for_one_log_dir(copy_of: Scenario, tmp_path: Path) -> None:
     paths = [copy_of("4.3.1/killed"), copy_of("4.3.1/torn")]
     with pytest.raises(UsageError, match="--undo-dir"):
-        list(IndexRebuild(paths, ALL, Consent(apply=True, undo_dir=tmp_path / "undo")))
+        list(IndexRebuild(paths, ALL, RebuildConsent(apply=True, undo_dir=tmp_path / "undo")))
 
 
 def test_once_time_is_over_nothing_is_changed(copy_of: Scenario) -> None:
@@ -535,7 +535,9 @@ def test_once_time_is_over_nothing_is_changed(copy_of: Scenario) -> None:
     before = fingerprint(home)
     for spent in (0, 2_000_000):
         pace = _Ending(spent)
-        job = IndexRebuild([home], ALL, Consent(apply=True), run=Run(budget=Budget(pace=pace)))
+        job = IndexRebuild(
+            [home], ALL, RebuildConsent(apply=True), run=Run(budget=Budget(pace=pace))
+        )
         list(job)
         assert job.run.ran_out
         assert fingerprint(home) == before
