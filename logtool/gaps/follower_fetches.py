@@ -1,5 +1,10 @@
-"""Recovery of a follower in rounds, as the RFC on ghost batches has it.
+"""What a follower is sent of a log with gaps, and how it numbers what it gets.
 
+A replica that numbers batches as they arrive, as Redpanda's Raft does, gives lower offsets than the
+leader has to everything behind a gap; with ghosts in the gap it gives the same (`stretches`). A
+Kafka follower takes the leader's offsets and needs no ghosts.
+
+Redpanda recovers a follower in rounds (`rounds`), as the RFC on ghost batches has it.
 ``raft::recovery_stm`` reads some batches from the follower's next offset on, fills their gaps with
 ghosts from that offset on, notes the first and the last offset of what it sends
 (``_base_batch_offset``, ``_last_batch_offset``), and goes on behind the last. So a gap between the
@@ -157,3 +162,59 @@ class _Open:
     def next(self) -> "_Open":
         """Return the round behind it."""
         return _Open(self._number + 1, self._last + 1, self._ghosts, self.closed().after)
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftedRange:
+    """Neighbouring batches without a gap, or ghosts without a batch between them."""
+
+    ghost: bool
+    first_offset: int
+    """The leader's; also the follower's where ghosts are sent."""
+    last_offset: int
+    without_first: int | None
+    """What the follower would number it as where no ghosts are sent; None for a ghost."""
+    without_last: int | None
+
+
+def stretches(
+    ghosts: Ghosts, *, leader_start: int, leader_end: int, follower_end: int
+) -> list[ShiftedRange]:
+    """Return what a leader sends to a follower whose log ends at `follower_end`.
+
+    `leader_end` is the offset behind the leader's last batch: nothing is sent beyond it. A
+    follower that ends below the leader's start begins there anew.
+    """
+    at = assigned = max(follower_end, leader_start)
+    result: list[ShiftedRange] = []
+
+    def batches(end: int) -> int:
+        """Add the batches from `at` up to `end`."""
+        if end > at:
+            result.append(
+                ShiftedRange(
+                    ghost=False,
+                    first_offset=at,
+                    last_offset=end - 1,
+                    without_first=assigned,
+                    without_last=assigned + end - at - 1,
+                )
+            )
+        return max(end - at, 0)
+
+    rows = np.flatnonzero(ghosts.last_offset >= at)
+    firsts, lasts = ghosts.first_offset[rows].tolist(), ghosts.last_offset[rows].tolist()
+    for first, last in zip(firsts, lasts, strict=True):
+        assigned += batches(first)
+        result.append(
+            ShiftedRange(
+                ghost=True,
+                first_offset=max(first, at),
+                last_offset=last,
+                without_first=None,
+                without_last=None,
+            )
+        )
+        at = last + 1
+    batches(leader_end)
+    return result

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from logtool.formats.record_batch import HEADER_SIZE
-from logtool.gaps.follower import stretches
-from logtool.gaps.follower_fetches import Round, batches, rounds
+from logtool.gaps.follower_fetches import Round, batches, rounds, stretches
 from logtool.gaps.ghosts import RFC_OVERHEAD, Ghosts, harmless, of
 from logtool.gaps.kafka_offsets import NO_VIEW, KafkaView
 from logtool.gaps.ledger import ReasonCounts

@@ -17,7 +17,7 @@ from logtool.checks.compaction import Cleaning
 from logtool.disk import files
 from logtool.errors import RefusedError, UsageError
 from logtool.formats import record, record_batch
-from logtool.gaps import fill, follower, ghosts
+from logtool.gaps import fill, follower_fetches, ghosts
 from logtool.gaps import table as gap_table
 from logtool.gaps.coverage import CoverageTask, look
 from logtool.gaps.evidence import Facts
@@ -106,7 +106,7 @@ def test_the_gap_of_the_rfc_gets_one_ghost_with_the_term_of_the_batch_that_follo
 def test_without_the_ghost_the_follower_of_the_rfc_numbers_the_last_batch_from_21(topic):
     result = only(topic((0, RFC)), policy="compact")
     found = ghosts.of(result.ledger, result.subject.facts)
-    sent = follower.stretches(found, leader_start=0, leader_end=41, follower_end=11)
+    sent = follower_fetches.stretches(found, leader_start=0, leader_end=41, follower_end=11)
     assert [(s.ghost, s.first_offset, s.last_offset) for s in sent] == [
         (False, 11, 20), (True, 21, 32), (False, 33, 40),
     ]  # fmt: skip
@@ -116,7 +116,7 @@ def test_without_the_ghost_the_follower_of_the_rfc_numbers_the_last_batch_from_2
 def test_a_follower_that_ends_inside_a_gap_is_sent_the_rest_of_the_ghost(topic):
     result = only(topic((0, RFC)), policy="compact")
     found = ghosts.of(result.ledger, result.subject.facts)
-    sent = follower.stretches(found, leader_start=0, leader_end=41, follower_end=25)
+    sent = follower_fetches.stretches(found, leader_start=0, leader_end=41, follower_end=25)
     assert [(s.ghost, s.first_offset, s.last_offset) for s in sent] == [
         (True, 25, 32), (False, 33, 40),
     ]  # fmt: skip
@@ -126,7 +126,7 @@ def test_a_follower_that_ends_inside_a_gap_is_sent_the_rest_of_the_ghost(topic):
 def test_a_follower_that_has_everything_is_sent_nothing(topic):
     result = only(topic((0, RFC)), policy="compact")
     found = ghosts.of(result.ledger, result.subject.facts)
-    assert follower.stretches(found, leader_start=0, leader_end=41, follower_end=41) == []
+    assert follower_fetches.stretches(found, leader_start=0, leader_end=41, follower_end=41) == []
 
 
 def test_a_gap_at_the_head_reaches_from_the_base_to_the_first_batch(topic):
