@@ -11,9 +11,7 @@ from logtool.commands.program import parsing
 from logtool.commands.views.lookup_tables import DOCUMENT, LOOKUP, PLACE
 from logtool.errors import UsageError
 from logtool.exits import Exit
-from logtool.lookup.choice import partition_of
-from logtool.lookup.location import Location
-from logtool.lookup.run import Lookup, LookupResult, LookupTarget
+from logtool.lookup.run import Location, Lookup, LookupResult, LookupTarget, partition_of
 from logtool.running.run import Progress
 from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Way

@@ -1,5 +1,5 @@
 """Where an offset or a timestamp lives: the engine of `lookup`.
 
-location  the place of a record: segment, batch, and number in the batch
-run       by the indexes as a broker does, and by reading the log
+run      the place of a record, by the indexes as a broker does, and by reading the log
+indexes  where a broker begins to read a segment by its indexes
 """

@@ -7,32 +7,105 @@ before that, and from there on the first record that is late enough.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
 
-from logtool.disk import files
-from logtool.errors import UnreadableError
-from logtool.formats import compression, offset_index, time_index
-from logtool.formats.names import FileKind
+from logtool.errors import BatchTooLargeError, NothingMatchedError, UnreadableError, UsageError
+from logtool.formats import compression, wording
+from logtool.formats.names import DirectoryKind, FileKind
 from logtool.formats.record_batch import NO_TIMESTAMP, Column
 from logtool.formats.redpanda.record_batch import RAFT_DATA
-from logtool.formats.time_index import TimeIndex
 from logtool.lazy_dataclass import dataclass
-from logtool.loading.kafka_reading import IndexedLog, StartFailsError
-from logtool.loading.shadow import ShadowFile
+from logtool.loading.kafka_reading import StartFailsError
 from logtool.log import inputs, kafka_offsets, opening
 from logtool.log.chunk import Chunk
 from logtool.log.dir import Partition, Segment
-from logtool.log.file import File
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
-from logtool.lookup import by_base_index
-from logtool.lookup.location import Location, Matcher, find_in_batch
-from logtool.metadata.releases import NEWEST
+from logtool.log.records import Unread, batch_records
+from logtool.log.redpanda import REDPANDA
+from logtool.log.selection import Selection
+from logtool.lookup import indexes
 from logtool.running.run import Progress
 from logtool.running.summary import Summary
+from logtool.times import rfc3339
+
+Matcher = Callable[[Column, Column], Column]
+"""From offsets and timestamps of records to where they are what is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where something is; None for what does not apply."""
+
+    path: Path | None = None
+    """The log; None where nothing was found."""
+    segment: int | None = None
+    """Base offset."""
+    position: int | None = None
+    size: int | None = None
+    base_offset: int | None = None
+    last_offset: int | None = None
+    leader_epoch: int | None = None
+    record: int | None = None
+    """Number in the batch, from 0; None where it has none at or behind what was asked."""
+    offset: int | None = None
+    """Of that record; of the log end for `Asked.LATEST`."""
+    timestamp_ms: int | None = None
+    problem: str | None = None
+    """What stopped the search, or kept it from the records."""
+
+    @property
+    def timestamp(self) -> str | None:
+        """Return its time as text; None where it has none, or no calendar has it."""
+        return rfc3339(self.timestamp_ms)
+
+
+def find_in_batch(
+    segment: Segment,
+    chunk: Chunk,
+    row: int,
+    wanted: Matcher,
+    limit: int = compression.DEFAULT_LIMIT,
+) -> Location:
+    """Return one batch and the first record in it that is wanted.
+
+    `limit` is how many bytes the batch may decompress to, else it is BatchTooLargeError.
+    """
+    batch = chunk.table.row(row)
+    location = Location(
+        path=segment.log.path,
+        segment=segment.base_offset,
+        position=batch["position"],
+        size=batch["size"],
+        base_offset=batch["base_offset"],
+        last_offset=batch["last_offset"],
+        leader_epoch=batch["leader_epoch"],
+    )
+    before = 0
+    first = location
+    for part in batch_records(chunk, row, limit=limit):
+        if isinstance(part, Unread):
+            if part.beyond_limit:
+                raise BatchTooLargeError(segment.log.path, batch["position"], limit) from part.error
+            large = f"batch of {wording.size(part.size)} is too large to decode"
+            reason = part.reason if part.held else large
+            return replace(location, problem=f"its records cannot be read: {reason}")
+        numbers = np.flatnonzero(wanted(part.offset, part.timestamp))
+        if first is location and len(numbers):
+            number = int(numbers[0])
+            stamp = int(part.timestamp[number])
+            first = replace(
+                location,
+                record=before + number,
+                offset=int(part.offset[number]),
+                timestamp_ms=None if stamp == NO_TIMESTAMP else stamp,
+            )
+        before += len(part.offset)
+    return first
 
 
 class LookupTarget(StrEnum):
@@ -92,6 +165,47 @@ class LookupResult:
     def places(self) -> tuple[FoundPlace, FoundPlace]:
         """Return both places, each with the way in which it was found."""
         return FoundPlace("index", self.by_index), FoundPlace("scan", self.by_scan)
+
+
+_MOST_NAMED = 3
+
+
+def partition_of(
+    path: Path, topic: str | None, number: int | None, flavour: Flavour | None = None
+) -> Path:
+    """Return the directory of the partition that is meant.
+
+    A path that is no log dir is returned as it is. UsageError where several partitions of a log
+    dir are meant, NothingMatchedError where none is, UnreadableError where it cannot be listed.
+    """
+    if inputs.kind_of(path, flavour, redpanda=True) is not PathKind.LOG_DIR:
+        if topic is not None or number is not None:
+            raise UsageError("--topic and --partition are for a log dir, and PATH is none")
+        return path
+    selection = Selection(
+        topics=() if topic is None else (topic,), partitions=() if number is None else (number,)
+    )
+    listed = opening.open_log_dir(path, flavour)
+    chosen = [
+        (folder, directory.unlisted)
+        for folder, directory in listed.partitions
+        if directory.kind is not DirectoryKind.DELETE and selection.takes(directory)
+    ]
+    # A folder that could not be listed may hold the one that is meant, if none is there that is.
+    least = min((unlisted for _, unlisted in chosen), default=False)
+    found = [folder for folder, unlisted in chosen if unlisted == least]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise NothingMatchedError(path, f"nothing matched {selection}".rstrip())
+    # Redpanda's folders are named alike in each topic.
+    parts = 2 if listed.flavour is REDPANDA else 1
+    shown = ", ".join("/".join(folder.parts[-parts:]) for folder in found[:_MOST_NAMED])
+    more = ", ..." if len(found) > _MOST_NAMED else ""
+    raise UsageError(
+        f"{path}: is a log dir, and {len(found)} of its partitions are meant ({shown}{more}); "
+        "name one with --topic and --partition"
+    )
 
 
 class Lookup:
@@ -167,7 +281,7 @@ class Lookup:
     def _end_by_index(self) -> int:
         if self._in_raft:  # whose start replays the last segment
             return self._latest_by_scan().offset or 0
-        return _reader(self._partition.segments[-1]).next_offset()
+        return indexes.reader_of(self._partition.segments[-1]).next_offset()
 
     def _latest_by_index(self) -> Location:
         last = self._partition.segments[-1]
@@ -183,12 +297,12 @@ class Lookup:
     def _offset_by_index(self, offset: int) -> Location:
         for segment in self._from_floor(offset):
             if self._in_raft:
-                start = by_base_index.for_offset(segment, offset)
-                found = self._first_at(segment, by_base_index.batches(segment, start), offset)
+                start = indexes.base_index_position(segment, offset)
+                found = self._first_at(segment, indexes.batches_from(segment, start), offset)
                 if found:
                     return found
                 continue
-            reader = _reader(segment)
+            reader = indexes.reader_of(segment)
             position = reader.find(offset)
             if position is not None:
                 # None where the file has shrunk meanwhile.
@@ -222,16 +336,16 @@ class Lookup:
     def _time_by_index(self, stamp: int) -> Location:
         for segment in self._partition.segments:
             if self._in_raft:
-                largest = by_base_index.largest_timestamp(segment)
+                largest = indexes.base_index_timestamp(segment)
                 if largest is None or largest >= stamp:
-                    start = by_base_index.for_time(segment, stamp)
+                    start = indexes.base_index_position_of_time(segment, stamp)
                     if late := self._first_late(
-                        segment, by_base_index.batches(segment, start), stamp
+                        segment, indexes.batches_from(segment, start), stamp
                     ):
                         return late
                 continue
-            reader, index = _reader(segment), _time_index(segment)
-            if _largest_timestamp(segment, reader, index) < stamp:
+            reader, index = indexes.reader_of(segment), indexes.time_index_of(segment)
+            if indexes.largest_timestamp(segment, reader, index) < stamp:
                 continue
             entry = int(np.searchsorted(index.timestamps, stamp, "right")) - 1
             offset = segment.base_offset
@@ -289,43 +403,6 @@ class Lookup:
 def _from(offset: int) -> Matcher:
     """Return what takes records from an offset on."""
     return lambda offsets, _: offsets >= offset
-
-
-def _reader(segment: Segment) -> IndexedLog:
-    """Return the log with its index; one that is missing is made anew by a broker, and empty."""
-    file = segment.indexes.get(FileKind.OFFSET_INDEX)
-    log = ShadowFile(segment.log, segment.log.size)
-    # An active index is as long as it may grow: what is not used yet is no entry.
-    used = _used(file) if file else None
-    return IndexedLog(
-        base_offset=segment.base_offset, log=log, index=used, by_base=NEWEST >= (4, 1)
-    )
-
-
-def _used(file: File) -> ShadowFile:
-    data = files.read_small(file.path)
-    index = offset_index.parse(data)
-    size = len(data) - index.padding - len(index.trailing)
-    return ShadowFile(file, size, data)
-
-
-def _time_index(segment: Segment) -> TimeIndex:
-    file = segment.indexes.get(FileKind.TIME_INDEX)
-    return time_index.parse(files.read_small(file.path) if file else b"")
-
-
-def _largest_timestamp(segment: Segment, reader: IndexedLog, index: TimeIndex) -> int:
-    """Return what a broker holds for the largest timestamp of a segment, ms.
-
-    The last entry of a segment that is closed says it. Of the active one a running broker knows it
-    from its appends; what is behind the last entry is read here.
-    """
-    largest = int(index.timestamps[-1]) if len(index) else NO_TIMESTAMP
-    if segment.is_active:
-        start = reader.lookup(int(index.offsets(segment.base_offset)[-1])) if len(index) else 0
-        for chunk in reader.batches(start, segment.log.size):
-            largest = max(largest, int(chunk.table.max_timestamp.max()))
-    return largest if largest >= 0 else segment.log.mtime_ns // 1_000_000
 
 
 def _checkpointed_start(partition: Partition) -> int:

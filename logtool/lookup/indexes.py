@@ -1,0 +1,109 @@
+"""Where a broker begins to read a segment for an offset or a time, by the indexes of the segment.
+
+Of Kafka that is the log with its offset index, and the time index. Of Redpanda it is the base
+index. For an offset Redpanda takes the last entry at or before it. For a time it takes the entry
+before the first one that is late enough, for not every batch has an entry. It reads a segment
+without an index that can be read from its start, as the start of a broker does to make one. Source:
+``storage/segment_index.cc``, ``storage/index_state.cc`` (Redpanda 1c6cff34ea, 2024-12-20).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from logtool.disk import files
+from logtool.formats import offset_index, time_index
+from logtool.formats.names import FileKind
+from logtool.formats.record_batch import NO_TIMESTAMP
+from logtool.formats.redpanda import base_index
+from logtool.formats.redpanda.base_index import BaseIndex
+from logtool.formats.time_index import TimeIndex
+from logtool.loading.kafka_reading import IndexedLog, StartFailsError
+from logtool.loading.shadow import ShadowFile
+from logtool.log.chunk import Chunk
+from logtool.log.dir import Segment
+from logtool.log.file import File
+from logtool.metadata.releases import NEWEST
+
+
+def reader_of(segment: Segment) -> IndexedLog:
+    """Return the log with its offset index; a broker makes a missing one anew, and empty."""
+    file = segment.indexes.get(FileKind.OFFSET_INDEX)
+    log = ShadowFile(segment.log, segment.log.size)
+    # An active index is as long as it may grow: what is not used yet is no entry.
+    used = _used(file) if file else None
+    return IndexedLog(
+        base_offset=segment.base_offset, log=log, index=used, by_base=NEWEST >= (4, 1)
+    )
+
+
+def _used(file: File) -> ShadowFile:
+    data = files.read_small(file.path)
+    index = offset_index.parse(data)
+    size = len(data) - index.padding - len(index.trailing)
+    return ShadowFile(file, size, data)
+
+
+def time_index_of(segment: Segment) -> TimeIndex:
+    """Return the time index of a segment; an empty one where it is missing."""
+    file = segment.indexes.get(FileKind.TIME_INDEX)
+    return time_index.parse(files.read_small(file.path) if file else b"")
+
+
+def largest_timestamp(segment: Segment, reader: IndexedLog, index: TimeIndex) -> int:
+    """Return what a broker holds for the largest timestamp of a segment, ms.
+
+    The last entry of a segment that is closed says it. Of the active one a running broker knows it
+    from its appends; what is behind the last entry is read here.
+    """
+    largest = int(index.timestamps[-1]) if len(index) else NO_TIMESTAMP
+    if segment.is_active:
+        start = reader.lookup(int(index.offsets(segment.base_offset)[-1])) if len(index) else 0
+        for chunk in reader.batches(start, segment.log.size):
+            largest = max(largest, int(chunk.table.max_timestamp.max()))
+    return largest if largest >= 0 else segment.log.mtime_ns // 1_000_000
+
+
+def base_index_position(segment: Segment, offset: int) -> int:
+    """Return the byte from which on Redpanda reads for an offset."""
+    index = _base_index(segment)
+    if index is None:
+        return 0
+    known = base_index.offsets(
+        index, segment_base=segment.base_offset, next_base=segment.next_base_offset
+    )
+    at = int(np.searchsorted(np.array(known[: len(index)], np.int64), offset, "right")) - 1
+    return int(index.entries.position[at]) if at >= 0 else 0
+
+
+def base_index_position_of_time(segment: Segment, stamp: int) -> int:
+    """Return the byte from which on Redpanda reads for a time in ms."""
+    index = _base_index(segment)
+    if index is None or not len(index):
+        return 0
+    times = np.array(base_index.timestamps(index)[: len(index)], np.int64)
+    late = np.flatnonzero(times >= stamp)
+    at = max(int(late[0]) - 1, 0) if len(late) else len(index) - 1
+    return int(index.entries.position[at])
+
+
+def base_index_timestamp(segment: Segment) -> int | None:
+    """Return the largest time in the base index of a segment; None where it has no index."""
+    index = _base_index(segment)
+    return None if index is None else index.max_timestamp
+
+
+def batches_from(segment: Segment, position: int) -> Iterator[Chunk]:
+    """Yield the batches from a byte on; StartFailsError where none begins there, or at damage."""
+    for chunk in segment.batches(start=position):
+        if chunk.damage:
+            raise StartFailsError(f"{chunk.damage.message} at byte {chunk.damage.position}")
+        yield chunk
+
+
+def _base_index(segment: Segment) -> BaseIndex | None:
+    file = segment.indexes.get(FileKind.REDPANDA_BASE_INDEX)
+    if file is None:
+        return None
+    index = base_index.parse(files.read_small(file.path))
+    return index if isinstance(index, BaseIndex) and index.checksum_holds else None
