@@ -42,7 +42,7 @@ _SEGMENT = Table("segment", "new log", (
     Column("bytes", Kind.INT64, "size of the new log", "bytes", value="piece.bytes"),
     _count("left_out", "batches that Kafka has no place for"),
     _count("damaged", "ranges of bytes that are no sound batch"),
-), note="One new log.", type="segment", made_from="logtool.convert.pieces:Converted")  # fmt: skip
+), note="One new log.", type="segment", made_from="logtool.convert.run:Converted")  # fmt: skip
 DOCUMENT: Final = Document(name="convert", title="What logtool convert prints", tables=(_SEGMENT,))
 SCHEMA = DOCUMENT.schema
 _COLUMNS = columns(*_SEGMENT.names(Way.CSV))

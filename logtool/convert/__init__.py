@@ -6,7 +6,6 @@ to_redpanda a log of Kafka as segments of Redpanda
 run         one run over segments, and the directory that it writes
 """
 
-from logtool.convert.pieces import Converted
-from logtool.convert.run import Conversion
+from logtool.convert.run import Conversion, Converted
 
 __all__ = ["Conversion", "Converted"]

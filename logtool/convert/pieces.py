@@ -50,12 +50,3 @@ class OutputSegment:
             self.first_offset = first_offset
         span = int(table.last_offset[row] - table.base_offset[row])
         self.last_offset = first_offset + span
-
-
-@dataclass(frozen=True, slots=True)
-class Converted:
-    """A new log that was written."""
-
-    piece: OutputSegment
-    target: Path
-    """Where it is."""

@@ -9,15 +9,25 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from logtool.convert import to_kafka, to_redpanda
-from logtool.convert.pieces import Converted, OutputSegment
+from logtool.convert.pieces import OutputSegment
 from logtool.disk import files
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
+from logtool.lazy_dataclass import dataclass
 from logtool.loading.result import StartConditions
 from logtool.log import inputs, opening
 from logtool.log.flavour import FlavourName
 from logtool.log.inputs import PathKind
 from logtool.repair.output import OutputDir
 from logtool.running.summary import ActionSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A new log that was written."""
+
+    piece: OutputSegment
+    target: Path
+    """Where it is."""
 
 
 class Conversion:
