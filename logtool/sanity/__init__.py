@@ -5,6 +5,6 @@ starts.py       what each kind of start does  background.py the proposal of KIP-
 measuring.py    times, counts, page cache     model.py      from there to other sizes
 judging.py      what they all pass over       screening.py  and where to look for it
 listing.py      the directories given         broker_load.py the whole load of a broker
-results.py      what is said                  of_redpanda.py  the checks of Redpanda
+results.py      what is said                  redpanda.py   the checks of Redpanda
 run.py          all of it
 """

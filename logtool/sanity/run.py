@@ -26,7 +26,6 @@ from logtool.sanity import (
     listing,
     measuring,
     model,
-    of_redpanda,
 )
 from logtool.sanity.broker_load import Load
 from logtool.sanity.indexes import Cost, Item, Opener
@@ -168,12 +167,14 @@ class Sanity:
 
     def _redpanda(self, listed: Listing) -> Iterator[Said]:
         """Yield the same of Redpanda, which has one kind of start."""
+        from logtool.sanity import redpanda  # which no log dir of Kafka needs
+
         yield listed.described()
         yield from listed.unread
         if not listed.partitions:
             return
         threads = self._settings.threads
-        once = partial(measuring.run, of_redpanda.start, listed.partitions, threads, self._pace)
+        once = partial(measuring.run, redpanda.start, listed.partitions, threads, self._pace)
         run = self._median(once, listed)
         by_path = {one.path: one for one in listed.partitions}
         said: list[Seen | UnreadableError] = []
@@ -185,7 +186,7 @@ class Sanity:
                 said.append(item)
         seen = sum(isinstance(item, Seen) for item in said)
         if self._settings.verify:
-            for finding, home in of_redpanda.passed_over(self._paced(listed.partitions)):
+            for finding, home in redpanda.passed_over(self._paced(listed.partitions)):
                 said.append(Seen(judging.placed(finding, home), SeenBy.NEITHER))
         found = sum(isinstance(item, Seen) for item in said)
         yield Measurement(

@@ -70,6 +70,7 @@ NOT_NEEDED = {
         "logtool.apply", "logtool.gaps.fill", "logtool.startup.partition", *OF_LESS_WORK,
         "logtool.startup.redpanda_start", "logtool.startup.redpanda_forecast",
     ),
+    "sanity {partition}": ("logtool.apply", "logtool.sanity.redpanda", *OF_REDPANDA, *OF_LESS_WORK),
     "plan {partition}": ("logtool.apply", "logtool.checks.partition", *OF_REDPANDA, *OF_LESS_WORK),
     "recover --full {partition}": (
         "logtool.checks.partition", "logtool.checks.report", "logtool.checks.segment",
