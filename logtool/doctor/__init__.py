@@ -3,9 +3,7 @@
 No rule stands here: what is wrong is what `verify` finds, what a start does is what `plan` says.
 
 answers      what is answered, as plain data
-host         disk space, and what one process may open and map
 examination  the run: a quick look, the next start, then every batch while there is time
-telling      the answers out of what a run found
-next_step    the one command to run next
+diagnosis    the answers out of what a run found, and the one command to run next
 environment  the software and the limits that logtool runs with
 """

@@ -1,27 +1,38 @@
-"""The answers of `doctor`, out of what an examination found."""
+"""The answers of `doctor`, out of what an examination found, and the command to run next.
 
+To that comes what the host gives a broker: disk space, open files, maps.
+"""
+
+import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from logtool.actions import Action
 from logtool.checks import topic_id_support
-from logtool.disk import in_use
-from logtool.doctor import host, next_step
+from logtool.disk import in_use, shell
 from logtool.doctor.answers import (
     Answer,
     BrokerState,
     DamageAnswer,
+    DiskAnswer,
     FindingGroup,
     Gravity,
     HighWatermark,
     Identity,
+    Limit,
+    Next,
     NextStart,
     VersionsAnswer,
 )
 from logtool.doctor.examination import Examination
-from logtool.errors import UnreadableError
-from logtool.findings import Finding, Severity
+from logtool.errors import NothingMatchedError, UnreadableError
+from logtool.findings import Broker, Finding, Severity
 from logtool.loading.result import Outcome
 from logtool.metadata import releases
+from logtool.node import host_limits
+from logtool.sanity.listing import Listing
 from logtool.startup import rates
 from logtool.startup.duration import duration
 
@@ -30,6 +41,9 @@ _STATES = {
 }  # fmt: skip
 _HARM = frozenset({"refuse", "offline", "discard", "lacks", "unknown", "zombie", "overlap"})
 """Actions that are errors even where nothing is counted as lost."""
+
+
+_OPEN_FILES = re.compile(r"^Max open files +(\S+) +(\S+)", re.MULTILINE)
 
 
 def told(run: Examination) -> Iterator[Finding | Action | UnreadableError | Answer]:
@@ -56,12 +70,12 @@ def answers(run: Examination) -> Iterator[Answer]:
         given += [high_watermark(run)] if of_kafka else []
         given += brokers(run)
         given += [versions(run)] if of_kafka else []
-    given += host.disks(run.homes)
+    given += disks(run.homes)
     if of_kafka:
         holder = run.holder
-        given += host.limits(run.homes, holder.pid if holder else None)
+        given += limits(run.homes, holder.pid if holder else None)
     yield from given
-    yield next_step.choose(run, given)
+    yield next_command(run, given)
 
 
 def damage(run: Examination) -> DamageAnswer:
@@ -187,3 +201,111 @@ def _grouped(items: Iterable[tuple[str, Gravity, Finding | Action]]) -> Sequence
         for (name, state), some in found.items()
     ]
     return sorted(groups, key=lambda group: -list(Gravity).index(group.state))
+
+
+def disks(homes: Sequence[Listing]) -> Iterator[DiskAnswer]:
+    """Yield the file systems of log dirs, each once; nothing of one that does not tell."""
+    together: dict[int, list[Listing]] = {}
+    for home in homes:
+        with suppress(OSError):
+            together.setdefault(home.path.stat().st_dev, []).append(home)
+    for some in together.values():
+        with suppress(OSError):
+            yield disk(some)
+
+
+def disk(homes: Sequence[Listing]) -> DiskAnswer:
+    """Return the file system that log dirs share; OSError where it does not tell."""
+    system = os.statvfs(homes[0].path)
+    unit = system.f_frsize
+    return DiskAnswer(
+        paths=[home.path for home in homes],
+        total=system.f_blocks * unit,
+        used=(system.f_blocks - system.f_bfree) * unit,
+        available=system.f_bavail * unit,
+        inodes=system.f_files,
+        free_inodes=system.f_favail,
+        read_only=bool(system.f_flag & os.ST_RDONLY),
+        logs=sum(file.size for home in homes for one in home.partitions for file in one.files()),
+    )
+
+
+def limits(homes: Sequence[Listing], pid: int | None) -> Iterator[Limit]:
+    """Yield what a broker needs of open files and maps against what it may have.
+
+    `pid` is that of the running broker, whose limit is then read. Without it the limit is that of
+    this process, which a broker that is started from here inherits. A Java machine raises its soft
+    limit of open files to the hard one, so the hard one counts. Of maps it is what a broker has
+    once every index was needed.
+    """
+    needed = sum((home.needs for home in homes), host_limits.Needs())
+    limits = host_limits.of_host()
+    limit = pid and open_files_of(pid)
+    if limit:
+        yield Limit("open-files", needed.open_files, limit[1], pid)
+    else:
+        yield Limit("open-files", needed.open_files, limits.open_files)
+    yield Limit("max-map-count", needed.most_maps, limits.maps)
+
+
+def open_files_of(pid: int) -> tuple[int | None, int | None] | None:
+    """Return the limits of another process likewise; None where the system does not tell."""
+    with suppress(OSError):
+        found = _OPEN_FILES.search(Path(f"/proc/{pid}/limits").read_text())
+        if found:
+            soft, hard = (int(one) if one.isdigit() else None for one in found.groups())
+            return soft, hard
+    return None
+
+
+def next_command(run: Examination, given: Sequence[Answer]) -> Next:
+    """Return the command to run next, after these answers: for the gravest that they tell of."""
+    start = next((one for one in given if isinstance(one, NextStart)), None)
+    by_severity = {severity: [one for one in run.findings if one.severity is severity]
+                   for severity in Severity}  # fmt: skip
+    refusing = next((one for one in run.findings if one.broker is Broker.REFUSES), None)
+    if run.unread and not run.summary.partitions:
+        return _unread(run.unread[0])
+    if start and start.refuses:
+        return _finding(refusing) if refusing else _plan(run, "what stops the start")
+    if start and (start.losing or start.state is Gravity.ERROR):
+        return _plan(run, "what the next start does, and what is lost")
+    for found in by_severity[Severity.ERROR]:
+        return _finding(found)
+    if run.unread:
+        return _unread(run.unread[0])
+    if any(isinstance(one, DiskAnswer) and one.state is Gravity.ERROR for one in given):
+        return Next(_logtool(run, "stat --level quick --top 10"), "what takes up the disk")
+    if start and start.state is Gravity.WARNING:
+        return _plan(run, "what the next start does, and what it does not notice")
+    for found in by_severity[Severity.WARNING]:
+        return _finding(found)
+    if not run.deep.is_whole:
+        return Next(_logtool(run, "verify"), "every batch, without a time limit")
+    return Next(_logtool(run, "verify --level records"), "every record too; nothing is wrong yet")
+
+
+def _logtool(run: Examination, command: str) -> str:
+    words = [f"logtool {command}", str(run.selection), *map(shell.path, run.paths)]
+    return " ".join(word for word in words if word)
+
+
+def _plan(run: Examination, reason: str) -> Next:
+    return Next(_logtool(run, "plan"), reason)
+
+
+def _finding(found: Finding) -> Next:
+    if found.next:
+        return Next(found.next, f"where {found.code} was found")
+    return Next(f"logtool explain {found.code}", "what it means and what to do")
+
+
+def _unread(error: UnreadableError) -> Next:
+    """Return how to look at a path that could not be read: who may, or what is there instead."""
+    path = error.path
+    if isinstance(error, NothingMatchedError):
+        return Next(f"ls -la {shell.path(path)}", "what is there instead")
+    if path.exists():
+        return Next(f"ls -ld {shell.path(path)}", "who may read it")
+    there: Path = next((one for one in path.absolute().parents if one.exists()), Path("/"))
+    return Next(f"ls -la {shell.path(there)}", "what is there instead")
