@@ -1,6 +1,7 @@
 """A run of ``plan``: what happens as it is known, how long it takes, and what policies come to."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from logtool.actions import Action
 from logtool.commands import options
@@ -12,8 +13,12 @@ from logtool.commands.program.start_options import StartingBroker
 from logtool.commands.views import actions
 from logtool.commands.views.action_printer import NO_PARTITION, ActionPrinter
 from logtool.commands.views.plan_tables import DURATION, POLICIES
+from logtool.disk import shell
 from logtool.errors import LogtoolError, UsageError
 from logtool.exits import Exit
+from logtool.lazy_dataclass import dataclass
+from logtool.log.flavour import Flavour
+from logtool.log.kafka import KAFKA
 from logtool.log.redpanda import REDPANDA
 from logtool.node import host_limits
 from logtool.node.host_limits import Limits
@@ -24,7 +29,39 @@ from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
 from logtool.startup.policies import Policy, compare
 from logtool.startup.rates import ReadRates
-from logtool.startup.unread import Below, below
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadLogs:
+    """What lies below the recovery points: no start reads it, so that damage there stays unseen."""
+
+    segments: int
+    """Segments that are not recovered."""
+    bytes: int
+    """Of their logs."""
+    places: tuple[Path, ...]
+    """The log dirs that hold them; the partition dir where that is all there is."""
+    flavour: Flavour = KAFKA
+    """REDPANDA where Redpanda wrote all of them, which knows no recovery point."""
+
+    @property
+    def command(self) -> str:
+        """Return the command that reads them, as a shell takes it."""
+        return " ".join(["logtool verify", *map(shell.path, self.places)])
+
+
+def unread_logs(forecasts: Sequence[PartitionForecast]) -> UnreadLogs | None:
+    """Return what no start of these partitions reads; None where it reads everything."""
+    unread = [forecast for forecast in forecasts if forecast.unread_bytes]
+    if not unread:
+        return None
+    places = [one.request.path if len(forecasts) == 1 else one.request.log_dir for one in unread]
+    return UnreadLogs(
+        segments=sum(forecast.unread_segments for forecast in unread),
+        bytes=sum(forecast.unread_bytes for forecast in unread),
+        places=tuple(dict.fromkeys(places)),
+        flavour=REDPANDA if all(one.request.redpanda for one in unread) else KAFKA,
+    )
 
 
 def run(
@@ -83,7 +120,7 @@ class PlanPrinter(ActionPrinter):
         self._threads = threads
         self._policies = policies
         self._time: Duration | None = None
-        self._unread: Below | None = None
+        self._unread: UnreadLogs | None = None
 
     def show(self, item: Action | PartitionForecast | LogtoolError) -> None:
         """Print one item, and note the command that repairs a partition."""
@@ -112,7 +149,7 @@ class PlanPrinter(ActionPrinter):
         if self._policies:
             compared = compare(partitions, self._policies, self._threads, known)
             self._report.item(POLICIES.row(compared))
-        self._unread = None if self._forecast.assumed.trust else below(partitions)
+        self._unread = None if self._forecast.assumed.trust else unread_logs(partitions)
         if self._unread:
             summary.next.setdefault(self._unread.command)
 

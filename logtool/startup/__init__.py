@@ -6,10 +6,8 @@ request    what is asked of the load of one partition
 partition  what the next start does to one partition
 redpanda_start, redpanda_forecast  the same for a partition of Redpanda
 forecast   the same over paths, and what becomes of the log dirs as wholes
-below      what no start reads
 duration   how long it takes
 rates      how fast logs are read here, and what a broker needs besides
-disks      what the disks give that the logs lie on
-timing     reading times: of a log while it is loaded, of a file through the page cache or past it
+disks      what the disks of the logs give, and the times of reading
 recover    the same changes, carried out without a broker
 """

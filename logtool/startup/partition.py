@@ -19,9 +19,8 @@ from logtool.log import opening
 from logtool.log.dir import Partition, Segment
 from logtool.node import host_limits
 from logtool.node.options import StartOptions
-from logtool.startup.disks import Cold
+from logtool.startup.disks import Cold, StretchTimes
 from logtool.startup.request import LoadRequest
-from logtool.startup.timing import StretchTimes
 
 if TYPE_CHECKING:
     from logtool.repair.in_place import RepairedLog

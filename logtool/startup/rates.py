@@ -22,10 +22,8 @@ from pathlib import Path
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.lazy_dataclass import dataclass
-from logtool.startup import timing
-from logtool.startup.disks import MIB, Disks, DiskSample
+from logtool.startup.disks import MIB, PIECE, Disks, DiskSample, cached_pass
 from logtool.startup.partition import PartitionForecast
-from logtool.startup.timing import PIECE
 
 BROKER_BYTES_PER_SECOND = (350 * MIB, 2048 * MIB)
 """What one thread of a broker reads and checks of a log in the page cache: slowest and fastest."""
@@ -148,7 +146,7 @@ def of_pass(forecasts: Iterable[PartitionForecast]) -> float | None:
     for forecast in most:
         log = _largest_log(forecast.request.path) if forecast.bytes_read else None
         with suppress(UnreadableError):
-            size, seconds = timing.cached_pass(log, _SAMPLE, _SAMPLE_SECONDS) if log else (0, 0)
+            size, seconds = cached_pass(log, _SAMPLE, _SAMPLE_SECONDS) if log else (0, 0)
             if size:
                 return size / seconds
     return None

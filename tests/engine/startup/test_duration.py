@@ -9,13 +9,12 @@ import pytest
 
 from logtool.errors import UnreadableError
 from logtool.loading.result import Outcome, StartConditions
-from logtool.startup import disks, rates, timing
-from logtool.startup.disks import Cold, DiskSample
+from logtool.startup import disks, rates
+from logtool.startup.disks import Cold, DiskSample, StretchTimes
 from logtool.startup.duration import MOST_NAMED, duration
 from logtool.startup.partition import PartitionForecast, forecast_partition
 from logtool.startup.rates import BATCH_SECONDS, BROKER_BYTES_PER_SECOND, MIB, ReadRates
 from logtool.startup.request import LoadRequest
-from logtool.startup.timing import StretchTimes
 
 
 def load(name: str, size: int = 0, batches: int = 0, *timed: float) -> PartitionForecast:
@@ -174,15 +173,15 @@ def on_disk(path: Path, size: int) -> tuple[Path, int]:
 
 def test_the_page_cache_is_asked_without_reading(tmp_path: Path) -> None:
     log, size = on_disk(tmp_path / "a.log", 3 * MIB + 5)
-    before = timing.cached_bytes(log)
+    before = disks.cached_bytes(log)
     assert 0 <= before <= size
-    assert timing.cached_bytes(log) == before
+    assert disks.cached_bytes(log) == before
     log.read_bytes()
-    assert timing.cached_bytes(log) == size
+    assert disks.cached_bytes(log) == size
     (tmp_path / "empty.log").touch()
-    assert timing.cached_bytes(tmp_path / "empty.log") == 0
+    assert disks.cached_bytes(tmp_path / "empty.log") == 0
     with pytest.raises(UnreadableError):
-        timing.cached_bytes(tmp_path / "gone.log")
+        disks.cached_bytes(tmp_path / "gone.log")
 
 
 def test_what_is_cold_is_counted_and_some_small_logs_speak_for_all(
@@ -197,7 +196,7 @@ def test_what_is_cold_is_counted_and_some_small_logs_speak_for_all(
             raise UnreadableError(path, "No such file or directory")
         return cached.get(path.name, 0)
 
-    monkeypatch.setattr(timing, "cached_bytes", cached_bytes)
+    monkeypatch.setattr(disks, "cached_bytes", cached_bytes)
     logs = {"large.log": 10 * MIB, "warm.log": 5 * MIB, "gone.log": 9 * MIB, "empty.log": 0}
     small = {f"{number}.log": 100 for number in range(32)}
     found = disks.cold((tmp_path / name, size) for name, size in {**logs, **small}.items())
@@ -215,9 +214,9 @@ def test_each_disk_is_sampled_by_its_largest_logs(
         assert 0 < seconds <= 0.25
         return min(most, path.stat().st_size), 2**-7, 2**-9
 
-    monkeypatch.setattr(timing, "cached_bytes", lambda path: 1 if path.name == "warm.log" else 0)
-    monkeypatch.setattr(timing, "through_cache", through)
-    monkeypatch.setattr(timing, "past_cache", lambda *_: (2 * MIB, 0.125))
+    monkeypatch.setattr(disks, "cached_bytes", lambda path: 1 if path.name == "warm.log" else 0)
+    monkeypatch.setattr(disks, "through_cache", through)
+    monkeypatch.setattr(disks, "past_cache", lambda *_: (2 * MIB, 0.125))
     samples = disks.Samples()
     for name, size in (("small.log", MIB), ("large.log", 3 * MIB), ("warm.log", 2 * MIB)):
         (tmp_path / name).write_bytes(bytes(size))
@@ -232,13 +231,13 @@ def test_each_disk_is_sampled_by_its_largest_logs(
 
 def test_a_log_is_read_through_the_page_cache_no_further_than_asked(tmp_path: Path) -> None:
     log, size = on_disk(tmp_path / "a.log", MIB + 100)
-    count, seconds, first = timing.through_cache(log, 100 * 1024, 60.0)
+    count, seconds, first = disks.through_cache(log, 100 * 1024, 60.0)
     assert 100 * 1024 <= count < 120 * 1024
     assert 0 < first <= seconds
-    assert timing.through_cache(log, 2 * size, 60.0)[0] == size
-    assert timing.through_cache(log, size, 0.0)[0] == 0
+    assert disks.through_cache(log, 2 * size, 60.0)[0] == size
+    assert disks.through_cache(log, size, 0.0)[0] == 0
     with pytest.raises(UnreadableError):
-        timing.through_cache(tmp_path / "gone.log", 1, 1.0)
+        disks.through_cache(tmp_path / "gone.log", 1, 1.0)
 
 
 def test_many_segments_or_bytes_take_long_however_small_each_log_is() -> None:
@@ -276,13 +275,13 @@ def test_a_stretch_is_timed_for_each_4_mib_and_everybody_is_told() -> None:
 def test_the_disk_is_read_past_the_cache_no_further_than_asked(tmp_path: Path) -> None:
     log = tmp_path / "a.log"
     log.write_bytes(bytes(5 * MIB + 100))
-    size, seconds = timing.past_cache(log, 2 * MIB, 60.0)
+    size, seconds = disks.past_cache(log, 2 * MIB, 60.0)
     assert (size, seconds > 0) in ((2 * MIB, True), (0, False)), "0: a file system in memory"
-    assert timing.past_cache(log, 2 * MIB, 0.0)[0] == 0
-    size, _ = timing.past_cache(log, 64 * MIB, 60.0)
+    assert disks.past_cache(log, 2 * MIB, 0.0)[0] == 0
+    size, _ = disks.past_cache(log, 64 * MIB, 60.0)
     assert size in (5 * MIB + 100, 0)
     with pytest.raises(UnreadableError):
-        timing.past_cache(tmp_path / "none.log", MIB, 1.0)
+        disks.past_cache(tmp_path / "none.log", MIB, 1.0)
 
 
 def test_a_partition_says_what_takes_its_time(copy_of: Callable[[str], Path]) -> None:
