@@ -21,10 +21,9 @@ from logtool.commands.views import dump_export, dump_notes
 from logtool.commands.views.dump_layouts import RECORD_CSV, Layouts, row_types
 from logtool.commands.views.dump_tables import COUNT, DOCUMENT
 from logtool.dump.blocks import Block
-from logtool.dump.counting import Count, PartitionCount, TotalCount
 from logtool.dump.log import Filter
 from logtool.dump.selecting import parse_content
-from logtool.dump.stream import Dump
+from logtool.dump.stream import Count, Dump, PartitionCount, TotalCount
 from logtool.dump.values import EVERYTHING, Values, parse_offsets, parse_timestamps, show_record
 from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.exits import Exit

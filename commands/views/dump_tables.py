@@ -19,13 +19,13 @@ COUNT: Final = Table("count", "partition whose records are counted", (
     Column("records", Kind.INT64, "records that would be printed", "count"),
 ), note="With --count: how many records of a partition, or of a file that lies in none, would be "
         "printed.",
-    type="count", made_from="logtool.dump.counting:PartitionCount")  # fmt: skip
+    type="count", made_from="logtool.dump.stream:PartitionCount")  # fmt: skip
 TOTAL: Final = Table("total", "dump whose records are counted", (
     Column("partitions", Kind.INT64, "partitions, or files that lie in none, that have such "
            "records", "count"),
     Column("records", Kind.INT64, "records that would be printed", "count"),
 ), note="With --count: how many records in all, and in how many partitions or files.",
-    type="total", made_from="logtool.dump.counting:TotalCount")  # fmt: skip
+    type="total", made_from="logtool.dump.stream:TotalCount")  # fmt: skip
 
 
 def _printed(table: Table, name: str, note: str = "", more: tuple[Column, ...] = ()) -> Table:

@@ -4,6 +4,7 @@ Objects have a ``type``: ``file`` before the content of each file, ``batch`` and
 and KRaft snapshots, ``entry`` of the other files, ``error`` for bytes that cannot be shown. Records
 hold their keys, values and headers as bytes; `logtool.dump.values.show_record` turns those into
 text. Where the caller can take them, blocks of columns stand for batches and their records.
+`Count` yields how many records a dump would print, without printing one.
 """
 
 from collections import Counter
@@ -229,6 +230,67 @@ class Dump:
     def _advance(self, path: Path, count: int) -> None:
         self.summary.bytes += count
         self.progress.advance(count, path)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionCount:
+    """The number of records of one partition that would be printed."""
+
+    path: Path
+    """The partition dir, or a file that lies in none."""
+    topic: str | None
+    partition: int | None
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class TotalCount:
+    """The number of records of all partitions that would be printed."""
+
+    partitions: int
+    """Partitions or files with such records."""
+    records: int
+
+
+Place = tuple[Path, str | None, int | None]
+"""A partition dir with its topic and partition, or a file that lies in none."""
+
+
+@dataclass(slots=True)
+class Count:
+    """Iterate to get what cannot be read or shown, then the counts of partitions and of all."""
+
+    job: Dump
+
+    def __iter__(self) -> Iterator[Object | UnreadableError | PartitionCount | TotalCount]:
+        """Yield errors as they are met, and the counts at the end."""
+        logs = self.job.logs()
+        counts = {_place_of(log.path, log.topic, log.partition): 0 for log in logs}
+        for item in self.job:
+            if isinstance(item, UnreadableError):
+                yield item
+            elif isinstance(item, Block):
+                origin = item.origin
+                assert item.records
+                counts[_place_of(origin.path, origin.topic, origin.partition)] += len(
+                    item.records.offset
+                )
+            elif item["type"] == "record":
+                counts[_place_of(Path(item["path"]), item["topic"], item["partition"])] += 1
+            elif item["type"] == "error":
+                yield item
+        if not logs:
+            return  # of nothing there is no count
+        for (path, topic, partition), records in counts.items():
+            yield PartitionCount(path, topic, partition, records)
+        yield TotalCount(
+            partitions=sum(records > 0 for records in counts.values()),
+            records=sum(counts.values()),
+        )
+
+
+def _place_of(path: Path, topic: str | None, partition: int | None) -> Place:
+    return path if topic is None else path.parent, topic, partition
 
 
 def _is_cut(damage: Damage) -> bool:
