@@ -156,10 +156,10 @@ def judge(
 def _check_redpanda(
     partition: Partition, facts: PartitionSummary, found_in: Iterable[SegmentReport]
 ) -> Iterator[Item]:
-    from logtool.checks import redpanda, redpanda_snapshot  # of which Kafka's have no need
+    from logtool.checks import redpanda  # of which Kafka's have no need
 
     yield from redpanda.check_names(partition)
-    for found in redpanda_snapshot.check(partition):
+    for found in redpanda.check_snapshot(partition):
         yield vanished(found) if isinstance(found, UnreadableError) else found
     reports = []
     for segment, report in zip(partition.segments, found_in, strict=True):

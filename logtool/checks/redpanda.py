@@ -1,4 +1,4 @@
-"""Rules for a partition of Redpanda: its names, its terms, and what is missing from its log.
+"""Rules for a partition of Redpanda: its names, its terms, its snapshot, what its log lacks.
 
 Legal here, and no damage: zeros behind the last batch, for room is reserved ahead; placeholders
 that compaction leaves for the last batch of a segment; a segment whose name lies below its first
@@ -14,15 +14,18 @@ from itertools import pairwise
 from logtool.checks import file_names
 from logtool.checks.report import SegmentReport
 from logtool.disk import shell
+from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import wording
-from logtool.formats.redpanda import names
+from logtool.formats.redpanda import kvstore, names, snapshot
 from logtool.formats.redpanda.names import RedpandaFileKind
-from logtool.log import given_up
+from logtool.formats.redpanda.snapshot import RaftSnapshot
 from logtool.log.dir import Partition, Segment
+from logtool.log.file import File
+from logtool.log.redpanda import given_up_segments, is_compacted, is_reserved_room
 
-_ALWAYS_COMPACTED = frozenset({"__consumer_offsets", "_schemas", "tx", "group"})
-"""Topics that Redpanda compacts whatever their settings say."""
+_LARGEST_SNAPSHOT = 256 * 1024 * 1024
+"""Bytes that are read of one: a kvstore rolls at 16 MiB, Raft's metadata have some hundred."""
 
 
 def check_names(partition: Partition) -> Iterator[Finding]:
@@ -37,10 +40,10 @@ def check_names(partition: Partition) -> Iterator[Finding]:
     for path in partition.odd_entries:
         text = "is no regular file; a broker does not look at it"
         yield Finding("partition/unknown-file", text, path=path)
-    for file in given_up.files_of(partition):
+    for file in given_up_segments(partition):
         name = names.parse_partition_file(file.path.name)
         why = f" ({name.reason})" if name.reason else ""
-        if given_up.is_room(file):
+        if is_reserved_room(file):
             text = f"holds nothing but {wording.size(file.size)} of zeros{why}: room was reserved, "
             text += "and nothing was written into it"
             code = "log/given-up-room"
@@ -84,15 +87,6 @@ def check_segments(partition: Partition, reports: Sequence[SegmentReport]) -> It
             yield _placed(partition, segment, _hole(first, end, position))
 
 
-def is_compacted(partition: Partition) -> bool:
-    """Return whether names show that a log is compacted, or was once."""
-    kinds = {names.parse_partition_file(file.path.name).kind for file in partition.others}
-    staged = any(".compaction" in file.path.name for file in partition.leftovers)
-    return (
-        RedpandaFileKind.COMPACTION_INDEX in kinds or staged or partition.topic in _ALWAYS_COMPACTED
-    )
-
-
 def _hole(first: int, end: int, position: int | None = None) -> Finding:
     text = f"no batch holds {wording.offsets(first, end - 1)}, and nothing shows that this log was "
     text += "ever compacted"
@@ -102,3 +96,52 @@ def _hole(first: int, end: int, position: int | None = None) -> Finding:
 def _placed(partition: Partition, segment: Segment, finding: Finding) -> Finding:
     command = f"logtool dump {shell.path(partition.path)} --offset {finding.first_offset}.."
     return finding.placed(segment.log.path, segment=segment.base_offset, next_command=command)
+
+
+def check_snapshot(partition: Partition) -> Iterator[Finding | UnreadableError]:
+    """Yield what is wrong with the snapshot of a partition, where there is one.
+
+    That is a snapshot of Raft, or of a kvstore. Of Raft's the CRCs cover the frame and the
+    metadata, of a kvstore's its one batch as well. A start ends where one does not hold, for there
+    is nothing to take its place: Raft has the log begin there. Source: ``storage/snapshot.cc``,
+    ``storage/kvstore.cc`` (``load_snapshot_from_reader``), ``raft/consensus.cc``
+    (``hydrate_snapshot``; Redpanda 1c6cff34ea, 2024-12-20).
+    """
+    for file in partition.others:
+        if names.parse_partition_file(file.path.name).kind is not RedpandaFileKind.SNAPSHOT:
+            continue
+        try:
+            with file.open() as opened:
+                found = snapshot.parse(opened.read(0, min(file.size, _LARGEST_SNAPSHOT)))
+        except UnreadableError as error:
+            yield error
+            continue
+        if fault := _snapshot_fault(found) or (
+            _kvstore_fault(found) if _in_kvstore(file) else None
+        ):
+            yield Finding("partition/snapshot", fault, 0, path=file.path)
+
+
+def _in_kvstore(file: File) -> bool:
+    return file.path.absolute().parent.parent.name == "kvstore"
+
+
+def _snapshot_fault(found: RaftSnapshot) -> str | None:
+    if found.header_crc is None:
+        return f"holds {wording.count(len(found.payload), 'byte')}, less than a header"
+    if not found.header_crc_holds:
+        return f"CRC-32C of the header does not match the stored {found.header_crc}"
+    if found.version != snapshot.VERSION:
+        return f"has version {found.version}, a broker reads version {snapshot.VERSION} alone"
+    if len(found.metadata) != found.metadata_size:
+        return f"has {len(found.metadata)} of {found.metadata_size} bytes of metadata"
+    if not found.metadata_crc_holds:
+        return f"CRC-32C of the metadata does not match the stored {found.metadata_crc}"
+    return None
+
+
+def _kvstore_fault(found: RaftSnapshot) -> str | None:
+    batch = kvstore.parse_snapshot(found.payload)
+    if batch is None:
+        return "its batch of keys and values is not whole"
+    return None if batch.crc_holds else "a CRC-32C of its batch of keys and values does not match"

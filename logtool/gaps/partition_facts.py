@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
-from logtool.checks import compaction, redpanda
+from logtool.checks import compaction
 from logtool.checks.compaction import Cleaning
 from logtool.checks.indexes import OffsetIndexRules, TimeIndexRules
 from logtool.disk import files
@@ -16,11 +16,11 @@ from logtool.gaps.coverage import Coverage, CoverageTask
 from logtool.gaps.evidence import Facts
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.epochs import EpochCache
-from logtool.log import given_up, inputs, opening, small_files
+from logtool.log import inputs, opening, small_files
 from logtool.log.dir import OF_TODAY, Partition
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
-from logtool.log.redpanda import REDPANDA
+from logtool.log.redpanda import REDPANDA, given_up_segments, is_compacted, is_reserved_room
 from logtool.log.selection import Selection
 from logtool.node import settings
 from logtool.node.identity import topic_id_of
@@ -173,7 +173,7 @@ def _facts(
     start = first if row is None else max(row, first)
     if row is not None and row < first and home.clean and not _may_be_remote(home, listed):
         start = row
-    gone = [file for file in given_up.files_of(listed) if not given_up.is_room(file)]
+    gone = [file for file in given_up_segments(listed) if not is_reserved_room(file)]
     there = (*listed.orphans, *gone)
     witnesses = [(file.name.offset or 0, file.name.name, False) for file in there]
     bases = {segment.base_offset for segment in listed.segments}
@@ -195,7 +195,7 @@ def _facts(
 
 def _of_redpanda(listed: Partition) -> tuple[str, str]:
     """Return what names tell of the policy of a log of Redpanda, which has no gaps without it."""
-    if redpanda.is_compacted(listed):
+    if is_compacted(listed):
         return "compact", "its topic, or files of compaction"
     return "delete", "no file of compaction lies there"
 

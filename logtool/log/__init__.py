@@ -22,5 +22,4 @@ base_index      the base index that Redpanda writes for a segment
 kafka_start     the offset at which the Kafka offsets of a log of Redpanda begin
 kafka_offsets   Kafka offsets of the batches of Redpanda
 kvstore         the key-value store of each core of Redpanda
-given_up        segments that a start of Redpanda gave up
 """

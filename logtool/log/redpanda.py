@@ -9,16 +9,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logtool.disk import files
+from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind, FileName, FileState
 from logtool.formats.redpanda import names as redpanda_names
+from logtool.formats.redpanda.names import RedpandaFileKind
 from logtool.log import redpanda_dir
 from logtool.log.dir import LogDir, Partition, arrange_partition, list_files, own_name
-from logtool.log.file import is_exact
+from logtool.log.file import File, is_exact
 from logtool.log.flavour import FlavourName
 
 if TYPE_CHECKING:
     from logtool.log.walk.forms import Form
+
+_PIECE = 1024 * 1024
+_ALWAYS_COMPACTED = frozenset({"__consumer_offsets", "_schemas", "tx", "group"})
+"""Topics that Redpanda compacts whatever their settings say."""
 
 
 class _Redpanda:
@@ -74,3 +80,40 @@ class _Redpanda:
 
 
 REDPANDA = _Redpanda()
+
+
+def given_up_segments(partition: Partition) -> list[File]:
+    """Return the segments of a partition that a start gave up (``.cannotrecover``)."""
+    return [
+        file
+        for file in partition.others
+        if redpanda_names.parse_partition_file(file.path.name).kind
+        is RedpandaFileKind.CANNOT_RECOVER
+    ]
+
+
+def is_reserved_room(file: File) -> bool:
+    """Return whether a file holds nothing but zeros; False where it cannot be read.
+
+    That is room which was reserved and never written: nothing is lost by it.
+    """
+    try:
+        with file.open() as log:
+            at = 0
+            while at < log.size:
+                piece = log.read(at, min(_PIECE, log.size - at))
+                if not len(piece) or bytes(piece).count(0) < len(piece):
+                    return False
+                at += len(piece)
+    except UnreadableError:
+        return False
+    return True
+
+
+def is_compacted(partition: Partition) -> bool:
+    """Return whether names show that a log is compacted, or was once."""
+    kinds = {redpanda_names.parse_partition_file(file.path.name).kind for file in partition.others}
+    staged = any(".compaction" in file.path.name for file in partition.leftovers)
+    return (
+        RedpandaFileKind.COMPACTION_INDEX in kinds or staged or partition.topic in _ALWAYS_COMPACTED
+    )

@@ -22,13 +22,13 @@ from logtool.formats import wording
 from logtool.formats.redpanda import names
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE, RedpandaFileKind
 from logtool.lazy_dataclass import dataclass
-from logtool.log import given_up, inputs, opening, redpanda_dir
+from logtool.log import inputs, opening, redpanda_dir
 from logtool.log.base_index import Builder
 from logtool.log.batches import read_batches
 from logtool.log.dir import Partition
 from logtool.log.file import File
 from logtool.log.inputs import PathKind
-from logtool.log.redpanda import REDPANDA
+from logtool.log.redpanda import REDPANDA, given_up_segments
 from logtool.log.selection import Selection
 from logtool.repair.ranges import Kept, Part, Rejected, RejectReason
 from logtool.repair.reading import LogToRead
@@ -57,7 +57,7 @@ def partitions(path: Path, selection: Selection) -> Iterator[Partition | Unreada
 
 def pieces(listed: Partition) -> list[LogToRead]:
     """Return the segments to be read, by offset: those of the log, and those given up."""
-    logs = [segment.log for segment in listed.segments] + given_up.files_of(listed)
+    logs = [segment.log for segment in listed.segments] + given_up_segments(listed)
     logs.sort(key=lambda file: (file.name.offset or 0, file.name.epoch or 0))
     bases = [file.name.offset or 0 for file in logs]
     ends: list[int | None] = [

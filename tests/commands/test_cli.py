@@ -68,7 +68,7 @@ NOT_NEEDED = {
     "lookup {partition} --offset 1": ("logtool.apply", "logtool.startup.partition", *OF_LESS_WORK),
     "gaps {partition}": (
         "logtool.apply", "logtool.gaps.fill", "logtool.startup.partition", *OF_LESS_WORK,
-        "logtool.startup.redpanda_start", "logtool.startup.redpanda_forecast",
+        *OF_REDPANDA,
     ),
     "sanity {partition}": ("logtool.apply", "logtool.sanity.redpanda", *OF_REDPANDA, *OF_LESS_WORK),
     "plan {partition}": ("logtool.apply", "logtool.checks.partition", *OF_REDPANDA, *OF_LESS_WORK),
