@@ -25,7 +25,7 @@ from logtool.dump.values import Values, show_headers
 from logtool.formats import _rendering, record
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.lazy_dataclass import dataclass
-from logtool.log.records import RecordTable
+from logtool.log.record_table import RecordTable
 from logtool.running.ahead import OneAhead
 
 MARK = "\0"

@@ -26,7 +26,7 @@ from logtool.formats.record import RecordSpans
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.log import arrow_columns
 from logtool.log.arrow_rows import RECORD_COLUMNS, batch_columns, constant, whole
-from logtool.log.records import RecordTable
+from logtool.log.record_table import RecordTable
 from logtool.schemas import arrow, parquet_options
 from logtool.schemas.columns import Way
 

@@ -10,7 +10,8 @@ from logtool.formats.kraft_snapshot import BodyBatch
 from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
 from logtool.log.file import File
-from logtool.log.records import RecordTable, batch_records
+from logtool.log.record_table import RecordTable
+from logtool.log.records import batch_records
 
 
 def check_kraft_snapshot(file: File) -> Iterator[Finding | UnreadableError]:

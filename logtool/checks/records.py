@@ -15,7 +15,8 @@ from logtool.formats.record_batch import (
     Column,
 )
 from logtool.log.chunk import Chunk
-from logtool.log.records import Unread, batch_records, batch_spans, unpack
+from logtool.log.record_table import Unread
+from logtool.log.records import batch_records, batch_spans, unpack
 
 
 def check_records(chunk: Chunk, limit: int) -> Iterator[Finding]:

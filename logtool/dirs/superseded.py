@@ -33,7 +33,7 @@ from logtool.formats.record_batch import (
 )
 from logtool.lazy_dataclass import dataclass
 from logtool.log.keys import NONE, KeyTable, lengthened
-from logtool.log.records import RecordTable, Unread
+from logtool.log.record_table import RecordTable, Unread
 from logtool.log.records import records as read_records
 from logtool.log.redpanda import REDPANDA
 from logtool.node.settings import Settings

@@ -11,7 +11,8 @@ from pathlib import Path
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
-from logtool.log.records import RecordTable, pieces, read_together
+from logtool.log.record_table import RecordTable
+from logtool.log.records import pieces, read_together
 
 
 @dataclass(frozen=True, slots=True)

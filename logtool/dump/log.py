@@ -28,7 +28,7 @@ from logtool.formats.record_batch import (
 from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage, DamageReason
-from logtool.log.records import RecordTable
+from logtool.log.record_table import RecordTable
 from logtool.times import rfc3339
 
 

@@ -13,7 +13,8 @@ from logtool.formats import record
 from logtool.formats.record_batch import MAGIC, SEQUENCES, Column
 from logtool.log import control as control_records
 from logtool.log.chunk import Chunk, Source
-from logtool.log.records import RecordTable, batch_records
+from logtool.log.record_table import RecordTable
+from logtool.log.records import batch_records
 from logtool.schemas.printed import ERROR
 from logtool.times import rfc3339
 

@@ -21,7 +21,7 @@ from logtool.formats import record
 from logtool.formats.record import Header, RecordSpans
 from logtool.formats.record_batch import Column
 from logtool.lazy_dataclass import dataclass
-from logtool.log.records import RecordTable
+from logtool.log.record_table import RecordTable
 
 Mask = npt.NDArray[np.bool_]
 _FORMS = "text, hex:.., base64:.., utf8:.. or null:"

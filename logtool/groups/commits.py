@@ -18,7 +18,7 @@ from logtool.formats.names import CONSUMER_OFFSETS
 from logtool.groups.columns import NUMBERS, Column, CommitRows, Slots, concat
 from logtool.lazy_dataclass import dataclass
 from logtool.log.keys import NONE
-from logtool.log.records import RecordTable
+from logtool.log.record_table import RecordTable
 
 COMMIT_TYPES = (0, 1)
 _KEY_HEAD = 2

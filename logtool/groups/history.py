@@ -17,7 +17,7 @@ from logtool.groups.membership import Memberships
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Partition, Segment
 from logtool.log.keys import NONE
-from logtool.log.records import RecordTable, Unread
+from logtool.log.record_table import RecordTable, Unread
 from logtool.times import rfc3339
 
 

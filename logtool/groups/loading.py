@@ -18,7 +18,7 @@ from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage, DamageReason
 from logtool.log.dir import Partition
 from logtool.log.keys import NONE
-from logtool.log.records import RecordTable, Unread
+from logtool.log.record_table import RecordTable, Unread
 
 _MOST_TOLD = 20
 """Records that cannot be read which are told one by one."""

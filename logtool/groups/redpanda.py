@@ -18,7 +18,8 @@ from logtool.formats.redpanda.group_transaction import TransactionOffset
 from logtool.formats.redpanda.record_batch import BatchType
 from logtool.log.chunk import Chunk
 from logtool.log.control import Marker, markers
-from logtool.log.records import RecordTable, Unread, batch_records, records, unread
+from logtool.log.record_table import RecordTable, Unread, unread
+from logtool.log.records import batch_records, records
 
 _LONGEST = 2**15 - 1
 """Bytes of a text in a record of Kafka."""

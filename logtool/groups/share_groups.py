@@ -22,7 +22,8 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
 from logtool.log.dir import Partition
 from logtool.log.keys import NONE
-from logtool.log.records import Unread, records
+from logtool.log.record_table import Unread
+from logtool.log.records import records
 from logtool.times import rfc3339
 
 TOPIC = "__share_group_state"

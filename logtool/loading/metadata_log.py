@@ -22,7 +22,8 @@ from logtool.loading.result import Outcome, StartConditions
 from logtool.loading.shadow import ShadowFile
 from logtool.log import opening
 from logtool.log.file import File
-from logtool.log.records import Unread, batch_records, one_batch
+from logtool.log.record_table import Unread
+from logtool.log.records import batch_records, one_batch
 
 DIRECTORY = f"{CLUSTER_METADATA}-0"
 _FEATURE_LEVEL = 12

@@ -10,7 +10,8 @@ redpanda_dir    directories of Redpanda
 chunk           sound batches, or a range of damage: the unit in which a log is read
 damage          a range that is not a sound batch, and how it is described
 order           the batches of a log whose offsets are not the segment's, or do not rise
-records         the records of batches as columns; the only module that decodes them
+records         reads the records of batches; the only module that decodes them
+record_table    records as columns, and what cannot be read
 control         control records, and the ends of transactions among batches
 keys            numbers for the keys of records
 decoded         records of brokers' own topics as values for JSON, without secrets

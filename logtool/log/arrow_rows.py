@@ -28,7 +28,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import arrow_columns, control
 from logtool.log.chunk import Chunk, Source
 from logtool.log.decoded import redact
-from logtool.log.records import RecordTable, Unread
+from logtool.log.record_table import RecordTable, Unread
 from logtool.log.records import records as read_records
 from logtool.log.selection import WHOLE, OffsetTimeRange
 from logtool.schemas import arrow

@@ -16,7 +16,7 @@ from logtool.formats.messages.codec import Value
 from logtool.formats.messages.internal_topics import FRAMED_TABLES, TABLES, Decoded
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.lazy_dataclass import dataclass
-from logtool.log.records import RecordTable
+from logtool.log.record_table import RecordTable
 
 _CONFIG, _STAR = "ConfigRecord", b"*"
 

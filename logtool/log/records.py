@@ -10,14 +10,13 @@ Batches that cannot be read are values, not exceptions: see `Unread`.
 """
 
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from itertools import islice, pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from logtool.errors import FormatError, LimitError
+from logtool.errors import FormatError
 from logtool.formats import _kernels, compression, legacy_batch, record, record_batch
 from logtool.formats.compression import DEFAULT_LIMIT
 from logtool.formats.record import RecordSpans
@@ -33,8 +32,8 @@ from logtool.formats.record_batch import (
     BatchTable,
     Column,
 )
-from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk, Source
+from logtool.log.record_table import RecordTable, Unread, table_of_messages, unread
 from logtool.times import LAST_TIME
 
 BLOCK_SIZE = 2560 * 1024
@@ -65,89 +64,6 @@ class RecordBatches(Protocol):
 
     def batch(self, row: int) -> memoryview:
         """Return the bytes of one batch; fewer where they are too many to hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordTable:
-    """Records as int64 columns with one row for each, and the batches that hold them.
-
-    They are all records of some batches, or up to `record.MOST_AT_ONCE` records of one batch. A
-    message of magic 0 or 1 is a record without headers. There is no length, so that a table without
-    records is not a false value.
-    """
-
-    data: memoryview
-    """Keys, values and headers; the positions in `spans` count in it."""
-    batches: BatchTable
-    counts: Column
-    """How many of the records each batch holds."""
-    spans: RecordSpans
-    offset: Column
-    timestamp: Column
-    """Milliseconds; -1 for none."""
-    sequence: Column
-    """-1 for none."""
-    crc: Column | None = None
-    """As stored in messages of magic 0 and 1; None for records of magic 2, which have none."""
-    magic: Column | None = None
-    """The magic of messages of magic 0 and 1, which may differ from that of their wrapper; None for
-    records of magic 2."""
-    matrix: Column | None = None
-    """The columns of `spans` with offset, timestamp and sequence behind them, where these are the
-    columns of one array."""
-
-    def columns(self) -> Column:
-        """Return such an array."""
-        if self.matrix is not None:
-            return self.matrix
-        names = RecordSpans.__slots__
-        more = (self.offset, self.timestamp, self.sequence)
-        return np.column_stack([*(getattr(self.spans, name) for name in names), *more])
-
-    def of_batches(self, column: Column) -> Column:
-        """Return for each record the number that `column` has for its batch."""
-        return np.repeat(column, self.counts)
-
-    def key(self, row: int) -> bytes | None:
-        """Return the key of a record."""
-        return self._bytes(self.spans.key_position[row], self.spans.key_length[row])
-
-    def value(self, row: int) -> bytes | None:
-        """Return the value of a record."""
-        return self._bytes(self.spans.value_position[row], self.spans.value_length[row])
-
-    def _bytes(self, position: int, length: int) -> bytes | None:
-        return None if length < 0 else bytes(self.data[position : position + length])
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """A batch whose records cannot be read, or not to the end, and why."""
-
-    row: int
-    """Its row in the table of the chunk."""
-    position: int
-    """Byte of the batch in the log."""
-    size: int
-    """Bytes of the batch."""
-    first_offset: int
-    last_offset: int
-    error: FormatError
-    """The fault; its position counts in the decompressed records where `in_records`."""
-    held: bool = True
-    """False: the chunk does not hold the bytes of the batch, as they are too many."""
-    in_records: bool = False
-    """True: the batch decompresses, and its records decode up to the position of `error`."""
-
-    @property
-    def reason(self) -> str:
-        """Return what is wrong in one line."""
-        return self.error.reason
-
-    @property
-    def beyond_limit(self) -> bool:
-        """Return whether it may be sound: it decompresses to more bytes than the limit."""
-        return isinstance(self.error, LimitError)
 
 
 class Unpacked(NamedTuple):
@@ -245,19 +161,6 @@ def payload(
         )
     except FormatError as error:
         return unread(table, row, error)
-
-
-def unread(table: BatchTable, row: int, error: FormatError, *, in_records: bool = False) -> Unread:
-    """Return that a batch of a table cannot be read, for what `error` says."""
-    return Unread(
-        row=row,
-        position=int(table.position[row]),
-        size=int(table.size[row]),
-        first_offset=int(table.base_offset[row]),
-        last_offset=int(table.last_offset[row]),
-        error=error,
-        in_records=in_records,
-    )
 
 
 def one_batch(data: memoryview, position: int = 0) -> Chunk:
@@ -416,8 +319,7 @@ def _whole(chunk: RecordBatches, row: int, limit: int, source: Source | None) ->
 
 
 def _not_held(table: BatchTable, row: int) -> Unread:
-    error = FormatError("the batch is too large to be read")
-    return replace(unread(table, row, error), held=False)
+    return unread(table, row, FormatError("the batch is too large to be read"), held=False)
 
 
 def _messages(
@@ -433,46 +335,9 @@ def _messages(
     try:
         # A wrapper is damaged before its first message or not at all: it is gone through twice.
         while some := list(islice(messages, record.MOST_AT_ONCE)):
-            yield _of_messages(batch, some)
+            yield table_of_messages(batch, some)
     except FormatError as error:
         yield unread(chunk.table, row, error)
-
-
-def _of_messages(batch: BatchTable, messages: Sequence[legacy_batch.Message]) -> RecordTable:
-    count = len(messages)
-    contents = [content for one in messages for content in (one.key, one.value)]
-    lengths = _column([-1 if content is None else len(content) for content in contents])
-    ends = np.cumsum(np.maximum(lengths, 0))
-    starts = (ends - np.maximum(lengths, 0)).reshape(-1, 2)
-    sizes = lengths.reshape(-1, 2)
-    zero = np.zeros(count, np.int64)
-    return RecordTable(
-        data=memoryview(b"".join(content or b"" for content in contents)),
-        batches=batch,
-        counts=np.array([count]),
-        spans=RecordSpans(
-            position=starts[:, 0],
-            size=np.maximum(sizes, 0).sum(axis=1),
-            attributes=_column([one.attributes for one in messages]),
-            timestamp_delta=zero,
-            offset_delta=zero,
-            key_position=starts[:, 0],
-            key_length=sizes[:, 0],
-            value_position=starts[:, 1],
-            value_length=sizes[:, 1],
-            header_position=zero,
-            header_count=zero,
-        ),
-        offset=_column([one.offset for one in messages]),
-        timestamp=_column([one.timestamp for one in messages]),
-        sequence=np.full(count, NO_SEQUENCE),
-        crc=_column([one.crc for one in messages]),
-        magic=_column([one.magic for one in messages]),
-    )
-
-
-def _column(numbers: Sequence[int]) -> Column:
-    return np.array(numbers, np.int64)
 
 
 def _ordinary(table: BatchTable, chunk: Chunk) -> Column:

@@ -25,7 +25,8 @@ from logtool.log.chunk import Chunk
 from logtool.log.dir import Partition, Segment
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
-from logtool.log.records import Unread, batch_records
+from logtool.log.record_table import Unread
+from logtool.log.records import batch_records
 from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.lookup import indexes

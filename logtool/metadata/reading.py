@@ -18,7 +18,8 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
 from logtool.log.damage import DamageReason
-from logtool.log.records import RecordTable, Unread, batch_records, pieces, read_together
+from logtool.log.record_table import RecordTable, Unread
+from logtool.log.records import batch_records, pieces, read_together
 
 _CONTROL = {
     control_record.LEADER_CHANGE: "LeaderChangeMessage",

@@ -14,7 +14,8 @@ from logtool.formats.java_text import ZERO_UUID, parse_uuid
 from logtool.formats.messages import codec, schema
 from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
-from logtool.log.records import Unread, batch_records
+from logtool.log.record_table import Unread
+from logtool.log.records import batch_records
 
 _TABLE = "control_records"
 _MESSAGES = {

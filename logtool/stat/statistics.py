@@ -21,7 +21,8 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk, PlainTotals
 from logtool.log.damage import DamageReason
 from logtool.log.dir import Segment
-from logtool.log.records import Unread, payload
+from logtool.log.record_table import Unread
+from logtool.log.records import payload
 from logtool.log.redpanda import REDPANDA
 from logtool.times import rfc3339
 

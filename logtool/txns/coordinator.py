@@ -26,7 +26,8 @@ from logtool.log.damage import Damage, DamageReason
 from logtool.log.dir import Partition, Segment
 from logtool.log.flavour import Flavour
 from logtool.log.producer_state import NONE
-from logtool.log.records import RecordTable, Unread, records
+from logtool.log.record_table import RecordTable, Unread
+from logtool.log.records import records
 from logtool.txns import findings
 
 TOPIC: Final = "__transaction_state"

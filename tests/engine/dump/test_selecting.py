@@ -12,7 +12,7 @@ from logtool.dump.selecting import HeaderWanted, RecordContent
 from logtool.formats import record
 from logtool.formats.record import Record
 from logtool.formats.record_batch import empty_table
-from logtool.log.records import RecordTable
+from logtool.log.record_table import RecordTable
 
 FEW = st.sampled_from([None, b"", b"a", b"b", b"ab", b"a" * 40, b"a" * 39 + b"b", b'{"a":1}'])
 HEADERS = st.lists(st.tuples(st.sampled_from([b"h", b"i"]), FEW), max_size=2)

@@ -19,15 +19,8 @@ from logtool.formats.record_batch import HEADER_SIZE, MAGIC, SEQUENCES
 from logtool.log import records as log_records
 from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
-from logtool.log.records import (
-    RecordTable,
-    Unread,
-    batch_records,
-    payload,
-    record_offsets,
-    records,
-    unpack,
-)
+from logtool.log.record_table import RecordTable, Unread
+from logtool.log.records import batch_records, payload, record_offsets, records, unpack
 
 Row = tuple[int, int, int, bytes | None, bytes | None, list[record.Header], int | None]
 """Offset, timestamp, sequence, key, value, headers and CRC of a record."""
