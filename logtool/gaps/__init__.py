@@ -1,6 +1,7 @@
 """Missing offsets: which, why, and what would fill them.
 
     coverage          one segment's batches as offsets that are there: a function of plain data
+    segment_gaps      the gaps of one segment as they are found
     evidence          what tells a reason from another
     ledger            the segments of a partition put together: every gap with its reason
     ghosts            the batches that would fill the gaps

@@ -26,7 +26,8 @@ from logtool.formats.record_batch import (
     empty_table,
 )
 from logtool.gaps import table as gap_table
-from logtool.gaps.table import GapPlace, GapTable
+from logtool.gaps.segment_gaps import SegmentGaps
+from logtool.gaps.table import GapTable
 from logtool.lazy_dataclass import dataclass
 from logtool.log import kafka_start, producer_state
 from logtool.log.chunk import LARGEST_BUFFERED_BATCH, Chunk
@@ -158,7 +159,7 @@ class _Pass:
         self._timestamps = TimestampRules(task.segment.log.mtime_ns, task.ahead_ms)
         self._damaged = False
         """Whether something unsound came since the last batch that counts."""
-        self._gaps: list[GapTable] = []
+        self._gaps = SegmentGaps(task.segment.base_offset, exact=task.exact)
         self._rows: list[BatchTable] = []
         self._transactional: list[Column] = []
         self._markers: list[Column] = []
@@ -262,93 +263,13 @@ class _Pass:
                     (offsets_of >= first[row]) & (offsets_of <= table.last_offset[row])
                 ]
                 offsets[row], counts[row] = offsets_of, len(offsets_of)
-        self._gaps.append(self._between(table, bases, before, damaged))
-        self._gaps.append(self._inside(table, first, room - counts, offsets))
+        self._gaps.add_between(table, bases, before, damaged, edge)
+        self._gaps.add_inside(table, first, room - counts, offsets)
         self._count(table, counts, room)
         self._stretch(table)
         self._see(batches, rows, first, counts, room, offsets)
         highest = max(int(before[-1]), int(table.last_offset[-1]))
         coverage.last = _edge(table, len(table) - 1, highest)
-
-    def _between(
-        self, table: BatchTable, bases: Column, before: Column, damaged: Column
-    ) -> GapTable:
-        edge = self.coverage.last
-        at = np.flatnonzero(bases > before + 1)
-
-        def previous(column: Column, first: int) -> Column:
-            return np.concatenate(([first], column[:-1]))[at]
-
-        return gap_table.make(
-            len(at),
-            first_offset=before[at] + 1,
-            last_offset=bases[at] - 1,
-            kind=GapPlace.BATCHES,
-            before_segment=self.task.segment.base_offset,
-            after_segment=self.task.segment.base_offset,
-            position=table.position[at],
-            epoch=table.leader_epoch[at],
-            before_epoch=previous(table.leader_epoch, edge.epoch if edge else -1),
-            before_ms=previous(table.max_timestamp, edge.timestamp if edge else -1),
-            after_ms=table.max_timestamp[at],
-            damaged=damaged[at],
-        )
-
-    def _inside(
-        self, table: BatchTable, first: Column, holes: Column, offsets: dict[int, Column]
-    ) -> GapTable:
-        """Return the holes of batches: one row each, or where decoded one row for each range."""
-        exact = self.task.exact
-        plain = holes > 0
-        tables = []
-        if exact and offsets:
-            rows = np.array(list(offsets))
-            plain[rows] = False
-            # What is there, with the offsets before and behind each batch: holes lie between.
-            edges = np.concatenate(
-                [
-                    part
-                    for row, found in offsets.items()
-                    for part in (
-                        first[row : row + 1] - 1,
-                        found,
-                        table.last_offset[row : row + 1] + 1,
-                    )
-                ]
-            )
-            owner = np.repeat(rows, [len(found) + 2 for found in offsets.values()])
-            at = np.flatnonzero((np.diff(edges) > 1) & (owner[1:] == owner[:-1]))
-            tables.append(self._holes(table, owner[at], edges[at] + 1, edges[at + 1] - 1))
-        at = np.flatnonzero(plain)
-        # What holds records and could not be decoded, in a run that decodes, is damaged.
-        damaged = (table.record_count[at] > 0) & exact
-        tables.append(self._holes(table, at, first[at], table.last_offset[at], holes[at], damaged))
-        return gap_table.concat(tables)
-
-    def _holes(
-        self,
-        table: BatchTable,
-        rows: Column,
-        first: Column,
-        last: Column,
-        missing: Column | None = None,
-        damaged: Column | int = 0,
-    ) -> GapTable:
-        return gap_table.make(
-            len(rows),
-            first_offset=first,
-            last_offset=last,
-            kind=GapPlace.RECORDS,
-            missing=last - first + 1 if missing is None else missing,
-            before_segment=self.task.segment.base_offset,
-            after_segment=self.task.segment.base_offset,
-            position=table.position[rows],
-            epoch=table.leader_epoch[rows],
-            before_epoch=table.leader_epoch[rows],
-            before_ms=table.max_timestamp[rows],
-            after_ms=table.max_timestamp[rows],
-            damaged=damaged,
-        )
 
     def _count(self, table: BatchTable, counts: Column, room: Column) -> None:
         coverage = self.coverage
@@ -408,8 +329,7 @@ class _Pass:
     def finish(self) -> None:
         """Complete the coverage."""
         coverage = self.coverage
-        order = gap_table.concat(self._gaps)
-        coverage.gaps = order[np.argsort(order.first_offset, kind="stable")]
+        coverage.gaps = self._gaps.in_order()
         coverage.producer_rows = producer_state.significant(concat(self._rows))
         if self._transactional:
             coverage.transactional = np.concatenate(self._transactional, axis=1)

@@ -8,7 +8,6 @@ producer state. What a broker would not survive ends it, and the outcome says wh
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from logtool.formats import names, partition_metadata, transaction_index
 from logtool.formats.names import DirectoryKind, FileKind, FileState
@@ -30,6 +29,7 @@ from logtool.loading.result import (
 from logtool.loading.segments import LoadedSegment, check_index_sizes
 from logtool.loading.shadow import OccupiedError, Shadow
 from logtool.loading.splitting import TooLargeError, can_be_split, split
+from logtool.loading.strategy import RebuildStrategy, RecoveryStrategy
 from logtool.loading.truncating import LogTruncation, live_behind
 from logtool.log.damage import Damage, DamageReason
 from logtool.log.dir import Partition
@@ -65,28 +65,6 @@ def carry_out(loader: "Loader") -> LoadResult:
     except (OfflineError, OccupiedError) as error:
         loaded.outcome, loaded.reason = Outcome.OFFLINE, str(error)
     return loaded
-
-
-class RecoveryStrategy(Protocol):
-    """How segments are recovered: a `Loader` asks at each step where ways of doing it differ."""
-
-    def needs_recovery(self, segment: LoadedSegment) -> RecoveryReason | None:
-        """Return why a segment is recovered when it is opened; None if it is not."""
-
-    def is_done(self, segment: LoadedSegment) -> bool:
-        """Return whether it was recovered when it was opened, and is not recovered once more."""
-
-    def recover(self, segment: LoadedSegment, why: RecoveryReason) -> RecoveredSegment:
-        """Read a segment from its first byte, cut its log and write its indexes."""
-
-    def take_emptied(self, segment: LoadedSegment, emptied: RecoveredSegment) -> None:
-        """Take note of a segment of which nothing stays."""
-
-    def finish(self) -> None:
-        """Do what there is to do when the segments that were not flushed are recovered."""
-
-    def settle_producers(self) -> None:
-        """Bring the producer state and its snapshots to the end of the log."""
 
 
 class Loader:
@@ -414,56 +392,3 @@ class Loader:
         for kind in (FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX):
             self.shadow.write(segment.name(kind), b"")
         return segment
-
-
-class RebuildStrategy:
-    """A broker's way: what is recovered gets new indexes, and producers are replayed through it."""
-
-    def __init__(self, loader: Loader) -> None:
-        self._loader = loader
-
-    def needs_recovery(self, segment: LoadedSegment) -> RecoveryReason | None:
-        """Return why a broker recovers a segment when it opens it."""
-        return self._loader.needs_recovery(segment)
-
-    def is_done(self, segment: LoadedSegment) -> bool:
-        """Return False: a broker recovers what it recovered when it opened it once more."""
-        return False
-
-    def recover(self, segment: LoadedSegment, why: RecoveryReason) -> RecoveredSegment:
-        """Recover a segment as ``LogSegment.recover`` does, and take a snapshot at its end."""
-        loader, start = self._loader, self._loader.start
-        manager = loader.new_manager()
-        manager.rebuild(loader.segments, start.log_start, segment.base_offset, clean=False)
-        loader.count_replay(manager)
-        recovery = Recovery(
-            segment.base_offset,
-            producers=manager.state,
-            epochs=loader.epochs,
-            interval=start.index_interval,
-            max_index_size=start.max_index_size,
-        )
-        recovered = loader.read_segment(segment, why, recovery)
-        result = recovery.result
-        cuts.write(loader.shadow, segment, result)
-        loader.loaded.bytes_applied += result.valid_size
-        loader.loaded.records_applied += result.records
-        if result.next_offset is not None:
-            manager.map_end = result.next_offset
-        manager.take_snapshot()
-        return recovered
-
-    def take_emptied(self, segment: LoadedSegment, emptied: RecoveredSegment) -> None:
-        """Do nothing: an empty segment is like any other."""
-
-    def finish(self) -> None:
-        """Do nothing: flushed segments are not looked at."""
-
-    def settle_producers(self) -> None:
-        """Remove snapshots that belong to no segment, and replay from the newest one."""
-        loader, loaded, manager = self._loader, self._loader.loaded, self._loader.manager
-        manager.remove_strays([segment.base_offset for segment in loader.segments])
-        manager.rebuild(loader.segments, loaded.log_start, loaded.log_end, clean=loader.start.clean)
-        loader.count_replay(manager)
-        loaded.producers = len(manager.state.producers)
-        loader.find_first_unstable(manager)
