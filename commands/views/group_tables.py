@@ -140,7 +140,7 @@ OFFSET: Final = Table("offset", "committed offset", (
             "the commit has none"),
     _RECORD,
 ), note="A committed offset. The offsets of the log are those on these disks.", type="offset",
-    made_from="logtool.groups.state:CommittedOffset")  # fmt: skip
+    made_from="logtool.groups.committed_offset:CommittedOffset")  # fmt: skip
 
 SHARE: Final = Table("share-offset", "partition that a share group reads", (
     _GROUP,

@@ -6,7 +6,8 @@
 `loading`      one partition of the topic, as its coordinator loads it
 `redpanda`     the same from a log of Redpanda, with its own transactions
 `ends`         where the partitions begin and end that offsets are committed for
-`judging`      what all this says of each group together
+`state`        what all this says of each group together
+`committed_offset`  one committed offset, and when it expires
 `history`      what happened to one group, in the order of the log
 `restoring`    the commands that commit the offsets again
 `run`          over paths

@@ -83,6 +83,21 @@ def take(records: RecordTable, slots: Slots) -> Taken:
     return taken
 
 
+def parse_commit_key(key: bytes) -> tuple[str, str, int]:
+    """Return group, topic and partition of the key of a commit that was decoded before."""
+    size = int.from_bytes(key[2:4], "big")
+    topic_at = 4 + size
+    topic_size = int.from_bytes(key[topic_at : topic_at + 2], "big")
+    topic = key[topic_at + 2 : topic_at + 2 + topic_size]
+    number = int.from_bytes(key[topic_at + 2 + topic_size :][:4], "big", signed=True)
+    return as_text(key[4:topic_at]), as_text(topic), number
+
+
+def as_text(data: bytes) -> str:
+    """Return a name or metadata of a commit, which need not be UTF-8, as text."""
+    return data.decode("utf-8", "replace")
+
+
 def _plain_rows(
     records: RecordTable, rows: Column, slot: Column, fields: Column, slots: Slots
 ) -> CommitRows:

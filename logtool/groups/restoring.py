@@ -8,8 +8,9 @@ offset, which ``--group`` makes those of that group. It needs a group without me
 from collections.abc import Sequence
 
 from logtool.disk import shell
+from logtool.groups.committed_offset import CommittedOffset
 from logtool.groups.membership import SHARE, STREAMS
-from logtool.groups.state import CommittedOffset, GroupState
+from logtool.groups.state import GroupState
 from logtool.lazy_dataclass import dataclass
 
 

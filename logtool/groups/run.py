@@ -21,12 +21,13 @@ from logtool.formats.names import (
 )
 from logtool.groups import ends as group_ends
 from logtool.groups import findings, history, share_groups
+from logtool.groups.committed_offset import RETENTION_MS, Retention
 from logtool.groups.ends import Ends, LogEnds
 from logtool.groups.history import GroupEvent
 from logtool.groups.loading import LoadedGroups, Wrong, load
 from logtool.groups.membership import SHARE
 from logtool.groups.share_groups import Shares
-from logtool.groups.state import RETENTION_MS, GroupState, Retention, judge
+from logtool.groups.state import GroupState, judge
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.dir import LogDir, Partition

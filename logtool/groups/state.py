@@ -1,125 +1,21 @@
-"""What one partition of ``__consumer_offsets`` says of each of its groups.
-
-When an offset expires: of a classic group without members, a retention after it became empty, or
-after the commit where no such time is known; of what a member subscribes to, never; of all others,
-a retention after their commit. A commit of value version 1 may have its own time. Source:
-``ClassicGroup.offsetExpirationCondition``, ``ConsumerGroup``, ``OffsetExpirationConditionImpl``,
-``OffsetMetadataManager.cleanupExpiredOffsets`` (Kafka 3.9 and 4.3).
-"""
+"""What one partition of ``__consumer_offsets`` says of each of its groups."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from logtool.disk import shell
-from logtool.findings import Finding
-from logtool.groups import findings
 from logtool.groups.columns import Column, CommitRows, Slots
-from logtool.groups.commits import COMMIT_TYPES
-from logtool.groups.ends import Ends, LogEnds
+from logtool.groups.commits import COMMIT_TYPES, as_text, parse_commit_key
+from logtool.groups.committed_offset import CommittedOffset, OffsetMaker, Retention
+from logtool.groups.ends import Ends
 from logtool.groups.loading import LoadedGroups
-from logtool.groups.membership import CLASSIC, CONSUMER_PROTOCOL, Member, Membership
+from logtool.groups.membership import CLASSIC, Member, Membership
 from logtool.groups.share_groups import ShareOffset
 from logtool.lazy_dataclass import dataclass
 from logtool.log.keys import NONE
 from logtool.times import rfc3339
 
-RETENTION_MS = 7 * 86_400_000
-"""Default of ``offsets.retention.minutes``."""
 Takes = Callable[[str, int], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """The retention of offsets, and the moment to which it is counted."""
-
-    kept_ms: int
-    now_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class CommittedOffset:
-    """The committed offset of one partition."""
-
-    group: str
-    topic: str
-    partition: int
-    offset: int
-    record_offset: int
-    """Of the commit, in the log of ``__consumer_offsets``."""
-    leader_epoch: int | None
-    metadata: str
-    commit_ms: int
-    member: str | None
-    """Who owned the partition when it was committed, as far as the log tells."""
-    expires_ms: int | None
-    """None while it does not expire."""
-    topic_id: str | None
-    """For which it was committed; None before value version 4 and for commits by name."""
-    topic_is: str
-    """Whether that is today's topic: `same`, `other`, `gone` or `unknown`."""
-    extent: LogEnds | None
-    """The partition on these disks, None where there is none."""
-    pending: bool
-    """Whether an open transaction holds a newer commit."""
-    expired: bool
-    """True where it may be removed: it has expired, and no transaction holds a newer commit."""
-
-    @property
-    def lag(self) -> int | None:
-        """Return how far it is behind the log end; negative beyond it."""
-        return self.extent.log_end - self.offset if self.extent else None
-
-    @property
-    def log_start(self) -> int | None:
-        """Return the start of the partition on these disks; None where there is none."""
-        return self.extent.log_start if self.extent else None
-
-    @property
-    def log_end(self) -> int | None:
-        """Return the end of the partition on these disks; None where there is none."""
-        return self.extent.log_end if self.extent else None
-
-    @property
-    def last_stable(self) -> int | None:
-        """Return the last stable offset of the partition; None where there is none."""
-        return self.extent.last_stable if self.extent else None
-
-    @property
-    def committed(self) -> str | None:
-        """Return when it was committed, as text; None where no calendar has it."""
-        return rfc3339(self.commit_ms)
-
-    @property
-    def expires(self) -> str | None:
-        """Return when it expires, as text; None where it does not, or no calendar has it."""
-        return rfc3339(self.expires_ms)
-
-    @property
-    def stable_lag(self) -> int | None:
-        """Return how far it is behind the last stable offset; none where it is ahead of it."""
-        return max(0, self.extent.last_stable - self.offset) if self.extent else None
-
-    @property
-    def place(self) -> str:
-        """Return where the offset lies: `in`, `below-start`, `beyond-end` or `unknown`."""
-        if not self.extent:
-            return "unknown"
-        if self.offset < self.extent.log_start:
-            return "below-start"
-        return "beyond-end" if self.offset > self.extent.log_end else "in"
-
-    def findings(self) -> Iterator[Finding]:
-        """Yield what is wrong with it."""
-        where = f"{self.topic}-{self.partition}"
-        name = shell.quote(self.group)
-        if self.topic_id and self.topic_is in ("other", "gone"):
-            today = self.extent.topic_id if self.extent else None
-            yield findings.other_topic(name, where, self.offset, self.topic_id, today)
-        elif self.extent and self.place == "below-start":
-            yield findings.below_start(name, where, self.offset, self.extent.log_start)
-        elif self.extent and self.place == "beyond-end":
-            yield findings.beyond_end(name, where, self.offset, self.extent.log_end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +167,7 @@ def judge(
         commits = mine[is_commit[mine]]
         waiting = pending.get(number)
         held = list(_pending(name, slots, waiting, takes)) if waiting else []
-        maker = _OffsetMaker(name, slots, membership, ends, retention, {
+        maker = OffsetMaker(name, slots, membership, ends, retention, {
             (one.topic, one.partition) for one in held
         })  # fmt: skip
         alive = commits[slots.live[commits] == 1]
@@ -291,92 +187,6 @@ def judge(
         )
 
 
-def parse_commit_key(key: bytes) -> tuple[str, str, int]:
-    """Return group, topic and partition of the key of a commit that was decoded before."""
-    size = int.from_bytes(key[2:4], "big")
-    topic_at = 4 + size
-    topic_size = int.from_bytes(key[topic_at : topic_at + 2], "big")
-    topic = key[topic_at + 2 : topic_at + 2 + topic_size]
-    number = int.from_bytes(key[topic_at + 2 + topic_size :][:4], "big", signed=True)
-    return _text(key[4:topic_at]), _text(topic), number
-
-
-class _OffsetMaker:
-    """Makes committed offsets of a group."""
-
-    def __init__(
-        self,
-        group: str,
-        slots: Slots,
-        membership: Membership | None,
-        ends: Ends,
-        retention: Retention,
-        pending: set[tuple[str, int]],
-    ) -> None:
-        self._group = group
-        self._slots = slots
-        self._membership = membership
-        self._ends = ends
-        self._retention = retention
-        self._pending = pending
-
-    def make(self, slot: int) -> CommittedOffset:
-        """Return the committed offset of a slot that is live."""
-        slots = self._slots
-        _, topic, number = parse_commit_key(slots.key(slot))
-        extent = self._ends.extent(topic, number)
-        id_number = int(slots.topic_id[slot])
-        topic_id = None if id_number == NONE else slots.topic_ids[id_number]
-        record_offset = int(slots.record_offset[slot])
-        epoch = int(slots.leader_epoch[slot])
-        today = self._ends.topic_id(topic) or (extent.topic_id if extent else None)
-        owner = None
-        if self._membership:
-            keys = [(one, number) for one in (topic, topic_id, today) if one]
-            owner = self._membership.owner(keys, record_offset)
-        expires_ms = self._expires(slot, topic)
-        is_over = expires_ms is not None and expires_ms <= self._retention.now_ms
-        pending = (topic, number) in self._pending
-        return CommittedOffset(
-            group=self._group,
-            topic=topic,
-            partition=number,
-            offset=int(slots.offset[slot]),
-            record_offset=record_offset,
-            leader_epoch=None if epoch == NONE else epoch,
-            metadata=_text(slots.metadata.get(slot, b"")),
-            commit_ms=int(slots.commit_timestamp[slot]),
-            member=owner,
-            expires_ms=expires_ms,
-            topic_id=topic_id,
-            topic_is=self._topic_is(topic, topic_id, today),
-            extent=extent,
-            pending=pending,
-            expired=is_over and not pending,
-        )
-
-    def _topic_is(self, topic: str, topic_id: str | None, today: str | None) -> str:
-        if self._ends.is_gone(topic):
-            return "gone"
-        if topic_id is None or today is None:
-            return "unknown"
-        return "same" if topic_id == today else "other"
-
-    def _expires(self, slot: int, topic: str) -> int | None:
-        own = self._slots.expire_timestamps.get(slot)
-        committed = int(self._slots.commit_timestamp[slot])
-        group = self._membership
-        base = committed
-        if group and group.subscribes(topic):
-            return None
-        if group and group.type == CLASSIC and group.protocol_type is not None:
-            if not group.members:
-                base = committed if group.state_timestamp is None else group.state_timestamp
-            elif group.protocol_type != CONSUMER_PROTOCOL:
-                return None
-        return base + self._retention.kept_ms if own is None else own
-
-
 def _group_of_each(slots: Slots) -> tuple[Column, list[str], Column]:
     """Return for each slot the number of its group, and whether it is that of a commit; the names.
 
@@ -393,7 +203,7 @@ def _group_of_each(slots: Slots) -> tuple[Column, list[str], Column]:
             numbers[slot] = known.setdefault(name, len(known))
             is_commit[slot] = int.from_bytes(keys[start : start + 2], "big") in COMMIT_TYPES
         start = end
-    return numbers, [_text(name) for name in known], is_commit
+    return numbers, [as_text(name) for name in known], is_commit
 
 
 def _in_order(slots: Slots, chosen: Column, takes: Takes) -> list[int]:
@@ -435,7 +245,7 @@ def _pending(
                 offset=int(rows.offset[row]),
                 record_offset=int(rows.record_offset[row]),
                 commit_ms=int(rows.commit_timestamp[row]),
-                metadata=_text(rows.metadata[row]),
+                metadata=as_text(rows.metadata[row]),
             )
 
 
@@ -447,7 +257,3 @@ def _sizes(slots: Slots, mine: Column) -> GroupSizes:
         superseded_records=records - len(mine),
         superseded_bytes=size - int(slots.last_size[mine].sum()),
     )
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")

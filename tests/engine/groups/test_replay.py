@@ -8,9 +8,9 @@ from group_records import OffsetsLog
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logtool.groups.commits import parse_commit_key
 from logtool.groups.loading import LoadedGroups, load
 from logtool.groups.membership import Memberships
-from logtool.groups.state import parse_commit_key
 from logtool.log import opening
 
 Key = tuple[str, str, int]
