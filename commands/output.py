@@ -6,8 +6,6 @@ so that a script never mistakes a part for the whole.
 """
 
 import contextlib
-import os
-import shutil
 import sys
 import time
 from abc import ABC, abstractmethod
@@ -17,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, TextIO, TypeVar
 
-from logtool.commands.printing import fitting, text
+from logtool.commands.printing import fitting, terminal, text
 from logtool.commands.printing.interrupts import Interrupts
 from logtool.commands.printing.progress import ProgressBar
 from logtool.commands.printing.streams import discard_stdout, problem_of_stdout
@@ -52,9 +50,8 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Line = tuple[str, str | None]
-"""A line for people, and one of `STYLES` or None."""
+"""A line for people, and one of `terminal.STYLES` or None."""
 FLUSH_SECONDS = 0.2
-STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan", "good": "green", "dim": "dim"}
 
 
 class OutputError(LogtoolError):
@@ -243,8 +240,10 @@ class Report:
             if self._closed:
                 self._print_notes()
         else:
-            message = fitting.folded(text.escape(message), width_of(sys.stderr, self.settings))
-            _stderr(paint(message, style, self.settings.color, sys.stderr))
+            message = fitting.folded(
+                text.escape(message), terminal.width_of(sys.stderr, wide=self.settings.wide)
+            )
+            _stderr(terminal.paint(message, style, self.settings.color, sys.stderr))
 
     def exit_status(self, fail_on: Severity = Severity.WARNING) -> Exit:
         """Return the exit status of the contract; ask after the report is closed."""
@@ -311,10 +310,10 @@ class Report:
     def _print_notes(self) -> None:
         """Print what is for people behind the data."""
         notes, self._notes = self._notes, []
-        width = width_of(sys.stdout, self.settings)
+        width = terminal.width_of(sys.stdout, wide=self.settings.wide)
         for message, style in notes:
             line = fitting.folded(text.escape(message), width)
-            self._emit(paint(line, style, self.settings.color, sys.stdout) + "\n")
+            self._emit(terminal.paint(line, style, self.settings.color, sys.stdout) + "\n")
 
     def _emit(self, chunk: str | memoryview) -> None:
         self._hide_progress()
@@ -332,7 +331,7 @@ class Report:
 
     def _make_writer(self) -> Writer:
         chosen, view = self.settings.format, self.view
-        width = width_of(sys.stdout, self.settings)
+        width = terminal.width_of(sys.stdout, wide=self.settings.wide)
         flavour = self._inputs.output_flavour if self._inputs else None
         if flavour and chosen == "table":
             self._emit(f"{view.of_redpanda}\n")
@@ -407,39 +406,6 @@ def plain(content: str) -> None:
     out = _utf8(sys.stdout)
     out.write(content if content.endswith("\n") else content + "\n")
     out.flush()
-
-
-def width_of(stream: TextIO, settings: OutputSettings) -> int | None:
-    """Return the columns of the terminal that `stream` is, None where lines may have any length."""
-    if settings.wide or not stream.isatty():
-        return None
-    return shutil.get_terminal_size().columns
-
-
-def takes_color(choice: str, stream: TextIO) -> bool:
-    """Return whether `stream` shall get colour: a terminal, unless it or NO_COLOR says no."""
-    if choice != "auto":
-        return choice == "always"
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def paint(value: str, style: str | None, choice: str, stream: TextIO) -> str:
-    """Return `value` in one of `STYLES`, if `stream` takes colour."""
-    if style is None or not takes_color(choice, stream):
-        return value
-    from rich.style import Style
-
-    return Style.parse(STYLES[style]).render(value)
-
-
-def paint_stdout(value: str, style: str, choice: str) -> str:
-    """Return `value` in one of `STYLES`, if stdout takes colour."""
-    return paint(value, style, choice, sys.stdout)
-
-
-def is_terminal() -> bool:
-    """Return whether stdout is a terminal, which must not get raw control characters."""
-    return sys.stdout.isatty()
 
 
 def _stderr(message: str) -> None:

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from logtool.commands import output
-from logtool.commands.printing import kafka_text
+from logtool.commands.printing import kafka_text, terminal
 from logtool.commands.printing.block_lines import BlockLines
 from logtool.dump.values import Values
 from logtool.formats import _rendering
@@ -12,12 +11,12 @@ from logtool.formats import _rendering
 
 def of_objects() -> Callable[..., str | None]:
     """Return what gives the lines of one object as `kafka_text.render`, on a terminal escaped."""
-    return kafka_text.render_safely if output.is_terminal() else kafka_text.render
+    return kafka_text.render_safely if terminal.is_terminal() else kafka_text.render
 
 
 def of_blocks(*, contents: bool = True) -> BlockLines | None:
     """Return what makes the lines of blocks, not on a terminal, where they are escaped."""
-    if not _rendering.COMPILED or output.is_terminal():
+    if not _rendering.COMPILED or terminal.is_terminal():
         return None
     of_record = partial(kafka_text.record_pattern, contents=contents)
     return BlockLines(Values.UTF8, patterns=(kafka_text.batch_pattern, of_record))

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from logtool.actions import GRAVE, FileChange
-from logtool.commands import output
 from logtool.commands.output import OutputSettings, View
-from logtool.commands.printing import text
+from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, columns
 from logtool.commands.views.plan_tables import DOCUMENT
 from logtool.disk import shell
@@ -69,7 +68,7 @@ def _line(obj: Object, settings: OutputSettings) -> str | None:
     if obj["type"] == "undo":
         return undo_line(obj["path"])
     if obj["type"] == "finding":
-        label = output.paint_stdout(f"{obj['severity']:<9}", obj["severity"], settings.color)
+        label = terminal.paint_stdout(f"{obj['severity']:<9}", obj["severity"], settings.color)
         said = f"{label} {obj['code']}  {text.escape(obj['path'])}: {text.escape(obj['message'])}"
         return f"{said}; next: {obj['next']}"
     if obj["type"] != "action" or (is_routine(obj) and not settings.verbose):
@@ -85,7 +84,7 @@ def _line(obj: Object, settings: OutputSettings) -> str | None:
     style = "error" if obj["lost_records"] or action in GRAVE else _STYLES.get(action)
     label = f"{action:<9}"
     if style:
-        label = output.paint_stdout(label, style, settings.color)
+        label = terminal.paint_stdout(label, style, settings.color)
     indent = "  " if of_partition else ""
     return f"{indent}{label} {place}: {text.escape(obj['reason'])}{_loss(obj)}"
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from logtool.commands import options, output
+from logtool.commands import options
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
-from logtool.commands.printing import text
+from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, columns, keep
 from logtool.copies.pair import Status
 from logtool.copies.verdict import CopiesVerdict
@@ -243,7 +243,7 @@ def _line(obj: Object, settings: OutputSettings) -> str | None:
 def _partition(obj: Object, settings: OutputSettings) -> str:
     status = Status(obj["status"])
     style = "error" if status.is_grave else _STYLES.get(status, "good")
-    words = output.paint_stdout(_WORDS[status], style, settings.color)
+    words = terminal.paint_stdout(_WORDS[status], style, settings.color)
     line = f"{text.escape(obj['topic'])}-{obj['partition']}: {words}"
     if status is Status.SAME and not obj["identical"]:
         line += ", but for log starts, leader epochs or an unfinished append"

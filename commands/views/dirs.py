@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
-from logtool.commands import options, output
+from logtool.commands import options
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
-from logtool.commands.printing import text
+from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, columns, keep
 from logtool.dirs.directories import AuditedDir, DirsRun, Found
 from logtool.dirs.proof import Proof
@@ -229,7 +229,7 @@ def _line(obj: Object, settings: OutputSettings) -> str | None:
     if kind not in ("directory", "assignment", "future"):
         return None
     style = _STYLES.get(obj["status"], "error")
-    status = output.paint_stdout(f"{obj['status']:<12}", style, settings.color)
+    status = terminal.paint_stdout(f"{obj['status']:<12}", style, settings.color)
     words = {"directory": _directory, "assignment": _assignment, "future": _future}
     return f"{status} {words[str(kind)](obj)}"
 
@@ -263,7 +263,7 @@ def _future(obj: Object) -> str:
 
 def _proof(obj: Object, settings: OutputSettings) -> list[str]:
     yes = bool(obj["may_delete"])
-    answer = output.paint_stdout(
+    answer = terminal.paint_stdout(
         "may go" if yes else "MUST STAY", "good" if yes else "error", settings.color
     )
     what = "" if obj["kind"] == "live" else f" ({obj['kind']})"

@@ -5,9 +5,9 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from logtool.commands import options, output
+from logtool.commands import options
 from logtool.commands.output import OutputSettings, Report, View
-from logtool.commands.printing import text
+from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, TableColumn
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.views.doctor_tables import DOCUMENT
@@ -83,7 +83,7 @@ def _screen(obj: Object, settings: OutputSettings, prefix: str) -> str | None:
     state = obj["state"]
     label = f"{_WORDS.get(state, state):<8} {_LABELS.get(obj['type'], obj['type']):<10}"
     lines = _wrapped(" ".join(_sentences(obj)), width)
-    lines[0] = output.paint_stdout(label, state, settings.color) + lines[0][_INDENT:]
+    lines[0] = terminal.paint_stdout(label, state, settings.color) + lines[0][_INDENT:]
     lines += _groups(obj, settings, prefix, width)
     return "\n".join(lines)
 
@@ -104,7 +104,7 @@ def _groups(obj: Object, settings: OutputSettings, prefix: str, width: int) -> I
         place = str(group["path"] or "").removeprefix(prefix)
         if group["position"] is not None:
             place += f" @{group['position']}"
-        name = output.paint_stdout(group["name"], group["state"], settings.color)
+        name = terminal.paint_stdout(group["name"], group["state"], settings.color)
         fits = len(group["name"]) + len(count) + len(place) + 4 <= width
         yield f"  {name}{count}" + (f"  {text.escape(place)}" if fits else "")
         if not fits:

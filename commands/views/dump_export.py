@@ -5,7 +5,7 @@ from typing import Any
 
 from logtool.commands import output
 from logtool.commands.output import Line, Printer, Report
-from logtool.commands.printing import text
+from logtool.commands.printing import terminal, text
 from logtool.commands.views import dump_notes
 from logtool.dump.blocks import Block
 from logtool.dump.export import ConsoleProducer, Export, Kcat
@@ -33,7 +33,7 @@ class ExportPrinter(Printer[Object | Block]):
         self._looked_for = looked_for
         self._export = FORMATS[report.settings.format]()
         self._settled = False
-        self._raw = not output.is_terminal()
+        self._raw = not terminal.is_terminal()
         self._waiting = bytearray()
 
     def records(self, same: Dump) -> Iterator[Object | Block | UnreadableError]:

@@ -5,9 +5,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from logtool.commands import output
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
-from logtool.commands.printing import fitting, text
+from logtool.commands.printing import fitting, terminal, text
 from logtool.commands.printing.writers import Object, columns
 from logtool.findings import Finding, Severity, catalogue
 from logtool.running.summary import Summary
@@ -186,8 +185,8 @@ def _lines(obj: Object, settings: OutputSettings) -> str | None:
         place += f" @{obj['position']}"
     label = f"{severity.upper():<8}"
     line = f"{label} {obj['code']}  {place}  {text.escape(obj['message'])}"
-    line = fitting.folded(line, output.width_of(sys.stdout, settings), indent=9)
-    line = output.paint_stdout(label, severity, settings.color) + line[len(label) :]
+    line = fitting.folded(line, terminal.width_of(sys.stdout, wide=settings.wide), indent=9)
+    line = terminal.paint_stdout(label, severity, settings.color) + line[len(label) :]
     if severity == "error" or obj["broker"] == "refuses-to-start":
         line += f"\n         {_BROKER_WORDS[obj['broker']]}"
         if obj["next"]:

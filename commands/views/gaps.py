@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from logtool.commands import options, output
+from logtool.commands import options
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
-from logtool.commands.printing import text
+from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, columns
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.views.findings import FurtherFindings
@@ -241,7 +241,7 @@ def _lines(obj: Object, settings: OutputSettings) -> str | None:
         line += f": following-batch {obj['following_leader_epoch']}, leader-epoch-checkpoint "
         reason = str(obj["reason"])
         if obj["loss"]:
-            reason = output.paint_stdout(f"{reason}, MAY MEAN LOSS", "error", settings.color)
+            reason = terminal.paint_stdout(f"{reason}, MAY MEAN LOSS", "error", settings.color)
         return f"{line}{by_checkpoint}; {reason}"
     if kind == "round":
         return _round(obj)
@@ -304,7 +304,7 @@ def _gap(obj: Object, settings: OutputSettings) -> str:
         span += f" (Kafka {of_kafka})"
     reason = str(obj["reason"])
     if obj["loss"]:
-        reason = output.paint_stdout(reason, "error", settings.color)
+        reason = terminal.paint_stdout(reason, "error", settings.color)
     where = obj["kind"]
     if obj["kind"] == "in-batch" and last is not None:
         width = last - obj["first_offset"] + 1

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from logtool.commands import options, output
+from logtool.commands import options
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
-from logtool.commands.printing import text
+from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep
 from logtool.commands.program import parsing
 from logtool.commands.views.group_tables import (
@@ -329,7 +329,7 @@ def _expiry(obj: Object) -> str | None:
 
 def _finding(obj: Object, settings: OutputSettings) -> str:
     severity = obj["severity"]
-    label = output.paint_stdout(f"{severity.upper():<7}", severity, settings.color)
+    label = terminal.paint_stdout(f"{severity.upper():<7}", severity, settings.color)
     place = text.escape(str(obj["path"]))
     place += "" if obj["position"] is None else f" @{obj['position']}"
     return f"{label}  {obj['code']}  {place}  {text.escape(obj['message'])}"

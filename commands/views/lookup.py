@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from logtool.commands import options, output
+from logtool.commands import options
 from logtool.commands.output import OutputSettings, Printer, Report, View
-from logtool.commands.printing import text
+from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep
 from logtool.commands.program import parsing
 from logtool.commands.views.lookup_tables import DOCUMENT, LOOKUP, PLACE
@@ -97,7 +97,7 @@ def _view(settings: OutputSettings) -> View:
             return None
         style = "good" if obj["found"] and obj["agree"] else "error"
         line = f"{text.escape(obj['path'])}: {text.escape(obj['message'])}"
-        return output.paint_stdout(line, style, settings.color)
+        return terminal.paint_stdout(line, style, settings.color)
 
     return View(schema=SCHEMA, columns=_PLACE, layout=layout, row_types=frozenset({"place"}))
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from logtool.commands import options, output
+from logtool.commands import options
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
-from logtool.commands.printing import text
+from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, columns, keep
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.views import actions
@@ -370,7 +370,7 @@ def _quorum(obj: Object, settings: OutputSettings) -> Iterator[str]:
     else:
         yield "voters: unknown"
     if obj["diverging"]:
-        yield output.paint_stdout(_divergence(obj["diverging"]), "error", settings.color)
+        yield terminal.paint_stdout(_divergence(obj["diverging"]), "error", settings.color)
     else:
         yield "the copies do not contradict each other"
     end, epoch = obj["keep_end_offset"], obj["keep_epoch"]
@@ -380,7 +380,7 @@ def _quorum(obj: Object, settings: OutputSettings) -> Iterator[str]:
     )
     yield from _lost(obj)
     if obj["unknown"]:
-        yield output.paint_stdout(text.escape(obj["unknown"]), "warning", settings.color)
+        yield terminal.paint_stdout(text.escape(obj["unknown"]), "warning", settings.color)
 
 
 def _agreement(obj: Object) -> Iterator[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from logtool.actions import Action
 from logtool.commands import options
-from logtool.commands.output import Line, OutputSettings, Printer, Report, View, paint_stdout
-from logtool.commands.printing import text
+from logtool.commands.output import Line, OutputSettings, Printer, Report, View
+from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object
 from logtool.commands.program import parsing
 from logtool.commands.program.start_options import StartingBroker
@@ -128,5 +128,5 @@ def _line(obj: Object, settings: OutputSettings) -> str | None:
         place += f", {text.size(obj['length'])}"
     label = f"{action:<10}"
     if action in _STYLES:
-        label = paint_stdout(label, _STYLES[action], settings.color)
+        label = terminal.paint_stdout(label, _STYLES[action], settings.color)
     return f"{label} {place}: {text.escape(obj['reason'])}"

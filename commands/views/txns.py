@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from logtool.commands import options, output
+from logtool.commands import options
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
-from logtool.commands.printing import text
+from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Columns, Object, columns, keep
 from logtool.commands.printing.writers import TableColumn as Shown
 from logtool.commands.program import parsing
@@ -416,7 +416,7 @@ def _heading(obj: Object) -> str:
 
 def _finding(obj: Object, settings: OutputSettings) -> str:
     severity = obj["severity"]
-    label = output.paint_stdout(severity.upper(), severity, settings.color)
+    label = terminal.paint_stdout(severity.upper(), severity, settings.color)
     return f"{label} {obj['code']}  {text.escape(str(obj['path']))}  {text.escape(obj['message'])}"
 
 

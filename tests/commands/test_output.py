@@ -9,8 +9,7 @@ import sys
 
 import pytest
 
-from logtool.commands import output
-from logtool.commands.printing import text
+from logtool.commands.printing import terminal, text
 from logtool.commands.printing.progress import ProgressBar, progress_line
 
 CONTROLS = [chr(c) for c in (*range(32), 127, *range(128, 160))]
@@ -297,8 +296,8 @@ def test_any_locale_can_take_any_text(log, child_environment):
 
 
 def test_styles_are_known_to_rich():
-    for style in output.STYLES:
-        assert output.paint("x", style, "always", sys.stdout) != "x"
+    for style in terminal.STYLES:
+        assert terminal.paint("x", style, "always", sys.stdout) != "x"
 
 
 @pytest.mark.parametrize("format", ["table", "markdown"])

@@ -1,0 +1,45 @@
+"""What a stream shows: the columns of a terminal, and colour."""
+
+import os
+import shutil
+import sys
+from typing import TextIO
+
+STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan", "good": "green", "dim": "dim"}
+"""What a text may look like, in the words of rich."""
+
+
+def width_of(stream: TextIO, *, wide: bool) -> int | None:
+    """Return the columns of the terminal that `stream` is, None where lines may have any length.
+
+    `wide`: they may, on any terminal.
+    """
+    if wide or not stream.isatty():
+        return None
+    return shutil.get_terminal_size().columns
+
+
+def takes_color(choice: str, stream: TextIO) -> bool:
+    """Return whether `stream` shall get colour: a terminal, unless it or NO_COLOR says no."""
+    if choice != "auto":
+        return choice == "always"
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def paint(value: str, style: str | None, choice: str, stream: TextIO) -> str:
+    """Return `value` in one of `STYLES`, if `stream` takes colour."""
+    if style is None or not takes_color(choice, stream):
+        return value
+    from rich.style import Style
+
+    return Style.parse(STYLES[style]).render(value)
+
+
+def paint_stdout(value: str, style: str, choice: str) -> str:
+    """Return `value` in one of `STYLES`, if stdout takes colour."""
+    return paint(value, style, choice, sys.stdout)
+
+
+def is_terminal() -> bool:
+    """Return whether stdout is a terminal, which must not get raw control characters."""
+    return sys.stdout.isatty()
