@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Generic, TextIO, TypeVar
 from logtool.commands.printing import fitting, terminal, text
 from logtool.commands.printing.interrupts import Interrupts
 from logtool.commands.printing.progress import ProgressBar
-from logtool.commands.printing.streams import discard_stdout, problem_of_stdout
+from logtool.commands.printing.streams import discard_stdout, problem_of_stdout, utf8_stream
 from logtool.commands.printing.writers import (
     Columns,
     DelimitedWriter,
@@ -129,7 +129,7 @@ class Report:
         self._ended_early = False
         """Whether the job raised an error, so that later inputs were not looked at."""
         self.view = view
-        self._out = _utf8(sys.stdout)
+        self._out = utf8_stream(sys.stdout)
         self._pipe_closed = False
         self._interrupts = Interrupts()
         self._flushed = time.monotonic()
@@ -403,24 +403,14 @@ def trouble(message: str) -> None:
 
 def plain(content: str) -> None:
     """Print text on stdout as it is, such as a version."""
-    out = _utf8(sys.stdout)
+    out = utf8_stream(sys.stdout)
     out.write(content if content.endswith("\n") else content + "\n")
     out.flush()
 
 
 def _stderr(message: str) -> None:
     problem_of_stdout()  # what was printed before comes first, if it can
-    stream = _utf8(sys.stderr)
+    stream = utf8_stream(sys.stderr)
     with contextlib.suppress(OSError):  # nobody hears of it; the exit status tells
         stream.write(message if message.endswith("\n") else message + "\n")
         stream.flush()
-
-
-def _utf8(stream: TextIO) -> TextIO:
-    """Let a stream take any text, whatever the locale says."""
-    reconfigure = getattr(stream, "reconfigure", None)
-    if reconfigure and (getattr(stream, "encoding", "") or "").lower() != "utf-8":
-        reconfigure(encoding="utf-8")
-    if reconfigure and stream.errors != "backslashreplace":
-        reconfigure(errors="backslashreplace")
-    return stream

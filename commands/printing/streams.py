@@ -49,3 +49,13 @@ def discard_stdout() -> None:
 
 def _null() -> TextIO:
     return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - it stays open
+
+
+def utf8_stream(stream: TextIO) -> TextIO:
+    """Let a stream take any text, whatever the locale says."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure and (getattr(stream, "encoding", "") or "").lower() != "utf-8":
+        reconfigure(encoding="utf-8")
+    if reconfigure and stream.errors != "backslashreplace":
+        reconfigure(errors="backslashreplace")
+    return stream
