@@ -68,9 +68,9 @@ NOT_NEEDED = {
     "lookup {partition} --offset 1": ("logtool.apply", "logtool.startup.partition", *OF_LESS_WORK),
     "gaps {partition}": (
         "logtool.apply", "logtool.gaps.fill", "logtool.startup.partition", *OF_LESS_WORK,
-        *OF_REDPANDA,
+        "logtool.checks.redpanda", "logtool.startup.redpanda_start",
+        "logtool.startup.redpanda_forecast",
     ),
-    "sanity {partition}": ("logtool.apply", "logtool.sanity.redpanda", *OF_REDPANDA, *OF_LESS_WORK),
     "plan {partition}": ("logtool.apply", "logtool.checks.partition", *OF_REDPANDA, *OF_LESS_WORK),
     "recover --full {partition}": (
         "logtool.checks.partition", "logtool.checks.report", "logtool.checks.segment",
