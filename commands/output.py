@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic, TextIO, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from logtool.commands.printing import fitting, terminal, text
 from logtool.commands.printing.interrupts import Interrupts

@@ -440,4 +440,4 @@ def _open(path: Path, flavour: Flavour | None) -> LogDir | PathKind | Unreadable
 
 
 def _is_of_kafka(found: LogDir | PathKind | UnreadableError) -> TypeGuard[LogDir]:
-    return isinstance(found, LogDir) and found.flavour is not REDPANDA
+    return isinstance(found, LogDir) and found.flavour.has_checkpoints

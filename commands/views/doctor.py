@@ -52,7 +52,7 @@ def run(
         on_progress=lambda progress: report.show(progress),
     )
     report = Report(settings, make(settings, job.paths), job.summary, given)
-    return report.consume(diagnosis.told(job), RowPrinter(report, DOCUMENT.row), fail_on)
+    return report.consume(diagnosis.diagnose(job), RowPrinter(report, DOCUMENT.row), fail_on)
 
 
 def make(settings: OutputSettings, paths: Sequence[Path]) -> View:

@@ -260,7 +260,7 @@ class PlanPrinter(ActionPrinter):
             damage = f"there is damage ({places} told above), and "
         verb = "was" if found.segments == 1 else "were"
         where = "below the recovery point, where no broker looks"
-        if found.flavour is REDPANDA:
+        if not found.flavour.has_checkpoints:
             where = "in segments with a base index, which no start reads"
         yield (
             f"{where}, {damage}"

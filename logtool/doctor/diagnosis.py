@@ -46,10 +46,10 @@ _HARM = frozenset({"refuse", "offline", "discard", "lacks", "unknown", "zombie",
 _OPEN_FILES = re.compile(r"^Max open files +(\S+) +(\S+)", re.MULTILINE)
 
 
-def told(run: Examination) -> Iterator[Finding | Action | UnreadableError | Answer]:
+def diagnose(run: Examination) -> Iterator[Finding | Action | UnreadableError | Answer]:
     """Look, and yield findings, grave actions, what could not be read, and the answers.
 
-    What a signal interrupts is told as far as it came; then the signal goes on.
+    After a signal the answers cover what was looked at until then; then the signal goes on.
     """
     end = run.look()
     yield from run.findings

@@ -232,7 +232,7 @@ class Loader:
         time_index = segment.name(FileKind.TIME_INDEX)
         if why:
             recovered = self._strategy.recover(segment, why)
-            self.loaded.recovered.append(self._truncation.told(recovered))
+            self.loaded.recovered.append(self._truncation.with_cut(recovered))
         elif time_index not in self.shadow:
             self.shadow.write(time_index, b"")
         at = bisect_left(self.segments, segment.base_offset, key=lambda one: one.base_offset)
@@ -327,7 +327,7 @@ class Loader:
                 raise
             recovered = self._empty(segment, str(error))
         is_cut = recovered.valid_size < recovered.size
-        self.loaded.recovered.append(self._truncation.told(recovered))
+        self.loaded.recovered.append(self._truncation.with_cut(recovered))
         self.loaded.segment = None
         return is_cut
 

@@ -64,7 +64,7 @@ class LogTruncation:
         self._cuts[segment.base_offset] = size, lost, stop
         self._shadow.truncate(log, error.position)
 
-    def told(self, recovered: RecoveredSegment) -> RecoveredSegment:
+    def with_cut(self, recovered: RecoveredSegment) -> RecoveredSegment:
         """Return what became of a segment, with what it had lost before it was recovered."""
         if recovered.base_offset not in self._cuts:
             return recovered

@@ -41,7 +41,7 @@ WATERMARK = "replication-offset-checkpoint"
 def examined(*paths, **more):
     """Return an examination that came to its end, and what it told."""
     run = Examination(paths, StartOptions(), **more)
-    return run, list(diagnosis.told(run))
+    return run, list(diagnosis.diagnose(run))
 
 
 def of(kind, items):
@@ -170,7 +170,7 @@ def test_when_time_is_over_before_the_batches_the_quick_look_and_the_start_are_t
             super().spend(count)
 
     run = Examination([damaged], StartOptions(), budget=Budget(pace=UntilTheBatches()))
-    told = list(diagnosis.told(run))
+    told = list(diagnosis.diagnose(run))
     assert codes(told) == {"offset-index/length"}
     damage = the(DamageAnswer, told)
     assert (damage.complete, damage.checked, damage.looked_at) == (False, 0, damage.segments)
@@ -187,7 +187,7 @@ def test_when_time_is_over_among_the_batches_each_finding_is_told_once(damaged):
             pace.end()
 
     run.on_progress = progressed
-    told = list(diagnosis.told(run))
+    told = list(diagnosis.diagnose(run))
     damage = the(DamageAnswer, told)
     assert 0 < damage.checked < damage.segments
     found = [(one.code, one.path, one.position) for one in of(Finding, told)]
@@ -218,7 +218,7 @@ def test_what_a_signal_interrupts_is_told_as_far_as_it_came(damaged):
     run.on_progress = interrupt
     told = []
     with pytest.raises(KeyboardInterrupt):
-        for item in diagnosis.told(run):
+        for item in diagnosis.diagnose(run):
             told.append(item)
     assert codes(told) == {"offset-index/length"}
     assert not the(DamageAnswer, told).complete
