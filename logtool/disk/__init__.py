@@ -1,10 +1,9 @@
 """Bytes behind a path or a URL, and the processes that have them open.
 
-files      opening, listing and reading what is on a disk or behind a URL
+files      opening, listing and reading of files and directories
 mapped     a range of a file as memory, for kernels alone
-joined     ranges of several files read as one
-remote     the same behind a URL: a `RemotePath` stands for a `Path`
-cluster    the cluster that a log dir belongs to
+joined     ranges of several files read as one file
+remote     files behind a URL: a `RemotePath` stands for a `Path`
 in_use     the broker that is running on a log dir
 shell      paths and options as a shell takes them, for printed commands
 """

@@ -1,23 +1,29 @@
 """The loading of one log as a broker does it, on a shadow of its directory.
 
-loaded        what loading needs to be told, and what comes of it: plain data
-shadow        a picture of the directory, which the steps change and the disk does not see
-loader        the steps of ``LogLoader.load`` in their order
-strategy      how segments are recovered: what a strategy decides, and a broker's way
-leftovers     what an interrupted job left, and swaps that were committed
-segments      one segment in the shadow               reading    what a broker reads of it
-recovery      one segment read from its first byte    splitting  one that is split for it
-indexing      its offset index and its time index
-cuts          the files of a segment when it was recovered, and what goes where it is cut
-truncating    a log that is to end at an offset
-unsound       what a batch held that cannot be read
-zombies       segments that a truncation had removed, and segments that overlap
-epochs        leader epochs                           producers  producer state and snapshots
-supplement    another strategy: what is believable stays and is added to
-believable    which prefix of an index that is        holding    its entries against the log
-replaying     from which snapshot on
-trusting      the same where no log is checked        played     one segment, headers read alone
-headers       headers alone, one behind the other     playback   the checkpoints, where it starts
-metadata_log  what keeps a metadata log from being loaded
-actions       what was done, in words
+result            the request for a load and its result: plain data
+shadow            a picture of the directory: the steps change it, and the disk stays as it is
+loader            the steps of ``LogLoader.load`` in their order
+strategy          how segments are recovered: the protocol, and the broker's way, a rebuild
+leftovers         files of an interrupted cleaning or split, and swaps that are completed
+segments          one segment in the shadow
+kafka_reading     batches and leader epochs as a broker reads them
+recovery          the recovery of one segment from its first byte
+splitting         the split of a segment whose offsets do not fit
+index_building    the offset index and the time index that a recovery builds
+cuts              the files of a recovered segment, and what is removed where the log is cut
+truncating        the truncation of a log to an offset
+lost_records      records of batches that cannot be read
+old_segments      segments that a truncation had removed, and segments that overlap
+epochs            leader epochs
+producers         producer state and its snapshots
+supplement        the strategy that keeps valid indexes and adds to them
+index_prefix      the prefix of an index that is valid
+index_compare     entries of an index, compared with those that a rebuild would make
+producer_replay   the snapshot from which the producer state is replayed
+trusting          the strategy that trusts the log and reads headers alone
+header_recovery   the recovery of one segment from its headers
+header_walk       the headers of a log, one after the other
+replay_start      the checkpoints that say where such a recovery starts
+metadata_log      faults that keep a metadata log from being loaded
+actions           the changes and losses as `Action`s
 """

@@ -5,18 +5,25 @@ inputs          paths on a command line: the kind of each, and the node it belon
 selection       the partitions that a command is to look at
 dir             log dirs, partitions and segments
 file            one file as its directory listed it
-flavour         Kafka or Redpanda
-redpanda_dir    directories of Redpanda
+flavour         Kafka or Redpanda: the questions that this package asks of one
+kafka           log dirs and partitions that Kafka wrote
+redpanda        data directories and partitions that Redpanda wrote
+redpanda_dir    names of directories and files of Redpanda
+small_files     small files of a log dir or a partition dir, parsed and checked
+batches         the batches of a log: the only way in to the walk
 chunk           sound batches, or a range of damage: the unit in which a log is read
 damage          a range that is not a sound batch, and how it is described
 order           the batches of a log whose offsets are not the segment's, or do not rise
 records         reads the records of batches; the only module that decodes them
 record_table    records as columns, and what cannot be read
 control         control records, and the ends of transactions among batches
+control_rows    control batches as rows of a table
 keys            numbers for the keys of records
 decoded         records of brokers' own topics as values for JSON, without secrets
-arrow_rows      batches and records as rows of Arrow; arrow_columns makes its columns
+arrow_rows      batches and records as rows of Arrow
+arrow_columns   arrays of Arrow, straight out of memory
 walk            one pass over the bytes of a log; private to this package
+index_entries   some entries of an index file, found without reading the others
 index_join      index entries compared with the batches of the log
 producer_state  producers and transactions replayed from the batches
 base_index      the base index that Redpanda writes for a segment

@@ -8,11 +8,12 @@ disk_image       the bytes that the disk gave of such a file, with a map, for a 
 sources          the logs that are saved together: partition dirs of a log dir, or deleted ones
 filling          bytes that are missing, from another copy that is proved to be the same log
 acknowledged     the offset below which a copy proves the end of a log
-header_tampering sound batches of which another copy has another offset or epoch
+header_tampering  sound batches of which another copy has another offset or epoch
 in_place         a log that is repaired in its own place
 propose          the command that repairs a log from another copy
 transactions     transactions that lost a part
 output           the directory that is written: partition dirs with indexes, rejects, a manifest
 redpanda         logs of Redpanda, which are saved in their own form
-salvage          one run over paths
+saved            the objects that salvage prints
+salvage          the run over paths
 """

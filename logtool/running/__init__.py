@@ -1,9 +1,10 @@
-"""A run over many logs: threads, time limits, totals, and what is remembered of it.
+"""A run over many logs: threads, time limits and totals, and the memory of earlier runs.
 
 run       threads, order and progress of one run, within its budget
-workers   threads, and how fast they may read
+budget    the share of the machine that a run may take
+workers   threads, and the rate at which they may read
 ahead     one thread that works ahead of the caller
-resume    which segments an earlier run has checked
-java      which Java there is
-summary   what was looked at, what was found, whether it is complete
+resume    the segments that an earlier run has checked
+java      the Java of this host
+summary   totals of a run, and its completeness
 """

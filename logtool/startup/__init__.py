@@ -1,13 +1,15 @@
-"""The start of a broker on whole log dirs: `plan` foretells it, `recover` carries it out.
+"""The start of a broker on whole log dirs: `plan` predicts it, `recover` carries it out.
 
-log_dir_start  one log dir: what its start does to it, and the requests for its partitions
-strays     what a broker does with a log that its metadata log does not know
-request    what is asked of the load of one partition
-partition  what the next start does to one partition
-redpanda_start, redpanda_forecast  the same for a partition of Redpanda
-forecast   the same over paths, and what becomes of the log dirs as wholes
-duration   how long it takes
-rates      how fast logs are read here, and what a broker needs besides
-disks      what the disks of the logs give, and the times of reading
-recover    the same changes, carried out without a broker
+log_dir_start      one log dir: what its start changes, and the requests for its partitions
+strays             logs that the metadata log does not know
+request            the request for the load of one partition
+partition          the next start of one partition
+redpanda_start     the start of Redpanda on a partition
+redpanda_forecast  the forecast of that start
+forecast           the forecast over paths
+policies           today's recovery compared with that of Kafka 0.8.0
+duration           the time that a start takes
+rates              the rate at which logs are read here, and what a broker needs on top
+disks              samples of the disks of the logs, and times of reading
+recover            the changes of the start, made without a broker
 """

@@ -1,7 +1,9 @@
-"""Producers and transactions as the logs tell them: the engine of `txns`.
+"""Producers and transactions in logs: the engine of `txns`.
 
-open_transactions  what the segments of a log tell together
-coordinator        what __transaction_state says of each transactional id
-joining            open transactions beside the entries of their coordinators
-run                over paths
+open_transactions  the transactions in the segments of a log
+coordinator        the entries of __transaction_state, by transactional id
+joining            open transactions joined with the entries of their coordinators
+findings           the findings about __transaction_state
+objects            the objects that are printed
+run                the run over paths
 """

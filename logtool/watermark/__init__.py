@@ -1,7 +1,9 @@
-"""How far each replica of a partition has come: the engine of `watermark`.
+"""The offsets that each replica of a partition has reached: the engine of `watermark`.
 
 replica        one replica: its high watermark, log end and leader epochs
-replica_group  all replicas of a partition: what each leader would cost
-of_redpanda    the same of Redpanda, by the rules of Raft
-run            over the log dirs of several brokers
+replica_group  all replicas of a partition: the cost of each leader
+election       the replicas that a controller may elect
+raft           replicas of Redpanda, by the rules of Raft
+run            the run over the log dirs of several brokers
+simulation     produce, fetch and truncation, step by step, for `watermark simulate`
 """

@@ -3,8 +3,10 @@
 scan              log dirs to tables: one pass over the bytes, then the questions across segments
 engine            the engine of that pass, and the rows that the driver writes
 unit_rows         the rows that an executor writes in that pass
-range_summary     the summary of each range that a task read, for the questions: of gaps
-                  (gap_rows), producers and transactions (producer_rows), copies (digests)
+range_summary     the summary of each range that a task read, for the questions
+gap_rows          the part of that summary about gaps
+producer_rows     the part about producers and transactions
+digests           the part about copies: digests of batches
 answers           the questions asked of what was staged, and their tables written
 questions         the questions across segments and brokers
 job_progress      the progress of the jobs of Spark

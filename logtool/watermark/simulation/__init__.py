@@ -6,5 +6,5 @@ producer       when a producer gets its answer: acks
 consumer       what a consumer may see: high watermark and last stable offset
 state_machine  the model: replicas that fetch, stop, start and elect
 scenario       a scenario file, played on the model
-scenarios/     the scenarios that ship
+scenarios      the scenarios that ship
 """

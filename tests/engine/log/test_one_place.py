@@ -1,6 +1,7 @@
 """Rules about the code as a whole: what has one place, and what there are few of."""
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -109,3 +110,20 @@ def test_a_class_name_has_one_definition() -> None:
 def test_no_module_is_long_but_the_kernels() -> None:
     found = {path for path, _ in modules() if path.read_text().count("\n") > MOST_LINES}
     assert {str(path.relative_to(ROOT.parent)) for path in found} == KERNELS
+
+
+def listed_modules(text: str) -> set[str]:
+    """Return the names that the docstring of a package lists, each before two blanks or more."""
+    return set(re.findall(r"^ *([a-z][a-z_0-9]*) {2,}\S", text, re.MULTILINE))
+
+
+def test_the_docstring_of_a_package_lists_its_modules() -> None:
+    checked = {}
+    for path, tree in modules():
+        listed = listed_modules(ast.get_docstring(tree) or "") if path.stem == "__init__" else set()
+        if listed:
+            others = {one.name for one in path.parent.iterdir() if (one / "__init__.py").exists()}
+            there = {one.stem for one in path.parent.glob("*.py")} - {"__init__"} | others
+            checked[path.parent.name] = there ^ listed
+    assert len(checked) > 15
+    assert {name: wrong for name, wrong in checked.items() if wrong} == {}
