@@ -1,8 +1,8 @@
 """The only module that prints: data on stdout, everything for people on stderr.
 
-A command opens a `Report`, hands it JSON-ready objects as they are found, and leaves. Whatever
-happens inside (Ctrl-C, an input that cannot be read, a bug) the report is closed with its summary,
-so that a script never mistakes a part for the whole.
+A command opens a `Report`, hands it JSON-ready objects as they are found, and leaves. After
+Ctrl-C, an input that cannot be read or a bug, the report is still closed with its summary, so that
+a script never takes a part for the whole.
 """
 
 import contextlib
@@ -55,12 +55,12 @@ FLUSH_SECONDS = 0.2
 
 
 class OutputError(LogtoolError):
-    """What a command prints cannot be written, for a reason other than a closed pipe."""
+    """An output that cannot be written, for a reason other than a closed pipe."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputSettings:
-    """What the shared options say about printing."""
+    """The shared options about printing."""
 
     format: str = "table"
     color: str = "auto"
@@ -69,28 +69,28 @@ class OutputSettings:
     progress: bool | None = None
     """None: a bar if stderr is a terminal."""
     csv_safe: bool = False
-    """Whether no cell of CSV and TSV may be taken for a formula."""
+    """True if no cell of CSV and TSV may be taken for a formula."""
     summary_to_stdout: bool = False
-    """Whether totals, next commands and the like stand behind the data, not on stderr."""
+    """True if totals and next commands follow the data, and do not go to stderr."""
     wide: bool = False
-    """Whether tables have all columns, also on a terminal that is too narrow for them."""
+    """True if tables have all columns, also on a terminal that is too narrow for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How the objects of one command look in each format."""
+    """The look of the objects of one command in each format."""
 
     schema: str
     columns: Columns
-    """Of CSV and TSV: the same for every row."""
+    """Columns of CSV and TSV, the same for every row."""
     layout: Callable[[Object], Columns | str | None]
-    """Of tables: the columns of an object, a line between tables, or None to leave it out."""
+    """For tables: the columns of an object, a line between tables, or None to leave it out."""
     lines: Mapping[str, Callable[[Object], str | None]] = field(default_factory=dict)
     """Formats that are lines of text of the command's own."""
     row_types: frozenset[str] = frozenset()
     """Types of object that are rows of CSV and TSV; errors of other types go to stderr."""
     sparse: bool = False
-    """Whether so little is printed that a progress bar may stand below it on one terminal."""
+    """True if so little is printed that a progress bar may stay below it on one terminal."""
     of_redpanda: str = "flavour: redpanda; offsets are Raft's, and epochs are terms"
     """First line of a table about directories of Redpanda."""
 
@@ -112,7 +112,7 @@ class Printer(ABC, Generic[Item]):
 
 
 class Report:
-    """What one command prints. Use as a context manager; then ask for `exit_status`."""
+    """The output of one command. Use as a context manager; then ask for `exit_status`."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class Report:
         self._inputs = inputs
         self._closed = False
         self._ended_early = False
-        """Whether the job raised an error, so that later inputs were not looked at."""
+        """True if the job raised an error, so that later inputs were not looked at."""
         self.view = view
         self._out = utf8_stream(sys.stdout)
         self._pipe_closed = False
@@ -135,7 +135,7 @@ class Report:
         self._flushed = time.monotonic()
         self._progress: ProgressBar | None = None
         self._notes: list[tuple[str, str | None]] = []
-        """What is for people, until the data before it is out."""
+        """Lines for people, held until the data before them is printed."""
         self._writer: Writer | None = None
         self._wrote = False
         self._unmatched: set[Path] = set()
@@ -227,9 +227,9 @@ class Report:
         self.show_progress(done, progress.bytes_total, progress.path)
 
     def note(self, message: str, style: str | None = None) -> None:
-        """Print a line for people on stderr, unless -q was given or nobody reads any more.
+        """Print a line for people on stderr, unless -q was given or the reader has gone.
 
-        Of nothing there is no verdict: where nothing matched, the error said so is all.
+        If nothing matched, no verdict is printed: the error is already printed.
         """
         void = self._closed and self.summary.nothing_matched
         if self.settings.quiet or self._pipe_closed or void:
@@ -411,6 +411,6 @@ def plain(content: str) -> None:
 def _stderr(message: str) -> None:
     problem_of_stdout()  # what was printed before comes first, if it can
     stream = utf8_stream(sys.stderr)
-    with contextlib.suppress(OSError):  # nobody hears of it; the exit status tells
+    with contextlib.suppress(OSError):  # no one reads it; the exit status reports it
         stream.write(message if message.endswith("\n") else message + "\n")
         stream.flush()

@@ -49,7 +49,7 @@ _BATCH: Cells = {
     "last_sequence": (_rendering.OPTIONAL, ~9),
     "crc": (_rendering.NUMBER, ~10),
 }
-"""What differs from batch to batch: the columns of `_batch_numbers`."""
+"""Values that differ from batch to batch: the columns of `_batch_numbers`."""
 _RECORD: Cells = {
     "batch_position": (_rendering.NUMBER, ~0),
     "offset": (_rendering.NUMBER, 11),
@@ -94,7 +94,7 @@ Item = TypeVar("Item")
 BatchKind = tuple[int, ...]
 Pieces = list[bytes]
 Patterns = tuple[Callable[[Object], str], Callable[[Object], str]]
-"""What returns Kafka's line of a batch, and of a record, with names between marks in it."""
+"""Functions that return Kafka's line of a batch, and of a record, with names between marks."""
 Line = tuple[list[tuple[int, int]], Pieces]
 """The cells of a line, and what stands before each and behind the last."""
 Templates = tuple[bytes, Column]
@@ -224,10 +224,10 @@ class BlockLines:
         self._last: tuple[BatchKind, ...] = ()
         self._joined: Templates
         self._rooms = [_Room(), _Room()]
-        """Those that are free. With a third one a scan would need a third buffer."""
+        """Buffers that are free. With a third one a scan would need a third buffer."""
         self._beside: OneAhead[None] = OneAhead()
         self._begun: deque[tuple[_Lines, _Room]] = deque()
-        """What the thread writes, and where to, in order."""
+        """The writes of the thread, each with its target, in order."""
 
     def among(self, items: Iterable[Item | Block]) -> Iterator[Item | memoryview]:
         """Yield what is no block as it is, and the lines of blocks in their place, some at a time.

@@ -32,8 +32,8 @@ from logtool.schemas.columns import Way
 
 ROW_GROUP_ROWS = 64 * 1024
 ROW_GROUP_SIZE = 8 * 1024 * 1024
-"""Bytes of records, or of rows in memory, after which a row group is written, whatever its rows:
-what is held is some times that, beside 90 MB that Python and Arrow take."""
+"""Bytes of records, or of rows in memory, after which a row group is written, for any number of rows.
+Memory is some times that, and 90 MB that Python and Arrow take."""
 _OF_FILES: Final = ("path", "topic", "partition", "segment")
 _NOTHING: Final = ("control_type", "control_record", "control_error", "crc")
 """Columns that are null for every record of a block."""
@@ -149,7 +149,7 @@ class RowGroup:
 
 
 class ParquetFile:
-    """Takes objects and blocks; writes beside the target and renames at the end."""
+    """Takes objects and blocks; writes next to the target and renames at the end."""
 
     def __init__(self, target: Path, *, records: bool) -> None:
         self._target = target

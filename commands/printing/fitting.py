@@ -20,27 +20,27 @@ _LEAST_TEXT = 20
 _LONGEST = 1000
 """Characters of one cell that are wrapped; what is longer is cut, and says so."""
 _BREAK = re.compile(r"(?<=\s)(?=\S)|(?<=[/._-])(?=[^\W\d]|/)")
-"""Where a cell may be broken."""
+"""The places at which a cell may be broken."""
 _NAME = re.compile(r"(?:[A-Z][a-z]{2,}){2,}(?: [a-z]+)?")
 """A name such as ``ConsumerGroupTargetAssignmentMember``, of the records of brokers."""
 _HUMP = re.compile(rf"{_BREAK.pattern}|(?<=[a-z])(?=[A-Z])")
-"""Where such a name may be broken, too: it takes half of a terminal."""
+"""The places at which such a name may be broken, too: it takes half of a terminal."""
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
-"""What a terminal does not show of a painted text."""
+"""The parts of a painted text that a terminal does not show."""
 _SILENT = {"", "0", "false"}
 """Cells that say nothing: a column of them gives way before others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How a block of rows fits a width."""
+    """The fit of a block of rows to a width."""
 
     shown: tuple[int, ...]
     """The columns that are shown, from 0, in their order."""
     widths: tuple[int, ...]
-    """Of each shown column, in characters: its texts are wrapped to that."""
+    """Width of each shown column, in characters; its texts are wrapped to it."""
     as_records: bool
-    """Whether not even the columns that must be shown fit beside each other."""
+    """True if not even the columns that must be shown fit next to each other."""
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:

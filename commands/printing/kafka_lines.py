@@ -1,4 +1,4 @@
-"""What prints as Kafka's own dump tool does: objects one by one, or blocks of them."""
+"""The lines of Kafka's own dump tool, for objects one by one or for blocks of them."""
 
 from collections.abc import Callable
 from functools import partial

@@ -257,7 +257,7 @@ _REMOTE: dict[str, Callable[[Object], str]] = {
     "RemoteLogSegmentMetadataUpdateRecord": _remote_update,
     "RemotePartitionDeleteMetadataRecord": _remote_delete,
 }
-"""Of remote log metadata Kafka's tool prints the text of its classes, not JSON."""
+"""For remote log metadata Kafka's tool prints the text of its classes, not JSON."""
 
 
 def _json(value: Any) -> str:

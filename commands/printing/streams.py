@@ -1,4 +1,4 @@
-"""The standard streams, in whatever state the caller left them: closed, full, or read by nobody."""
+"""The standard streams, in any state: closed, full, or without a reader."""
 
 import contextlib
 import errno
@@ -40,7 +40,7 @@ def problem_of_stdout() -> OSError | None:
 
 
 def discard_stdout() -> None:
-    """Let the rest of the output go nowhere: nobody reads it, and nobody wants to hear of it."""
+    """Let the rest of the output go nowhere: its reader has gone."""
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
@@ -52,7 +52,7 @@ def _null() -> TextIO:
 
 
 def utf8_stream(stream: TextIO) -> TextIO:
-    """Let a stream take any text, whatever the locale says."""
+    """Let a stream take any text, in every locale."""
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure and (getattr(stream, "encoding", "") or "").lower() != "utf-8":
         reconfigure(encoding="utf-8")

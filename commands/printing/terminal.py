@@ -1,4 +1,4 @@
-"""What a stream shows: the columns of a terminal, and colour."""
+"""The columns of a terminal, and the colour of a stream."""
 
 import os
 import shutil
@@ -6,7 +6,7 @@ import sys
 from typing import TextIO
 
 STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan", "good": "green", "dim": "dim"}
-"""What a text may look like, in the words of rich."""
+"""Styles of a text, in the words of rich."""
 
 
 def width_of(stream: TextIO, *, wide: bool) -> int | None:
@@ -20,7 +20,7 @@ def width_of(stream: TextIO, *, wide: bool) -> int | None:
 
 
 def takes_color(choice: str, stream: TextIO) -> bool:
-    """Return whether `stream` shall get colour: a terminal, unless it or NO_COLOR says no."""
+    """Return whether `stream` gets colour: a terminal does, unless TERM or NO_COLOR says no."""
     if choice != "auto":
         return choice == "always"
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -1,4 +1,4 @@
-"""How the objects that a command yields become text: one writer for each format.
+"""The writers, one for each format, that make text of the objects of a command.
 
 A writer gets JSON-ready objects one by one and at last the summary, and calls `emit` with text.
 Every text is made from the same object as the JSON.
@@ -30,9 +30,9 @@ class TableColumn:
     title: str
     value: Callable[[Object], object]
     kept: bool = False
-    """Whether it stays on a narrow terminal, where others give way, the rightmost first."""
+    """True if it stays on a narrow terminal, where others give way, the rightmost first."""
     where_said: bool = False
-    """Whether that holds only where it says something."""
+    """True if it stays only where a row has a value in it."""
 
 
 Columns = Sequence[TableColumn]

@@ -48,7 +48,7 @@ _VALUES: Final = frozenset({"value", "value_hash"})
 
 
 class PartitionIdentity(NamedTuple):
-    """What the rows of one partition directory have in common: their first columns."""
+    """The first columns of the rows of one partition directory, the same in each row."""
 
     log_dir: str
     node_id: int | None
@@ -189,7 +189,7 @@ def _nullable(column: Column, kind: Any, missing: Column | None = None) -> Any:
 
 
 def as_times(column: Column, missing: Column | None = None) -> Any:
-    """Return milliseconds as timestamps, null where there is none or no calendar has it."""
+    """Return milliseconds as timestamps, null for -1 and for times that no calendar has."""
     missing = column == -1 if missing is None else missing
     odd = (column < FIRST_TIME) | (column > LAST_TIME)
     return _nullable(column, np.int64, missing | odd if odd.any() else missing).view(arrow.TIME)
@@ -270,7 +270,7 @@ class Slice:
 
     records: RecordTable
     row: Column
-    """Of each record of the slice, the row of its batch."""
+    """Row of the batch of each record of the slice."""
     start: int
     stop: int
 

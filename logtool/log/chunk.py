@@ -47,9 +47,9 @@ class PlainTotals(NamedTuple):
     producers: int
     """0 for none, 1 for one with one epoch, 2 for more."""
     min_timestamp: int
-    """Of the largest timestamps of the batches, milliseconds."""
+    """The least of the largest timestamps of the batches, in milliseconds."""
     batches: int
-    """How many there are."""
+    """Number of batches."""
 
 
 class PlainWalk(Protocol):

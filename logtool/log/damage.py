@@ -11,7 +11,7 @@ LONGEST_STUB = 20
 
 
 class DamageReason(StrEnum):
-    """What is wrong at the place where a sound batch should begin."""
+    """The fault at a place where a sound batch should begin."""
 
     INCOMPLETE = "incomplete"
     """The file ends before the batch does."""
@@ -34,11 +34,11 @@ class Damage:
     length: int
     reason: DamageReason
     message: str
-    """What was expected and what was found."""
+    """A sentence with what was expected and what was found."""
     resynchronised: bool
-    """Whether a sound batch begins right behind it."""
+    """True if a sound batch begins right behind the damage."""
     framed: bool = False
-    """Whether the size field still frames exactly this one batch."""
+    """True if the size field still frames exactly this one batch."""
 
 
 _REASONS = {

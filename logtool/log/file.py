@@ -12,7 +12,7 @@ from logtool.formats.names import FileKind, FileName, Reception
 from logtool.lazy_dataclass import dataclass
 
 _BLOCK = 512
-"""Bytes of the unit in which the system counts blocks, whatever the file system's own is."""
+"""Bytes of the unit in which the system counts blocks; file systems may have another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class File:
         file = self.open()
         if not files.is_remote(self.path):
             now = os.fstat(file.fileno())
-            # Some file systems number a file anew at each look: the number alone proves nothing.
+            # Some file systems give a file a new number each time: the number proves nothing.
             known = self.identity in (None, now.st_ino)
             if not known and now.st_mtime_ns != self.mtime_ns:
                 file.close()

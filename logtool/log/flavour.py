@@ -35,9 +35,9 @@ class Flavour(Protocol):
     lock: str
     """The name of the file that a running broker locks."""
     has_raft_offsets: bool
-    """Whether the offsets in a log count Raft's own batches, so that clients have lower ones."""
+    """True if the offsets in a log count Raft's own batches, so that clients have lower ones."""
     has_checkpoints: bool
-    """Whether a log dir has Kafka's small files: meta.properties, the checkpoints, the marker of a
+    """True if a log dir has Kafka's small files: meta.properties, the checkpoints, the marker of a
     clean shutdown; in a partition dir, leader-epoch-checkpoint."""
 
     def holds(self, path: Path, entries: Sequence[str]) -> bool:

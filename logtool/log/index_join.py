@@ -23,7 +23,7 @@ ENTRY_ROWS = 5
 
 
 class EntryState(IntEnum):
-    """What the log says of one index entry."""
+    """State of an index entry, compared with the log."""
 
     RIGHT = 0
     UNKNOWN = 1
@@ -53,7 +53,7 @@ class OffsetIndexJoin:
         self.columns = np.full((ENTRY_ROWS, count), ABSENT, np.int64)
         """One of each entry; `_kernels.walk_plain` fills them, too, where the index `is_sorted`."""
         self._positions, self.batch_base, self.batch_last, self._first, self._before = self.columns
-        # The first offset in the batch is `ABSENT` where it is a wrapper, which does not tell.
+        # The first offset in the batch is `ABSENT` for a wrapper, which does not have it.
         self._positions[:] = index.positions if self.is_sorted else index.positions[self._order]
         self._in_damage = np.zeros(count, np.bool_)
         self._highest = ABSENT

@@ -18,7 +18,7 @@ class KeyTable:
         self.keys: Column = np.empty(_FIRST_BYTES, np.uint8)
         """The keys of all slots, one behind the other; behind them there is room for more."""
         self.key_end: Column = np.empty(0, np.int64)
-        """Where the key of each slot ends in `keys`; it begins where that before ends."""
+        """End of the key of each slot in `keys`; the key begins at the end of the one before."""
         self._table = np.full(_FIRST_TABLE, NONE, np.int32)
         """Finds the slot of a key by its hash; see `_offset_commits.intern_keys`."""
         self._lengthen(_FIRST_ROOM)

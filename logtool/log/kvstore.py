@@ -26,7 +26,7 @@ _LARGEST_SNAPSHOT = 256 * 1024 * 1024
 
 @dataclass(slots=True)
 class Kvstores:
-    """What the stores of all cores hold."""
+    """The content of the stores of all cores."""
 
     states: list[State] = field(default_factory=list)
     problems: list[tuple[Path, str]] = field(default_factory=list)

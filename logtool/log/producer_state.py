@@ -40,7 +40,7 @@ class Producer:
     transaction_first_offset: int = NONE
     """First offset of the open transaction."""
     intruding: bool = False
-    """Whether its last batch was a plain one inside its open transaction."""
+    """True if the last batch of the producer was a plain one inside its open transaction."""
     transaction_has_records: bool = field(default=True, compare=False)
     """Whether a batch of the open transaction holds a record, also where that is not known;
     compaction leaves empty ones."""
@@ -58,7 +58,7 @@ class AbortedTransaction:
     """When the marker was written: first offset of the oldest transaction then open of another
     producer, else that behind the marker."""
     has_records: bool = True
-    """Whether a batch of it holds a record that a reader could take for committed."""
+    """True if a batch of the transaction has a record that a reader could take for committed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ class RecordTable:
     """Keys, values and headers; the positions in `spans` count in it."""
     batches: BatchTable
     counts: Column
-    """How many of the records each batch holds."""
+    """Number of records of each batch."""
     spans: RecordSpans
     offset: Column
     timestamp: Column
@@ -32,7 +32,7 @@ class RecordTable:
     sequence: Column
     """-1 for none."""
     crc: Column | None = None
-    """As stored in messages of magic 0 and 1; None for records of magic 2, which have none."""
+    """CRC stored in messages of magic 0 and 1; None for records of magic 2, which have none."""
     magic: Column | None = None
     """The magic of messages of magic 0 and 1, which may differ from that of their wrapper; None for
     records of magic 2."""

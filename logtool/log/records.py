@@ -40,7 +40,7 @@ BLOCK_SIZE = 2560 * 1024
 """Bytes of batches that are read at once, more than a chunk has unless a batch is larger: many
 enough for what is done once for each table."""
 PACKED = 3
-"""How many bytes one byte of a compressed batch counts as."""
+"""Bytes that one byte of a compressed batch counts as."""
 MOST_UNPACKED = 16 * 1024 * 1024
 """Bytes that batches which are read at once may decompress to."""
 BLOCK_RECORDS = 16 * 1024
@@ -73,7 +73,7 @@ class Unpacked(NamedTuple):
     """The numbers of these payloads among those that were given."""
     data: memoryview
     edges: Column
-    """Where in `data` each begins, and where the last one ends."""
+    """Position in `data` at which each begins, and the end of the last one."""
 
 
 def records(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _PIECE = 1024 * 1024
 _ALWAYS_COMPACTED = frozenset({"__consumer_offsets", "_schemas", "tx", "group"})
-"""Topics that Redpanda compacts whatever their settings say."""
+"""Topics that Redpanda compacts with any settings."""
 
 
 class _Redpanda:

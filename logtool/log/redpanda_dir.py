@@ -47,7 +47,7 @@ class SegmentPlace:
     path: Path
     name: RedpandaFileName
     topic: str | None
-    """None where the folders above do not tell."""
+    """None if the names of the folders above do not show it."""
     partition: int | None
 
 

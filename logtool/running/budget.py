@@ -22,6 +22,6 @@ class Budget:
     """Threads."""
     pace: Pace = field(default_factory=Pace)
     drop_cache: bool = False
-    """Whether pages of the page cache are given back once they are read."""
+    """True if pages of the page cache are given back once they are read."""
     memory: "Memory | None" = None
-    """What was checked in earlier runs: the least recently checked comes first."""
+    """The segments that earlier runs checked; the least recently checked is checked first."""

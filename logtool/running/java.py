@@ -1,4 +1,4 @@
-"""Which Java there is: the one other program that logtool starts, and only to ask its version."""
+"""The Java of this host: the one other program that logtool starts, only to ask its version."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 from logtool.lazy_dataclass import dataclass
 
 _A_WHILE = 30
-"""Seconds after which a Java that does not tell its version is left alone."""
+"""Seconds after which logtool stops to wait for the version of a Java."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Java:
 
     program: str
     version: str | None
-    """As it tells it, such as ``17.0.15`` or ``1.8.0_392``; None where it does not."""
+    """The version that it prints, such as ``17.0.15`` or ``1.8.0_392``; None if it prints none."""
 
     @property
     def major(self) -> int | None:
@@ -29,7 +29,7 @@ class Java:
 
 
 def find() -> Java | None:
-    """Return the Java of JAVA_HOME, else the first on the PATH; None where there is none."""
+    """Return the Java of JAVA_HOME, else the first on the PATH; None without either."""
     home = os.environ.get("JAVA_HOME")
     program = shutil.which(str(Path(home, "bin", "java")) if home else "java")
     if program is None:

@@ -1,4 +1,4 @@
-"""What a verification with a time limit remembers: which segments were checked, and when.
+"""The memory of verifications with a time limit: the segments that were checked, and when.
 
 A JSON file outside the log dirs, written anew at the end of a run::
 
@@ -30,7 +30,7 @@ Seen = tuple[int, int, float]
 
 @dataclass(slots=True)
 class Memory:
-    """When each segment was checked last."""
+    """The time of the last check of each segment."""
 
     path: Path
     checked: dict[str, Seen] = field(default_factory=dict)

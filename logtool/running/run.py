@@ -19,9 +19,9 @@ class Progress:
 
     bytes_done: int = 0
     bytes_total: int = 0
-    """Those known so far: more come with each log dir that is listed."""
+    """Bytes known so far; each log dir that is listed adds its own."""
     path: Path = Path()
-    """What is being read."""
+    """The file or directory that is being read."""
     on_progress: "Callable[[Progress], None] | None" = None
 
     def advance(self, count: int, path: Path | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What a command looked at, what it found, and whether it is complete: its last line."""
+"""The totals of a command, its findings by severity, and its completeness: its last line."""
 
 import time
 from collections import Counter
@@ -46,11 +46,11 @@ class Summary:
     unreadable: int = 0
     """Inputs that could not be read; any makes the result incomplete."""
     unmatched: int = 0
-    """Those of them at which there was nothing to look at."""
+    """Unreadable inputs at which nothing matched."""
     unwritten: int = 0
     """Outputs that could not be written; any makes the result incomplete."""
     refused: bool = False
-    """Whether something was not done for safety's sake."""
+    """True if something was refused for safety."""
     ended_by: int = 0
     """Number of the signal that ended the command (SIGINT, SIGTERM, SIGHUP); 0: none did."""
     pace: Pace = field(default_factory=Pace, repr=False, compare=False)
@@ -144,7 +144,7 @@ class ActionSummary(Summary):
     """The summary of a command that plans or changes something."""
 
     to_do: bool = False
-    """Whether a dry run found something to do, or a forecast something grave."""
+    """True if a dry run found something to do, or a forecast something grave."""
 
     def exit_status(self, fail_on: Severity = Severity.WARNING) -> Exit:
         """Return the exit status of the contract."""
@@ -152,6 +152,6 @@ class ActionSummary(Summary):
             return Exit.of_signal(self.ended_by)
         if self.refused:
             return Exit.REFUSED
-        # Named, for a class with slots is made anew and has no cell that super() could use.
+        # By name: a class with slots is made a second time, so that super() has no cell to use.
         status = Summary.exit_status(self, fail_on)
         return Exit.FINDINGS if status is Exit.OK and self.to_do else status

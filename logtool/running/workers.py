@@ -42,7 +42,7 @@ class OutOfTimeError(Exception):
 
 @dataclass(slots=True)
 class Pace:
-    """How fast and how long may be read; all threads call `spend` with every stretch read."""
+    """The limit of rate and time of a run; all threads call `spend` with what they read."""
 
     bytes_per_second: float | None = None
     deadline: float | None = None
@@ -110,7 +110,7 @@ class Workers(Generic[Work, Result]):
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
         self._unseen = 0
-        """Bytes dealt with of which `on_progress` was not told yet."""
+        """Bytes dealt with that `on_progress` has not counted yet."""
 
     def __enter__(self) -> "Workers[Work, Result]":
         return self

@@ -27,16 +27,16 @@ LENGTHS = (18, 26)
 
 
 class OffsetBounds(NamedTuple):
-    """Which offsets a batch behind damage may have."""
+    """The bounds of the offsets that a batch behind damage may have."""
 
     last: int
-    """Of the sound batches before it."""
+    """Last offset of the sound batches before the damage."""
     highest: int
     """In reach of the segment."""
 
 
 class CandidateHeader(NamedTuple):
-    """What the first bytes of an entry say, be they right or not."""
+    """The fields in the first bytes of an entry, right or wrong."""
 
     position: int
     size: int

@@ -23,7 +23,7 @@ from logtool.log.walk.resync import Resync, ScannedBytes
 
 
 class Search(Protocol):
-    """What finds the next sound batch behind damage; see `Resync`."""
+    """The search for the next sound batch behind damage; see `Resync`."""
 
     budget: int
 
@@ -44,21 +44,21 @@ class Form:
     """What a scan asks of the headers of a log."""
 
     walk: Callable[[memoryview, int, int, int, Any, int], tuple[int, int, int]]
-    """As `_kernels.walk_batches`."""
+    """The walk over batches, with the signature of `_kernels.walk_batches`."""
     walk_records: Callable[[memoryview, int, int, int, Any, int, Any], tuple[int, int, int]] | None
-    """As `_kernels.walk_records`, where there is such a walk."""
+    """The walk with records, with the signature of `_kernels.walk_records`; None without one."""
     unwritten: int
-    """How many columns, the last ones, the walk does not write."""
+    """Number of columns, the last ones, that the walk does not write."""
     head: int
-    """Bytes that tell the size of an entry."""
+    """Bytes from which the size of an entry is read."""
     longest_stub: int
     """Bytes that no walk looks at: too few for a header."""
     least_size: int
     """Bytes of the smallest entry."""
     zeros: int
-    """How many zero bytes are a run of them and not a damaged header."""
+    """Number of zero bytes that are a run of zeros and not a damaged header."""
     reserves: bool
-    """Whether zeros up to the end of the file are room that a broker reserved, and no damage."""
+    """True if zeros up to the end of the file are room that a broker reserved, and no damage."""
     entry_size: Callable[[bytes | memoryview], int | None]
     describe: Callable[[bytes, DamageReason, int], str]
     search: Callable[[ScannedBytes, int, int], Search]
@@ -67,7 +67,7 @@ class Form:
     batch: Callable[[memoryview], memoryview]
     """The bytes of a batch with Kafka's header."""
     is_plain: Callable[[Column], bool]
-    """Whether `_kernels.plain_facts` may be asked about batches of these types."""
+    """Return whether `_kernels.plain_facts` knows batches of these types."""
 
 
 def _kafka_header(head: memoryview) -> BatchTable:

@@ -14,7 +14,7 @@ _TERMS = range(2**31)
 
 
 def form_of(term: int) -> Form:
-    """Return the form of Redpanda's segments of a term, which their names tell."""
+    """Return the form of Redpanda's segments of a term; the name of a segment has the term."""
     epoch = term if term in _TERMS else NO_EPOCH
 
     def walk(

@@ -97,12 +97,12 @@ class Scanner:
         self._suspects = np.empty(MOST_ROWS if inspect else 0, np.uint8)
         self._facts = np.empty(_kernels.FACTS, np.int64)
         self._is_plain = True
-        """Whether all batches of the chunk so far are plain; then the facts are theirs."""
+        """True if all batches of the chunk so far are plain; then the facts are theirs."""
         self._plain_walk = plain_walk
         self._at_edges = False
-        """Whether the chunk so far has rows of batches at edges alone."""
+        """True if the chunk so far has rows of batches at edges alone."""
         self._goes_on = True
-        """Whether the next chunk may be of that kind: the last one was, or could have been."""
+        """True if the next chunk may have such rows alone: the last one had, or could have had."""
 
     def run(self, position: int) -> Iterator[Chunk]:
         """Yield the chunks from byte `position` on, where a batch is expected."""

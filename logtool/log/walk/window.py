@@ -27,7 +27,7 @@ class Window:
         self._map = getattr(source, "map_range", None) if maps else None
         self._mapped: MappedRange | None = None
         self._copied_at = -1
-        """Where a walk over the mapping met what may be damage."""
+        """Position at which a walk over the mapping met what may be damage."""
 
     def map_from(self, position: int, need: int) -> bool:
         """Return whether `need` bytes from `position` on are mapped, fewer at the end."""
@@ -58,7 +58,7 @@ class Window:
         return self._mapped.whole()
 
     def copy_at(self, position: int) -> None:
-        """Copy anew what stands at `position`, and do not map it."""
+        """Copy the bytes at `position` again, and do not map them."""
         self._copied_at, self._held = position, range(0)
 
     def map_no_more(self) -> None:
