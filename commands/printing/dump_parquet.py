@@ -32,7 +32,7 @@ from logtool.schemas.columns import Way
 
 ROW_GROUP_ROWS = 64 * 1024
 ROW_GROUP_SIZE = 8 * 1024 * 1024
-"""Bytes of records, or of rows in memory, after which a row group is written, for any number of rows.
+"""Bytes of records, or of rows in memory, after which a row group is written.
 Memory is some times that, and 90 MB that Python and Arrow take."""
 _OF_FILES: Final = ("path", "topic", "partition", "segment")
 _NOTHING: Final = ("control_type", "control_record", "control_error", "crc")
