@@ -1,14 +1,14 @@
 """Groups and their committed offsets as ``__consumer_offsets`` has them: the engine of `groups`.
 
-`columns`      what is committed, one slot for each key, in columns
+`columns`      the newest commit of each key, in columns with a slot for each key
 `commits`      records of a log as rows for those columns
 `membership`   type, state and members of a group, replayed record by record
 `loading`      one partition of the topic, as its coordinator loads it
-`redpanda`     the same from a log of Redpanda, with its own transactions
-`ends`         where the partitions begin and end that offsets are committed for
-`state`        what all this says of each group together
+`redpanda`     records of a log of Redpanda, with its own transactions, in Kafka's form
+`ends`         start and end of the partitions that offsets are committed for
+`state`        state of each group, from all of these
 `committed_offset`  one committed offset, and when it expires
-`history`      what happened to one group, in the order of the log
+`history`      events of one group, in the order of the log
 `restoring`    the commands that commit the offsets again
 `run`          over paths
 

@@ -1,9 +1,9 @@
-"""What is committed by the records of one ``__consumer_offsets`` partition, in columns.
+"""Offsets that the records of one ``__consumer_offsets`` partition commit, in columns.
 
 Every key has a slot, whatever its type. Which commit counts does not depend on the order in which
-transactions end: of the commits of a key that took effect it is the one with the largest record
-offset, unless a tombstone lies behind it. So plain commits and tombstones are applied chunk by
-chunk, and those of transactions when their marker was read, where nothing newer is there.
+transactions end: it is the commit with the largest record offset among those of the key that took
+effect, unless a tombstone follows it. So plain commits and tombstones are applied chunk by chunk,
+and commits of a transaction when its marker was read, unless a newer commit is there.
 Source: ``OffsetMetadataManager.replay`` and ``replayEndTransactionMarker`` (Kafka 3.9 and 4.3).
 """
 
@@ -42,13 +42,13 @@ class CommitRows:
     """1 for a commit, 0 for a tombstone."""
     offset: Column
     leader_epoch: Column
-    """-1 none."""
+    """-1 if there is none."""
     commit_timestamp: Column
     """Milliseconds."""
     expire_timestamp: Column
-    """Milliseconds; -1 none."""
+    """Milliseconds; -1 if there is none."""
     topic_id: Column
-    """Number of the id in `Slots.topic_ids`, -1 none."""
+    """Number of the id in `Slots.topic_ids`; -1 if there is none."""
     metadata: Sequence[bytes]
 
     def __len__(self) -> int:
@@ -78,18 +78,18 @@ def concat(parts: Sequence[CommitRows]) -> CommitRows:
 
 
 class Slots(KeyTable):
-    """The keys of one partition's records, and what the last of them committed."""
+    """The keys of one partition's records, and the newest commit of each key."""
 
     records: Column
     """Records with that key."""
     size: Column
     """Bytes of these records."""
     last_size: Column
-    """Of the last of them."""
+    """Bytes of the last of these records."""
     seen: Column
     """Offset of the last record with a value."""
     record_offset: Column
-    """Offset of the commit or tombstone that counts; -1 none."""
+    """Offset of the commit or tombstone that counts; -1 if there is none."""
     live: Column
     """1 where there is a committed offset."""
     offset: Column
@@ -101,9 +101,9 @@ class Slots(KeyTable):
         self.expire_timestamps: dict[int, int] = {}
         """Milliseconds by slot, where a commit has its own (value version 1)."""
         self.metadata: dict[int, bytes] = {}
-        """By slot, where there is any."""
+        """Metadata by slot, where there is any."""
         self.topic_ids: list[str] = []
-        """As Kafka prints them."""
+        """Topic ids, as Kafka prints them."""
         self._id_numbers: dict[str, int] = {}
         self._last_row = np.empty(0, np.int32)
         for name, dtype in _DTYPES.items():
@@ -111,7 +111,7 @@ class Slots(KeyTable):
         super().__init__()
 
     def number_of(self, topic_id: str) -> int:
-        """Return the number of a topic id, a new one where it was not there."""
+        """Return the number of a topic id; a new number for a new topic id."""
         number = self._id_numbers.get(topic_id)
         if number is None:
             number = self._id_numbers[topic_id] = len(self.topic_ids)
@@ -132,7 +132,7 @@ class Slots(KeyTable):
         return np.flatnonzero(self._last_row[slot] == numbers)
 
     def apply(self, rows: CommitRows) -> None:
-        """Let commits and tombstones take effect, where nothing newer is there."""
+        """Apply commits and tombstones, except where a newer one of the key was applied."""
         last = self.last_of_each(rows.slot)
         rows = rows[last[rows.record_offset[last] > self.record_offset[rows.slot[last]]]]
         slot = rows.slot
@@ -167,17 +167,17 @@ class Pending:
     def __init__(self) -> None:
         self.rows: CommitRows | None = None
         self.producer_id = np.empty(0, np.int64)
-        """Of each row."""
+        """Producer id of each row."""
 
     def add(self, rows: CommitRows, producer_id: Column) -> None:
-        """Take commits of open transactions, behind those that are here."""
+        """Append commits of open transactions."""
         if not len(rows):
             return
         self.rows = rows if self.rows is None else concat([self.rows, rows])
         self.producer_id = np.concatenate([self.producer_id, producer_id])
 
     def end(self, markers: Sequence[tuple[int, int, bool]], slots: Slots) -> None:
-        """End transactions, in order: offset of the marker, producer id, whether it commits."""
+        """End transactions, in order; a marker is offset, producer id, and True for a commit."""
         if self.rows is None:
             return
         by_producer: dict[int, list[tuple[int, bool]]] = {}

@@ -1,7 +1,7 @@
 """Records of ``__consumer_offsets`` as they come from a log: commits of offsets, and others.
 
 A commit is a record of key type 1, or 0 before Kafka 0.9; its value has the versions of
-``OffsetCommitValue`` (Kafka 4.3: 0 to 4). All other types go to whoever replays groups.
+``OffsetCommitValue`` (Kafka 4.3: 0 to 4). Records of all other types go to the replay of groups.
 """
 
 from collections.abc import Sequence
@@ -27,23 +27,23 @@ _ID_SIZE = 16
 
 @dataclass(frozen=True, slots=True)
 class GroupRecord:
-    """A record of another type than a commit, taken apart."""
+    """A decoded record that is no commit."""
 
     row: int
     type: int
     name: str
-    """Of its type, such as ``GroupMetadata``."""
+    """Name of its type, such as ``GroupMetadata``."""
     key: Value
     value: Value | None
 
 
 @dataclass(slots=True)
 class Taken:
-    """What was in some records."""
+    """Content of some records."""
 
     commits: CommitRows
     producer_id: Column
-    """Of each of the commits; -1 for a tombstone too, which counts at once."""
+    """Producer id of each commit; -1 for a tombstone too, which counts at once."""
     others: list[GroupRecord] = field(default_factory=list)
     wrong: list[tuple[int, str]] = field(default_factory=list)
     """Row and reason of each record that a coordinator could not read."""
@@ -52,7 +52,7 @@ class Taken:
 
 
 def take(records: RecordTable, slots: Slots) -> Taken:
-    """Take records apart, give each key its slot, and count it there.
+    """Decode records, give each key its slot, and count it there.
 
     Of the commits that count at once only the last of each key is in the result.
     """
@@ -101,7 +101,7 @@ def as_text(data: bytes) -> str:
 def _plain_rows(
     records: RecordTable, rows: Column, slot: Column, fields: Column, slots: Slots
 ) -> CommitRows:
-    """Return commits that the kernel took apart; `fields` has its columns, and `slot` all slots."""
+    """Return commits that the kernel decoded; `fields` has its columns, and `slot` all slots."""
     kind, offset, epoch, committed, expires, text_at, text_size, id_at = fields.T
     metadata = [b""] * len(rows)
     for row in np.flatnonzero(text_size > 0).tolist():
@@ -121,7 +121,7 @@ def _plain_rows(
 
 
 def _id_numbers(data: memoryview, positions: Column, slots: Slots) -> Column:
-    """Return the numbers of the topic ids at some positions, -1 where that is -1."""
+    """Return the numbers of the topic ids at some positions; -1 where the position is -1."""
     numbers = np.full(len(positions), NONE, np.int64)
     there = np.flatnonzero(positions >= 0)
     if not len(there):
@@ -137,7 +137,7 @@ def _id_numbers(data: memoryview, positions: Column, slots: Slots) -> Column:
 def _take_others(
     records: RecordTable, rows: Column, slot: Column, slots: Slots, taken: Taken, plain: Column
 ) -> None:
-    """Take the records apart that the kernel did not; `plain` are the rows of those it did."""
+    """Decode the records that the kernel did not; `plain` are the rows of those that it did."""
     made: list[tuple[int, ...]] = []
     texts: list[bytes] = []
     for row in rows.tolist():
@@ -171,7 +171,7 @@ def _rows(columns: Sequence[Column], metadata: list[bytes]) -> CommitRows:
 
 
 def decode(row: int, key: bytes | None, value: bytes | None) -> GroupRecord | None:
-    """Take one record apart; None where its type or version is not known, FormatError where bad."""
+    """Decode one record; None if its type or version is not known, FormatError if it is bad."""
     of_key = internal_topics.decode_key(CONSUMER_OFFSETS, key)
     if of_key.data is None or of_key.message is None:
         return None
@@ -190,7 +190,7 @@ def decode(row: int, key: bytes | None, value: bytes | None) -> GroupRecord | No
 
 
 def _commit(value: Value | None, slots: Slots) -> tuple[tuple[int, ...], bytes]:
-    """Return live, offset, leader epoch, both times, number of the topic id; and the metadata."""
+    """Return the numbers of a commit, which are the last six of `NUMBERS`, and its metadata."""
     if value is None:
         return (0, NONE, NONE, NONE, NONE, NONE), b""
     topic_id = value.get("topicId", java_text.ZERO_UUID)

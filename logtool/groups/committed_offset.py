@@ -1,10 +1,10 @@
 """The committed offset of one partition by a group, and when it expires.
 
-An offset of a classic group without members expires a retention after the group became empty, or
-after the commit where no such time is known. What a member subscribes to does not expire. Every
-other offset expires a retention after its commit. A commit of value version 1 may have its own
-time. Source: ``ClassicGroup.offsetExpirationCondition``, ``ConsumerGroup``,
-``OffsetExpirationConditionImpl``,
+An offset of a classic group without members expires when the retention has passed since the group
+became empty, or since the commit where no such time is known. Offsets of a topic that a member
+subscribes to do not expire. Every other offset expires when the retention has passed since its
+commit. A commit of value version 1 may have an expiry time of its own. Source:
+``ClassicGroup.offsetExpirationCondition``, ``ConsumerGroup``, ``OffsetExpirationConditionImpl``,
 ``OffsetMetadataManager.cleanupExpiredOffsets`` (Kafka 3.9 and 4.3).
 """
 
@@ -27,7 +27,7 @@ RETENTION_MS = 7 * 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """The retention of offsets, and the moment to which it is counted."""
+    """The retention of offsets, and the time at which it is checked."""
 
     kept_ms: int
     now_ms: int
@@ -42,43 +42,43 @@ class CommittedOffset:
     partition: int
     offset: int
     record_offset: int
-    """Of the commit, in the log of ``__consumer_offsets``."""
+    """Offset of the commit in the log of ``__consumer_offsets``."""
     leader_epoch: int | None
     metadata: str
     commit_ms: int
     member: str | None
-    """Who owned the partition when it was committed, as far as the log tells."""
+    """Member that owned the partition at the commit; None where the log does not show it."""
     expires_ms: int | None
     """None while it does not expire."""
     topic_id: str | None
-    """For which it was committed; None before value version 4 and for commits by name."""
+    """Topic id of the commit; None before value version 4 and for commits by name."""
     topic_is: str
-    """Whether that is today's topic: `same`, `other`, `gone` or `unknown`."""
+    """Relation of that topic to today's topic: `same`, `other`, `gone` or `unknown`."""
     extent: LogEnds | None
-    """The partition on these disks, None where there is none."""
+    """The partition on these disks; None if these disks do not have it."""
     pending: bool
-    """Whether an open transaction holds a newer commit."""
+    """True if an open transaction holds a newer commit."""
     expired: bool
     """True where it may be removed: it has expired, and no transaction holds a newer commit."""
 
     @property
     def lag(self) -> int | None:
-        """Return how far it is behind the log end; negative beyond it."""
+        """Return the distance to the log end, in offsets; negative beyond the log end."""
         return self.extent.log_end - self.offset if self.extent else None
 
     @property
     def log_start(self) -> int | None:
-        """Return the start of the partition on these disks; None where there is none."""
+        """Return the log start offset on these disks; None if they do not have the partition."""
         return self.extent.log_start if self.extent else None
 
     @property
     def log_end(self) -> int | None:
-        """Return the end of the partition on these disks; None where there is none."""
+        """Return the log end offset on these disks; None if they do not have the partition."""
         return self.extent.log_end if self.extent else None
 
     @property
     def last_stable(self) -> int | None:
-        """Return the last stable offset of the partition; None where there is none."""
+        """Return the last stable offset; None if these disks do not have the partition."""
         return self.extent.last_stable if self.extent else None
 
     @property
@@ -93,7 +93,7 @@ class CommittedOffset:
 
     @property
     def stable_lag(self) -> int | None:
-        """Return how far it is behind the last stable offset; none where it is ahead of it."""
+        """Return the distance to the last stable offset, 0 beyond it; None if it is not known."""
         return max(0, self.extent.last_stable - self.offset) if self.extent else None
 
     @property

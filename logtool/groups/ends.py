@@ -1,8 +1,8 @@
-"""Where the partitions on these disks begin and end, and whose topic they are today.
+"""Start and end of the partitions on these disks, and the topics that they belong to today.
 
-A log end is that of the sound batches. The last stable offset is that once everything is
-replicated: the first offset of the oldest transaction without a marker, else the log end. The
-newest producer snapshot stands for what is before it, as it does when a broker loads a log.
+The log end is the end of the sound batches. The last stable offset assumes that everything is
+replicated: it is the first offset of the oldest transaction without a marker, else the log end.
+The newest producer snapshot stands for the log before it, as it does when a broker loads a log.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -33,12 +33,12 @@ class LogEnds:
 
     path: Path
     topic_id: str | None
-    """As partition.metadata says; None where nothing can be read there."""
+    """Topic id in partition.metadata; None if it cannot be read."""
     log_start: int
     log_end: int
     last_stable: int
     leader_epoch: int
-    """The last one; -1 none."""
+    """The last leader epoch; -1 if there is none."""
 
 
 class Ends:
@@ -57,20 +57,20 @@ class Ends:
         self._starts: dict[Path, dict[TopicPartition, int]] = {}
         self._kvstores: dict[Path, Kvstores] = {}
         self.problems: list[UnreadableError] = []
-        """What could not be read, until somebody takes it."""
+        """Errors of reading; the caller removes those that it reports."""
         images = [one for one in map(self._read_image, homes) if one]
         newest = max(images, key=lambda one: one.offset, default=None)
         self.damage = newest.damage if newest else None
         """Why the newest metadata log here ends early; None where it does not."""
         self._today = newest if newest and newest.offset and not newest.damage else None
-        """What it says, where that is all: of an empty or damaged one, topics may be missing."""
+        """The newest image; None if it is empty or damaged, as topics may be missing from it."""
         topics = newest.topics if newest else {}
         self.topic_names = {topic_id: name for name, topic_id in topics.items()}
 
     def extent(self, topic: str, number: int) -> LogEnds | None:
-        """Return the copy of a partition that is furthest; None where there is none here.
+        """Return the copy of a partition that is furthest; None if these log dirs have no copy.
 
-        Copies of a topic that had the same name before are left aside.
+        Copies of a deleted topic that had the same name are ignored.
         """
         key = (topic, number)
         if key not in self._known:
@@ -86,15 +86,15 @@ class Ends:
         return self._known[key]
 
     def topic_id(self, topic: str) -> str | None:
-        """Return today's id of a topic by the newest metadata log, where that is whole."""
+        """Return today's id of a topic; None without a whole metadata log that has the topic."""
         return self._today.topics.get(topic) if self._today else None
 
     def is_gone(self, topic: str) -> bool:
-        """Return whether a metadata log here, read to its end, says that there is no such topic."""
+        """Return whether the newest metadata log, read to its end, does not have the topic."""
         return self._today is not None and topic not in self._today.topics
 
     def absent(self, topic: str, here: Collection[int]) -> int:
-        """Return how many partitions of a topic that the metadata log has are not among these."""
+        """Return the number of a topic's partitions in the metadata log that are not in `here`."""
         topic_id = self.topic_id(topic)
         known = self._today.partitions.get(topic_id, {}) if self._today and topic_id else {}
         return len(known.keys() - set(here))
@@ -119,26 +119,26 @@ class Ends:
             return None
 
     def _start(self, home: LogDir) -> dict[TopicPartition, int]:
-        """Return the log start offsets that a log dir has checkpointed."""
+        """Return the log start offsets in the checkpoint of a log dir."""
         if home.path not in self._starts:
             rows = home.rows(FileKind.LOG_START_CHECKPOINT)
             self._starts[home.path] = {key: row.offset for key, row in rows.items()}
         return self._starts[home.path]
 
     def _raft_start(self, home: LogDir, key: TopicPartition) -> int:
-        """Return where a log of Redpanda begins for its readers, by the kvstores."""
+        """Return the start offset of a log of Redpanda in the kvstores; 0 if they have none."""
         if home.path not in self._kvstores:
             self._kvstores[home.path] = kvstore.read(home.path)
         return self._kvstores[home.path].start_offset(KAFKA_NAMESPACE, *key) or 0
 
 
 def of_clients(path: Path, home: LogDir) -> bool:
-    """Return whether clients know a partition: of Redpanda, whether it is in their namespace."""
+    """Return whether clients see a partition; of Redpanda's, those in Kafka's namespace."""
     return not home.flavour.has_raft_offsets or kafka_start.in_kafka(path)
 
 
 def _of_redpanda(listed: Partition, start: int, on_bytes: Callable[[int], None]) -> LogEnds:
-    """Read the same in Kafka offsets, as groups commit them; UnreadableError if not known."""
+    """Measure a log of Redpanda, in Kafka offsets as in commits; UnreadableError if unknown."""
     ranges: list[tuple[int, int]] = []
     damaged: list[Damage] = []
 
@@ -165,9 +165,9 @@ def measure(
     on_bytes: Callable[[int], None],
     look: Callable[[Chunk], None] | None = None,
 ) -> LogEnds:
-    """Read where a log begins and ends; `start` is its row in the checkpoint, 0 without one.
+    """Read the start and the end of a log; `start` is its row in the checkpoint, 0 without one.
 
-    `look` sees every chunk.
+    `look` is called with every chunk.
     """
     first = listed.segments[0].base_offset if listed.segments else 0
     since, state = _newest_snapshot(listed)
@@ -199,7 +199,10 @@ def measure(
 
 
 def _newest_snapshot(listed: Partition) -> tuple[int, ProducerState]:
-    """Return the newest sound producer snapshot of the last segment or before, and its offset."""
+    """Return the newest sound producer snapshot that is not beyond the last segment's base offset.
+
+    The result is its offset and its state; 0 and an empty state without a snapshot.
+    """
     last = listed.segments[-1].base_offset if listed.segments else 0
     for file in reversed(listed.snapshots):
         offset = file.name.offset or 0

@@ -1,7 +1,7 @@
-"""Rules for ``__consumer_offsets``: what its coordinator can read, and what its offsets lead to.
+"""Rules for ``__consumer_offsets``: records that its coordinator cannot read, and bad offsets.
 
 A consumer whose committed offset is outside of the log gets OFFSET_OUT_OF_RANGE for its first
-fetch and goes by its ``auto.offset.reset``. A record that cannot be read ends the load of its
+fetch and follows its ``auto.offset.reset``. A record that cannot be read ends the load of its
 partition, and the groups there have no coordinator (``CoordinatorLoaderImpl``, Kafka 4.3).
 """
 
@@ -10,7 +10,7 @@ from logtool.formats import wording
 
 
 def below_start(name: str, place: str, offset: int, log_start: int) -> Finding:
-    """Return that the log begins behind a committed offset; `place` is topic and partition."""
+    """Return a finding: the log starts after a committed offset; `place` is topic and partition."""
     lost = wording.offsets(offset, log_start - 1)
     return Finding(
         "group/offset-below-start",
@@ -24,7 +24,7 @@ def below_start(name: str, place: str, offset: int, log_start: int) -> Finding:
 def beyond_end(
     name: str, place: str, offset: int, log_end: int, verb: str = "has committed"
 ) -> Finding:
-    """Return that the log ends before a committed offset, or where a share group begins."""
+    """Return a finding: the log ends before a committed offset, or a share group's start offset."""
     return Finding(
         "group/offset-beyond-end",
         f"group {name} {verb} {offset} of {place}, but the log ends at {log_end}: the "
@@ -35,7 +35,7 @@ def beyond_end(
 
 
 def other_topic(name: str, place: str, offset: int, committed: str, today: str | None) -> Finding:
-    """Return that an offset was committed for a topic of the same name that is no more."""
+    """Return a finding: an offset was committed for a deleted topic of the same name."""
     now = f"today's has the id {today}" if today else "there is none of that name today"
     return Finding(
         "group/other-topic-id",
@@ -46,7 +46,7 @@ def other_topic(name: str, place: str, offset: int, committed: str, today: str |
 
 
 def unreadable_record(reason: str, first: int | None, last: int | None) -> Finding:
-    """Return that a record cannot be read by its coordinator."""
+    """Return a finding: the coordinator cannot read a record."""
     where = "" if first is None or last is None else f"{wording.offsets(first, last)}: "
     return Finding(
         "group/unreadable-record",
@@ -57,7 +57,7 @@ def unreadable_record(reason: str, first: int | None, last: int | None) -> Findi
 
 
 def missing_records(reason: str, position: int | None, length: int | None) -> Finding:
-    """Return that a stretch of the log holds no sound batch: what was committed there is gone."""
+    """Return a finding: bytes of the log hold no sound batch, so commits in them are lost."""
     return Finding(
         "group/missing-records",
         f"{reason}; what was committed in these bytes is missing here",
@@ -67,7 +67,7 @@ def missing_records(reason: str, position: int | None, length: int | None) -> Fi
 
 
 def lost_end(lost: range) -> Finding:
-    """Return that the log ends below its high watermark: what was committed behind it is gone."""
+    """Return a finding: the log ends below its high watermark; commits after its end are lost."""
     return Finding(
         "group/missing-records",
         f"the log ends at offset {lost.start}, but its high watermark was {lost.stop}: what was "
@@ -78,7 +78,7 @@ def lost_end(lost: range) -> Finding:
 
 
 def refused_record(reason: str, offset: int | None) -> Finding:
-    """Return the finding for the first record that a coordinator reads and does not apply."""
+    """Return a finding: the first record that a coordinator reads and does not apply."""
     return Finding(
         "group/refused-record",
         f"the coordinator refuses the record at offset {offset} and does not load what follows: "

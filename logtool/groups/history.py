@@ -1,4 +1,4 @@
-"""What happened to one group, record by record in the order of the log."""
+"""Events of one group, record by record in the order of the log."""
 
 from collections.abc import Callable, Iterator
 
@@ -31,17 +31,17 @@ class GroupEvent:
     """`commit`, `transactional-commit`, `delete-offset`, `committed`, `aborted`, or the name of
     the record, such as ``GroupMetadata``."""
     state: str | None
-    """Of the group after it; None where no record of a group's own was read yet."""
+    """State of the group after it; None before the first record that is no commit."""
     members: int
     epoch: int | None
     topic: str | None = None
     partition: int | None = None
     offset: int | None = None
     member: str | None = None
-    """For a commit who owned the partition, else the member that the record is about."""
+    """For a commit the member that owned the partition, else the member that the record names."""
     producer_id: int | None = None
     deleted: bool = False
-    """Whether the record is a tombstone."""
+    """True if the record is a tombstone."""
 
     @property
     def time(self) -> str | None:
@@ -54,7 +54,7 @@ def of_group(
 ) -> Iterator[GroupEvent | Finding]:
     """Yield the events of a group in one copy of its partition of ``__consumer_offsets``.
 
-    Findings are what cannot be read: records of any group may have stood there.
+    Findings report what cannot be read: records of any group may be lost there.
     """
     replay = _GroupReplay(group)
     for segment in listed.segments:
@@ -101,7 +101,7 @@ def _ends(table: BatchTable) -> list[tuple[int, int, bool, int]]:
 
 
 class _GroupReplay:
-    """The group as it was after each record."""
+    """A replay of the records of one group."""
 
     def __init__(self, group: str) -> None:
         self._group = group

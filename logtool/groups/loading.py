@@ -1,7 +1,8 @@
 """One partition of ``__consumer_offsets`` as its coordinator loads it: all records, in order.
 
 A coordinator stops at a record that it cannot read, and no group of the partition can be used.
-Here such a record is told, and the rest is loaded. Source: ``CoordinatorLoaderImpl`` (Kafka 4.3).
+This module reports such a record and loads the rest. Source: ``CoordinatorLoaderImpl``
+(Kafka 4.3).
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from logtool.log.keys import NONE
 from logtool.log.record_table import RecordTable, Unread
 
 _MOST_TOLD = 20
-"""Records that cannot be read which are told one by one."""
+"""Largest number of records that cannot be read, or are refused, that are reported singly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Wrong:
 
 @dataclass(slots=True)
 class LoadedGroups:
-    """What one copy of a partition of the topic holds."""
+    """Content of one copy of a partition of the topic."""
 
     listed: Partition
     slots: Slots = field(default_factory=Slots)
@@ -49,7 +50,7 @@ class LoadedGroups:
     wrong: list[Wrong] = field(default_factory=list)
     """The first records that cannot be read; `wrong_records` counts all."""
     refused: list[Wrong] = field(default_factory=list)
-    """The first records that a coordinator can read, and refuses to apply."""
+    """The first records that a coordinator can read and refuses to apply."""
     wrong_records: int = 0
     unknown_records: int = 0
     records: int = 0
@@ -58,9 +59,9 @@ class LoadedGroups:
     first_offset: int = 0
     end_offset: int = 0
     leader_epoch: int = NONE
-    """The last one."""
+    """The last leader epoch; -1 if there is none."""
     newest_ms: int = NONE
-    """The largest timestamp of a batch."""
+    """The largest timestamp of a batch, in ms; -1 if there is none."""
 
     @property
     def number(self) -> int:
@@ -98,7 +99,7 @@ def load(
 
 
 def is_torn(damage: Damage) -> bool:
-    """Return whether the end of an active segment is merely not written whole."""
+    """Return whether damage at the end of an active segment is merely an unfinished write."""
     unwritten = damage.reason in (DamageReason.INCOMPLETE, DamageReason.ZEROS)
     return unwritten and not damage.resynchronised
 

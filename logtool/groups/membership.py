@@ -1,10 +1,11 @@
 """Type, state and members of groups, replayed record by record as their coordinator does.
 
-What a coordinator would refuse to load is told, and taken as it stands: the newer record counts.
-It refuses tombstones of what still has members, or a part in the target assignment, as compaction
-can leave them (``GroupMetadataManager.replay`` of 4.3; KAFKA-21102). States are
-those after a load, as ``ClassicGroup``, ``ConsumerGroup``, ``ShareGroup`` and ``StreamsGroup``
-derive them (Kafka 3.9 and 4.3): a rebalance that was under way leaves no record.
+Records that a coordinator would refuse to load are reported, and applied all the same: the newer
+record counts. A coordinator refuses the tombstone of a group or member that still has members or
+a part in the target assignment; compaction can leave such tombstones
+(``GroupMetadataManager.replay`` of 4.3; KAFKA-21102). States are those after a load, as
+``ClassicGroup``, ``ConsumerGroup``, ``ShareGroup`` and ``StreamsGroup`` derive them (Kafka 3.9
+and 4.3): a rebalance that was under way leaves no record.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,9 +21,9 @@ from logtool.log.keys import NONE
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 CONSUMER_PROTOCOL = "consumer"
 _MOST_OWNERS = 8
-"""Changes of owner that are remembered of each partition."""
+"""Number of changes of owner that are kept for each partition."""
 _STABLE = {8: 0, 14: 0, 22: 1}
-"""By record: ``MemberState.STABLE`` of the package ``modern``, and another one of ``streams``."""
+"""``MemberState.STABLE`` by record type: of the package ``modern``, and last of ``streams``."""
 _TYPES = {
     2: CLASSIC, 3: CONSUMER, 4: CONSUMER, 5: CONSUMER, 6: CONSUMER, 7: CONSUMER, 8: CONSUMER,
     10: SHARE, 11: SHARE, 12: SHARE, 13: SHARE, 14: SHARE, 15: SHARE, 16: CONSUMER, 17: STREAMS,
@@ -49,45 +50,45 @@ class Member:
     client_host: str | None = None
     rack_id: str | None = None
     topics: tuple[str, ...] | None = None
-    """It subscribes to; None where that cannot be read."""
+    """Topics that it subscribes to; None where they cannot be read."""
     regular_expression: str | None = None
     epoch: int = NONE
     is_reconciled: bool = False
-    """Whether its state is STABLE."""
+    """True if its state is STABLE."""
     has_left: bool = False
-    """Whether its epoch was removed: only then may the member be."""
+    """True if its epoch was removed: the member may be removed only after that."""
     assigned: frozenset[Partition] = frozenset()
     """By topic name in a classic group, by subtopology in a streams group, else by topic id."""
 
 
 @dataclass(slots=True)
 class Membership:
-    """A group as the records of its own types have it."""
+    """A group according to its records, without its commits."""
 
     type: str
     epoch: int = NONE
-    """Generation of a classic group."""
+    """The generation, in a classic group."""
     assignment_epoch: int = NONE
     protocol_type: str | None = None
     protocol: str | None = None
     leader: str | None = None
     state_timestamp: int | None = None
-    """Milliseconds; when a classic group got its state."""
+    """Time at which a classic group got its state, in ms."""
     topology_epoch: int | None = None
     validated_topology_epoch: int = NONE
     source_topics: frozenset[str] = frozenset()
-    """Of the topology of a streams group."""
+    """Source topics of the topology of a streams group."""
     members: dict[str, Member] = field(default_factory=dict)
     targets: set[str] = field(default_factory=set)
     """Members with a part in the target assignment."""
     resolved: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Topics by regular expression."""
     owners: dict[Partition, list[tuple[int, str | None]]] = field(default_factory=dict)
-    """Since which record offset who owned a partition, None nobody; the last few."""
+    """The last owners of a partition, each with the record offset since which; None: no owner."""
 
     @property
     def state(self) -> str:
-        """Return Kafka's word for the state after a load."""
+        """Return the state after a load, in Kafka's word."""
         if not self.members:
             return "Empty"
         if self.type in (CLASSIC, SHARE):
@@ -104,7 +105,7 @@ class Membership:
         return "Stable" if settled else "Reconciling"
 
     def subscribes(self, topic: str) -> bool:
-        """Return whether a topic's offsets are kept because a member reads it."""
+        """Return whether a member reads the topic, so that its offsets do not expire."""
         if topic in self.source_topics:
             return bool(self.members)
         of_members = [one.topics for one in self.members.values()]
@@ -117,7 +118,7 @@ class Membership:
         return by_expression or any(topic in (topics or ()) for topics in of_members)
 
     def owner(self, partitions: Iterable[Partition], record_offset: int) -> str | None:
-        """Return the member that owned one of these just before a record, None if not known."""
+        """Return the member that owned one of these just before a record; None if not known."""
         for one in partitions:
             for since, member in reversed(self.owners.get(one, ())):
                 if since < record_offset:
@@ -136,7 +137,7 @@ class Memberships:
         """Offset of the tombstone of a group, by its name."""
 
     def replay(self, kind: int, key: Value, value: Value | None, offset: int) -> str | None:
-        """Apply one record at a record offset; returns why a coordinator refuses it, or None."""
+        """Apply one record at a record offset; return why a coordinator refuses it, or None."""
         name = key.get("groupId", key.get("group"))
         if kind not in _TYPES or not isinstance(name, str):
             return None
@@ -181,7 +182,7 @@ class Memberships:
 
 
 def _refused(group: Membership, kind: int, key: Value) -> str | None:
-    """Return why a coordinator refuses a tombstone."""
+    """Return why a coordinator refuses a tombstone; None if it does not."""
     if kind in _MEMBER_RECORDS:
         member = group.members.get(key["memberId"])
         if member and not member.has_left:
@@ -233,7 +234,7 @@ def _replay(group: Membership, kind: int, key: Value, value: Value, offset: int)
 
 
 def _classic(value: Value, before: Membership | None, offset: int) -> Membership:
-    """Return a classic group as its record has it; only who owned what is carried on."""
+    """Return a classic group from its record; only the owners are kept from the group before."""
     stamp = value.get("currentStateTimestamp", NONE)
     group = Membership(
         CLASSIC,
@@ -269,7 +270,7 @@ def _classic(value: Value, before: Membership | None, offset: int) -> Membership
 
 
 def _own(group: Membership, member: Member, assigned: frozenset[Partition], offset: int) -> None:
-    """Let a member own these partitions and no others from a record offset on."""
+    """Make a member the owner of exactly these partitions from a record offset on."""
     for one in member.assigned - assigned:
         entries = group.owners.get(one)
         if entries and entries[-1][1] == member.member_id:
@@ -291,7 +292,7 @@ def _partitions(value: Value) -> Iterator[Partition]:
 
 
 def _blob(name: str, data: bytes) -> dict[str, Any] | None:
-    """Decode what a client wrote, by the version that it names; None where it is not that."""
+    """Decode bytes that a client wrote, by the version in them; None where that is impossible."""
     message = schema.table("consumer_protocol").named(name)
     version = min(int.from_bytes(data[:2], "big", signed=True), message.versions.last)
     try:

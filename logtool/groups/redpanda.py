@@ -1,8 +1,8 @@
 """The records of Redpanda's ``__consumer_offsets`` as Kafka's coordinator would have written them.
 
-What a group commits by itself, and the group, stand in Kafka's own records. What it commits in a
-transaction does not: see `logtool.formats.redpanda.group_transaction`. Its offsets become records
-of Kafka's form here, and the batches that end it markers, so that they are replayed in one way.
+Redpanda writes Kafka's own records for groups and their commits, except for commits in a
+transaction: see `logtool.formats.redpanda.group_transaction`. This module makes Kafka's records of
+the offsets of a transaction, and markers of the batches that end it, for one way of replay.
 """
 
 import struct
@@ -22,7 +22,7 @@ from logtool.log.record_table import RecordTable, Unread, unread
 from logtool.log.records import batch_records, records
 
 _LONGEST = 2**15 - 1
-"""Bytes of a text in a record of Kafka."""
+"""Largest number of bytes of a text in a record of Kafka."""
 _KEY, _NUMBER = 1, struct.Struct(">h")
 _PARTITION = struct.Struct(">i")
 _VALUE, _TIME = struct.Struct(">hqi"), struct.Struct(">q")
@@ -72,7 +72,7 @@ def _pairs(part: RecordTable, time_ms: int) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _pair(group: bytes, one: TransactionOffset, time_ms: int) -> tuple[bytes, bytes]:
-    """Return key and value of the record that Kafka has for an offset."""
+    """Return key and value of the record that Kafka writes for an offset."""
     key = _NUMBER.pack(_KEY) + _text(group) + _text(one.topic) + _PARTITION.pack(one.partition)
     value = _VALUE.pack(_VALUE_VERSION, one.offset, one.leader_epoch)
     return key, value + _text(one.metadata) + _TIME.pack(time_ms)

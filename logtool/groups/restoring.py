@@ -1,7 +1,7 @@
 """The commands that commit the offsets of groups again, with Kafka's own tools.
 
-One command for each group: ``--reset-offsets --from-file`` takes lines of topic, partition and
-offset, which ``--group`` makes those of that group. It needs a group without members. Source:
+Each group has one command: ``--reset-offsets --from-file`` takes lines of topic, partition and
+offset, and commits them for the group of ``--group``. The group must have no members. Source:
 ``ConsumerGroupCommand`` and ``CsvUtils`` (Kafka 3.9 and 4.3).
 """
 
@@ -16,14 +16,14 @@ from logtool.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """How to commit the offsets of one group again."""
+    """The command that commits the offsets of one group again."""
 
     group: GroupState
     offsets: Sequence[CommittedOffset]
     left_out: int
-    """Offsets of a topic that is no more: they would be applied to its successor."""
+    """Number of offsets of deleted topics: they would be applied to a new topic of that name."""
     command: str | None
-    """None where nothing is left to restore."""
+    """None if there is nothing to restore."""
 
     @property
     def offset_count(self) -> int:
@@ -32,16 +32,16 @@ class Restore:
 
 
 def plan(group: GroupState, bootstrap: str, number: int) -> Restore:
-    """Return the command for a group, which has none where it has nothing to restore.
+    """Return the command for a group; it is None in the result if there is nothing to restore.
 
-    `number` makes the name of the file that the command writes.
+    `number` is part of the name of the file that the command writes.
     """
     chosen = [one for one in group.offsets if one.topic_is not in ("other", "gone")]
     left_out = len(group.offsets) - len(chosen)
     if group.type == SHARE or not chosen:
         return Restore(group=group, offsets=(), left_out=left_out, command=None)
     tool = "kafka-streams-groups.sh" if group.type == STREAMS else "kafka-consumer-groups.sh"
-    # A topic has no character that CSV or a shell would take for another.
+    # The name of a topic has no character that is special in CSV or in a shell.
     lines = " ".join(shell.quote(f"{one.topic},{one.partition},{one.offset}") for one in chosen)
     file = f"offsets-{number}.csv"
     command = (

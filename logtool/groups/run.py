@@ -1,8 +1,8 @@
 """Groups and their committed offsets over paths, partition by partition of the topic.
 
-Of several copies of one partition the one with the newest leader epoch, and then with the larger
-log end, is taken: what it has is what the others are to have. Where it is damaged, one that is as
-far and is not damaged is taken instead.
+Of several copies of one partition the run takes the copy with the newest leader epoch, and among
+those the copy with the largest log end: the others are to become equal to it. If it is damaged,
+the run takes an undamaged copy with equal leader epoch and log end instead.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ class OffsetsCopy:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """Return what the copies of a partition are compared by."""
+        """Return the leader epoch and the log end, by which copies of a partition are compared."""
         return self.extent.leader_epoch, self.extent.log_end
 
     @property
@@ -76,36 +76,36 @@ Item = OffsetsPartition | GroupState | GroupEvent | Finding
 class Groups:
     """One run over paths: iterate for each partition of the topic, its groups and its findings.
 
-    Log dirs and partition dirs of ``__consumer_offsets`` are taken; of the latter the log dir
-    around them tells of the partitions that offsets are committed for. They are of one cluster
-    (`node.identity`).
+    The paths are log dirs and partition dirs of ``__consumer_offsets``; for a partition dir, the
+    run looks in its log dir for the partitions that offsets are committed for. All paths are of
+    one cluster (`node.identity`).
     """
 
     paths: Sequence[Path]
     now_ms: int
-    """The moment at which it is asked which offsets have expired."""
+    """Time at which expiry is checked, in ms."""
     groups: Sequence[str] = ()
-    """Globs of the groups that are meant; all without one."""
+    """Globs of the selected groups; all groups if empty."""
     selection: Selection = field(default_factory=Selection)
-    """Of the topics and partitions that offsets are committed for."""
+    """Selection of the topics and partitions that offsets are committed for."""
     history_of: str | None = None
-    """A group of which to yield the events, and nothing else."""
+    """A group whose events are yielded, and nothing else; None for a normal run."""
     retention_ms: int = RETENTION_MS
     run: Run = field(default_factory=Run)
     summary: Summary = field(default_factory=Summary)
     absent: int = 0
-    """Partitions of the topic that the metadata log has and no log dir that was given; filled."""
+    """Number of the topic's partitions in the metadata log that no given log dir has; filled."""
     metadata_damage: str | None = None
-    """Why it is not known which topics there are today; filled."""
+    """Reason why today's topics are not known; None if they are; filled."""
     flavour: Flavour | None = None
-    """The value of ``--flavour``; None: each directory by its names."""
+    """The value of ``--flavour``; None: the names in each directory decide."""
     _matched: bool = False
-    """Whether a group that is meant was there."""
+    """True if the run found a selected group."""
     _homes: dict[Path, LogDir] = field(default_factory=dict)
     _shares: Shares = field(default_factory=Shares)
     _has_shares: bool = False
     _watermarks: dict[Path, Mapping[TopicPartition, int]] = field(default_factory=dict)
-    """Of the log dirs that were asked."""
+    """High watermarks by log dir, of the log dirs that were read for them."""
 
     def __iter__(self) -> Iterator[Item | UnreadableError]:
         for item in self._all():
@@ -143,7 +143,7 @@ class Groups:
                 yield NothingMatchedError(path, f"nothing matched {words}")
 
     def _open(self, path: Path, found: dict[int, list[Partition]]) -> Iterator[UnreadableError]:
-        """Take the partitions of the topic at a path; yields those that cannot be listed."""
+        """Add the partitions of the topic at a path to `found`; yield errors of the others."""
         kind = inputs.kind_of(path, self.flavour, redpanda=True)
         if kind is PathKind.FILE:
             raise UnreadableError(path, "expected a log dir or a partition dir")
@@ -156,7 +156,7 @@ class Groups:
             home = None
         if home:
             self._homes.setdefault(home.path, home)
-        # One that is given alone has a flavour of its own: its folder may hold anything.
+        # A partition dir that is given alone has its own flavour: its log dir may hold anything.
         folders, flavour = [path], self.flavour
         if whole and home:
             folders, flavour = list(_partitions_in(home, path, CONSUMER_OFFSETS)), home.flavour
@@ -229,7 +229,7 @@ class Groups:
             yield from _taken(ends.problems)
 
     def _history(self, ranked: list[OffsetsCopy], group: str) -> Iterator[Item | UnreadableError]:
-        """Yield the events of a group, of equal copies from one that is not damaged."""
+        """Yield the events of a group; of equal copies an undamaged one is read."""
         equal = [one for one in ranked if one.rank == ranked[0].rank]
         for copy in equal:
             self.run.path = copy.listed.path
@@ -248,7 +248,7 @@ class Groups:
     def _lost(
         self, copies: list[OffsetsCopy], chosen: OffsetsCopy, end: int
     ) -> Iterator[Item | UnreadableError]:
-        """Yield that none of the copies goes as far as the high watermark of one of them."""
+        """Yield a finding if `end` is below the high watermark of one of the copies."""
         found: list[range] = []
         for copy in copies:
             home = self._homes.get(copy.listed.path.parent)
@@ -269,7 +269,7 @@ class Groups:
             )
 
     def _read_shares(self) -> Iterator[Item | UnreadableError]:
-        """Read the states of share groups, once: the furthest copy of each partition."""
+        """Read the states of share groups, on the first call, from the furthest copies."""
         if self._has_shares:
             return
         self._has_shares = True
@@ -328,7 +328,7 @@ def _partitions_in(home: LogDir, path: Path, topic: str) -> Iterator[Path]:
 
 
 def _of_old(home: LogDir) -> Iterator[UnreadableError]:
-    """Yield the partitions that Redpanda kept groups in before it had ``__consumer_offsets``."""
+    """Yield an error for each partition that has groups as before ``__consumer_offsets``."""
     for folder, directory in home.partitions:
         if directory.topic == _OLD and folder.absolute().parent.parent.name == _OLD_NAMESPACE:
             text = "holds groups in the form that Redpanda had before __consumer_offsets, "
@@ -336,7 +336,7 @@ def _of_old(home: LogDir) -> Iterator[UnreadableError]:
 
 
 def _unmeasured(listed: Partition) -> LogEnds:
-    """Return the extent of the only copy, which need not be compared."""
+    """Return an empty extent for the only copy, which is not compared."""
     return LogEnds(
         path=listed.path, topic_id=None, log_start=0, log_end=0, last_stable=0, leader_epoch=-1
     )
@@ -366,6 +366,6 @@ def _findings(loaded: LoadedGroups) -> Iterator[Finding]:
 
 
 def _taken(problems: list[UnreadableError]) -> Iterator[UnreadableError]:
-    """Yield what is in a list, and empty it."""
+    """Yield the errors of a list, and empty it."""
     while problems:
         yield problems.pop(0)

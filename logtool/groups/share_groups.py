@@ -1,9 +1,10 @@
-"""Where share groups begin to read, as ``__share_group_state`` has it.
+"""Start offsets of share groups in ``__share_group_state``.
 
 A snapshot sets the state of a partition of a group, an update changes it, and a tombstone of the
-snapshot removes it. An update without start offset leaves it as it was. What was delivered and is
-done behind the start offset counts as no lag. Source: ``ShareCoordinatorShard`` (its handling of
-snapshots and updates), ``GroupCoordinatorService`` (lag of share groups; Kafka 4.3).
+snapshot removes it. An update without start offset keeps the start offset. Records from the start
+offset on whose delivery is complete are not part of the lag. Source: ``ShareCoordinatorShard``
+(its handling of snapshots and updates), ``GroupCoordinatorService`` (lag of share groups; Kafka
+4.3).
 """
 
 from collections.abc import Callable, Iterator
@@ -38,18 +39,18 @@ class ShareState:
     """The state of one partition of a share group."""
 
     start_offset: int | None
-    """Where it begins to read; None before it was initialized."""
+    """Offset from which the group reads; None before it was initialized."""
     delivered: int | None
-    """How many records behind it were delivered and are done; None where that is not told."""
+    """Number of records from the start offset on whose delivery is complete; None if unknown."""
     leader_epoch: int
     written_ms: int
-    """When its last record was written."""
+    """Time of its last record, in ms."""
     record_offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class ShareOffset:
-    """The same with what these disks have of the partition."""
+    """The state of one partition of a share group, with the partition on these disks."""
 
     group: str
     topic: str | None
@@ -61,12 +62,12 @@ class ShareOffset:
 
     @property
     def log_start(self) -> int | None:
-        """Return the start of the partition on these disks; None where there is none."""
+        """Return the log start offset on these disks; None if they do not have the partition."""
         return self.extent.log_start if self.extent else None
 
     @property
     def log_end(self) -> int | None:
-        """Return the end of the partition on these disks; None where there is none."""
+        """Return the log end offset on these disks; None if they do not have the partition."""
         return self.extent.log_end if self.extent else None
 
     @property
@@ -76,7 +77,7 @@ class ShareOffset:
 
     @property
     def lag(self) -> int | None:
-        """Return how many records it has still to deliver; None where that is not known."""
+        """Return the number of records that are still to be delivered; None if it is not known."""
         start, done = self.state.start_offset, self.state.delivered
         if self.extent is None or start is None or done is None:
             return None
@@ -93,7 +94,10 @@ class ShareOffset:
         return "beyond-end" if start > self.extent.log_end else "in"
 
     def findings(self) -> Iterator[Finding]:
-        """Yield that the log has lost what a group has read; a start below it moves by itself."""
+        """Yield a finding if the log has lost records that the group has read.
+
+        A start offset below the log start is no finding: the group moves it by itself.
+        """
         start = self.state.start_offset
         if self.extent and start is not None and self.place == "beyond-end":
             where, end = f"{self.topic}-{self.partition}", self.extent.log_end
@@ -101,13 +105,13 @@ class ShareOffset:
 
 
 class Shares:
-    """The states of all partitions of share groups, of the copies that were given to `read`."""
+    """States of all partitions of share groups, from the copies that were given to `read`."""
 
     def __init__(self) -> None:
         self._states: dict[Place, ShareState] = {}
 
     def read(self, listed: Partition, on_bytes: Callable[[int], None]) -> Iterator[Finding]:
-        """Take one copy of a partition of the topic; yields what cannot be read in it.
+        """Read one copy of a partition of the topic; yield findings for what cannot be read in it.
 
         UnreadableError where a file cannot be read.
         """
@@ -170,9 +174,9 @@ class Shares:
     def of_group(
         self, group: str, ends: Ends, takes: Callable[[str, int], bool]
     ) -> list[ShareOffset]:
-        """Return where a group begins in each partition that is meant, by topic and partition.
+        """Return the start offsets of a group in the selected partitions, by topic and partition.
 
-        Without a metadata log no name is known, and a topic is meant by its id.
+        Without a metadata log no name is known, and `takes` gets the topic id.
         """
         found = []
         for (name, topic_id, number), state in self._states.items():

@@ -1,4 +1,4 @@
-"""What one partition of ``__consumer_offsets`` says of each of its groups."""
+"""State of each group in one partition of ``__consumer_offsets``."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -20,7 +20,7 @@ Takes = Callable[[str, int], bool]
 
 @dataclass(frozen=True, slots=True)
 class PendingCommit:
-    """A commit in a transaction without marker: it counts once the transaction is committed."""
+    """A commit in an open transaction: it counts once the transaction is committed."""
 
     group: str
     producer_id: int
@@ -44,7 +44,7 @@ class GroupMember:
     group: str
     member: Member
     topic_names: Mapping[str, str]
-    """Names of the topics here, by topic id."""
+    """Names of the topics in the metadata log, by topic id."""
 
     @property
     def epoch(self) -> int | None:
@@ -53,7 +53,7 @@ class GroupMember:
 
     @property
     def assigned(self) -> list[str]:
-        """Return its partitions in order, as TOPIC-NUMBER; those of unknown topics by their ids."""
+        """Return its partitions in order, as TOPIC-NUMBER; the id stands for an unknown topic."""
         names = self.topic_names
         parts = sorted((names.get(topic, topic), number) for topic, number in self.member.assigned)
         return [f"{topic}-{number}" for topic, number in parts]
@@ -61,12 +61,12 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class GroupSizes:
-    """What the records of a group take up in the log."""
+    """Number and size of the records of a group in the log."""
 
     records: int
     bytes: int
     superseded_records: int
-    """Which a newer record with the same key stands behind: compaction would remove them."""
+    """Records that a newer record with the same key follows: compaction would remove them."""
     superseded_bytes: int
 
 
@@ -77,24 +77,24 @@ class GroupState:
     name: str
     type: str
     state: str
-    """As Kafka says it; `Dead` for what only records of a deleted group are left of."""
+    """State in Kafka's word; `Dead` if only records of a deleted group are left."""
     membership: Membership | None
-    """None for a group that merely commits offsets, and for a dead one."""
+    """None for a group that merely commits offsets, and for a dead group."""
     offsets: list[CommittedOffset]
     pending: list[PendingCommit]
     sizes: GroupSizes
     offsets_partition: int
     """The partition of ``__consumer_offsets`` that has its records."""
     topic_names: Mapping[str, str]
-    """Names of the topics here, by topic id."""
+    """Names of the topics in the metadata log, by topic id."""
     shares: Sequence[ShareOffset] = ()
-    """Where a share group begins."""
+    """Start offsets of a share group."""
     only_sizes: bool = False
-    """True where it is printed without its members and offsets."""
+    """True if the group is printed without its members and offsets."""
 
     @property
     def members(self) -> list[GroupMember]:
-        """Return its members by their ids."""
+        """Return its members, ordered by id."""
         members = self.membership.members if self.membership else {}
         return [GroupMember(self.name, members[name], self.topic_names) for name in sorted(members)]
 
@@ -110,12 +110,12 @@ class GroupState:
 
     @property
     def pending_count(self) -> int:
-        """Return how many commits of it lie in open transactions."""
+        """Return the number of its commits in open transactions."""
         return len(self.pending)
 
     @property
     def epoch(self) -> int | None:
-        """Return its epoch, the generation of a classic group; None where it only has offsets."""
+        """Return its epoch, in a classic group the generation; None if it only has offsets."""
         return self.membership.epoch if self.membership else None
 
     @property
@@ -125,7 +125,7 @@ class GroupState:
 
     @property
     def protocol(self) -> str | None:
-        """Return how a classic group assigns partitions; None where no record says so."""
+        """Return the protocol by which a classic group assigns; None if no record has it."""
         return self.membership.protocol if self.membership else None
 
     @property
@@ -135,7 +135,7 @@ class GroupState:
 
     @property
     def state_ms(self) -> int | None:
-        """Return when a classic group got its state, in ms; None where no record says so."""
+        """Return the time at which a classic group got its state, in ms; None if not recorded."""
         return self.membership.state_timestamp if self.membership else None
 
     @property
@@ -151,7 +151,7 @@ def judge(
     takes: Takes,
     retention: Retention,
 ) -> Iterator[GroupState]:
-    """Yield the groups of a partition by name; `takes` says which committed offsets are meant."""
+    """Yield the groups of a partition by name; `takes` selects committed offsets."""
     slots, memberships = loaded.slots, loaded.memberships
     numbers, names, is_commit = _group_of_each(slots)
     order = np.argsort(numbers, kind="stable")
@@ -188,9 +188,9 @@ def judge(
 
 
 def _group_of_each(slots: Slots) -> tuple[Column, list[str], Column]:
-    """Return for each slot the number of its group, and whether it is that of a commit; the names.
+    """Return for each slot the number of its group; the names; True for each slot of a commit.
 
-    Keys that tell no group have the number -1.
+    Keys without a group have the number -1.
     """
     numbers = np.full(len(slots), NONE, np.int32)
     is_commit = np.zeros(len(slots), np.bool_)
@@ -207,7 +207,7 @@ def _group_of_each(slots: Slots) -> tuple[Column, list[str], Column]:
 
 
 def _in_order(slots: Slots, chosen: Column, takes: Takes) -> list[int]:
-    """Return those of the slots that are meant, by topic and partition."""
+    """Return the selected slots, ordered by topic and partition."""
     found = []
     for slot in chosen.tolist():
         _, topic, number = parse_commit_key(slots.key(slot))
