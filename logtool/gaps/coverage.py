@@ -1,8 +1,9 @@
-"""Which offsets one segment holds: a function from its path to plain data.
+"""The offsets that one segment holds: a function from its path to plain data.
 
-A batch covers its offsets from base to last, whatever records compaction left in it: those that
-have none are holes of the batch. What a header cannot tell is decoded: the bounds of a wrapper of
-magic 0 or 1, and a batch that the log start, or an overlap, cuts in two.
+A batch covers its offsets from base to last, even if compaction removed records from it: offsets
+without a record are holes of the batch. Where the header is not enough, the records are decoded:
+for the bounds of a wrapper of magic 0 or 1, and for a batch that the log start, or an overlap,
+cuts in two.
 """
 
 from collections.abc import Callable
@@ -40,17 +41,17 @@ _BASE_OFFSET = [column.name for column in fields(BatchTable)].index("base_offset
 
 @dataclass(frozen=True, slots=True)
 class CoverageTask:
-    """What to look at: plain data for a worker anywhere."""
+    """A segment to read and the options for it: plain data for a worker anywhere."""
 
     segment: Segment
     start: int = 0
     """Offset below which nothing counts: the log start."""
     exact: bool = False
-    """Whether batches with holes are decoded to tell which offsets they lack."""
+    """True if batches with holes are decoded to find the offsets that they lack."""
     limit: int = compression.DEFAULT_LIMIT
     """Bytes that one batch may decompress to."""
     ahead_ms: int | None = None
-    """How far ahead a timestamp of a producer may be; None: not known."""
+    """Largest time that a timestamp of a producer may be ahead, in ms; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class EdgeBatch:
     """The first or the last batch of a segment."""
 
     offset: int
-    """Its first offset that counts, or its last."""
+    """Its first offset from the start on, or its last offset."""
     epoch: int
     timestamp: int
     position: int
@@ -66,28 +67,28 @@ class EdgeBatch:
 
 @dataclass(slots=True)
 class Coverage:
-    """What a segment holds from the start on."""
+    """Content of a segment from the start offset of the task on."""
 
     base_offset: int
     gaps: GapTable = field(default_factory=gap_table.empty)
-    """Between its batches and inside them."""
+    """Gaps between its batches and inside them."""
     first: EdgeBatch | None = None
     last: EdgeBatch | None = None
     batches: int = 0
     records: int = 0
     control: int = 0
-    """Of `records`, those of control batches."""
+    """Number of the `records` in control batches."""
     bytes: int = 0
     odd: list[Finding] = field(default_factory=list)
-    """Of timestamps that cannot be meant."""
+    """Findings about timestamps that cannot be meant."""
     too_large: set[int] = field(default_factory=set)
-    """Positions of batches of which the records would take more memory than they may."""
+    """Positions of batches whose records would take more memory than allowed."""
     first_base: int | None = None
-    """Base offset of the first batch, which may lie below the start."""
+    """Base offset of the first batch, which may be below the start."""
     stretches: list[tuple[int, int]] = field(default_factory=list)
-    """Bytes from and to which nothing but the batches that count lies."""
+    """Ranges of bytes (first, end) that hold only batches which count."""
     first_visible: int | None = None
-    """Offset of the first record that a consumer is given."""
+    """Offset of the first record that a consumer gets."""
     last_visible: int | None = None
     horizons: int = 0
     """Batches with a delete horizon."""
@@ -99,23 +100,23 @@ class Coverage:
     damages: int = 0
     damaged_head: bool = False
     tail: DamageReason | None = None
-    """What it ends in, where that is no sound batch."""
+    """Reason of the damage at its end; None if it ends with a sound batch."""
     producer_rows: BatchTable = field(default_factory=empty_table)
     """The `producer_state.significant` rows."""
     transactional: Column = field(default_factory=lambda: np.empty((5, 0), np.int64))
     """Producer id, first offset, last offset, records and position of each transactional batch."""
     filtered: list[tuple[int, int]] = field(default_factory=list)
-    """Of Redpanda: base and last offset of each batch that has no Kafka offset."""
+    """Base and last offset of each batch of Redpanda that has no Kafka offset."""
     markers: Column = field(default_factory=lambda: np.empty((3, 0), np.int64))
     """First offset, last offset and position of each control batch with records."""
 
 
 def look(task: CoverageTask, on_bytes: Callable[[int], None] = lambda _: None) -> Coverage:
-    """Read one segment; UnreadableError where that is not possible."""
+    """Read one segment; UnreadableError if that is not possible."""
     segment = task.segment
     with segment.log.open() as log:
         at = 0
-        # What is remote comes with its bytes, which would be fetched once more else.
+        # A remote log is read with its bytes, which would be fetched a second time otherwise.
         payload = files.is_remote(segment.log.path)
         reading = _Pass(task, None if payload else log)
         for chunk in segment.batches(
@@ -134,13 +135,13 @@ def look(task: CoverageTask, on_bytes: Callable[[int], None] = lambda _: None) -
 
 @dataclass(frozen=True, slots=True)
 class _OnDisk:
-    """The batches of a chunk, of which few are asked for: they are read once more then."""
+    """The batches of a chunk without bytes: the few that are needed are read again."""
 
     table: BatchTable
     log: LogFile
 
     def batch(self, row: int) -> memoryview:
-        """Return the bytes of one batch; none where they are too many to hold."""
+        """Return the bytes of one batch; no bytes if the batch is too large to hold."""
         size = int(self.table.size[row])
         if size > LARGEST_BUFFERED_BATCH:
             return memoryview(b"")
@@ -158,7 +159,7 @@ class _Pass:
         self.rules = BatchRules(task.segment.base_offset)
         self._timestamps = TimestampRules(task.segment.log.mtime_ns, task.ahead_ms)
         self._damaged = False
-        """Whether something unsound came since the last batch that counts."""
+        """True if damage was read after the last batch that counts."""
         self._gaps = SegmentGaps(task.segment.base_offset, exact=task.exact)
         self._rows: list[BatchTable] = []
         self._transactional: list[Column] = []
@@ -166,9 +167,9 @@ class _Pass:
 
     @property
     def goes_on(self) -> bool:
-        """Return whether the edges of plain batches say all that counts, if no offset is left out.
+        """Return whether the edges of plain batches are enough, if no offset is missing.
 
-        That is so where what came before counts too, and no damage stands right before.
+        They are if the batch before counts too, and no damage lies right before.
         """
         last, before = self.rules.last_offset, self.coverage.last
         if self._damaged or (before is not None and before.offset != last):
@@ -179,7 +180,7 @@ class _Pass:
         """Take the next chunk."""
         coverage = self.coverage
         for _ in self.rules.judge(chunk):
-            pass  # what is wrong with headers is for verify to say
+            pass  # verify reports what is wrong with headers
         if chunk.damage:
             coverage.damages += 1
             coverage.tail, self._damaged = chunk.damage.reason, True
@@ -211,7 +212,7 @@ class _Pass:
             self._take(batches, rows, bases[rows], counts[rows], skipped)
 
     def _take_plain(self, chunk: Chunk) -> bool:
-        """Add a chunk of plain batches that go on where the one before ended, from its edges."""
+        """Add a chunk of plain batches by its edges, if it continues the batches before it."""
         coverage, table, plain = self.coverage, chunk.table, chunk.plain
         if plain is None or self._damaged or chunk.misplaced is not None:
             return False
@@ -238,7 +239,7 @@ class _Pass:
     def _take(
         self, batches: RecordBatches, rows: Column, bases: Column, counts: Column, damaged: Column
     ) -> None:
-        """Add sound batches in the order of the file; `damaged`: with damage right before."""
+        """Add sound batches in the order of the file; `damaged` is True after damage."""
         coverage, table = self.coverage, batches.table[rows]
         whole, bases = bases, np.maximum(bases, self.task.start)
         edge = coverage.last
@@ -281,7 +282,7 @@ class _Pass:
         coverage.with_holes += int((counts < room).sum())
 
     def _stretch(self, table: BatchTable) -> None:
-        """Add the bytes of batches, as one stretch where they lie side by side."""
+        """Add the ranges of bytes of batches; adjacent batches become one range."""
         starts, ends = table.position, table.end_position
         cuts = np.flatnonzero(starts[1:] != ends[:-1])
         firsts, lasts = [starts[0], *starts[cuts + 1]], [*ends[cuts], ends[-1]]
@@ -302,7 +303,7 @@ class _Pass:
         room: Column,
         offsets: dict[int, Column],
     ) -> None:
-        """Note what a consumer is given first and last, and what it is given sometimes only."""
+        """Note the first and the last offset that a consumer gets, transactions and markers."""
         coverage, table = self.coverage, batches.table[rows]
         held = counts > 0
         last = table.last_offset
@@ -340,7 +341,7 @@ class _Pass:
 
 
 class _PlainWalk(EdgeWalk):
-    """A pass over plain batches where their edges say all that counts."""
+    """A pass over plain batches where their edges are enough."""
 
     def __init__(self, reading: _Pass) -> None:
         task = reading.task
@@ -358,7 +359,7 @@ class _PlainWalk(EdgeWalk):
         count, stop, why = super().walk(data, position, rows, first)
         before = self._reading.coverage.last
         if count and before and int(rows[_BASE_OFFSET, 0]) != before.offset + 1:
-            # Offsets are missing right before; only the other walk leads to a row of the gap.
+            # Offsets are missing right before; only the full walk adds a row for the gap.
             self.forget()
             return 0, 0, _kernels.NOT_PLAIN
         return count, stop, why

@@ -1,7 +1,7 @@
-"""The evidence for why offsets are missing.
+"""The evidence for the reason of missing offsets.
 
-Whether compaction explains what sound batches leave out, `logtool.checks.compaction` tells; here is
-what shows of a single gap that its records were there.
+`logtool.checks.compaction` decides whether compaction explains the offsets that sound batches
+lack; this module finds the evidence that the records of a single gap were there.
 """
 
 from bisect import bisect_left, bisect_right
@@ -16,7 +16,7 @@ from logtool.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class GapCauses:
-    """Why offsets are missing, and what shows it."""
+    """Reason of missing offsets, and its evidence."""
 
     reason: GapReason
     evidence: str
@@ -24,25 +24,25 @@ class GapCauses:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a partition beside its batches: plain data."""
+    """Facts about a partition from other sources than its batches: plain data."""
 
     log_start: int = 0
-    """Offset from which on the ledger is kept."""
+    """Offset at which the ledger starts."""
     cleaning: Cleaning = NOT_KNOWN
-    """What tells whether the log was compacted, and how far."""
+    """Evidence of whether the log was compacted, and up to which offset."""
     first_base: int = 0
-    """Base offset of the first segment. A log start below it is that of a broker which stopped in
-    order and then still had the offsets from there on."""
+    """Base offset of the first segment. If the log start is below it, the broker stopped in order
+    and had the offsets from the log start on at that time."""
     witnesses: tuple[tuple[int, str, bool], ...] = ()
-    """Offset and name of index files without a log, and of producer snapshots (true), by offset."""
+    """Offset and name of index files without a log, and of producer snapshots (True), by offset."""
     indexed: tuple[tuple[int, int], ...] = ()
-    """Base offset of a segment, and the largest offset that an index of it names."""
+    """Base offset of a segment, and the largest offset in its indexes."""
     epochs: tuple[tuple[int, int], ...] = ()
     """(leader epoch, start offset) of a sound leader-epoch-checkpoint."""
 
 
 def decide(gaps: GapTable, facts: Facts, traces: Traces) -> tuple[list[GapCauses], Column]:
-    """Return the verdicts, and for each gap which of them is its own (int64)."""
+    """Return the verdicts, and for each gap the number of its verdict (int64)."""
     cleaning = facts.cleaning
     judgement = cleaning.judge(traces)
     ordinary = GapReason.COMPACTION if judgement.is_compacted else GapReason.UNKNOWN
@@ -77,7 +77,7 @@ def decide(gaps: GapTable, facts: Facts, traces: Traces) -> tuple[list[GapCauses
 
 
 def _between(gaps: GapTable, row: int, facts: Facts, ordinary: GapCauses) -> GapCauses | None:
-    """Return the verdict on a gap behind a segment where it is another than the ordinary one."""
+    """Return the verdict on a gap after a segment; None if the `ordinary` verdict holds."""
     first, last = int(gaps.first_offset[row]), int(gaps.last_offset[row])
     segment, begin = int(gaps.before_segment[row]), int(gaps.after_segment[row])
     at = bisect_left(facts.indexed, (segment, -1))
@@ -88,8 +88,8 @@ def _between(gaps: GapTable, row: int, facts: Facts, ordinary: GapCauses) -> Gap
             return GapCauses(GapReason.TRUNCATION_HOLE, text)
     offsets = [offset for offset, _, _ in facts.witnesses]
     some = facts.witnesses[bisect_left(offsets, first) : bisect_left(offsets, begin)]
-    # A snapshot is taken where a segment ends: the one at the start of the gap tells nothing. Nor
-    # does that of an earlier stop, where the cleaner has emptied the segment since.
+    # A broker takes a snapshot where a segment ends: one at the start of the gap proves nothing,
+    # nor does one of an earlier stop, if the cleaner has emptied the segment since.
     cleaning = facts.cleaning
     compacted = ordinary.reason is GapReason.COMPACTION
     shown = [
@@ -106,7 +106,7 @@ def _between(gaps: GapTable, row: int, facts: Facts, ordinary: GapCauses) -> Gap
 
 
 def exact_epoch(facts: Facts, offset: int) -> int | None:
-    """Return the leader epoch that leader-epoch-checkpoint gives an offset."""
+    """Return the leader epoch of an offset in leader-epoch-checkpoint; None if it has none."""
     starts = [start for _, start in facts.epochs]
     at = bisect_right(starts, offset)
     return facts.epochs[at - 1][0] if at else None

@@ -1,6 +1,6 @@
-"""A log whose gaps are filled with ghosts, as one segment; every real batch byte by byte as it is.
+"""A log whose gaps are filled with ghosts, as one segment; real batches are copied unchanged.
 
-What is no sound batch is left out, and the offsets that went with it are filled too.
+Bytes that are no sound batch are left out, and ghosts fill the offsets lost with them too.
 """
 
 import os
@@ -20,14 +20,14 @@ from logtool.gaps.ghosts import Ghosts
 from logtool.gaps.run import Result, SegmentBatches
 
 MOST_OFFSETS = 2**31
-"""Of one segment: its indexes count from its base in 31 bits."""
+"""Largest number of offsets of a segment: its indexes count from its base in 31 bits."""
 _BLOCK = 1024 * 1024
 
 
 def check_target(target: Path, *, of_redpanda: bool = False) -> None:
-    """RefusedError where `target` is there, or lies among the files of a broker.
+    """Raise RefusedError if `target` exists, or lies among the files of a broker.
 
-    That of a log of Redpanda is a directory; where it lies is looked at when it is written.
+    The target for a log of Redpanda is a directory; its place is checked when it is written.
     """
     if os.path.lexists(target):
         raise RefusedError(f"{target}: already exists; nothing was written")
@@ -43,10 +43,10 @@ def check_target(target: Path, *, of_redpanda: bool = False) -> None:
 
 
 def write(result: Result, ghosts: Ghosts, target: Path) -> int:
-    """Write the filled log of a partition; returns its bytes.
+    """Write the filled log of a partition; return its size in bytes.
 
-    RefusedError where it would be no log that a broker takes, UsageError where it must have another
-    name, UnwritableError where the disk does not take it. Until it is whole it has another name.
+    RefusedError if no broker would take the log, UsageError if it must have another name,
+    UnwritableError if it cannot be written. It has a temporary name until it is complete.
     """
     _check(result, ghosts, target)
     target = target.parent.resolve() / target.name
@@ -64,7 +64,7 @@ def write(result: Result, ghosts: Ghosts, target: Path) -> int:
 
 
 def blocks(result: Result, ghosts: Ghosts) -> Iterator[bytes]:
-    """Yield the filled log piece by piece: batches, and where offsets are missing ghosts."""
+    """Yield the filled log piece by piece: batches, and ghosts where offsets are missing."""
     waiting: dict[int, list[tuple[int, bytes]]] = {}
     for segment, position, *span in placed(result, ghosts):
         waiting.setdefault(segment, []).append((position, ghosts_of.encode(*span)))
@@ -73,7 +73,7 @@ def blocks(result: Result, ghosts: Ghosts) -> Iterator[bytes]:
 
 
 def placed(result: Result, ghosts: Ghosts) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield segment and byte of the batch behind each ghost, its offsets and its epoch."""
+    """Yield for each ghost segment and position of the batch after it, its offsets, its epoch."""
     gaps = result.ledger.gaps
     columns = (
         gaps.after_segment[ghosts.gap],
@@ -137,9 +137,9 @@ def _name(offset: int) -> str:
 
 
 def _holds_files(folder: Path) -> bool:
-    """Return whether files of a broker stand in a folder: it is a log dir, or a partition dir.
+    """Return whether a folder holds files of a broker: it is a log dir, or a partition dir.
 
-    Folders in it prove nothing: filled logs of several partitions may stand side by side.
+    Folders in it prove nothing: it may hold folders with filled logs of several partitions.
     """
     try:
         entries = [entry.name for entry in files.list_dir(folder)]

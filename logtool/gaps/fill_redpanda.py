@@ -1,9 +1,10 @@
 """A log of Redpanda as its Raft sends it to a follower: every batch, and ghosts between them.
 
-It is a new directory with the folders of a data directory. A gap before a segment goes to the head
-of that segment, which is then called by the first offset of the gap, as at the follower: by the
-RFC, a gap has the term of what follows it, and a follower begins a new segment with a new term.
-No broker stores ghosts: `verify` tells of each. Without them it is what the follower has on disk.
+It is a new directory with the folders of a data directory. A gap before a segment is filled at the
+start of that segment, which then has the first offset of the gap in its name, as at the follower:
+by the RFC, a gap has the term of the batch after it, and a follower begins a new segment with a new
+term. No broker stores ghosts: `verify` reports each. The log without them is what the follower has
+on disk.
 """
 
 from pathlib import Path
@@ -18,10 +19,10 @@ from logtool.repair.output import OutputDir
 
 
 def write(result: Result, ghosts: Ghosts, target: Path, *, stored: bool) -> int:
-    """Write the log of a partition into a new directory; returns its bytes.
+    """Write the log of a partition into a new directory; return its size in bytes.
 
-    What is `stored` has no ghosts. RefusedError where there is no order in the log, or `target` is
-    no place for it; UnwritableError where the disk does not take it.
+    With `stored` it has no ghosts. RefusedError if batches overlap, or if `target` is no place for
+    it; UnwritableError if it cannot be written.
     """
     path, ledger = result.subject.partition.path, result.ledger
     if ledger.overlaps:
@@ -44,5 +45,5 @@ def write(result: Result, ghosts: Ghosts, target: Path, *, stored: bool) -> int:
 
 
 def _encoded(first: int, last: int) -> bytes:
-    """Return the ghosts of a gap; a broker's have the time of the sending, these have none."""
+    """Return the ghosts of a gap, without the time of sending that a broker's ghosts have."""
     return b"".join(record_batch.encode(one.header) for one in ghost_batch.build(first, last))

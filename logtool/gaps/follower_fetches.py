@@ -1,16 +1,17 @@
-"""What a follower is sent of a log with gaps, and how it numbers what it gets.
+"""Fetches of a log with gaps by a follower, and the offsets that the follower gives to batches.
 
 A replica that numbers batches as they arrive, as Redpanda's Raft does, gives lower offsets than the
-leader has to everything behind a gap; with ghosts in the gap it gives the same (`stretches`). A
-Kafka follower takes the leader's offsets and needs no ghosts.
+leader to all batches after a gap; with ghosts in the gap its offsets equal the leader's
+(`stretches`). A Kafka follower takes the leader's offsets and needs no ghosts.
 
 Redpanda recovers a follower in rounds (`rounds`), as the RFC on ghost batches has it.
 ``raft::recovery_stm`` reads some batches from the follower's next offset on, fills their gaps with
-ghosts from that offset on, notes the first and the last offset of what it sends
-(``_base_batch_offset``, ``_last_batch_offset``), and goes on behind the last. So a gap between the
-batches of two rounds is filled at the begin of the second; none is filled behind the last batch.
+ghosts from that offset on, notes the first and the last offset that it sends
+(``_base_batch_offset``, ``_last_batch_offset``), and continues after the last. So a gap between
+the batches of two rounds is filled at the start of the second round; no gap is filled after the
+last batch.
 
-A round reads as many whole batches as its bytes allow, and one that is larger alone.
+A round reads as many whole batches as its bytes allow; a batch that is larger is read alone.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +28,7 @@ from logtool.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SentGhost:
-    """A ghost as a follower is sent it."""
+    """A ghost that the leader sends to a follower."""
 
     first_offset: int
     last_offset: int
@@ -36,7 +37,7 @@ class SentGhost:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round: what was read, what fills it, and the variables before and after."""
+    """One round: the batches read, the ghosts between them, and the variables before and after."""
 
     number: int
     start_offset: int
@@ -48,13 +49,13 @@ class Round:
     size: int
     """Bytes of these batches."""
     ghosts: Ghosts
-    """Those in front of a batch of the round, the first cut to what begins at `start_offset`."""
+    """Ghosts before a batch of the round; the first one begins at `start_offset` or later."""
     before: tuple[int, int] | None
     """``_base_batch_offset`` and ``_last_batch_offset``; None before the first round."""
 
     @property
     def after(self) -> tuple[int, int]:
-        """Return the same variables behind the round."""
+        """Return ``_base_batch_offset`` and ``_last_batch_offset`` after the round."""
         return self.base, self.last
 
     @property
@@ -69,13 +70,13 @@ class Round:
 
     @property
     def base(self) -> int:
-        """Return ``_base_batch_offset`` behind the round."""
+        """Return ``_base_batch_offset`` after the round."""
         first = int(self.ghosts.first_offset[0]) if len(self.ghosts) else self.first_offset
         return min(first, self.first_offset)
 
     @property
     def last(self) -> int:
-        """Return ``_last_batch_offset`` behind the round."""
+        """Return ``_last_batch_offset`` after the round."""
         return self.last_offset
 
     @property
@@ -86,7 +87,10 @@ class Round:
 
 
 def batches(result: Result) -> Iterator[BatchTable]:
-    """Yield the batches of a partition that count, in order; UnreadableError, RefusedError."""
+    """Yield the batches of a partition that count, in order.
+
+    UnreadableError if a log cannot be read, RefusedError if it has entries older than magic 2.
+    """
     if result.ledger.legacy:
         text = f"{result.ledger.legacy} entries are older than magic 2, which have no rounds"
         raise RefusedError(f"{result.subject.partition.path}: {text}")
@@ -124,7 +128,7 @@ def rounds(
 
 
 class _Open:
-    """A round that still reads."""
+    """A round that is not complete."""
 
     def __init__(
         self, number: int, start: int, ghosts: Ghosts, before: tuple[int, int] | None = None
@@ -160,30 +164,30 @@ class _Open:
         )
 
     def next(self) -> "_Open":
-        """Return the round behind it."""
+        """Return the round after it."""
         return _Open(self._number + 1, self._last + 1, self._ghosts, self.closed().after)
 
 
 @dataclass(frozen=True, slots=True)
 class ShiftedRange:
-    """Neighbouring batches without a gap, or ghosts without a batch between them."""
+    """A range of batches without a gap between them, or a ghost."""
 
     ghost: bool
     first_offset: int
-    """The leader's; also the follower's where ghosts are sent."""
+    """First offset at the leader; also at the follower if ghosts are sent."""
     last_offset: int
     without_first: int | None
-    """What the follower would number it as where no ghosts are sent; None for a ghost."""
+    """First offset at the follower if no ghosts are sent; None for a ghost."""
     without_last: int | None
 
 
 def stretches(
     ghosts: Ghosts, *, leader_start: int, leader_end: int, follower_end: int
 ) -> list[ShiftedRange]:
-    """Return what a leader sends to a follower whose log ends at `follower_end`.
+    """Return the ranges that a leader sends to a follower whose log ends at `follower_end`.
 
-    `leader_end` is the offset behind the leader's last batch: nothing is sent beyond it. A
-    follower that ends below the leader's start begins there anew.
+    `leader_end` is the offset after the leader's last batch: the leader sends nothing beyond it. A
+    follower whose log ends below the leader's start begins again at that start.
     """
     at = assigned = max(follower_end, leader_start)
     result: list[ShiftedRange] = []

@@ -1,9 +1,9 @@
 """Ghosts: batches without records that would fill the gaps of a log.
 
-A gap gets the epoch of the batch that follows, which is always known, for behind the last batch
-nothing is filled: that is the rule of the RFC, with one ghost for one gap. By the other rule, the
-epochs are those that leader-epoch-checkpoint tells of the offsets in a gap, which is split where
-they change; that needs a file that agrees with the batches on both sides.
+By the rule of the RFC, a gap has one ghost with the epoch of the batch after it. That epoch is
+always known, as no gap after the last batch is filled. By the other rule, the epochs come from
+leader-epoch-checkpoint, and a gap is split where its epoch changes; that needs a checkpoint that
+agrees with the batches on both sides.
 """
 
 from dataclasses import fields, replace
@@ -19,9 +19,9 @@ from logtool.gaps.table import GapPlace, GapReason, GapTable
 from logtool.lazy_dataclass import dataclass
 
 MOST_OFFSETS = 2**31 - 1
-"""Of one ghost: one more, and the number of its offsets would not fit in 32 bits."""
+"""Largest number of offsets of a ghost, so that the number fits in a signed 32-bit integer."""
 RFC_OVERHEAD = 57
-"""Bytes of a ghost by the RFC, which left out the checksum of the header."""
+"""Size of a ghost by the RFC in bytes, which leaves out the checksum of the header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,11 @@ class Ghosts:
     last_offset: Column
     epoch: Column
     following_epoch: Column
-    """Leader epoch of the batch behind the gap: the rule of the RFC."""
+    """Leader epoch of the batch after the gap: the rule of the RFC."""
     exact: Column
-    """1 where `epoch` is that of leader-epoch-checkpoint."""
+    """1 where `epoch` comes from leader-epoch-checkpoint."""
     gap: Column
-    """Row of the gap in the table given."""
+    """Row of the gap in its table."""
 
     def __len__(self) -> int:
         return len(self.first_offset)
@@ -47,19 +47,19 @@ class Ghosts:
 
     @property
     def bytes(self) -> int:
-        """Return what they take in a log of magic 2."""
+        """Return their size in a log of magic 2, in bytes."""
         return len(self) * HEADER_SIZE
 
     @property
     def rfc_bytes(self) -> int:
-        """Return what they take by the RFC."""
+        """Return their size by the RFC, in bytes."""
         return len(self) * RFC_OVERHEAD
 
 
 def of(ledger: Ledger, facts: Facts, *, following: bool = False) -> Ghosts:
     """Return the ghosts of a partition; `gap` numbers the rows of its ledger.
 
-    With `following`, the epoch is always that of the batch behind the gap.
+    With `following`, the epoch is always that of the batch after the gap.
     """
     gaps = ledger.gaps
     wanted = (gaps.kind <= GapPlace.SEGMENTS) & (gaps.position >= 0)
@@ -69,18 +69,18 @@ def of(ledger: Ledger, facts: Facts, *, following: bool = False) -> Ghosts:
 
 
 def harmless(ghosts: Ghosts, ledger: Ledger) -> Ghosts:
-    """Return those that fill no gap that may mean loss."""
+    """Return the ghosts without those that fill gaps which may mean loss."""
     losses = ledger.having([reason for reason in GapReason if reason.is_loss])
     return ghosts[~losses[ghosts.gap]]
 
 
 def none(ghosts: Ghosts) -> Ghosts:
-    """Return no ghosts: what a follower has on disk, which counts them but does not store them."""
+    """Return no ghosts, as on a follower's disk: it counts ghosts but does not store them."""
     return ghosts[np.zeros(len(ghosts), np.bool_)]
 
 
 def fill(gaps: GapTable, facts: Facts) -> Ghosts:
-    """Return the ghosts that fill gaps between batches, each by one or more."""
+    """Return the ghosts that fill gaps between batches, one or more for each gap."""
     starts = np.array([start for _, start in facts.epochs], np.int64)
     epochs = np.array([epoch for epoch, _ in facts.epochs], np.int64)
     first, last, following = gaps.first_offset, gaps.last_offset, gaps.epoch
@@ -89,7 +89,7 @@ def fill(gaps: GapTable, facts: Facts) -> Ghosts:
     )
     known = of_first >= 0
     if len(starts):
-        # The file is believed where it agrees with the batches on both sides.
+        # The checkpoint counts where it agrees with the batches on both sides.
         known &= (epochs[of_next] == following) & (epochs[of_first] >= gaps.before_epoch)
     exact = np.where(known, epochs[of_first], following) if len(starts) else following
     several = (known & (of_first != of_last)) | (last - first + 1 > MOST_OFFSETS)
@@ -116,7 +116,7 @@ def fill(gaps: GapTable, facts: Facts) -> Ghosts:
 
 
 def _cuts(first: int, last: int, facts: Facts) -> list[tuple[int, int]]:
-    """Return (first, last) of the parts of a gap: none of two epochs, none too long."""
+    """Split a gap into parts (first, last) of one epoch each that are not too long."""
     edges = [first, *(start for _, start in facts.epochs if first < start <= last), last + 1]
     return [
         (start, min(start + MOST_OFFSETS, end) - 1)
@@ -128,9 +128,9 @@ def _cuts(first: int, last: int, facts: Facts) -> list[tuple[int, int]]:
 def encode(first_offset: int, last_offset: int, epoch: int) -> bytes:
     """Return a ghost as a batch of magic 2 without records.
 
-    Kafka has no type for it. What its cleaner leaves of an emptied batch is the nearest that every
-    broker and client reads and steps over. It names no producer and no time, so that neither
-    producer state nor time indexes nor retention see it.
+    Kafka has no type for it. The nearest is the empty batch that its cleaner leaves, which every
+    broker and client reads and skips. It has no producer and no time, so that it changes neither
+    producer state nor time indexes nor retention.
     """
     return record_batch.encode(
         b"",

@@ -1,7 +1,7 @@
-"""Gaps of a log of Redpanda in Kafka's offsets, beside Raft's.
+"""Gaps of a log of Redpanda in Kafka's offsets, in addition to Raft's.
 
-Compaction takes no batch that has no Kafka offset, so the offsets of a gap that it left are all
-Kafka's. Behind a gap that may mean loss, and behind damage, it is not known how many were.
+Compaction removes no batch without Kafka offsets, so all offsets of a gap that it left have Kafka
+offsets. After a gap that may mean loss, and after damage, the number of Kafka offsets is not known.
 """
 
 from logtool.formats.redpanda.offset_translation import Translation
@@ -15,36 +15,36 @@ from logtool.log.kafka_start import Ranges
 
 @dataclass(frozen=True, slots=True)
 class KafkaView:
-    """What is known of the Kafka offsets of one log."""
+    """The Kafka offsets of one log, as far as they are known."""
 
     source: str | None = None
-    """What tells where they begin; None where nothing does."""
+    """Source of the first Kafka offset; None if there is no source."""
     hidden: str | None = None
-    """Why they are not known, of a log that has some."""
+    """Reason why the Kafka offsets of a log that has some are not known; None if known."""
     _translation: Translation | None = None
     _end: int = 0
     """The Raft offset up to which they are known."""
 
     def of(self, raft_offset: int) -> int | None:
-        """Return the Kafka offset of a Raft offset, or of what follows it; None if not known."""
+        """Return the Kafka offset of a Raft offset, or of the next with one; None if unknown."""
         if self._translation is None or raft_offset > self._end:
             return None
         return self._translation.to_kafka(raft_offset)
 
     def last_of(self, raft_offset: int) -> int | None:
-        """Return the same of the last Raft offset of a range, which itself has one."""
+        """Return the Kafka offset of the last Raft offset of a range; None if unknown."""
         behind = self.of(raft_offset + 1)
         return None if behind is None else behind - 1
 
 
 NO_VIEW = KafkaView()
-"""Of a log that has no offsets but its own."""
+"""View of a log whose own offsets are its only offsets."""
 
 
 def view(listed: Partition, ledger: Ledger, ranges: Ranges) -> KafkaView | None:
-    """Return what is known of a log; None of one of Kafka, or outside of the namespace ``kafka``.
+    """Return the Kafka offsets of a log of Redpanda in the namespace ``kafka``; None for others.
 
-    `ranges` are its batches that have no Kafka offset.
+    `ranges` are its batches without Kafka offsets.
     """
     if not listed.flavour.has_raft_offsets or not listed.segments:
         return None

@@ -1,4 +1,4 @@
-"""The segments of one partition put together: every missing offset with its reason."""
+"""All segments of one partition together: every missing offset with its reason."""
 
 from collections.abc import Iterator, Sequence
 
@@ -26,30 +26,30 @@ class ReasonCounts:
     offsets: int = 0
 
     def __add__(self, other: "ReasonCounts") -> "ReasonCounts":
-        """Return both together."""
+        """Return the sums of both."""
         return ReasonCounts(self.gaps + other.gaps, self.offsets + other.offsets)
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What is there and what is missing, from the log start to the log end."""
+    """Present and missing offsets, from the log start to the log end."""
 
     log_start: int
     log_end: int
-    """The offset behind the last batch, or the base of an empty segment behind it."""
+    """Offset after the last batch, or the base offset of an empty segment after it."""
     last_offset: int
-    """Of the last batch, or that before the log start."""
+    """Last offset of the last batch; without a batch the offset before the log start."""
     gaps: GapTable
-    """By offset; what lies below the log start too."""
+    """Gaps by offset, with the one below the log start."""
     verdicts: tuple[GapCauses, ...]
     verdict: Column
-    """For each gap which of `verdicts` is its own."""
+    """Number of the verdict of each gap in `verdicts`."""
     visible: int
-    """Records that a consumer is given that reads uncommitted ones too."""
+    """Number of records that a `read_uncommitted` consumer gets."""
     control: int
-    """Records of control batches."""
+    """Number of records of control batches."""
     aborted: int
-    """Of `visible`, what a consumer that reads committed ones alone is not given."""
+    """Number of `visible` records that a `read_committed` consumer does not get."""
     first_visible: int | None
     last_visible: int | None
     batches: int
@@ -59,11 +59,11 @@ class Ledger:
 
     @property
     def offsets(self) -> int:
-        """Return how many offsets the log has: visible, control and missing ones."""
+        """Return the number of offsets of the log: visible, control and missing."""
         return self.log_end - self.log_start
 
     def reasons(self) -> dict[GapReason, ReasonCounts]:
-        """Return for each reason the number of gaps and of offsets in them."""
+        """Return the numbers of gaps and of missing offsets for each reason."""
         counts: dict[GapReason, ReasonCounts] = {}
         for number, verdict in enumerate(self.verdicts):
             of_verdict = self.verdict == number
@@ -74,14 +74,14 @@ class Ledger:
         return counts
 
     def having(self, reasons: Sequence[GapReason]) -> Column:
-        """Return which gaps have one of the reasons."""
+        """Return a mask of the gaps that have one of the reasons."""
         numbers = [n for n, verdict in enumerate(self.verdicts) if verdict.reason in reasons]
         chosen: Column = np.isin(self.verdict, numbers)
         return chosen
 
     @property
     def missing(self) -> int:
-        """Return how many offsets from the log start on are on disk no more."""
+        """Return the number of offsets from the log start on that are not on disk."""
         return sum(one.offsets for reason, one in self.reasons().items() if reason.is_missing)
 
     @property
@@ -91,9 +91,9 @@ class Ledger:
 
 
 def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False) -> Ledger:
-    """Return the ledger of segments that were looked at from `facts.log_start` on.
+    """Return the ledger of segments that were read from `facts.log_start` on.
 
-    With `isolation` the offsets of markers and of aborted records are listed too.
+    With `isolation` it also lists the offsets of markers and of aborted records.
     """
     gaps, behind, log_end = _joined(segments, facts)
     inner = (gaps.kind == GapPlace.BATCHES) & (gaps.damaged == 0)
@@ -135,7 +135,7 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
 def _beside(
     segments: Sequence[Coverage], facts: Facts, aborted: Column | None
 ) -> Iterator[tuple[GapTable, GapCauses]]:
-    """Yield what counts as missing nowhere: below the start; with `aborted` what is invisible."""
+    """Yield gaps that never count as missing: below the start; with `aborted` invisible offsets."""
     if facts.log_start > 0:
         below = gap_table.make(
             1, first_offset=0, last_offset=facts.log_start - 1, kind=GapPlace.HEAD
@@ -155,7 +155,7 @@ def _beside(
 
 
 def _joined(segments: Sequence[Coverage], facts: Facts) -> tuple[GapTable, int, int]:
-    """Return the gaps inside segments and between them, the offset behind all batches, the end."""
+    """Return the gaps in and between segments, the offset after all batches, and the log end."""
     parts: list[GapTable] = []
     end, last, damaged = facts.log_start, None, False
     for coverage in segments:
@@ -198,7 +198,7 @@ def _behind(last: Coverage | None, coverage: Coverage, end: int, *, damaged: boo
 def _at_end(
     last: Coverage | None, first: int, end: int | None, after: int, *, damaged: bool
 ) -> GapTable:
-    """Return the gap behind the last batch; nothing follows that could tell an epoch."""
+    """Return the gap after the last batch; it has no epoch, as no batch follows."""
     before = last.last if last else None
     return gap_table.make(
         1,
@@ -236,7 +236,7 @@ def _aborted(segments: Sequence[Coverage]) -> Column:
     chosen = np.zeros(batches.shape[1], np.bool_)
     for coverage in segments:
         for transaction in state.apply(coverage.producer_rows)[0]:
-            # Offsets rise from batch to batch: those of the transaction are a stretch.
+            # Offsets rise from batch to batch: the batches of the transaction are in one range.
             span = slice(
                 *np.searchsorted(
                     batches[1], (transaction.first_offset, transaction.last_offset + 1)

@@ -1,7 +1,7 @@
 """The objects that are printed about gaps.
 
-Of gaps, ghosts and stretches there may be as many as batches. To lose no time on them, these are
-JSON-ready objects; their keys are those of their tables in the view.
+There may be as many gaps, ghosts and stretches as batches. To save time, they are JSON-ready
+objects; their keys are those of their tables in the view.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class PartitionGaps:
-    """The sums of a partition: from its log start to its log end."""
+    """The sums of a partition, from its log start to its log end."""
 
     result: Result
     ghosts: Ghosts
@@ -39,12 +39,12 @@ class PartitionGaps:
 
     @property
     def kafka(self) -> KafkaView:
-        """Return what is known of its Kafka offsets, where these are not the log's own."""
+        """Return its Kafka offsets, if they are not the log's own offsets."""
         return self.result.kafka or NO_VIEW
 
     @cached_property
     def missing(self) -> int:
-        """Return how many offsets from the log start on are on disk no more."""
+        """Return the number of offsets from the log start on that are not on disk."""
         return self.result.ledger.missing
 
     @property
@@ -54,7 +54,7 @@ class PartitionGaps:
 
     @cached_property
     def reasons(self) -> dict[GapReason, ReasonCounts]:
-        """Return how much is missing for each reason."""
+        """Return the numbers of gaps and of missing offsets for each reason."""
         return self.result.ledger.reasons()
 
     @property
@@ -89,7 +89,7 @@ class PartitionGaps:
 
     @property
     def ghost_share(self) -> float:
-        """Return the size of its ghosts as a share of that of the sound batches."""
+        """Return the size of its ghosts as a share of the size of the sound batches."""
         return _share(self.ghost_bytes, self.log_bytes)
 
     @property
@@ -155,7 +155,7 @@ class TopicGaps:
 
     @property
     def ghost_share(self) -> float:
-        """Return the size of the ghosts as a share of that of the sound batches."""
+        """Return the size of the ghosts as a share of the size of the sound batches."""
         return _share(self.ghost_bytes, self.log_bytes)
 
 
@@ -250,7 +250,7 @@ def ghost_objects(result: Result, ghosts: Ghosts) -> Iterator[Object]:
 
 
 def stretch_objects(result: Result, ghosts: Ghosts, follower_end: int) -> Iterator[Object]:
-    """Yield what a follower whose log ends at an offset would be sent, in order."""
+    """Yield the ranges that a leader would send to a follower, in order."""
     listed, ledger = result.subject.partition, result.ledger
     behind = ledger.last_offset + 1
     verdicts = ledger.verdict[ghosts.gap].tolist()
@@ -283,21 +283,21 @@ def partition_rounds(
 
 
 class GapTotals:
-    """Adds up partitions: all of them, and by topic."""
+    """Sums of partitions: of all, and by topic."""
 
     def __init__(self) -> None:
         self.all = TopicGaps("")
         self._topics: dict[str, TopicGaps] = {}
 
     def add(self, partition: PartitionGaps) -> None:
-        """Count one partition; one whose directory names no topic is of none."""
+        """Count one partition; without a topic in its directory name only in the sum of all."""
         self.all.add(partition)
         name = partition.listed.topic
         if name is not None:
             self._topics.setdefault(name, TopicGaps(name)).add(partition)
 
     def topics(self) -> list[TopicGaps]:
-        """Return the topics by name."""
+        """Return the topics, ordered by name."""
         return [self._topics[name] for name in sorted(self._topics)]
 
 

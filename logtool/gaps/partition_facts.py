@@ -1,4 +1,4 @@
-"""What is known of a partition before its batches are read."""
+"""Facts about a partition before its batches are read."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -29,23 +29,23 @@ from logtool.node.options import StartOptions
 from logtool.node.settings import Settings
 
 Epochs = tuple[tuple[int, int], ...]
-"""Leader epochs and where they start."""
+"""Leader epochs and their start offsets."""
 
 
 @dataclass(frozen=True, slots=True)
 class GapOptions:
-    """What is asked of each partition."""
+    """Options for each partition."""
 
     exact: bool = False
-    """Whether batches with holes are decoded."""
+    """True if batches with holes are decoded."""
     isolation: bool = False
-    """Whether what a consumer that reads committed records does not see is listed too."""
+    """True if offsets that a `read_committed` consumer does not get are listed too."""
     policy: str | None = None
-    """``cleanup.policy``, for all; None: as the metadata log says."""
+    """``cleanup.policy`` of all partitions; None: from the metadata log."""
     max_batch_memory: int = compression.DEFAULT_LIMIT
     """Bytes that the records of one batch may decompress to."""
     static: Mapping[str, str] = field(default_factory=dict)
-    """What the broker's own file sets."""
+    """Settings in the broker's properties file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +55,16 @@ class PartitionToRead:
     partition: Partition
     facts: Facts
     ahead_ms: int | None = None
-    """How far ahead a timestamp of a producer may be; None: not known."""
+    """Largest time that a timestamp of a producer may be ahead, in ms; None: not known."""
     unread: tuple[UnreadableError, ...] = ()
-    """What could not be read of the files that give reasons for gaps."""
+    """Errors of reading the files that give reasons for gaps."""
     settings: Settings = field(default_factory=Settings)
-    """What is known of its topic's settings."""
+    """Known settings of its topic."""
     topic_id: str | None = None
-    """As its own partition.metadata says."""
+    """Topic id in its partition.metadata."""
 
     def looks(self, wanted: GapOptions) -> list[CoverageTask]:
-        """Return what is to be read of it."""
+        """Return the segments that are to be read, as tasks."""
         start = self.facts.log_start
         return [
             CoverageTask(
@@ -82,7 +82,7 @@ class PartitionToRead:
 def subjects(
     path: Path, wanted: GapOptions, selection: Selection, flavour: Flavour | None = None
 ) -> Iterator[PartitionToRead | UnreadableError]:
-    """Yield the partitions that a path names, and what of it cannot be read."""
+    """Yield the partitions at a path, and errors of reading it."""
     try:
         kind = inputs.kind_of(path, flavour, redpanda=True)
         if kind is PathKind.FILE:
@@ -96,7 +96,7 @@ def subjects(
         yield error
         return
     known = settings.of_node(home.node)
-    # One that is given alone has a flavour of its own: its folder may hold anything.
+    # A partition dir that is given alone has its own flavour: its log dir may hold anything.
     chosen, known_flavour = [path], flavour
     if kind is PathKind.LOG_DIR:
         known_flavour = home.log_dir.flavour
@@ -119,7 +119,7 @@ def subjects(
 
 
 def _single(path: Path, wanted: GapOptions, flavour: Flavour | None) -> PartitionToRead:
-    """Return a log by itself: all that is asked of its neighbours is where it begins."""
+    """Return a single log; nothing but its start offset depends on its neighbours."""
     flavour = opening.flavour_of_file(path, flavour)
     name = flavour.file_name(path.name)
     exact = name.state is FileState.LIVE and name.reception is Reception.EXACT
@@ -147,7 +147,7 @@ def _with_policy(
     known: Settings,
     topic_id: str | None,
 ) -> Cleaning:
-    """Return the same with the policy: as the command line, names or settings say."""
+    """Return `cleaning` with the policy of the command line, of names or of settings."""
     if wanted.policy is not None:
         return replace(cleaning, policy=wanted.policy, policy_source="the command line")
     if listed.flavour is REDPANDA:
@@ -194,24 +194,24 @@ def _facts(
 
 
 def _of_redpanda(listed: Partition) -> tuple[str, str]:
-    """Return what names tell of the policy of a log of Redpanda, which has no gaps without it."""
+    """Return the policy of a log of Redpanda, and its source: names of topic and files."""
     if is_compacted(listed):
         return "compact", "its topic, or files of compaction"
     return "delete", "no file of compaction lies there"
 
 
 def _may_be_remote(home: LogDirState, listed: Partition) -> bool:
-    """Return whether older segments are in remote storage, or nothing says that they are not."""
+    """Return whether older segments may be in remote storage: enabled, or not known."""
     if not home.image or listed.topic not in home.image.topics:
         return True
     return home.image.topic_config(listed.topic or "", "remote.storage.enable") == "true"
 
 
 def _epochs(listed: Partition) -> tuple[Epochs, tuple[UnreadableError, ...]]:
-    """Return the entries of leader-epoch-checkpoint that a broker keeps of those in the file.
+    """Return the entries of leader-epoch-checkpoint that a broker keeps, and errors of reading it.
 
-    There are none where a broker cannot read it, nor where it could not be read here, and then the
-    error comes along.
+    There are no entries if a broker cannot read the file, or if it could not be read here; only
+    then there is an error.
     """
     file = listed.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT)
     if file is None:
@@ -226,7 +226,7 @@ def _epochs(listed: Partition) -> tuple[Epochs, tuple[UnreadableError, ...]]:
 
 
 def with_past(subject: PartitionToRead, facts: Facts) -> Facts:
-    """Return the facts with what the metadata log says of the policies that its topic had."""
+    """Return the facts with the past policies of its topic in the metadata log."""
     past = subject.settings.past(subject.partition.topic, subject.topic_id)
     return replace(facts, cleaning=replace(facts.cleaning, past=past))
 
@@ -236,7 +236,7 @@ def indexed(
     segments: Sequence[Coverage],
     on_unreadable: Callable[[UnreadableError], None] = lambda _: None,
 ) -> Facts:
-    """Return the facts with what the indexes name of segments that a gap follows."""
+    """Return the facts with the largest offset in the indexes of each segment before a gap."""
     ends = {
         coverage.base_offset: coverage.last.offset + 1 if coverage.last else coverage.base_offset
         for coverage in segments

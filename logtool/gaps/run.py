@@ -30,7 +30,7 @@ _Found = _Looked | OutOfTimeError
 
 @dataclass(frozen=True, slots=True)
 class SegmentBatches:
-    """One segment that was read, and the bytes of it that are batches which count."""
+    """One segment that was read, and the ranges of bytes of its batches that count."""
 
     segment: Segment
     stretches: tuple[tuple[int, int], ...]
@@ -46,16 +46,16 @@ class Result:
     records: int
     bytes: int
     first_base: int
-    """Base offset of the first batch, which may lie below the log start; else the log start."""
+    """Base offset of the first batch, which may be below the log start; else the log start."""
     parts: tuple[SegmentBatches, ...]
     findings: tuple[Finding, ...] = ()
-    """Of timestamps that cannot be meant, with their places."""
+    """Findings about timestamps that cannot be meant, with their places."""
     kafka: KafkaView | None = None
-    """Its Kafka offsets, of a log of Redpanda that has some."""
+    """Its Kafka offsets; None for a log that is not of Redpanda or has no Kafka offsets."""
 
 
 class Gaps:
-    """One run over paths: iterate for the results, partition by partition."""
+    """One run over paths: iterate over it for the result of each partition."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Gaps:
 
     @property
     def partitions(self) -> int:
-        """Return how many partitions are to be read."""
+        """Return the number of partitions that are to be read."""
         return sum(isinstance(subject, PartitionToRead) for subject in self._chosen)
 
     def __iter__(self) -> Iterator[Result | UnreadableError]:
@@ -92,7 +92,7 @@ class Gaps:
         self._run.bytes_total = sum(task.segment.log.size for task in tasks)
         turns = {id(task): turn for turn, task in enumerate(tasks)}
         with self._run.workers(_look) as workers:
-            # In their order: what is done early waits in memory.
+            # In the order of the tasks: a result that is early waits in memory.
             results = workers.run(tasks, lambda task: turns[id(task)])
             for subject in wanted:
                 self._run.path = subject.partition.path
@@ -109,10 +109,10 @@ class Gaps:
         looked: list[_Found],
         workers: Workers[CoverageTask, _Looked],
     ) -> tuple[PartitionToRead, list[_Found]] | UnreadableError:
-        """Return a partition and what was found in its segments, with none that is not there.
+        """Return a partition and the results of its segments, without segments that have vanished.
 
-        A broker deletes and cleans segments while others are read. Then the directory is listed and
-        read again; the error is that of its listing.
+        A broker deletes and cleans segments while others are read. If so, the directory is
+        listed and read again; the returned error is that of the listing.
         """
         path = subject.partition.path
         for _ in range(opening.MOST_LOOKS):
@@ -131,7 +131,10 @@ class Gaps:
         return subject, looked
 
     def log_end_of(self, path: Path) -> int:
-        """Return where the log of another replica ends; UnreadableError, UsageError for no log."""
+        """Return the log end offset of another replica.
+
+        UnreadableError if it cannot be read, UsageError if the path is not exactly one partition.
+        """
         run = Run(budget=self._run.budget)
         other = Gaps([path], self._wanted, run=run, flavour=self._flavour)
         ends = []
@@ -163,7 +166,7 @@ class Gaps:
             ledger = build(segments, facts, isolation=self._wanted.isolation)
             told = facts.cleaning.is_compacted or self._wanted.policy is not None
             if ledger.missing and not told:
-                # Only now: what the policy was before takes a reading of the whole metadata log.
+                # Only now: the past policies need a read of the whole metadata log.
                 facts = with_past(subject, facts)
                 ledger = build(segments, facts, isolation=self._wanted.isolation)
             filtered = [one for coverage in segments for one in coverage.filtered]
@@ -213,7 +216,7 @@ def _look(task: CoverageTask, on_bytes: OnBytes) -> _Looked:
 
 
 def _without_overlaps(tasks: Sequence[CoverageTask], segments: list[Coverage]) -> list[Coverage]:
-    """Look again at what begins below the end of the segment before it, from that end on."""
+    """Read a segment that begins below the end of the one before again, from that end on."""
     end, result = 0, []
     for task, coverage in zip(tasks, segments, strict=True):
         if coverage.first and coverage.first.offset < end:

@@ -1,4 +1,4 @@
-"""The gaps of one segment, between its batches and inside them, as a pass over it finds them."""
+"""The gaps of one segment, between its batches and inside them, found in one pass."""
 
 from typing import TYPE_CHECKING
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 class SegmentGaps:
-    """Collects the gaps of one segment."""
+    """Collector of the gaps of one segment."""
 
     def __init__(self, base_offset: int, *, exact: bool) -> None:
-        """`exact`: batches with holes are decoded to tell which offsets they lack."""
+        """Start without gaps; with `exact`, `add_inside` gets the offsets of decoded batches."""
         self._base_offset = base_offset
         self._exact = exact
         self._tables: list[GapTable] = []
 
     def in_order(self) -> GapTable:
-        """Return the gaps that were added by their first offsets."""
+        """Return all gaps, ordered by first offset."""
         gaps = gap_table.concat(self._tables)
         return gaps[np.argsort(gaps.first_offset, kind="stable")]
 
@@ -34,10 +34,10 @@ class SegmentGaps:
         damaged: Column,
         edge: "EdgeBatch | None",
     ) -> None:
-        """Add the gaps before batches; `edge` is the last batch that stands before all of them.
+        """Add the gaps before batches; `edge` is the last batch before all of them.
 
         `bases` are their first offsets that count, `before` the highest offsets before them, and
-        `damaged` says for each whether damage stands right before it.
+        `damaged` is True for each batch with damage right before it.
         """
         at = np.flatnonzero(bases > before + 1)
 
@@ -63,17 +63,17 @@ class SegmentGaps:
     def add_inside(
         self, table: BatchTable, first: Column, holes: Column, offsets: dict[int, Column]
     ) -> None:
-        """Add the holes of batches: one row each, or where decoded one row for each range.
+        """Add the holes of batches: one row for each batch, or for each range of a decoded batch.
 
-        `first` are their first offsets that count, `holes` the numbers of offsets that are missing
-        from there on, and `offsets` those that are there, for the rows that were decoded.
+        `first` are their first offsets that count, `holes` the numbers of offsets missing from
+        there on, and `offsets` the present offsets, by row, of the batches that were decoded.
         """
         exact = self._exact
         plain = holes > 0
         if exact and offsets:
             rows = np.array(list(offsets))
             plain[rows] = False
-            # What is there, with the offsets before and behind each batch: holes lie between.
+            # Present offsets, with the offsets before and after each batch: holes lie between.
             edges = np.concatenate(
                 [
                     part
@@ -89,7 +89,7 @@ class SegmentGaps:
             at = np.flatnonzero((np.diff(edges) > 1) & (owner[1:] == owner[:-1]))
             self._add_holes(table, owner[at], edges[at] + 1, edges[at + 1] - 1)
         at = np.flatnonzero(plain)
-        # What holds records and could not be decoded, in a run that decodes, is damaged.
+        # A batch with records that could not be decoded, in a run that decodes, is damaged.
         damaged = (table.record_count[at] > 0) & exact
         self._add_holes(table, at, first[at], table.last_offset[at], holes[at], damaged)
 

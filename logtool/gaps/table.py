@@ -1,4 +1,4 @@
-"""The gaps of a log as columns of one length: there may be as many of them as batches."""
+"""The gaps of a log as columns of one length: there may be as many gaps as batches."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -12,18 +12,18 @@ from logtool.lazy_dataclass import dataclass
 
 
 class GapPlace(IntEnum):
-    """Where a gap is; `label` is what is printed."""
+    """Place of a gap; its `label` is printed."""
 
     HEAD = 0
     """Before the first batch."""
     BATCHES = 1
     """Between two batches of one segment."""
     SEGMENTS = 2
-    """Behind the last batch of a segment: a boundary of segments lies in it or at its end."""
+    """After the last batch of a segment: a boundary of segments lies in it or at its end."""
     RECORDS = 3
     """Inside a batch."""
     END = 4
-    """Behind the last batch that can be read; where it ends is not known."""
+    """After the last batch that can be read; its end is not known."""
 
     @property
     def label(self) -> str:
@@ -32,18 +32,18 @@ class GapPlace(IntEnum):
 
 
 class GapReason(StrEnum):
-    """Why offsets are missing."""
+    """Reason of missing offsets."""
 
     COMPACTION = "compaction"
     RETENTION = "retention"
     """Below the log start: deleted on purpose."""
     CONTROL = "control-batch"
-    """The offset of a marker, which no consumer is given."""
+    """The offset of a marker, which no consumer gets."""
     ABORTED = "aborted"
     """Records of an aborted transaction, which `read_committed` leaves out."""
     SEGMENT_MISSING = "segment-missing"
     TRUNCATION_HOLE = "truncation-hole"
-    """A log that was cut or rolled further on, in a topic that is not compacted."""
+    """A log that was truncated, or rolled at a later offset, in a topic that is not compacted."""
     DAMAGE = "damage"
     UNKNOWN = "unknown"
 
@@ -65,29 +65,29 @@ class GapReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GapTable:
-    """Gaps by offset, int64 columns of one length; -1 where there is nothing to tell."""
+    """Gaps by offset, int64 columns of one length; -1 where a value is not known."""
 
     first_offset: Column
     last_offset: Column
-    """-1 where the end is not known."""
+    """Last offset; -1 if it is not known."""
     missing: Column
-    """Offsets without a record; fewer than the range has where only their number is known."""
+    """Number of offsets without a record; less than the range if only the number is known."""
     kind: Column
     """A `GapPlace`."""
     before_segment: Column
     """Base offset of the segment with the batch before."""
     after_segment: Column
-    """Base offset of the segment with the batch behind."""
+    """Base offset of the segment with the batch after it."""
     position: Column
-    """Byte position of the batch behind, or of the batch that it lies in."""
+    """Byte position of the batch after it, or of the batch that it lies in."""
     epoch: Column
-    """Leader epoch of the batch behind."""
+    """Leader epoch of the batch after it."""
     before_epoch: Column
     before_ms: Column
     """Largest timestamp of the batch before."""
     after_ms: Column
     damaged: Column
-    """1 where bytes that are no sound batch lie in it."""
+    """1 if bytes that are no sound batch lie in it."""
 
     def __len__(self) -> int:
         return len(self.first_offset)
@@ -101,9 +101,9 @@ _FIELDS = tuple(field.name for field in fields(GapTable))
 
 
 def make(count: int, **given: Column | int) -> GapTable:
-    """Return a table of `count` rows; a number stands for a whole column, what is left out is -1.
+    """Return a table of `count` rows; a number fills a column, and an absent column is -1.
 
-    `missing` is by default the whole range, `damaged` 0.
+    By default `missing` is the number of offsets of the range, and `damaged` is 0.
     """
     columns = {
         name: np.broadcast_to(np.asarray(given.get(name, -1), np.int64), count) for name in _FIELDS
@@ -116,7 +116,7 @@ def make(count: int, **given: Column | int) -> GapTable:
 
 
 def empty() -> GapTable:
-    """Return the table of no gaps."""
+    """Return a table without gaps."""
     return make(0)
 
 
