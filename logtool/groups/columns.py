@@ -1,6 +1,6 @@
 """Offsets that the records of one ``__consumer_offsets`` partition commit, in columns.
 
-Every key has a slot, whatever its type. Which commit counts does not depend on the order in which
+Keys of all types have a slot. Which commit counts does not depend on the order in which
 transactions end: it is the commit with the largest record offset among those of the key that took
 effect, unless a tombstone follows it. So plain commits and tombstones are applied chunk by chunk,
 and commits of a transaction when its marker was read, unless a newer commit is there.
@@ -42,13 +42,13 @@ class CommitRows:
     """1 for a commit, 0 for a tombstone."""
     offset: Column
     leader_epoch: Column
-    """-1 if there is none."""
+    """-1 if absent."""
     commit_timestamp: Column
     """Milliseconds."""
     expire_timestamp: Column
-    """Milliseconds; -1 if there is none."""
+    """Milliseconds; -1 if absent."""
     topic_id: Column
-    """Number of the id in `Slots.topic_ids`; -1 if there is none."""
+    """Number of the id in `Slots.topic_ids`; -1 if absent."""
     metadata: Sequence[bytes]
 
     def __len__(self) -> int:
@@ -89,7 +89,7 @@ class Slots(KeyTable):
     seen: Column
     """Offset of the last record with a value."""
     record_offset: Column
-    """Offset of the commit or tombstone that counts; -1 if there is none."""
+    """Offset of the commit or tombstone that counts; -1 if absent."""
     live: Column
     """1 where there is a committed offset."""
     offset: Column

@@ -38,7 +38,7 @@ class LogEnds:
     log_end: int
     last_stable: int
     leader_epoch: int
-    """The last leader epoch; -1 if there is none."""
+    """The last leader epoch; -1 without one."""
 
 
 class Ends:

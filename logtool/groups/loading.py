@@ -59,9 +59,9 @@ class LoadedGroups:
     first_offset: int = 0
     end_offset: int = 0
     leader_epoch: int = NONE
-    """The last leader epoch; -1 if there is none."""
+    """The last leader epoch; -1 without one."""
     newest_ms: int = NONE
-    """The largest timestamp of a batch, in ms; -1 if there is none."""
+    """The largest timestamp of a batch, in ms; -1 without one."""
 
     @property
     def number(self) -> int:

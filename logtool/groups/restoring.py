@@ -32,7 +32,7 @@ class Restore:
 
 
 def plan(group: GroupState, bootstrap: str, number: int) -> Restore:
-    """Return the command for a group; it is None in the result if there is nothing to restore.
+    """Return the command for a group; no command if there is nothing to restore.
 
     `number` is part of the name of the file that the command writes.
     """
