@@ -38,7 +38,7 @@ class CopyBatches:
         if isinstance(which, np.ndarray) and which.dtype == np.bool_:
             which = np.flatnonzero(which)
             if len(which) == len(self):
-                return self  # as nearly always, and there may be millions
+                return self  # the usual case, and there may be millions of rows
         return type(self)(*(getattr(self, name)[which] for name in COLUMNS))
 
     def row(self, index: int) -> dict[str, int]:
@@ -67,7 +67,7 @@ NOTHING = CopyBatches(*(np.empty(0, np.int64) for _ in COLUMNS))
 
 @dataclass(frozen=True, slots=True)
 class CopyBatch:
-    """One batch of a copy, as far as it is shown."""
+    """The columns of one batch of a copy that are shown."""
 
     segment: int
     """Base offset."""
@@ -82,7 +82,7 @@ class CopyBatch:
 
 @dataclass(frozen=True, slots=True)
 class DamagedRange:
-    """Bytes of a log that hold no sound batch, and the offsets that are missing for it."""
+    """Bytes of a log that hold no sound batch, and the offsets that are missing because of them."""
 
     segment: int
     position: int
@@ -91,17 +91,17 @@ class DamagedRange:
     message: str
     first_offset: int
     last_offset: int | None
-    """None: to the end of the log, which is unknown; below the first: none is missing."""
+    """None: to the end of the log, which is unknown; below the first: no offset is missing."""
     tail: bool = False
-    """Whether it is an append that was not finished, at the end of the active segment."""
+    """True for an unfinished append at the end of the active segment."""
 
     @property
     def loses(self) -> bool:
-        """Return whether offsets are missing for it."""
+        """Return whether offsets are missing because of it."""
         return self.last_offset is None or self.last_offset >= self.first_offset
 
     def overlaps(self, first: Column, last: Column) -> Column:
-        """Return where the offset ranges are among those that may be missing, a bool each."""
+        """Return a mask of the offset ranges that overlap the offsets which may be missing."""
         overlapping: Column = last >= self.first_offset
         return (
             overlapping if self.last_offset is None else overlapping & (first <= self.last_offset)
@@ -110,9 +110,9 @@ class DamagedRange:
 
 @dataclass(frozen=True, slots=True)
 class CopyPart:
-    """What a segment, or a stretch of it, adds to a copy."""
+    """The batches and the damage that a segment, or a part of it, adds to a copy."""
 
     batches: CopyBatches
     damages: tuple[DamagedRange, ...] = ()
     size: int = 0
-    """Bytes of the log that it stands for."""
+    """Number of bytes of the log that were read for it."""

@@ -1,9 +1,9 @@
-"""Two copies of a partition against each other: the same, behind, compacted, or diverged.
+"""Comparison of two copies of a partition: the same, behind, compacted, or diverged.
 
-What compaction leaves of a batch of magic 2 keeps its offsets, leader epoch, producer and sequence
-and has fewer records, or a delete horizon (``MemoryRecords.filterTo``); a batch may also be gone as
-a whole. Anything else that differs at the same offset was written by two leaders, or is rot that
-its CRC does not show: that is divergence.
+Compaction keeps the offsets, leader epoch, producer and sequence of a batch of magic 2, and leaves
+it fewer records, or a delete horizon (``MemoryRecords.filterTo``); it may also remove a whole
+batch. Any other difference at an equal offset is divergence: two leaders wrote the batches, or one
+is damaged in a way that its CRC does not show.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def compare(left: WholeCopy, right: WholeCopy) -> CopyPair:
 
 
 class Side(Protocol):
-    """A copy, or one that is being read: what is known of it so far."""
+    """A copy, or a copy that is being read, as far as it is known."""
 
     @property
     def topic_id(self) -> str | None:
@@ -54,20 +54,20 @@ class Side(Protocol):
 
     @property
     def compaction_hints(self) -> Sequence[str]:
-        """Return what shows that it was compacted."""
+        """Return the signs that it was compacted."""
 
 
 @dataclass(slots=True)
 class _Lacking:
-    """What one copy lacks below a divergence: counts of batches."""
+    """Batches that one copy lacks below a divergence, as counts."""
 
     fewer: int = 0
-    """Those of which it has fewer records."""
+    """Batches that have fewer records in it."""
     lost: int = 0
-    """Those that it has not, and for which no damage accounts."""
+    """Batches that it does not have, and whose absence no damage explains."""
     damaged: int = 0
     spans: list[tuple[int, int]] = field(default_factory=list)
-    """The offset ranges of the lost ones; given up once a copy is known to be compacted."""
+    """The offset ranges of the lost batches; cleared once a copy is known to be compacted."""
 
     def add_span(self, first: int, last: int) -> None:
         if self.spans and self.spans[-1][1] + 1 == first:
@@ -77,7 +77,7 @@ class _Lacking:
 
 @dataclass(slots=True)
 class _Found:
-    """What two copies are to each other below a divergence."""
+    """Counts of the comparison of two copies below a divergence."""
 
     equal: int = 0
     rewritten: int = 0
@@ -89,14 +89,14 @@ class _Found:
 
 
 class _Divergence:
-    """Where two copies part, and the batches that they have there or first behind it."""
+    """The offset at which two copies diverge, and the first batch of each from there on."""
 
     def __init__(self, at: int) -> None:
         self.at = at
         self.batches: list[CopyBatch | None] = [None, None]
 
     def look(self, *sides: CopyBatches) -> None:
-        """Take what is missing of the batches from the next ones of both copies."""
+        """Look for a batch that is not known yet in the next batches of both copies."""
         for number, table in enumerate(sides):
             row = int(np.searchsorted(table.last_offset, self.at))
             if self.batches[number] is None and row < len(table):
@@ -104,10 +104,10 @@ class _Divergence:
 
 
 class Comparing:
-    """Two copies that are compared stretch by stretch, as their offsets rise.
+    """Comparison of two copies range by range, as their offsets rise.
 
-    Batches of before magic 2 of different sizes are a divergence unless a copy is known to be
-    compacted, which may show later: both are kept in mind until then.
+    Batches older than magic 2 with different sizes are a divergence unless a copy is known to be
+    compacted, which may show later: the results for both cases are kept until then.
     """
 
     def __init__(self, left: Side, right: Side) -> None:
@@ -115,7 +115,7 @@ class Comparing:
         self._start = max(left.log_start, right.log_start)
         self._before = [0, 0]
         self._behind = [0, 0]
-        """Of the other copy's batches, by the copy that lacks them."""
+        """Numbers of batches from the log end on that only the other copy has, by the copy."""
         self._found = _Found()
         self._parted: _Divergence | None = None
         self._found_unless_compacted: _Found | None = None
@@ -128,10 +128,9 @@ class Comparing:
         return len(ids) < 2
 
     def add(self, a: CopyBatches, b: CopyBatches, ends: tuple[int | None, int | None]) -> None:
-        """Take the next batches of both: all up to an offset at which neither has one begun.
+        """Add the next batches of both: all up to an offset that lies inside no batch of either.
 
-        `ends` are the log ends of the copies as far as they are known: one whose end is not known
-        goes on behind these batches.
+        `ends` are the log ends of the copies; None for a copy that continues after these batches.
         """
         if not self.is_possible:
             return
@@ -144,7 +143,7 @@ class Comparing:
             self._hold(a, b)
 
     def finish(self, left: Copy, right: Copy) -> CopyPair:
-        """Return what they are to each other; they are the copies that were read."""
+        """Return the result of the comparison; `left` and `right` are the copies after reading."""
         if not self.is_possible:
             return CopyPair(left=left, right=right, status=Status.OTHER_TOPIC)
         hinted = bool(left.compaction_hints or right.compaction_hints)
@@ -185,7 +184,7 @@ class Comparing:
     def _count_outside(
         self, others: tuple[CopyBatches, CopyBatches], ends: tuple[int | None, int | None]
     ) -> None:
-        """Count what stands in the other copy below the start and behind the end of each."""
+        """Count batches of the other copy below the start and from the end on, for each copy."""
         starts = [side.log_start for side in self._sides]
         for number, (table, end) in enumerate(zip(others, ends, strict=True)):
             own, its = starts[number], starts[1 - number]
@@ -196,7 +195,7 @@ class Comparing:
                 self._behind[number] += int((table.base_offset >= end).sum())
 
     def _hold(self, a: CopyBatches, b: CopyBatches) -> None:
-        """Hold the batches of both against each other, up to a divergence."""
+        """Compare the batches of both, up to a divergence."""
         in_a, in_b = _in_both(a.base_offset, b.base_offset)
         both = (a, b) if isinstance(in_a, slice) else (a[in_a], b[in_b])
         same, rewritten, doubtful = _match(*both)
@@ -213,7 +212,7 @@ class Comparing:
                 self._add(self._found_unless_compacted, both, same, rewritten, alone, first)
                 self._parted_unless_compacted = _Divergence(first)
                 self._parted_unless_compacted.look(a, b)
-        # What stands behind a divergence is another history, and says nothing.
+        # Batches after a divergence belong to another history, and are not compared.
         self._add(self._found, both, same, rewritten | doubtful, alone, at)
         if at is not None:
             self._parted = _Divergence(at)
@@ -228,7 +227,7 @@ class Comparing:
         alone: tuple[CopyBatches, CopyBatches],
         end: int | None,
     ) -> None:
-        """Add batches below `end` of what both have and of what each has alone."""
+        """Count the batches below `end` that both have, and those that only one has."""
         if end is not None:
             counts = both[0].base_offset < end
             same, rewritten = same & counts, rewritten & counts
@@ -274,7 +273,7 @@ def _within(batches: CopyBatches, start: int, ends: Sequence[int | None]) -> Cop
 
 
 def _in_both(a: Column, b: Column) -> tuple[Column | slice, Column | slice]:
-    """Return where the offsets are that both have, in each of them."""
+    """Return the rows of the common offsets in each of them."""
     if np.array_equal(a, b):
         return slice(None), slice(None)
     _, in_a, in_b = np.intersect1d(a, b, assume_unique=True, return_indices=True)
@@ -290,9 +289,9 @@ def _rest(table: CopyBatches, matched: Column | slice) -> CopyBatches:
 
 
 def _match(a: CopyBatches, b: CopyBatches) -> tuple[Column, Column, Column]:
-    """Return which batches at the same offsets are the same, and which compaction rewrote.
+    """Return masks of the batches that are the same, that compaction rewrote, and in doubt.
 
-    The third says where it did so if one of the copies is compacted, and else they differ: a
+    A batch in doubt was rewritten if one of the copies is compacted, else it is different: a
     wrapper of magic 0 or 1 does not count its messages.
     """
     alike = (*_KEPT, "attributes", "crc", "size")
@@ -310,7 +309,7 @@ def _match(a: CopyBatches, b: CopyBatches) -> tuple[Column, Column, Column]:
 
 
 def _overlapping(a: CopyBatches, b: CopyBatches) -> Column:
-    """Return the base offsets of the batches of `a` that have offsets of a batch of `b`."""
+    """Return the base offsets of the batches of `a` that overlap a batch of `b`."""
     if not len(a) or not len(b):
         return a.base_offset[:0]
     behind = np.searchsorted(b.last_offset, a.base_offset)
@@ -320,7 +319,7 @@ def _overlapping(a: CopyBatches, b: CopyBatches) -> Column:
 
 
 def _spans(batches: CopyBatches) -> list[tuple[int, int]]:
-    """Return the offset ranges of batches, those that adjoin as one."""
+    """Return the offset ranges of batches; adjacent ranges become one."""
     if not len(batches):
         return []
     adjoins = np.concatenate(([False], batches.base_offset[1:] == batches.last_offset[:-1] + 1))
@@ -346,7 +345,7 @@ def _status(diverged: bool, common: bool, left: Lacks, right: Lacks, rewritten: 
 
 
 def _epochs_agree(left: Copy, right: Copy, start: int) -> tuple[tuple[int, int] | None, int | None]:
-    """Return the last entry that the epoch chains share, and where they begin to differ."""
+    """Return the last common entry of the epoch chains, and the offset from which they differ."""
     files = bool(left.epochs and right.epochs)
     a, b = (_from(copy.epochs if files else copy.batch_epochs, start) for copy in (left, right))
     shared = None
@@ -356,20 +355,20 @@ def _epochs_agree(left: Copy, right: Copy, start: int) -> tuple[tuple[int, int] 
         shared = one
     longer = (a if len(a) > len(b) else b)[min(len(a), len(b)) :]
     shorter_end = right.log_end if len(a) > len(b) else left.log_end
-    # An epoch that begins where the other log ends is one that it has not come to yet.
+    # The other log has not reached an epoch that begins at its end.
     differs = longer and longer[0][1] < shorter_end
     return shared, longer[0][1] if differs else None
 
 
 def _from(epochs: Sequence[tuple[int, int]], start: int) -> Epochs:
-    """Return a chain from an offset on: the entry that is in force there counts from there."""
+    """Return a chain from an offset on; the entry in force at the offset starts there."""
     later = [entry for entry in epochs if entry[1] > start]
     current = [entry for entry in epochs if entry[1] <= start][-1:]
     return tuple([(epoch, start) for epoch, _ in current] + later)
 
 
 class Pairs:
-    """All copies of a partition that are being read, each two of them compared."""
+    """Comparison of each two of all copies of a partition, while they are read."""
 
     def __init__(self, readings: Sequence[CopyReading]) -> None:
         self._readings = readings
@@ -379,7 +378,7 @@ class Pairs:
         }
 
     def add(self, tables: Sequence[CopyBatches], over: Sequence[bool]) -> None:
-        """Take the next batches of all copies, and which of these are over."""
+        """Add the next batches of all copies; `over` is True for each copy that has ended."""
         ends = [
             reading.log_end if done else None
             for reading, done in zip(self._readings, over, strict=True)
@@ -388,7 +387,7 @@ class Pairs:
             one.add(tables[left], tables[right], (ends[left], ends[right]))
 
     def finish(self, copies: Sequence[Copy]) -> dict[tuple[int, int], CopyPair]:
-        """Return what they are to each other, by their numbers, the lower one first."""
+        """Return the results by the numbers of both copies, the lower number first."""
         return {
             (left, right): one.finish(copies[left], copies[right])
             for (left, right), one in self._comparing.items()

@@ -1,7 +1,7 @@
-"""One copy of a partition: what its batches come to, its damage, what stands beside its logs.
+"""One copy of a partition: the sums of its batches, its damage, its checkpoints.
 
-A copy is read in blocks, and mostly need not be held as a whole: batches of 200 bytes take half of
-their size as columns.
+A copy is read in blocks, and in most cases need not be held as a whole: batches of 200 bytes take
+half of their size as columns.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,13 +19,13 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Segment
 
 Epochs = tuple[tuple[int, int], ...]
-"""(leader epoch, first offset) in order."""
+"""Pairs (leader epoch, first offset) in order."""
 OVERLAP = "overlap"
-"""Reason of damage besides those of segments: batches whose offsets were there before."""
+"""Reason of damage in addition to those of segments: batches with offsets of earlier batches."""
 
 
 class BatchTotals:
-    """What the batches of a copy add up to."""
+    """Sums of the batches of a copy."""
 
     batches: int
     records: int
@@ -34,7 +34,7 @@ class BatchTotals:
         self.batches = 0
         self.records = 0
         self.epochs: list[tuple[int, int]] = []
-        """Leader epochs as the batches have them, and their first offsets."""
+        """Leader epochs of the batches, and their first offsets."""
         self.horizons = 0
         """Batches with a delete horizon."""
         self.partial = 0
@@ -43,7 +43,7 @@ class BatchTotals:
         """Gaps between batches of one segment."""
         self._epoch = -2
         self._before: tuple[int, int] | None = None
-        """Segment and last offset of the batch before the next one."""
+        """Segment and last offset of the last batch that was added."""
         for table in tables:
             self.add(table)
 
@@ -73,12 +73,12 @@ class BatchTotals:
 
 @dataclass(frozen=True, eq=False)
 class Copy:
-    """One copy of a partition, once its batches were seen."""
+    """One copy of a partition after its batches were read."""
 
     topic: str
     partition: int
     path: str
-    """Of its directory, where it was scanned."""
+    """Path of its directory on the machine where it was scanned."""
     node: int | None
     topic_id: str | None
     log_start: int
@@ -86,55 +86,55 @@ class Copy:
     segments: int
     bytes: int
     high_watermark: int | None
-    """As checkpointed."""
+    """High watermark in the checkpoint; None without one."""
     cleaner_offset: int | None
-    """As checkpointed: up to where the log was compacted."""
+    """Offset in the cleaner checkpoint, up to which the log was compacted; None without one."""
     epochs: Epochs
-    """As leader-epoch-checkpoint says."""
+    """Entries of leader-epoch-checkpoint."""
     tally: BatchTotals
     damages: tuple[DamagedRange, ...]
     label: str
-    """How it is called among the copies that it is compared with."""
+    """Its name among the copies that it is compared with."""
 
     @property
     def batch_epochs(self) -> Epochs:
-        """Return the leader epochs as the batches have them."""
+        """Return the leader epochs of its batches."""
         return tuple(self.tally.epochs)
 
     @property
     def compaction_hints(self) -> tuple[str, ...]:
-        """Return what shows that this copy was compacted."""
+        """Return the signs that this copy was compacted."""
         return _hints(self.cleaner_offset, self.tally)
 
     @property
     def records(self) -> int:
-        """Return the records of its sound batches."""
+        """Return the number of records in its sound batches."""
         return self.tally.records
 
     @property
     def real_damages(self) -> tuple[DamagedRange, ...]:
-        """Return the damage but for an unfinished append, which is how a kill leaves any log."""
+        """Return the damage except an unfinished append, which any killed broker may leave."""
         return tuple(damage for damage in self.damages if not damage.tail)
 
     @property
     def damaged_ranges(self) -> int:
-        """Return how many ranges are damaged, an unfinished append not counted."""
+        """Return the number of damaged ranges, without an unfinished append."""
         return len(self.real_damages)
 
 
 @dataclass(frozen=True, eq=False)
 class WholeCopy(Copy):
-    """One with all of its batches at hand."""
+    """A copy with all of its batches."""
 
     batches: CopyBatches
 
 
 class LateDamageError(Exception):
-    """Damage of offsets that lie below batches which were given away before."""
+    """Damage at offsets below batches that were yielded before."""
 
 
 class CopyReading:
-    """A copy that is being read: iterate once for its batches, then ask for the `copy`."""
+    """A copy that is being read: iterate over it once for its batches, then use `copy`."""
 
     def __init__(
         self,
@@ -146,29 +146,29 @@ class CopyReading:
         least_end: int,
         damages: Sequence[DamagedRange] | None = None,
     ) -> None:
-        """`place` has the fields of a copy that are known before its batches are.
+        """Prepare to read; `place` has the fields of a copy that are known before its batches.
 
-        No log ends before `least_end`, the base offset of its last segment. `damages` are those of
-        all parts, if they are known. Else what is given away was judged by the damage so far, and
-        `LateDamageError` is raised by a part for which that was too early.
+        No log ends before `least_end`, the base offset of its last segment. `damages` is the damage
+        of all parts, if it is known. If not, batches are yielded with the damage known so far, and
+        damage at an offset that was yielded already raises `LateDamageError`.
         """
         self.topic_id: str | None = place["topic_id"]
         self.log_start = log_start
         self.damages = list(damages or ())
-        """What was come by so far."""
+        """Damage that was found so far."""
         self._is_forewarned = damages is not None
         self._given = -1
-        """Last offset that was given away."""
+        """Last offset of the batches that were yielded."""
         self.tally = BatchTotals()
         self._place, self._parts = place, parts
         self._segments, self._end, self._bytes = segments, least_end, 0
         self._highest = -1
         self._twice: list[DamagedRange] = []
         self._again: _Again | None = None
-        """Batches that are skipped, up to the last one that was seen."""
+        """Batches in a row that are skipped, up to the last batch read; None after others."""
 
     def __iter__(self) -> Iterator[CopyBatches]:
-        """Yield blocks of batches whose offsets rise, none of them empty."""
+        """Yield blocks of batches whose offsets rise; no block is empty."""
         kept: list[CopyBatches] = []
         size = 0
         for part in self._parts:
@@ -185,7 +185,7 @@ class CopyReading:
             yield self._added(joined(kept))
 
     def _take(self, part: CopyPart) -> None:
-        """Note the damage and the bytes of a part."""
+        """Add the damage and the bytes of a part."""
         self._bytes += part.size
         if self._is_forewarned:
             return
@@ -195,7 +195,7 @@ class CopyReading:
                 raise LateDamageError
 
     def _added(self, block: CopyBatches) -> CopyBatches:
-        """Return a block that is added to what is known."""
+        """Add a block to the sums, and return it."""
         self.tally.add(block)
         self._given = int(block.last_offset[-1])
         self._end = max(self._end, self._given + 1)
@@ -203,7 +203,7 @@ class CopyReading:
 
     @property
     def compaction_hints(self) -> tuple[str, ...]:
-        """Return what shows so far that it was compacted."""
+        """Return the signs that it was compacted, as far as it was read."""
         return _hints(self._place["cleaner_offset"], self.tally)
 
     @property
@@ -213,7 +213,7 @@ class CopyReading:
 
     @property
     def copy(self) -> Copy:
-        """Return what was read."""
+        """Return the copy as far as it was read."""
         return Copy(
             **self._place,
             log_start=self.log_start,
@@ -226,14 +226,14 @@ class CopyReading:
         )
 
     def whole(self) -> WholeCopy:
-        """Read it to its end, and return it with its batches."""
+        """Read the copy to its end, and return it with its batches."""
         batches = joined(list(self))
         copy = self.copy
         known = {field.name: getattr(copy, field.name) for field in fields(copy)}
         return WholeCopy(**known, batches=batches)
 
     def _rising(self, batches: CopyBatches) -> CopyBatches:
-        """Return the batches without those that begin at or below an offset that came before."""
+        """Return the batches without those that begin at or below an earlier offset."""
         base, last = batches.base_offset, batches.last_offset
         highest, self._highest = self._highest, max(self._highest, int(last.max()))
         if base[0] > highest and (base[1:] > last[:-1]).all() and (last >= base).all():
@@ -251,7 +251,7 @@ class CopyReading:
         return batches[~again]
 
     def _close(self) -> None:
-        """Note the batches that were skipped: nothing is missing, the last offset is before."""
+        """Note skipped batches as damage without missing offsets: it ends before it begins."""
         if self._again:
             first, last = self._again.first, self._again.last
             text = f"{wording.offsets(first['base_offset'], last['last_offset'])} a second time"
@@ -270,7 +270,7 @@ class CopyReading:
 
 @dataclass(frozen=True, slots=True)
 class _Again:
-    """The first and the last of batches in a row that are there a second time."""
+    """The first and the last of batches in a row whose offsets were read before."""
 
     first: dict[str, int]
     last: dict[str, int]
@@ -292,7 +292,7 @@ def reading_of(
     parts: Iterable[CopyPart],
     damages: Sequence[DamagedRange] | None = None,
 ) -> CopyReading:
-    """Return the reading of a directory's segments, `parts` of which come in order."""
+    """Return the reading of a directory's segments; `parts` are their parts in order."""
     first = segments[0].base_offset if segments else 0
     return CopyReading(
         place,

@@ -1,4 +1,4 @@
-"""The copies of a partition read: side by side, some blocks of each, or each as a whole."""
+"""Readers of the copies of a partition: block by block next to each other, or each as a whole."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -26,11 +26,12 @@ def side_by_side(
     run: Run,
     work: Callable[[Sequence[ListedCopy], Sequence[CopyReading], Blocks], Result],
 ) -> Generator[UnreadableError, None, Result | None]:
-    """Return what `work` makes of the copies and of their blocks, which it reads to their ends.
+    """Return the result of `work`, which gets the copies and reads their blocks to their ends.
 
-    What cannot be read is yielded, and a copy of which nothing can be told is left out: if that
-    shows amid it, `work` is called again without. None where none is left. OutOfTimeError once the
-    time of the run is over. Large copies are each read in a thread, as many as the run has.
+    Errors of reading are yielded, and a copy that cannot be read at all is left out: if that shows
+    while `work` runs, `work` is called again without the copy. None if no copy is left.
+    OutOfTimeError once the time of the run is over. Each large copy is read in its own thread, up
+    to the number of threads of the run.
     """
     warned: set[int] = set()
     while True:
@@ -74,12 +75,12 @@ def _worked(
         except (_BrokenCopyError, _LateCopyError):
             raise
         except BaseException:
-            run.budget.pace.end()  # nobody waits for a thread that keeps to a rate
+            run.budget.pace.end()  # no caller waits for a thread that keeps to a rate
             raise
 
 
 class _BrokenCopyError(Exception):
-    """A copy that cannot be read to its end, and of which nothing is to be told."""
+    """A copy that cannot be read to its end, and is left out of the result."""
 
     def __init__(self, listed: ListedCopy, error: UnreadableError) -> None:
         super().__init__(listed, error)
@@ -87,7 +88,7 @@ class _BrokenCopyError(Exception):
 
 
 class _LateCopyError(Exception):
-    """A copy of which all damage has to be known before it is compared."""
+    """A copy whose damage must be known completely before it is compared."""
 
     def __init__(self, listed: ListedCopy) -> None:
         super().__init__(listed)
@@ -95,18 +96,18 @@ class _LateCopyError(Exception):
 
 
 class _OpenCopy:
-    """A copy to be read, in whatever thread; iterate for its blocks."""
+    """A copy to be read in any thread; iterate over it for its blocks."""
 
     def __init__(self, listed: ListedCopy, pace: Pace, *, warned: bool) -> None:
-        """With `warned` it is read once here already, for its damage."""
+        """Open a copy; with `warned` it is read once here, for its damage."""
         self.listed = listed
         self.errors: list[UnreadableError] = []
-        """Of segments that cannot be read to their ends."""
+        """Errors of segments that cannot be read to their ends."""
         self.size = sum(segment.log.size for segment in listed.segments)
         self.done = 0
-        """Bytes that were read."""
+        """Number of bytes that were read."""
         self.reported = 0
-        """Those that the progress of the run counts already."""
+        """Number of read bytes that the progress of the run already counts."""
         self._pace = pace
         if listed.saved:
             saved, number = listed.saved
@@ -141,7 +142,7 @@ class _OpenCopy:
 def _with_progress(
     one: _OpenCopy, blocks: Iterable[CopyBatches], run: Run
 ) -> Iterator[CopyBatches]:
-    """Yield blocks, and count their bytes in the progress of the run."""
+    """Yield blocks, and add their bytes to the progress of the run."""
 
     def tell() -> None:
         now = one.done
@@ -157,7 +158,7 @@ def _with_progress(
 
 @contextmanager
 def _ahead(one: _OpenCopy) -> Iterator[Iterator[CopyBatches]]:
-    """Give the blocks of a copy, of which a thread reads the next one meanwhile."""
+    """Provide the blocks of a copy, while a thread reads the next block ahead."""
     beside: OneAhead[CopyBatches | None] = OneAhead()
     blocks = iter(one)
 
@@ -166,7 +167,7 @@ def _ahead(one: _OpenCopy) -> Iterator[Iterator[CopyBatches]]:
             beside.begin(partial(next, blocks, None))
             yield block
 
-    beside.begin(partial(next, blocks, None))  # at once, for the other copies are read meanwhile
+    beside.begin(partial(next, blocks, None))  # at once: the other copies are read meanwhile
     try:
         yield taken()
     finally:
@@ -176,9 +177,10 @@ def _ahead(one: _OpenCopy) -> Iterator[Iterator[CopyBatches]]:
 def read_groups(
     groups: Sequence[Sequence[ListedCopy]], run: Run
 ) -> Iterator[list[WholeCopy] | UnreadableError]:
-    """Read the copies of each group; what cannot be read comes before its group, which is shorter.
+    """Yield the copies of each group, and before each group the errors of reading it.
 
-    OutOfTimeError once the time of the run is over.
+    A copy that cannot be read is left out of its group. OutOfTimeError once the time of the run is
+    over.
     """
     with run.workers(try_segment) as workers:
         for group in groups:

@@ -11,9 +11,9 @@ A zip of arrays, as ``numpy.savez`` writes it and ``numpy.load`` reads it, some 
     N-B.npy       int64, one row for each column, of block B, from 0 on, of the batches of the
                   partition with number N
 
-The first version, "logtool.digest/1", has all batches of partition N, from 0 on, in N.npy; it is
-read, too. No record is in it: offsets, epochs, CRCs, sizes, counts, producers. The header is
-written last, so that a file that was not finished has none.
+The first version, "logtool.digest/1", has all batches of partition N, from 0 on, in N.npy; it can
+be read too. A digest holds offsets, epochs, CRCs, sizes, counts and producers, but no records. The
+header is written last, so that an unfinished file has no header.
 """
 
 import json
@@ -47,11 +47,11 @@ _PLACE = ("topic", "partition", "path", "node", "topic_id", "high_watermark", "c
 _MOST_HEADER = 1 << 30
 _BROKEN = (OSError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError, EOFError,
            MemoryError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile)  # fmt: skip
-"""What the libraries raise for a file that is none of ours, or damaged."""
+"""Errors that the libraries raise for a file that is no digest, or is damaged."""
 
 
 class DigestWriter:
-    """Writes a digest; it is there under its name once the context ends well, and not before."""
+    """Writer of a digest; the file gets its name only when the context ends without an error."""
 
     def __init__(self, path: Path, source: Path) -> None:
         self._path = path
@@ -59,7 +59,7 @@ class DigestWriter:
         self._source = source
         self._partitions: list[dict[str, Any]] = []
         self._begun = 0
-        """Copies whose blocks are written, or were given up."""
+        """Number of copies that were begun, including those that were given up."""
         self._file: IO[bytes] | None = None
         self._zip: zipfile.ZipFile | None = None
 
@@ -73,12 +73,12 @@ class DigestWriter:
         return self
 
     def copy(self) -> "SavedCopy":
-        """Return what the next copy is written with; several may be written at once."""
+        """Return a writer for the next copy; several copies may be written at the same time."""
         self._begun += 1
         return SavedCopy(self, self._begun - 1)
 
     def write(self, name: str, block: CopyBatches) -> None:
-        """Write a block under a name of its own."""
+        """Write a block under its own name."""
         if self._zip is None:
             raise ValueError("the digest is not open")
         columns = np.stack([getattr(block, name) for name in COLUMNS])
@@ -125,7 +125,7 @@ class DigestWriter:
             self._zip.close()
             self._file.flush()
             os.fsync(self._file.fileno())
-        # Unlike a rename a link does not replace what came there meanwhile.
+        # Unlike a rename a link does not replace a file that was created meanwhile.
         os.link(self._temporary, self._path)
         directory = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -142,7 +142,7 @@ class SavedCopy:
         self.number, self.blocks = number, 0
 
     def keeping(self, blocks: Iterable[CopyBatches]) -> Iterator[CopyBatches]:
-        """Yield blocks, and write each."""
+        """Yield blocks, and write each of them."""
         for block in blocks:
             self._writer.write(f"{self.number}-{self.blocks}.npy", block)
             self.blocks += 1
@@ -150,7 +150,7 @@ class SavedCopy:
 
 
 def check_place(path: Path) -> None:
-    """Refuse a file that is there, or that would lie among those of a broker."""
+    """Raise RefusedError for a file that exists, or that would lie among files of a broker."""
     if os.path.lexists(path):
         raise RefusedError(f"{path}: already exists, and is not overwritten")
     real = path.parent.resolve() / path.name
@@ -161,19 +161,19 @@ def check_place(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """A digest that was opened: what it holds is read partition by partition."""
+    """A digest that was opened; its content is read partition by partition."""
 
     path: Path
     partitions: tuple[dict[str, Any], ...]
     in_blocks: bool = True
-    """Whether it is none of the first version."""
+    """True unless it is of the first version."""
 
     def reading(
         self, number: int, key: TopicPartition | None = None, node: int | None = None
     ) -> CopyReading:
-        """Return one partition; to read it raises UnreadableError where the file is broken.
+        """Return one partition; reading it raises UnreadableError if the file is broken.
 
-        Where they are given, its topic and partition, or its node, have other names.
+        `key` and `node`, if given, replace the topic and partition, and the node, in the digest.
         """
         place = self.partitions[number]
         epochs = _guarded(
@@ -224,7 +224,7 @@ def _block(archive: zipfile.ZipFile, name: str) -> CopyBatches:
 
 
 def _guarded(path: Path, work: Callable[[], T]) -> T:
-    """Return what `work` returns; what it raises for a broken file as UnreadableError."""
+    """Return the result of `work`; its errors for a broken file become UnreadableError."""
     try:
         return work()
     except _BROKEN as error:
@@ -252,7 +252,7 @@ def read(path: Path) -> Digest:
 
 
 def _checked(place: dict[str, Any]) -> dict[str, Any]:
-    """Return the place of a partition if the types of what matters are right."""
+    """Return the place of a partition if its required fields have the right types."""
     for name in ("partition", "log_start", "log_end", "segments", "bytes", "batches"):
         if type(place[name]) is not int:
             raise ValueError(f"{name} is {place[name]!r}")
@@ -269,7 +269,7 @@ def _checked(place: dict[str, Any]) -> dict[str, Any]:
 
 
 def _in_blocks(place: dict[str, Any]) -> dict[str, Any]:
-    """Return the same of a place if it says which blocks are its own."""
+    """Return the place of a partition if it has the fields of its blocks."""
     for name in ("number", "blocks"):
         if type(place[name]) is not int or place[name] < 0:
             raise ValueError(f"{name} is {place[name]!r}")
@@ -288,7 +288,7 @@ def _check_damage(damage: DamagedRange) -> None:
 
 
 class _OpenDigest:
-    """An open zip, through the one way in which inputs are opened."""
+    """An open zip, opened read-only as all inputs are."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

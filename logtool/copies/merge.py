@@ -1,4 +1,4 @@
-"""Copies of a partition read side by side, so that no more than some blocks of each are held."""
+"""Copies of a partition read next to each other, so that only some blocks of each are held."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,18 +10,17 @@ from logtool.copies.batches import NOTHING, CopyBatches, joined
 def stretches(
     copies: Sequence[Iterable[CopyBatches]],
 ) -> Iterator[tuple[list[CopyBatches], list[bool]]]:
-    """Yield the batches of all copies stretch by stretch, and which copies are over.
+    """Yield the batches of all copies range by range, and for each copy whether it is over.
 
-    `copies` give blocks of batches, and offsets rise. A stretch has the batches of each copy up to
-    an offset at which none of them has one begun that goes on behind it; where a copy is over,
-    nothing comes of it behind these.
+    `copies` yield blocks of batches with rising offsets. A range has the batches of each copy up to
+    an offset that lies inside no batch of any copy. A copy that is over has no batches after these.
     """
     blocks = [iter(copy) for copy in copies]
     held = [NOTHING for _ in blocks]
     over = [False for _ in blocks]
 
     def read_on(number: int) -> None:
-        """Read at least as much as is held, so that no row is often copied."""
+        """Read at least as many batches as are held, so that rows are copied only a few times."""
         parts = [held[number]] if len(held[number]) else []
         wanted, count = len(held[number]), 0
         while not over[number] and (not count or count < wanted):
@@ -48,7 +47,7 @@ def stretches(
         end = _whole_up_to(held, min(ends))
         counts = [int(np.searchsorted(table.base_offset, end)) for table in held]
         if not any(counts):
-            # A batch of one reaches over what is held of another.
+            # A batch of one copy reaches beyond the held batches of another.
             for number, table in enumerate(held):
                 if not over[number] and int(table.last_offset[-1]) + 1 == min(ends):
                     read_on(number)
@@ -59,7 +58,7 @@ def stretches(
 
 
 def _parted(table: CopyBatches, count: int) -> tuple[CopyBatches, CopyBatches]:
-    """Return the first batches and the rest, with no copy of either."""
+    """Return the first batches and the rest, without copying them."""
     return (table, NOTHING) if count == len(table) else (table[:count], table[count:])
 
 

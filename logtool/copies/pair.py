@@ -1,4 +1,4 @@
-"""What two copies of a partition are to each other: the same, behind, compacted, or diverged."""
+"""Result of the comparison of two copies: the same, behind, compacted, or diverged."""
 
 from enum import StrEnum
 
@@ -8,27 +8,27 @@ from logtool.lazy_dataclass import dataclass
 
 
 class Status(StrEnum):
-    """How two copies of a partition, or all of its copies, relate to each other.
+    """Relation of two copies of a partition, or of all its copies, to each other.
 
-    Where several of these hold, the gravest counts, which is the one that stands first.
+    If several of these are true, the gravest counts; the order is from the gravest down.
     """
 
     OTHER_TOPIC = "other-topic"
-    """Their topic ids differ: the topic was deleted and made anew between them."""
+    """Their topic ids differ: the topic was deleted and created again between them."""
     DIVERGED = "diverged"
     DAMAGED = "damaged"
-    """A batch that one has is damaged in the other."""
+    """A batch of one copy is damaged in the other."""
     MISSING = "missing"
-    """A batch that one has is not in the other, and nothing shows that it was compacted."""
+    """A batch of one copy is not in the other, without a sign of compaction."""
     COMPACTED = "compacted"
-    """They differ as compaction at different times leaves them."""
+    """They differ only by compaction at different times."""
     DISJOINT = "disjoint"
     """They have no offset in common."""
     BEHIND = "behind"
-    """One ends, or begins, later than the other; what both have is the same."""
+    """One ends, or begins, later than the other; their common batches are the same."""
     SAME = "same"
     ALONE = "alone"
-    """There is one copy only."""
+    """There is only one copy."""
 
     @property
     def is_grave(self) -> bool:
@@ -38,17 +38,17 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lacks:
-    """What one of the two copies lacks that the other has; counts of batches."""
+    """Batches of the other copy that one of two copies lacks, as counts."""
 
     compacted: int = 0
-    """Gone, or with fewer records."""
+    """Batches that compaction removed, or left with fewer records."""
     damaged: int = 0
     missing: tuple[tuple[int, int], ...] = ()
-    """Offset ranges for which nothing accounts."""
+    """Offset ranges of batches whose absence is not explained."""
     before: int = 0
-    """Below its first offset."""
+    """Batches below its first offset."""
     behind: int = 0
-    """From its log end on."""
+    """Batches from its log end on."""
 
     def __bool__(self) -> bool:
         return bool(self.compacted or self.damaged or self.missing or self.before or self.behind)
@@ -56,40 +56,40 @@ class Lacks:
 
 @dataclass(frozen=True, slots=True)
 class CopyPair:
-    """Two copies compared."""
+    """Two copies, and the result of their comparison."""
 
     left: Copy
     right: Copy
     status: Status
     common: tuple[int, int] | None = None
-    """First offset and end of what both may have."""
+    """First offset and end of the range that both may have; None without a common range."""
     equal: int = 0
-    """Batches that are the same byte for byte."""
+    """Number of batches that are the same byte for byte."""
     rewritten: int = 0
-    """Batches that compaction left in two shapes."""
+    """Number of batches that compaction left in different forms in the two copies."""
     diverges_at: int | None = None
     left_batch: CopyBatch | None = None
-    """At the divergence, or the first behind it; None where there is none."""
+    """Batch at the divergence, or the first after it; None without one."""
     right_batch: CopyBatch | None = None
     left_lacks: Lacks = Lacks()
-    """Below the divergence, if there is one."""
+    """Batches that the left copy lacks below the divergence, if there is a divergence."""
     right_lacks: Lacks = Lacks()
     common_epoch: tuple[int, int] | None = None
-    """The last entry that the epoch chains share."""
+    """The last common entry of the epoch chains."""
     epochs_diverge_at: int | None = None
-    """Offset from which on the epoch chains differ."""
+    """Offset from which the epoch chains differ; None if they do not."""
 
     @property
     def comparable(self) -> bool:
-        """Return whether what one has says something of the other."""
+        """Return whether both have one history, so that one can show what the other lacks."""
         return self.status not in (Status.OTHER_TOPIC, Status.DIVERGED)
 
     @property
     def first_offset(self) -> int | None:
-        """Return the first offset that both may have."""
+        """Return the first offset that both may have; None without a common range."""
         return self.common[0] if self.common else None
 
     @property
     def end_offset(self) -> int | None:
-        """Return the end of what both may have."""
+        """Return the end of the range that both may have; None without a common range."""
         return self.common[1] if self.common else None

@@ -1,4 +1,4 @@
-"""The segments of a copy read: as a whole, or stretch by stretch."""
+"""The reading of the segments of a copy: as a whole, or part by part."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,19 +12,19 @@ from logtool.log.damage import DamageReason
 from logtool.log.dir import Segment
 
 UNREADABLE, OFFSETS = "unreadable", "offsets"
-"""Reasons of damage besides those of a scan: a log that cannot be read; batches whose offsets are
-none of the segment."""
+"""Reasons of damage in addition to those of a scan: a log that cannot be read; batches whose
+offsets do not belong to the segment."""
 BLOCK_ROWS = 16_384
-"""Batches from which on a block is given away; it has those of a whole chunk besides."""
+"""Number of batches at which a block is complete; it may exceed that by a chunk."""
 BLOCK_BYTES = 64 * 1024 * 1024
-"""Bytes of the log from which on it is, however few batches these are."""
+"""Number of bytes of the log at which a block is complete, even with few batches."""
 _MOST_GROWTH = 64
-"""Columns get room for at most this many times the rows that they hold: what follows a few batches
-may be zeros alone, so that the size of the file says little about the rows to come."""
+"""Largest factor by which the room of columns exceeds their rows: only zeros may follow a few
+batches, so that the size of the file is a bad estimate of the rows to come."""
 
 
 def scan_segment(segment: Segment, on_bytes: Callable[[int], None]) -> CopyPart:
-    """Read one segment as a whole; UnreadableError. Work for a thread."""
+    """Read one segment as a whole, in any thread; UnreadableError if that is not possible."""
     table = _GrowingTable(segment)
     collector = _Collector(segment, table.add)
     with segment.log.open() as log:
@@ -38,7 +38,7 @@ def scan_segment(segment: Segment, on_bytes: Callable[[int], None]) -> CopyPart:
 
 
 def try_segment(segment: Segment, on_bytes: Callable[[int], None]) -> CopyPart | UnreadableError:
-    """As `scan_segment`, with the error as a value."""
+    """Return the result of `scan_segment`, or its error."""
     try:
         return scan_segment(segment, on_bytes)
     except UnreadableError as error:
@@ -46,9 +46,10 @@ def try_segment(segment: Segment, on_bytes: Callable[[int], None]) -> CopyPart |
 
 
 def parts_of(segment: Segment, on_bytes: Callable[[int], None]) -> Iterator[CopyPart]:
-    """Read one segment stretch by stretch.
+    """Read one segment part by part.
 
-    Where it cannot be read any further, the last part has that as damage; then UnreadableError.
+    If it cannot be read to its end, the last part has the rest as damage, and UnreadableError is
+    raised after it.
     """
     kept: list[CopyBatches] = []
     collector = _Collector(segment, lambda table, _: kept.append(_rows(segment, table)))
@@ -73,13 +74,13 @@ def parts_of(segment: Segment, on_bytes: Callable[[int], None]) -> Iterator[Copy
 
 
 def _rows(segment: Segment, table: BatchTable) -> CopyBatches:
-    """Return the rows of a chunk, which no later chunk changes."""
+    """Return the rows of a chunk as a table of their own, which no later chunk changes."""
     columns = (np.asarray(getattr(table, name), np.int64) for name in COLUMNS[1:])
     return CopyBatches(np.full(len(table), segment.base_offset, np.int64), *columns)
 
 
 def unreadable_segment(segment: Segment, reason: str) -> CopyPart:
-    """Return what a segment adds that cannot be read: damage from its first byte to its last."""
+    """Return the part of a segment that cannot be read: damage from its first byte to its last."""
     damage = DamagedRange(
         segment=segment.base_offset,
         position=0,
@@ -97,7 +98,7 @@ def _end_of(segment: Segment) -> int | None:
 
 
 class _GrowingTable:
-    """The batches of a segment as one table, and no other: memory is what takes time here."""
+    """The batches of a segment in a single table that grows: allocating memory is slow here."""
 
     def __init__(self, segment: Segment) -> None:
         self._columns = np.empty((len(COLUMNS), 0), np.int64)
@@ -106,7 +107,7 @@ class _GrowingTable:
 
     @property
     def batches(self) -> CopyBatches:
-        """Return the rows."""
+        """Return the rows that were added."""
         return CopyBatches(*self._columns[:, : self._count])
 
     def add(self, table: BatchTable, position: int) -> None:
@@ -127,10 +128,10 @@ class _GrowingTable:
 
 
 class _Collector:
-    """Keeps sound batches in their place, and damage with its offsets; a `ChunkConsumer`."""
+    """Collector of sound batches, and of damage with its offsets; a `ChunkConsumer`."""
 
     def __init__(self, segment: Segment, keep: Callable[[BatchTable, int], None]) -> None:
-        """`keep` is given sound batches, and the position behind the chunk that they are of."""
+        """Start without damage; `keep` gets sound batches, and the end position of their chunk."""
         self._keep = keep
         self._segment = segment
         self._damages: list[DamagedRange] = []
@@ -144,7 +145,7 @@ class _Collector:
         if damage:
             torn = damage.reason in (DamageReason.INCOMPLETE, DamageReason.ZEROS)
             tail = torn and not damage.resynchronised and self._segment.is_active
-            # Room that was preallocated and never written is not damage.
+            # Preallocated bytes that were never written are no damage.
             if not (tail and damage.reason is DamageReason.ZEROS):
                 reason = str(damage.reason)
                 what = damage.position, damage.length, reason, damage.message, tail
@@ -162,21 +163,21 @@ class _Collector:
             self._keep(good, chunk.end_position)
 
     def take(self) -> tuple[DamagedRange, ...]:
-        """Return the damage whose offsets are known by now; it is not returned again."""
+        """Return the damage whose offsets are known by now, and forget it."""
         found, self._damages = self._damages, []
         return tuple(found)
 
     def give_up(self, position: int, reason: str) -> None:
-        """Take what follows a position for damage."""
+        """Add the bytes from a position on as damage."""
         length = max(self._segment.log.size - position, 0)
         self._open.append((position, length, UNREADABLE, reason, False))
 
     def finish(self) -> None:
-        """Give the damage at the end its offsets."""
+        """Set the offsets of the damage at the end."""
         self._close(_end_of(self._segment))
 
     def _close(self, last: int | None) -> None:
-        """Give the damage since the last sound batch the offsets up to the next one."""
+        """Set the offsets of the damage since the last sound batch; `last` is its last offset."""
         for position, length, reason, message, tail in self._open:
             self._damages.append(
                 DamagedRange(

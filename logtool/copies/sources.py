@@ -1,4 +1,4 @@
-"""The copies of partitions that log dirs, partition dirs and digests hold, not read yet."""
+"""The copies of partitions in log dirs, partition dirs and digests, before they are read."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
@@ -33,7 +33,7 @@ class ListedCopy:
     """Its offsets in the checkpoints of its log dir."""
     saved: tuple[Digest, int] | None = None
     given: bool = False
-    """Whether its directory was named itself, and not its log dir."""
+    """True if the given path is its directory, not its log dir."""
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -49,9 +49,9 @@ def find(
     kinds: Sequence[DirectoryKind] = OF_TODAY,
     flavour: Flavour | None = None,
 ) -> Iterator[ListedCopy | UnreadableError]:
-    """Yield the copies that a source holds; UnreadableError where it is none.
+    """Yield the copies in a source; UnreadableError if the path is not a source.
 
-    Of a log dir directories of these `kinds` are taken.
+    In a log dir only directories of these `kinds` are used.
     """
     kind = inputs.kind_of(path, flavour, redpanda=True)
     if kind is PathKind.FILE:
@@ -90,19 +90,19 @@ def find(
                     odd_entries=(),
                 ),
                 node,
-            )  # it stands alone
+            )  # a partition dir without a log dir
         yield from home.unread
         key = listed.topic or path.resolve().name, listed.number or 0
         yield replace(home.copy(path, key, listed), given=True)
 
 
 class _LogDir:
-    """A log dir: whose it is, and its checkpoints, as far as they can be read."""
+    """A log dir with its node and its checkpoints, as far as they can be read."""
 
     def __init__(self, found: LogDir, node: int | None) -> None:
         self.root = found
         self.unread: list[UnreadableError] = []
-        """Its files that could not be read; what they say is taken for not being there."""
+        """Errors of its files that could not be read, which count as absent."""
         known = identify(found)
         self._node = known.node_id if node is None else node
         if known.unread:
@@ -123,7 +123,7 @@ class _LogDir:
 
 
 def place_of(copy: ListedCopy) -> dict[str, Any]:
-    """Return what is known of a copy besides its segments."""
+    """Return the fields of a copy that do not come from its segments."""
     fixed = copy.listed.fixed if copy.listed else {}
     epochs: tuple[tuple[int, int], ...] = ()
     if file := fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT):

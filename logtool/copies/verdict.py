@@ -1,4 +1,4 @@
-"""All copies of a partition: which is a superset, which are behind, who can fill the damage."""
+"""Verdict on all copies of a partition: supersets, copies behind, and fillings for damage."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ _ORDER = list(Status)
 
 @dataclass(frozen=True, slots=True)
 class DamageInCopy:
-    """Damage of one copy, and which others hold the same offsets sound."""
+    """Damage of one copy, and the other copies whose batches at these offsets are sound."""
 
     copy: Copy
     damage: DamagedRange
@@ -26,40 +26,40 @@ class DamageInCopy:
 
     @property
     def first_offset(self) -> int | None:
-        """Return the first offset that is missing for it; None where none is."""
+        """Return the first offset missing because of it; None if no offset is missing."""
         return self.damage.first_offset if self.damage.loses else None
 
     @property
     def last_offset(self) -> int | None:
-        """Return the last offset that is missing for it; None where none is, or it is unknown."""
+        """Return the last offset missing because of it; None if unknown, or none is missing."""
         return self.damage.last_offset if self.damage.loses else None
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderCandidates:
-    """Which brokers may lead a partition without loss, by the newest metadata log: node ids."""
+    """Node ids of brokers that may lead a partition without loss, by the newest metadata log."""
 
     in_sync: tuple[int, ...]
     eligible: tuple[int, ...]
-    """Eligible leader replicas (KIP-966): they left the ISR with all that is committed."""
+    """Eligible leader replicas (KIP-966): they left the ISR with all committed records."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopiesVerdict:
-    """What the copies of a partition are to each other."""
+    """Result of the comparison of all copies of a partition."""
 
     copies: tuple[Copy, ...]
     pairs: tuple[CopyPair, ...]
     wounds: tuple[DamageInCopy, ...]
     status: Status
     superset: tuple[str, ...]
-    """Copies that have everything that any has; more than one where they are the same."""
+    """Copies that have every batch of every copy; several if they are the same."""
     behind: tuple[str, ...]
-    """Copies that end before another does which has the same up to there."""
+    """Copies that end before another copy with the same history."""
     standing: LeaderCandidates | None = None
-    """None where no metadata log at hand knows the partition."""
+    """Brokers that may lead it; None if no given metadata log has the partition."""
     fixes: tuple[str, ...] = ()
-    """The commands that repair damaged copies from others, where these are directories at hand."""
+    """Commands that repair damaged copies from others, if these are given as directories."""
 
     @property
     def diverges_at(self) -> int | None:
@@ -69,7 +69,7 @@ class CopiesVerdict:
 
     @property
     def unfilled(self) -> int:
-        """Return how many damaged ranges no copy can fill; an unfinished append is none."""
+        """Return the number of damaged ranges that no copy can fill, without unfinished appends."""
         return sum(
             wound.damage.loses and not wound.filled_by and not wound.damage.tail
             for wound in self.wounds
@@ -77,10 +77,10 @@ class CopiesVerdict:
 
     @property
     def identical(self) -> bool:
-        """Return whether each copy has every batch of each other one, and nothing else.
+        """Return whether all copies have the same batches, and no damage.
 
-        So any but one of them may go. Leader epochs and log start are compared too; indexes and
-        producer snapshots are not, since a broker makes them from the log.
+        If so, all copies except one may be deleted. Leader epochs and log start are compared too;
+        indexes and producer snapshots are not, since a broker makes them from the log.
         """
         states = {(copy.log_start, copy.log_end, copy.epochs) for copy in self.copies}
         whole = not any(copy.damages for copy in self.copies)
@@ -103,26 +103,26 @@ class CopiesVerdict:
 
     @property
     def damaged(self) -> tuple[str, ...]:
-        """Return the names of the copies that are damaged, other than by an unfinished append."""
+        """Return the names of the copies with damage that is no unfinished append."""
         return tuple(copy.label for copy in self.copies if copy.real_damages)
 
     @property
     def in_sync(self) -> tuple[int, ...] | None:
-        """Return the nodes in sync; None where no metadata log knows the partition."""
+        """Return the node ids of the ISR; None if no metadata log has the partition."""
         return self.standing.in_sync if self.standing else None
 
     @property
     def eligible(self) -> tuple[int, ...] | None:
-        """Return the eligible leader replicas; None where no metadata log knows the partition."""
+        """Return the eligible leader replicas; None if no metadata log has the partition."""
         return self.standing.eligible if self.standing else None
 
 
 def judge(
     readings: Sequence[CopyReading], blocks: Sequence[Iterable[CopyBatches]] | None = None
 ) -> CopiesVerdict:
-    """Compare all copies of one partition with each other; reads them to their ends.
+    """Read all copies of one partition to their ends, and compare them with each other.
 
-    `blocks` are those of the readings, where somebody stands between.
+    `blocks` are the blocks of the readings, if the caller passes them through its own iterators.
     """
     comparing = Pairs(readings)
     fillings = [Fillings(reading, len(readings)) for reading in readings]
@@ -159,7 +159,7 @@ def _verdict(
 
 
 def _labelled(copies: Sequence[Copy]) -> tuple[Copy, ...]:
-    """Name each copy by its node, and by its path where that is none or not the only one."""
+    """Name each copy by its node, or by its path if its node is unknown or has several copies."""
     nodes = [copy.node for copy in copies]
     return tuple(
         replace(
@@ -171,7 +171,7 @@ def _labelled(copies: Sequence[Copy]) -> tuple[Copy, ...]:
 
 
 def _lacking(copy: Copy, pairs: Sequence[CopyPair]) -> list[Lacks]:
-    """Return what the copy lacks of each other one."""
+    """Return the batches that the copy lacks, for each other copy."""
     return [
         pair.left_lacks if copy is pair.left else pair.right_lacks
         for pair in pairs
@@ -186,12 +186,12 @@ def _has_everything(copy: Copy, pairs: Sequence[CopyPair]) -> bool:
 
 @dataclass(slots=True)
 class HeldRange:
-    """The batches of one copy that have offsets of a damaged range of another one."""
+    """The batches of one copy with offsets in a damaged range of another copy."""
 
     first: int
-    """First offset of the first of them."""
+    """First offset of the first of these batches."""
     last: int
-    """Last offset of the last one."""
+    """Last offset of the last of these batches."""
     gapless: bool = True
 
     def add(self, rows: CopyBatches) -> None:
@@ -201,25 +201,25 @@ class HeldRange:
         self.last = int(rows.last_offset[-1])
 
     def covers(self, first: int, last: int) -> bool:
-        """Return whether there is one for each offset from the first to the last."""
+        """Return whether the batches cover each offset from the first to the last."""
         return self.first <= first and self.last >= last and self.gapless
 
 
 class Fillings:
-    """The damage of a copy, and what the others hold of the same offsets.
+    """The damage of a copy, and the batches of other copies at its offsets.
 
-    Damage is known by the time at which the others come to its offsets: see `LateDamageError`.
+    Damage is known before the other copies reach its offsets: see `LateDamageError`.
     """
 
     def __init__(self, reading: CopyReading, copies: int) -> None:
         self._reading = reading
         self._numbers = range(copies)
         self._held: dict[tuple[int, int], HeldRange] = {}
-        """By the damage and by the copy, as numbers."""
+        """Batches by the number of the damage and the number of the copy."""
         self._passed: set[int] = set()
 
     def add(self, tables: Sequence[CopyBatches]) -> None:
-        """Take the next batches of all copies."""
+        """Add the next batches of all copies."""
         found = list(enumerate(self._reading.damages))
         if len(found) == len(self._passed):
             return
@@ -246,13 +246,13 @@ class Fillings:
         held.add(rows)
 
     def held(self, damage: int, copy: int) -> HeldRange | None:
-        """Return what a copy has of damage that was met so far, both by their numbers."""
+        """Return the batches of a copy at the offsets of a damage, both by number; or None."""
         return self._held.get((damage, copy))
 
     def wounds(
         self, own: int, copies: Sequence[Copy], pairs: Mapping[tuple[int, int], CopyPair]
     ) -> Iterator[DamageInCopy]:
-        """Yield the damage of the copy of that number, once all was read."""
+        """Yield the damage of the copy with the number `own`; all copies must have been read."""
         copy = copies[own]
         for at, damage in enumerate(copy.damages):
             full: list[str] = []
@@ -269,9 +269,9 @@ class Fillings:
 
 
 def _fills(other: Copy, damage: DamagedRange, pair: CopyPair, held: HeldRange) -> bool | None:
-    """Return whether the other copy has all the damaged offsets sound; None where it has none.
+    """Return whether the other copy has all damaged offsets sound; None if its history differs.
 
-    Where its history is another one from there on, it has none.
+    It differs in a copy of another topic, and with a divergence at or before the end of the damage.
     """
     if pair.status is Status.OTHER_TOPIC:
         return None
@@ -280,7 +280,7 @@ def _fills(other: Copy, damage: DamagedRange, pair: CopyPair, held: HeldRange) -
     if pair.diverges_at is not None and pair.diverges_at <= last:
         return None
     hurt = any(bool(one.overlaps(np.array([first]), np.array([last]))[0]) for one in other.damages)
-    # In a compacted log what is not there was meant to go.
+    # A compacted log lacks offsets on purpose.
     sound = held.covers(first, last) or (
         bool(other.compaction_hints) and other.log_start <= first and other.log_end > last
     )
