@@ -1,5 +1,5 @@
-"""Where an offset or a timestamp lives: the engine of `lookup`.
+"""Location of an offset or a timestamp in a log: the engine of `lookup`.
 
-run      the place of a record, by the indexes as a broker does, and by reading the log
-indexes  where a broker begins to read a segment by its indexes
+run      the location of a record, by the indexes as a broker does, and by reading the log
+indexes  the position from which a broker reads a segment, by its indexes
 """

@@ -1,9 +1,9 @@
-"""Where a broker begins to read a segment for an offset or a time, by the indexes of the segment.
+"""The position from which a broker reads a segment for an offset or a time, by its indexes.
 
-Of Kafka that is the log with its offset index, and the time index. Of Redpanda it is the base
-index. For an offset Redpanda takes the last entry at or before it. For a time it takes the entry
-before the first one that is late enough, for not every batch has an entry. It reads a segment
-without an index that can be read from its start, as the start of a broker does to make one. Source:
+Kafka uses the offset index and the time index, Redpanda the base index. For an offset Redpanda
+takes the last entry at or before it. For a time it takes the entry before the first one that is
+late enough, as not every batch has an entry. It reads a segment without a readable index from its
+start, as a broker does at its start to make the index. Source:
 ``storage/segment_index.cc``, ``storage/index_state.cc`` (Redpanda 1c6cff34ea, 2024-12-20).
 """
 
@@ -27,10 +27,10 @@ from logtool.metadata.releases import NEWEST
 
 
 def reader_of(segment: Segment) -> IndexedLog:
-    """Return the log with its offset index; a broker makes a missing one anew, and empty."""
+    """Return the log with its offset index; a missing index counts as empty, as at a broker."""
     file = segment.indexes.get(FileKind.OFFSET_INDEX)
     log = ShadowFile(segment.log, segment.log.size)
-    # An active index is as long as it may grow: what is not used yet is no entry.
+    # The index of an active segment is preallocated: its unused bytes are no entries.
     used = _used(file) if file else None
     return IndexedLog(
         base_offset=segment.base_offset, log=log, index=used, by_base=NEWEST >= (4, 1)
@@ -45,16 +45,16 @@ def _used(file: File) -> ShadowFile:
 
 
 def time_index_of(segment: Segment) -> TimeIndex:
-    """Return the time index of a segment; an empty one where it is missing."""
+    """Return the time index of a segment; an empty one if it is missing."""
     file = segment.indexes.get(FileKind.TIME_INDEX)
     return time_index.parse(files.read_small(file.path) if file else b"")
 
 
 def largest_timestamp(segment: Segment, reader: IndexedLog, index: TimeIndex) -> int:
-    """Return what a broker holds for the largest timestamp of a segment, ms.
+    """Return the largest timestamp of a segment as a broker has it, in ms.
 
-    The last entry of a segment that is closed says it. Of the active one a running broker knows it
-    from its appends; what is behind the last entry is read here.
+    For a closed segment it is the last entry of the index. For the active segment a running broker
+    knows it from its appends; here the log after the last entry is read.
     """
     largest = int(index.timestamps[-1]) if len(index) else NO_TIMESTAMP
     if segment.is_active:
@@ -65,7 +65,7 @@ def largest_timestamp(segment: Segment, reader: IndexedLog, index: TimeIndex) ->
 
 
 def base_index_position(segment: Segment, offset: int) -> int:
-    """Return the byte from which on Redpanda reads for an offset."""
+    """Return the byte position from which Redpanda reads for an offset."""
     index = _base_index(segment)
     if index is None:
         return 0
@@ -77,7 +77,7 @@ def base_index_position(segment: Segment, offset: int) -> int:
 
 
 def base_index_position_of_time(segment: Segment, stamp: int) -> int:
-    """Return the byte from which on Redpanda reads for a time in ms."""
+    """Return the byte position from which Redpanda reads for a time in ms."""
     index = _base_index(segment)
     if index is None or not len(index):
         return 0
@@ -88,13 +88,13 @@ def base_index_position_of_time(segment: Segment, stamp: int) -> int:
 
 
 def base_index_timestamp(segment: Segment) -> int | None:
-    """Return the largest time in the base index of a segment; None where it has no index."""
+    """Return the largest time in the base index of a segment; None without a sound index."""
     index = _base_index(segment)
     return None if index is None else index.max_timestamp
 
 
 def batches_from(segment: Segment, position: int) -> Iterator[Chunk]:
-    """Yield the batches from a byte on; StartFailsError where none begins there, or at damage."""
+    """Yield the batches from a byte on; StartFailsError if no batch begins there, or at damage."""
     for chunk in segment.batches(start=position):
         if chunk.damage:
             raise StartFailsError(f"{chunk.damage.message} at byte {chunk.damage.position}")

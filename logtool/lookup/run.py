@@ -1,9 +1,9 @@
-"""Where an offset or a timestamp lives: by the indexes as a broker does, and by reading the log.
+"""Location of an offset or a timestamp: by the indexes as a broker does, and by reading the log.
 
 The rules are those of ``UnifiedLog.fetchOffsetByTimestamp``, ``LogSegment.findOffsetByTimestamp``
-and ``LogSegment.read`` (Kafka 3.9 and 4.3). For a timestamp: the first segment whose largest one is
-late enough, the entry of its time index at or before the time, the entry of its offset index at or
-before that, and from there on the first record that is late enough.
+and ``LogSegment.read`` (Kafka 3.9 and 4.3). For a timestamp a broker takes the first segment whose
+largest timestamp is late enough, the entry of its time index at or before the time, the entry of
+its offset index at or before that offset, and from there on the first record that is late enough.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,29 +35,29 @@ from logtool.running.summary import Summary
 from logtool.times import rfc3339
 
 Matcher = Callable[[Column, Column], Column]
-"""From offsets and timestamps of records to where they are what is looked for."""
+"""Function from offsets and timestamps of records to a mask of those that are wanted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where something is; None for what does not apply."""
+    """Location of a record, of a batch, or of the log end; None for fields that do not apply."""
 
     path: Path | None = None
-    """The log; None where nothing was found."""
+    """The log; None if nothing was found."""
     segment: int | None = None
-    """Base offset."""
+    """Base offset of the segment."""
     position: int | None = None
     size: int | None = None
     base_offset: int | None = None
     last_offset: int | None = None
     leader_epoch: int | None = None
     record: int | None = None
-    """Number in the batch, from 0; None where it has none at or behind what was asked."""
+    """Number of the record in the batch, from 0; None if the batch has no wanted record."""
     offset: int | None = None
-    """Of that record; of the log end for `Asked.LATEST`."""
+    """Offset of that record; the log end offset for `LookupTarget.LATEST`."""
     timestamp_ms: int | None = None
     problem: str | None = None
-    """What stopped the search, or kept it from the records."""
+    """Reason why the search stopped, or could not read the records; None if it did neither."""
 
     @property
     def timestamp(self) -> str | None:
@@ -74,7 +74,7 @@ def find_in_batch(
 ) -> Location:
     """Return one batch and the first record in it that is wanted.
 
-    `limit` is how many bytes the batch may decompress to, else it is BatchTooLargeError.
+    BatchTooLargeError if the batch decompresses to more than `limit` bytes.
     """
     batch = chunk.table.row(row)
     location = Location(
@@ -110,7 +110,7 @@ def find_in_batch(
 
 
 class LookupTarget(StrEnum):
-    """What is looked for."""
+    """Kind of value that is looked up."""
 
     OFFSET = "offset"
     TIMESTAMP = "timestamp"
@@ -120,7 +120,7 @@ class LookupTarget(StrEnum):
     """The log end offset."""
 
 
-# Known of compacted logs: a batch that compaction emptied, and the entry for it, keep its time.
+# This occurs in compacted logs: a batch that compaction emptied, and its entry, keep its time.
 _NO_FURTHER = (
     "the first segment that is new enough by its time index holds no such record, and a broker "
     "looks no further"
@@ -129,7 +129,7 @@ _NO_FURTHER = (
 
 @dataclass(frozen=True, slots=True)
 class FoundPlace:
-    """A place with the way in which it was found."""
+    """A location, and the way in which it was found."""
 
     by: str
     """`index` or `scan`."""
@@ -138,33 +138,33 @@ class FoundPlace:
 
 @dataclass(frozen=True, slots=True)
 class LookupResult:
-    """Both places, and the ends of the log."""
+    """Both locations, and the ends of the log."""
 
     partition: Partition
     asked: LookupTarget
     value: int | None
-    """The offset or the timestamp in ms that was asked for."""
+    """The offset, or the timestamp in ms, that was looked up; None for an end of the log."""
     log_start: int
     log_end: int | None
-    """As a broker finds it when it loads the log; None where it cannot."""
+    """Log end offset that a broker finds when it loads the log; None if it cannot."""
     by_index: Location
     by_scan: Location
     kafka_offset: int | None = None
-    """Of Redpanda: what `by_scan` is to a client; None where nothing tells, or it has none."""
+    """Kafka offset of `by_scan` in a log of Redpanda; None if it is not known, or has none."""
 
     @property
     def is_there(self) -> bool:
-        """Return whether there is anything, by reading the log."""
+        """Return whether anything was found by reading the log."""
         return self.by_scan.path is not None
 
     @property
     def agree(self) -> bool:
-        """Return whether both lead to the same record."""
+        """Return whether both locations are the same record."""
         return _key(self.by_index) == _key(self.by_scan)
 
     @property
     def places(self) -> tuple[FoundPlace, FoundPlace]:
-        """Return both places, each with the way in which it was found."""
+        """Return both locations, each with the way in which it was found."""
         return FoundPlace("index", self.by_index), FoundPlace("scan", self.by_scan)
 
 
@@ -174,10 +174,10 @@ _MOST_NAMED = 3
 def partition_of(
     path: Path, topic: str | None, number: int | None, flavour: Flavour | None = None
 ) -> Path:
-    """Return the directory of the partition that is meant.
+    """Return the directory of the selected partition.
 
-    A path that is no log dir is returned as it is. UsageError where several partitions of a log
-    dir are meant, NothingMatchedError where none is, UnreadableError where it cannot be listed.
+    A path that is no log dir is returned unchanged. UsageError if several partitions of a log dir
+    match, NothingMatchedError if no partition does, UnreadableError if it cannot be listed.
     """
     if inputs.kind_of(path, flavour, redpanda=True) is not PathKind.LOG_DIR:
         if topic is not None or number is not None:
@@ -192,14 +192,14 @@ def partition_of(
         for folder, directory in listed.partitions
         if directory.kind is not DirectoryKind.DELETE and selection.takes(directory)
     ]
-    # A folder that could not be listed may hold the one that is meant, if none is there that is.
+    # A folder that could not be listed may hold the partition, if no listed one matches.
     least = min((unlisted for _, unlisted in chosen), default=False)
     found = [folder for folder, unlisted in chosen if unlisted == least]
     if len(found) == 1:
         return found[0]
     if not found:
         raise NothingMatchedError(path, f"nothing matched {selection}".rstrip())
-    # Redpanda's folders are named alike in each topic.
+    # Redpanda's partition folders have the same names in each topic.
     parts = 2 if listed.flavour is REDPANDA else 1
     shown = ", ".join("/".join(folder.parts[-parts:]) for folder in found[:_MOST_NAMED])
     more = ", ..." if len(found) > _MOST_NAMED else ""
@@ -210,7 +210,7 @@ def partition_of(
 
 
 class Lookup:
-    """One partition directory in which to look; reading fills `summary`."""
+    """Lookup in one partition directory; reading fills `summary`."""
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ class Lookup:
         limit: int = compression.DEFAULT_LIMIT,
         flavour: Flavour | None = None,
     ) -> None:
-        """List the directory; UnreadableError where it is no partition dir."""
+        """List the directory; UnreadableError if it is no partition dir, or has no log."""
         if inputs.kind_of(path, flavour, redpanda=True) is not PathKind.PARTITION_DIR:
             raise UnreadableError(path, "expected a partition dir")
         self._partition = opening.open_partition(path, flavour)
@@ -237,7 +237,7 @@ class Lookup:
         self._progress.bytes_total = sum(segment.log.size for segment in self._partition.segments)
 
     def find(self, asked: LookupTarget, value: int | None = None) -> LookupResult:
-        """Look for an offset, a timestamp in ms, or an end of the log."""
+        """Look up an offset, a timestamp in ms, or an end of the log."""
         self._summary.partitions += 1
         end = _stopped(lambda: Location(offset=self._end_by_index())).offset
         if asked is LookupTarget.LATEST:
@@ -249,7 +249,7 @@ class Lookup:
             by_scan = self._time_by_scan(stamp)
         else:
             offset = self._start if value is None else value
-            below = offset < self._start  # a broker says that it is out of range
+            below = offset < self._start  # a broker answers OFFSET_OUT_OF_RANGE
             by_index = Location() if below else _stopped(lambda: self._offset_by_index(offset))
             by_scan = Location() if below else self._offset_by_scan(offset)
         return LookupResult(
@@ -264,7 +264,7 @@ class Lookup:
         )
 
     def _kafka_offset(self, found: Location) -> int | None:
-        """Return the Kafka offset of a Raft offset that was found in a log of Redpanda."""
+        """Return the Kafka offset of a location in a log of Redpanda; None if not known."""
         if not self._in_raft or found.path is None or found.offset is None:
             return None
         offsets = kafka_offsets.before(found.path, found.segment or 0)
@@ -280,7 +280,7 @@ class Lookup:
         return None
 
     def _end_by_index(self) -> int:
-        if self._in_raft:  # whose start replays the last segment
+        if self._in_raft:  # Redpanda replays the last segment at its start
             return self._latest_by_scan().offset or 0
         return indexes.reader_of(self._partition.segments[-1]).next_offset()
 
@@ -306,7 +306,7 @@ class Lookup:
             reader = indexes.reader_of(segment)
             position = reader.find(offset)
             if position is not None:
-                # None where the file has shrunk meanwhile.
+                # No chunk if the file has shrunk meanwhile.
                 chunk = next(reader.batches(position, segment.log.size), None)
                 return self._in_batch(segment, chunk, 0, _from(offset)) if chunk else Location()
         return Location()
@@ -319,7 +319,7 @@ class Lookup:
         return Location()
 
     def _first_at(self, segment: Segment, chunks: Iterable[Chunk], offset: int) -> Location | None:
-        """Return the first batch that holds an offset or what lies behind it."""
+        """Return the first batch that ends at or after an offset; None without one."""
         for chunk in chunks:
             rows = np.flatnonzero(chunk.table.last_offset >= offset)
             if len(rows):
@@ -327,7 +327,7 @@ class Lookup:
         return None
 
     def _from_floor(self, offset: int) -> Iterable[Segment]:
-        """Return the segment that an offset belongs to and those behind it."""
+        """Return the segment that an offset belongs to, and the segments after it."""
         return (
             segment
             for segment in self._partition.segments
@@ -365,7 +365,7 @@ class Lookup:
         return Location()
 
     def _first_late(self, segment: Segment, chunks: Iterable[Chunk], stamp: int) -> Location | None:
-        """Return the first record of a timestamp or a later one, or the batch that hides it."""
+        """Return the first record at or after a timestamp, or an unreadable batch before it."""
 
         def late(offsets: Column, stamps: Column) -> Column:
             column: Column = (stamps >= stamp) & (offsets >= self._start)
@@ -374,7 +374,7 @@ class Lookup:
         for chunk in chunks:
             table = chunk.table
             rows = (table.max_timestamp >= stamp) & (table.last_offset >= self._start)
-            rows &= table.batch_type <= RAFT_DATA  # other times are those of brokers
+            rows &= table.batch_type <= RAFT_DATA  # the times of other types are those of brokers
             for row in np.flatnonzero(rows).tolist():
                 location = self._in_batch(segment, chunk, row, late)
                 if location.record is not None or location.problem:
@@ -402,25 +402,25 @@ class Lookup:
 
 
 def _from(offset: int) -> Matcher:
-    """Return what takes records from an offset on."""
+    """Return a matcher for records from an offset on."""
     return lambda offsets, _: offsets >= offset
 
 
 def _checkpointed_start(partition: Partition) -> int:
-    """Return the log start offset that the log dir around a partition has for it, or 0."""
+    """Return the log start offset in the checkpoint of a partition's log dir; 0 without one."""
     try:
         home = opening.open_log_dir(
             inputs.log_dir_of(partition.path, partition.flavour)[0], partition.flavour
         )
         rows = home.rows(FileKind.LOG_START_CHECKPOINT)
     except UnreadableError:
-        return 0  # a partition dir by itself
+        return 0  # a partition dir without a log dir
     row = rows.get((partition.topic or "", -1 if partition.number is None else partition.number))
     return row.offset if row else 0
 
 
 def _stopped(search: Callable[[], Location]) -> Location:
-    """Return what a search finds, or why it stopped."""
+    """Return the location that a search finds, or one with the reason why it stopped."""
     try:
         return search()
     except StartFailsError as error:
