@@ -1,7 +1,7 @@
-"""Log dirs against what the metadata log says of them, and what may be deleted of them.
+"""Log dirs compared with the metadata log, and the copies in them that may be deleted.
 
-``proof.py`` says whether other copies hold every batch of one, and ``holdings.py`` keeps which they
-hold while all are read. ``superseded.py`` says whether compaction replaced in them what they lack,
-and ``transaction_outcomes.py`` how transactions ended. ``directories.py`` finds the log dirs, the
-future copies and the strays.
+``proof.py`` decides whether other copies hold every batch of a copy, and ``holdings.py`` collects
+the batches that they hold while all are read. ``superseded.py`` decides whether compaction replaced
+the batches that they lack, and ``transaction_outcomes.py`` finds how transactions ended.
+``directories.py`` finds the log dirs, the future copies and the strays.
 """

@@ -1,4 +1,4 @@
-"""The log dirs of brokers against what the metadata log says: ids, assignments, futures, strays.
+"""The log dirs of brokers compared with the metadata log: ids, assignments, futures, strays.
 
 Source: ``DirectoryId``, ``ReplicaAlterLogDirsThread``, ``LogManager.recoverAbandonedFutureLogs``,
 ``LogManager.isStrayReplica`` (Kafka 3.9 and 4.3).
@@ -30,69 +30,69 @@ from logtool.node.settings import Settings
 from logtool.running.run import Run
 
 _RESERVED = {0: "migrating", 1: "unassigned", 2: "lost"}
-"""What an assignment says in place of a log dir (``DirectoryId``), by the number that the id is."""
+"""Meaning of the reserved ids of an assignment (``DirectoryId``), by the id as a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedDir:
-    """One log dir that was given, or that the metadata log knows and nobody gave."""
+    """One log dir that was given, or that is only in the metadata log."""
 
     node: int | None
     path: Path | None
-    """None where it is absent."""
+    """None if it is absent."""
     directory_id: str | None
     status: str
-    """``online``, ``cordoned``, ``offline``, ``absent``, ``unidentified``, or ``unknown`` where no
-    registration of the broker says anything."""
+    """``online``, ``cordoned``, ``offline``, ``absent``, ``unidentified``, or ``unknown`` if no
+    registration of the broker lists log dirs."""
     partitions: int
-    """Live ones that lie there; of an absent one, those that are assigned to it."""
+    """Number of live partitions in it; for an absent log dir, of partitions assigned to it."""
     deleting: int = 0
-    """Directories that wait for their deletion."""
+    """Number of directories that are marked for deletion."""
 
     @property
     def is_grave(self) -> bool:
-        """Return whether a person should look at it."""
+        """Return whether an operator should look at it."""
         return self.status in ("absent", "offline", "unidentified")
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A live replica that lies in another log dir than the metadata log says."""
+    """A live replica in another log dir than the one it is assigned to in the metadata log."""
 
     node: int
     path: Path
     topic: str
     partition: int
     directory_id: str | None
-    """Of the log dir in which it lies."""
+    """Id of the log dir in which it lies."""
     assigned: str
     status: str
     """``elsewhere``, ``unassigned``, ``lost`` or ``migrating``."""
 
     @property
     def is_grave(self) -> bool:
-        """Return whether a person should look at it."""
+        """Return whether an operator should look at it."""
         return self.status in ("elsewhere", "lost")
 
 
 @dataclass(frozen=True, slots=True)
 class FutureCopy:
-    """A copy on its way to another log dir, against the one that it is made of."""
+    """A copy on its way to another log dir, compared with the live copy that it is made from."""
 
     copy: Copy
     live: Copy | None
     pair: CopyPair | None
     assigned: bool
-    """Whether the metadata log assigns the partition to this log dir already."""
+    """True if the metadata log already assigns the partition to this log dir."""
 
     @property
     def behind(self) -> int | None:
-        """Return how many offsets it is behind the live copy."""
+        """Return the number of offsets that it is behind the live copy; None without one."""
         return None if self.live is None else max(0, self.live.log_end - self.copy.log_end)
 
     @property
     def superset(self) -> bool | None:
-        """Return whether it has everything that the live copy has; None without one."""
+        """Return whether it has every batch of the live copy; None without a live copy."""
         if self.pair is None:
             return None
         whole = not self.copy.real_damages
@@ -100,7 +100,7 @@ class FutureCopy:
 
     @property
     def status(self) -> str:
-        """Return what it is: the gravest first."""
+        """Return its state; of several states the gravest."""
         if self.live is None or self.pair is None:
             return "abandoned"
         if not self.pair.comparable:
@@ -113,22 +113,22 @@ class FutureCopy:
 
     @property
     def is_grave(self) -> bool:
-        """Return whether a person should look at it."""
+        """Return whether an operator should look at it."""
         return self.status in ("abandoned", "diverged", "damaged")
 
     @property
     def live_path(self) -> str | None:
-        """Return the directory of the live copy."""
+        """Return the directory of the live copy; None without one."""
         return None if self.live is None else self.live.path
 
     @property
     def live_log_end(self) -> int | None:
-        """Return the end of the live copy."""
+        """Return the log end offset of the live copy; None without one."""
         return None if self.live is None else self.live.log_end
 
     @property
     def diverges_at(self) -> int | None:
-        """Return the first offset at which it and the live copy diverge; None where they do not."""
+        """Return the first offset at which it diverges from the live copy; None if it does not."""
         return self.pair.diverges_at if self.pair else None
 
 
@@ -137,7 +137,7 @@ Item = Found | UnreadableError
 
 
 class Cluster:
-    """Log dirs of one or several brokers, and the newest metadata log that is in them."""
+    """Log dirs of one or several brokers, and the newest metadata log in them."""
 
     def __init__(self, log_dirs: Sequence[LogDirIdentity]) -> None:
         groups: dict[str | None, list[LogDirIdentity]] = {}
@@ -147,12 +147,12 @@ class Cluster:
         holders = [node for node in self.nodes if node.image]
         newest = max(holders, key=_age_of_image, default=None)
         self.image = newest.image if newest else None
-        """None where no log dir has a metadata log."""
+        """Image of the newest metadata log; None if no log dir has a metadata log."""
         self._metadata_log = newest.metadata_log if newest else None
         self._node_ids = {one.path: node.node_id for node in self.nodes for one in node.log_dirs}
 
     def is_stray(self, copy: ListedCopy) -> bool:
-        """Return whether the metadata log, read to its end, does not give a copy to its broker."""
+        """Return whether a whole metadata log does not assign a copy to its broker."""
         image, node = self.image, self._node_ids.get(copy.path.parent)
         if image is None or image.damage or node is None:
             return False
@@ -163,7 +163,7 @@ class Cluster:
         return Settings(self.image, node, metadata_dir=holder.path if holder else None)
 
     def others(self, target: ListedCopy, copies: Sequence[ListedCopy]) -> list[Other]:
-        """Return what may be copies of a partition (by topic id, or by name), and their worth."""
+        """Return the directories that may be copies of a partition, by topic id or by name."""
         topic_id = topic_id_of(target.path)
         return [
             Other(one, self.is_stray(one), self._settings(one))
@@ -176,7 +176,7 @@ class Cluster:
 
 
 class DirsRun:
-    """One run over the log dirs of one or several brokers; iterate for what there is to say."""
+    """One run over the log dirs of one or several brokers; iterate over it for the results."""
 
     def __init__(self, sources: Sequence[NodeDir], selection: Selection, run: Run) -> None:
         self._sources = sources
@@ -186,11 +186,11 @@ class DirsRun:
 
     @property
     def image(self) -> MetadataImage | None:
-        """Return the newest of the log dirs, after the iteration began; None without one."""
+        """Return the newest image in the log dirs, after the iteration began; None without one."""
         return self._cluster.image
 
     def __iter__(self) -> Iterator[Item]:
-        """Yield what is found; OutOfTimeError once the time of the run is over."""
+        """Yield results and errors; OutOfTimeError once the time of the run is over."""
         log_dirs, copies = [], []
         reported: set[str] = set()
         for source in self._sources:
@@ -282,7 +282,7 @@ class DirsRun:
 def _paired(
     listed: Sequence[ListedCopy], readings: Sequence[CopyReading], blocks: Blocks
 ) -> tuple[Sequence[ListedCopy], list[Copy], CopyPair | None]:
-    """Return one or two copies, and what they are to each other."""
+    """Return one or two copies, and the result of comparing two; None for one."""
     pairs = Pairs(readings)
     for tables, over in stretches(blocks):
         pairs.add(tables, over)
@@ -313,11 +313,11 @@ def _age_of_image(node: Node) -> tuple[int, int]:
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Return whether two paths lead to one directory, be it through a link or another mount."""
+    """Return whether two paths lead to one directory, even through a link or another mount."""
     try:
         return one == other or one.samefile(other)
     except OSError:
-        return files.real(one) == files.real(other)  # behind a URL, or gone by now
+        return files.real(one) == files.real(other)  # remote, or deleted meanwhile
 
 
 def _log_dir(path: Path, node: int | None = None) -> LogDirIdentity:
@@ -330,7 +330,7 @@ def _status(own: str | None, online: set[str], cordoned: set[str]) -> str:
     if own in cordoned:
         return "cordoned"
     if not online:
-        # Of a broker before 3.7, or with ZooKeeper, no log dir has an id.
+        # No log dir of a broker before 3.7, or with ZooKeeper, has an id.
         return "unknown"
     if own is None:
         return "unidentified"
@@ -340,7 +340,7 @@ def _status(own: str | None, online: set[str], cordoned: set[str]) -> str:
 def _assigned(
     image: MetadataImage | None, topic_id: str | None, number: int, node: int | None
 ) -> str | None:
-    """Return the log dir that a replica is assigned to; None where that is not known."""
+    """Return the id of the log dir that a replica is assigned to; None if it is not known."""
     state = image.partition(topic_id, number) if image and topic_id else None
     if state is None or node not in state.replicas:
         return None

@@ -1,6 +1,6 @@
-"""Which batches of a copy other copies hold, found while all are read side by side.
+"""The batches of a copy that other copies hold, found while all are read next to each other.
 
-Not each batch is kept but stretches of them, of which the same copies hold all.
+Single batches are not kept, but ranges of batches that the same other copies hold.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,26 +13,26 @@ from logtool.formats.record_batch import Column
 from logtool.lazy_dataclass import dataclass
 
 IDENTITY = ("base_offset", "last_offset", "leader_epoch", "crc", "size")
-"""The columns in which a batch must be the same. A digest of a copy is made of them, as
-big-endian int64 batch by batch."""
+"""The columns that must be equal for a batch to be the same. The digest of a copy is computed
+from them, as big-endian int64 batch by batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoveredRange:
-    """Batches of the copy one behind the other."""
+    """Consecutive batches of the copy."""
 
     rows: slice
-    """Their numbers in the copy."""
+    """Numbers of the batches in the copy."""
     first: int
-    """First offset of the first."""
+    """First offset of the first batch."""
     last: int
-    """Last offset of the last."""
+    """Last offset of the last batch."""
     others: tuple[bool, ...]
-    """Which other copies have any batches among their offsets."""
+    """True for each other copy that has any batches at these offsets."""
 
     @property
     def batches(self) -> int:
-        """Return how many they are."""
+        """Return the number of batches."""
         return int(self.rows.stop - self.rows.start)
 
 
@@ -46,24 +46,24 @@ class _OpenRange:
     first: int
     last: int
     before: list[bool]
-    """Which others have batches between the batch before and the first."""
+    """True for each other copy with batches between the batch before and the first batch."""
     inside: list[bool]
-    """Which others have batches among the offsets from the first to the last."""
+    """True for each other copy with batches at the offsets from `first` to `last`."""
     is_taken: bool = False
-    """Whether a copy was counted that holds them."""
+    """True if a copy that holds them was counted."""
 
 
 class Holdings:
-    """What other copies hold of one: fed with the batches of all, then asked."""
+    """The batches of a copy that other copies hold; `add` all batches first, then use the rest."""
 
     def __init__(self, others: int) -> None:
         self._stretches: list[_OpenRange] = []
         self._rows = 0
         self._between = [False] * others
-        """Which others have batches behind the last one of the copy."""
+        """True for each other copy with batches after the last batch of the copy."""
 
     def add(self, own: CopyBatches, others: Sequence[CopyBatches]) -> None:
-        """Take the next batches of the copy and of the others: see `lockstep.stretches`."""
+        """Add the next batches of the copy and of the others: see `merge.stretches`."""
         held = [_same(own, other) for other in others]
         edges = np.zeros(max(len(own) - 1, 0), np.bool_)
         for one in held:
@@ -87,7 +87,7 @@ class Holdings:
         stop: int,
         end: int | None,
     ) -> None:
-        """Add rows that the same others hold; `end` is that of the row before of these batches."""
+        """Add rows that the same others hold; `end` is the end of the row before; None: first."""
         first, last = int(own.base_offset[start]), int(own.last_offset[stop - 1])
         inside = [
             one or _is_inside(other, first, last) for one, other in zip(held, others, strict=True)
@@ -109,14 +109,14 @@ class Holdings:
         self._stretches.append(_OpenRange(held, *rows, first, last, before, inside))
 
     def taken_by(self, other: int) -> list[CoveredRange]:
-        """Return what a copy holds of the batches that are left, which it takes."""
+        """Return the batches that a copy holds and that are not taken yet, and mark them taken."""
         found = self._spans(lambda one: one.held[other])
         for one in self._stretches:
             one.is_taken |= one.held[other]
         return found
 
     def left(self) -> list[CoveredRange]:
-        """Return what no copy has taken."""
+        """Return the batches that no copy has taken."""
         return self._spans(lambda one: True)
 
     def _spans(self, wanted: Callable[[_OpenRange], bool]) -> list[CoveredRange]:
@@ -124,7 +124,7 @@ class Holdings:
 
 
 def _joined(stretches: Iterator[_OpenRange]) -> Iterator[CoveredRange]:
-    """Yield what adjoins as one."""
+    """Yield ranges; adjacent ranges become one."""
     span: CoveredRange | None = None
     for one in stretches:
         if span and span.rows.stop == one.first_row:
@@ -142,13 +142,13 @@ def _joined(stretches: Iterator[_OpenRange]) -> Iterator[CoveredRange]:
 
 
 def _is_inside(table: CopyBatches, first: int | None, last: int) -> bool:
-    """Return whether a table has a batch with offsets from the first to the last one."""
+    """Return whether a table has a batch with an offset from `first` to `last`."""
     row = 0 if first is None else int(np.searchsorted(table.last_offset, first))
     return row < len(table) and int(table.base_offset[row]) <= last
 
 
 def _same(own: CopyBatches, other: CopyBatches) -> Column:
-    """Return which batches another copy has too, a bool each."""
+    """Return a mask of the batches that another copy has too."""
     found = np.zeros(len(own), np.bool_)
     if not len(other):
         return found

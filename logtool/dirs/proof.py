@@ -1,9 +1,10 @@
-"""Whether a copy of a partition may be deleted: other copies must hold every batch that it has.
+"""Proof that a copy of a partition may be deleted: other copies must hold every batch of it.
 
-A batch counts as held where another copy has one of the same offsets, leader epoch, CRC and size.
-Counts as another copy what is a live one of the same topic id: what a broker deletes or puts aside
-by itself is no proof, and neither is damage, nor a copy that cannot be read to its end. What
-compaction rewrote is another batch: of what no copy holds, `replaced` looks at the records.
+A batch counts as held if another copy has a batch with equal offsets, leader epoch, CRC and size.
+Only a live copy of the same topic id counts as another copy: a copy that a broker deletes or puts
+aside by itself proves nothing, and neither does a damaged copy, nor one that cannot be read to its
+end. A batch that compaction rewrote is another batch; for batches that no copy holds, `superseded`
+compares the records.
 """
 
 import hashlib
@@ -35,11 +36,11 @@ from logtool.running.run import Run
 
 @dataclass(frozen=True, slots=True)
 class HeldElsewhere:
-    """Which batches of the copy another one holds."""
+    """The batches of the copy that another copy holds."""
 
     copy: Copy
     ranges: tuple[tuple[int, int], ...]
-    """First and last offset of what it is the first to hold."""
+    """First and last offsets of the batches that no copy before it holds."""
     batches: int
 
 
@@ -49,7 +50,7 @@ class Only:
 
     first_offset: int
     last_offset: int | None
-    """None: to an end that is not known."""
+    """None: to the end, which is not known."""
     batches: int
     reason: str
 
@@ -64,28 +65,28 @@ class Unproven:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The answer for one copy."""
+    """The result for one copy."""
 
     copy: Copy
     kind: DirectoryKind
     held: tuple[HeldElsewhere, ...]
     only: tuple[Only, ...]
-    """Empty where the copy may be deleted."""
+    """Empty if the copy may be deleted."""
     digest: str
     """SHA-256 of its batches; see `IDENTITY`."""
     no_proof: tuple[Unproven, ...] = field(default=())
-    """Other directories and why they prove nothing."""
+    """Other directories, each with the reason why it proves nothing."""
     replaced: Superseded | None = None
-    """What compaction took from the other copies and replaced."""
+    """Batches that compaction removed from the other copies and replaced there."""
 
     @property
     def may_delete(self) -> bool:
-        """Return whether other copies hold every batch, or have replaced it by compaction."""
+        """Return whether other copies hold every batch, or a replacement after compaction."""
         return not self.only
 
     @property
     def kind_name(self) -> str:
-        """Return what the directory is by its name: live, delete, future or stray."""
+        """Return the kind of the directory by its name: live, delete, future or stray."""
         return self.kind.name.lower()
 
 
@@ -95,22 +96,22 @@ class Other:
 
     listed: ListedCopy
     is_stray: bool
-    """Whether the metadata log does not give it to its broker."""
+    """True if the metadata log does not assign it to its broker."""
     settings: Settings = field(default_factory=Settings)
-    """What is known of its topic."""
+    """Known settings of its topic."""
 
 
 def kind_of(listed: ListedCopy) -> DirectoryKind | None:
-    """Return what the name of a copy's directory says of it."""
+    """Return the kind of a copy's directory by its name; None if it is not a partition's."""
     return getattr(listed.listed.directory, "kind", None) if listed.listed else None
 
 
 def prove(
     target: ListedCopy, others: Sequence[Other], run: Run
 ) -> Iterator[UnreadableError | Proof]:
-    """Read a copy and the others; yields what cannot be read, then the proof.
+    """Read a copy and the others; yield errors of reading, then the proof.
 
-    No proof comes where the copy itself cannot be read. OutOfTimeError once time is over.
+    There is no proof if the copy itself cannot be read. OutOfTimeError once the time is over.
     """
     no_proof: list[Unproven] = []
     fit = {}
@@ -134,13 +135,13 @@ def prove(
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """The copy, which is the first, and the others, once all were read."""
+    """The copy, which is the first, and the others, after all were read."""
 
     copies: tuple[Copy, ...]
     pairs: Mapping[tuple[int, int], CopyPair]
     holdings: Holdings
     fillings: Fillings
-    """Of the damage of the copy."""
+    """Fillings for the damage of the copy."""
     digest: str
 
 
@@ -150,7 +151,7 @@ def _compared(
     readings: Sequence[CopyReading],
     blocks: Blocks,
 ) -> _Compared | None:
-    """Return what the copies are to each other; None where the copy itself is not among them."""
+    """Return the comparison of the copies; None if the copy itself is not among them."""
     if listed[0] is not target:
         return None
     pairs, holdings = Pairs(readings), Holdings(len(readings) - 1)
@@ -166,7 +167,7 @@ def _compared(
 
 
 def _unfit(other: Other) -> str | None:
-    """Return why a directory proves nothing, whatever it holds."""
+    """Return why a directory proves nothing regardless of its content; None if it may."""
     kind = kind_of(other.listed)
     if kind is DirectoryKind.LIVE:
         assigned = "the metadata log does not give it to its broker, so that it may go itself"
@@ -243,9 +244,9 @@ def _judge(
 def _whole(
     listed: Sequence[ListedCopy], found: _Compared, fit: Sequence[int], run: Run
 ) -> Generator[UnreadableError, None, list[WholeCopy] | None]:
-    """Read the copy and those that are fit once more, with all of their batches.
+    """Read the copy and the fit copies again, with all of their batches.
 
-    None where they are not what they were.
+    None, after an error, if a copy changed meanwhile.
     """
     known = [found.copies[number].tally.batches for number in (0, *fit)]
     for item in read_groups([listed], run):
@@ -260,7 +261,7 @@ def _whole(
 def _missing(
     missing: Sequence[CoveredRange], found: _Compared, fit: Sequence[int], notes: Mapping[str, str]
 ) -> Iterator[Only]:
-    """Yield what no other copy holds."""
+    """Yield the batches that no other copy holds."""
     for span in missing:
         others = [(found.copies[number], span.others[number - 1]) for number in fit]
         why = _reason(span.first, span.last, others, notes)
@@ -268,7 +269,7 @@ def _missing(
 
 
 def _not_replaced(wholes: Sequence[WholeCopy], answer: KeyProof) -> Iterator[Only]:
-    """Yield what no other copy holds, and no later record has replaced."""
+    """Yield the batches that no other copy holds, and that no later record replaced."""
     assert answer.replaced
     table = wholes[0].batches
     used = {one.path for one in answer.replaced.by}
@@ -288,7 +289,7 @@ def _is_inside(table: CopyBatches, first: int, last: int) -> bool:
 
 
 def _is_fit(copy: Copy, other: Copy, no_proof: list[Unproven]) -> bool:
-    """Return whether a copy is sound and of the same topic; notes why not."""
+    """Return whether a copy is sound and of the same topic; add the reason to `no_proof` if not."""
     if copy.topic_id is None or other.topic_id is None:
         whose = "this copy" if copy.topic_id is None else "it"
         text = f"{whose} has no topic id, so that it may be another topic"
@@ -310,7 +311,7 @@ def _is_fit(copy: Copy, other: Copy, no_proof: list[Unproven]) -> bool:
 def _reason(
     first: int, last: int, others: Sequence[tuple[Copy, bool]], notes: Mapping[str, str]
 ) -> str:
-    """Return why no other copy holds a stretch of batches; of each, whether it has some there."""
+    """Return why no other copy holds a range of batches; `others` says if each has any there."""
     if not others:
         return "no other copy is there"
     parts = []
@@ -330,7 +331,7 @@ def _reason(
 
 
 def _damaged(found: _Compared, fit: Sequence[int]) -> Iterator[Only]:
-    """Yield the damage of the copy itself whose offsets no other has sound."""
+    """Yield the damage of the copy whose offsets no other copy has sound."""
     for at, damage in enumerate(found.copies[0].damages):
         first, last = damage.first_offset, damage.last_offset
         if damage.tail or (last is not None and last < first):
@@ -343,9 +344,9 @@ def _damaged(found: _Compared, fit: Sequence[int]) -> Iterator[Only]:
 
 
 def _beside(listed: ListedCopy) -> Iterator[Only]:
-    """Yield what else lies in the directory and may hold records, none of which was looked at.
+    """Yield other files of the directory that may hold records, which were not read.
 
-    Index files and such are made of the log, and a broker deletes .deleted and .cleaned itself.
+    A broker makes index files and the like from the log, and deletes .deleted and .cleaned files.
     """
     found = listed.listed
     if found is None:

@@ -1,10 +1,11 @@
-"""Whether what compaction took from other copies of a log was replaced there, key by key.
+"""Proof that batches which compaction removed from other copies were replaced there, by key.
 
-Of each key whose last record lies in batches that no other copy holds, another copy must hold that
-record at its offset with its value, or a later record of the key. Where the last record deletes the
-key, it is enough that no record of the key is there and that the cleaner has come by: it drops such
-records in time. What aborted transactions wrote counts for nothing, and what belongs to an open one
-proves nothing. A marker may be gone where no transaction of its producer is open without it.
+For each key whose last record is in batches that no other copy holds, another copy must hold that
+record at its offset with its value, or a later record of the key. If the last record deletes the
+key, it is enough that the other copy has no record of the key and that the cleaner has passed the
+offset: the cleaner removes such records in time. Records of aborted transactions are ignored, and
+records of open transactions prove nothing. A marker may be missing if no transaction of its
+producer is open without it.
 Source: ``Cleaner``, ``CleanedTransactionMetadata`` (Kafka 3.9 and 4.3).
 """
 
@@ -41,11 +42,11 @@ from logtool.running.run import Run
 
 _DIGEST = np.dtype("V16")
 _OFFSETS, _FLAGS = ("last", "row", "later"), ("wanted", "deletes", "proven", "seen", "held")
-"""The columns of `_Slots`: int64, -1 where there is none, and int8."""
+"""The columns of `_Slots`: int64 with -1 for an absent value, and int8."""
 
 
 class ProofNeed(IntEnum):
-    """Why a batch must be held as it is; the greater goes before."""
+    """Reason why a batch must be held unchanged; of several reasons the greatest counts."""
 
     REPLACED = 0
     LAST_OF_KEY = 1
@@ -58,7 +59,7 @@ class ProofNeed(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """A copy that was compacted, and what shows it."""
+    """A copy that was compacted, and the evidence of it."""
 
     path: str
     evidence: str
@@ -66,53 +67,53 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """The batches that need not be held: of each key of theirs the last record is elsewhere."""
+    """Batches that need not be held: other copies have their last records, or later ones."""
 
     batches: int
     ranges: tuple[tuple[int, int], ...]
-    """First and last offset of each stretch."""
+    """First and last offset of each range of batches."""
     keys: int
-    """Those whose last record is in batches that no other copy holds."""
+    """Number of keys whose last record is in batches that no other copy holds."""
     held: int
-    """Keys of which that record is held."""
+    """Number of keys whose last record another copy holds."""
     later: int
-    """Keys of which a later one is there."""
+    """Number of keys of which another copy has a later record."""
     deleted: int
-    """Keys that the record deletes, and that are gone."""
+    """Number of keys that their last record deletes, and that are gone in another copy."""
     by: tuple[Compacted, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class KeyProof:
-    """What the keys prove."""
+    """Result of the comparison of keys."""
 
     stretches: tuple[tuple[int, int, str], ...]
-    """First and last row of batches that must be held as they are, and why."""
+    """First and last row of batches that must be held unchanged, and the reason."""
     replaced: Superseded | None
-    """None where the keys prove nothing."""
+    """None if the keys prove nothing."""
     notes: dict[str, str]
-    """Why a copy that was compacted proves nothing, by its path."""
+    """Reason why a compacted copy proves nothing, by its path."""
 
 
 class _Slots(KeyTable):
-    """The keys of both copies: columns with a row for each."""
+    """The keys of both copies: columns with a row for each key."""
 
     last: Column
-    """Offset of the last record in the copy that may be deleted; -1 none."""
+    """Offset of the last record in the copy that may be deleted; -1 without one."""
     row: Column
-    """Batch of that record."""
+    """Number of the batch of that record."""
     wanted: Column
-    """1 where no other copy holds that batch."""
+    """1 if no other copy holds that batch."""
     deletes: Column
-    """1 where that record has no value."""
+    """1 if that record has no value."""
     proven: Column
-    """1 held, 2 replaced by a later one, 3 gone; 0 not proven."""
+    """1: held; 2: replaced by a later record; 3: gone; 0: not proven."""
     later: Column
-    """Offset of the last record in the copy that is looked at; -1 none."""
+    """Offset of the last record in the other copy that is being read; -1 without one."""
     seen: Column
-    """1 where that copy has a record of the key."""
+    """1 if that copy has a record of the key."""
     held: Column
-    """1 where that copy holds the last record."""
+    """1 if that copy holds the record at `last`."""
 
     def __init__(self) -> None:
         for name in _OFFSETS:
@@ -120,7 +121,7 @@ class _Slots(KeyTable):
         for name in _FLAGS:
             setattr(self, name, np.empty(0, np.int8))
         self.digests: Column = np.empty(0, _DIGEST)
-        """Of the value of that record, where it is wanted."""
+        """Digest of the value of the record at `last`, if it is wanted."""
         super().__init__()
 
     def _lengthen(self, room: int) -> None:
@@ -133,7 +134,7 @@ class _Slots(KeyTable):
         self.digests = digests
 
     def forget_other(self) -> None:
-        """Begin with another copy."""
+        """Reset the columns of the other copy, before the next one is read."""
         self.later[:] = NONE
         self.seen[:] = self.held[:] = 0
 
@@ -145,14 +146,14 @@ class _Slots(KeyTable):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A sound copy of the same topic, whose batches were seen."""
+    """A sound copy of the same topic, whose batches were read."""
 
     copy: Copy
     listed: ListedCopy
     settings: Settings
-    """What is known of its topic."""
+    """Known settings of its topic."""
     diverges_at: int | None
-    """Where it and the copy that may be deleted do."""
+    """Offset at which it and the copy that may be deleted diverge; None if they do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +162,13 @@ class Usable:
 
     path: str
     limit: int | None
-    """Offset below which alone its compaction counts; None for no limit."""
+    """Its compaction counts only below this offset; None for no limit."""
     evidence: str
-    """Why it counts as compacted."""
+    """Evidence that it was compacted."""
 
 
 def usable(own: Copy, candidates: Sequence[Candidate]) -> tuple[list[Usable], dict[str, str]]:
-    """Return which candidates were compacted and may prove something; why others do not, by path.
+    """Return the compacted candidates that may prove something, and why others do not, by path.
 
     `own` is the copy that may be deleted.
     """
@@ -193,10 +194,10 @@ def prove(
     notes: Mapping[str, str],
     run: Run,
 ) -> KeyProof:
-    """Say which of the `missing` batches (a bool each) other copies have replaced.
+    """Find the `missing` batches (a mask) that other copies have replaced.
 
-    `others` are all candidates, `compacted` and `notes` what `usable` returned of them. Reads the
-    logs once more; OutOfTimeError once time is over, UnreadableError for what cannot be read.
+    `others` are all candidates, `compacted` and `notes` the result of `usable` for them. The logs
+    are read again; OutOfTimeError once the time is over, UnreadableError if a log cannot be read.
     """
     notes = dict(notes)
     by_path = {other.copy.path: other for other in others}
@@ -218,10 +219,10 @@ def prove(
 
 
 def _compacted(other: Candidate) -> tuple[CompactionEvidence, int | None]:
-    """Return whether a copy was compacted, and the offset below which alone that counts.
+    """Return whether a copy was compacted, and the offset below which that counts.
 
-    There is one where nothing says that the topic is compacted today: what came since the cleaner
-    was last there must all be held.
+    The offset is None if the topic is known to be compacted today. If not, all batches after the
+    last run of the cleaner must be held.
     """
     copy, tally = other.copy, other.copy.tally
     traces = Traces(tally.horizons, tally.partial, tally.inner_gaps)
@@ -233,7 +234,7 @@ def _compacted(other: Candidate) -> tuple[CompactionEvidence, int | None]:
 
 
 def _unfit(own: Copy, other: Candidate, limit: int | None) -> str | None:
-    """Return why the keys of a compacted copy prove nothing; None where they may."""
+    """Return why the keys of a compacted copy prove nothing; None if they may."""
     if other.listed.listed and other.listed.listed.flavour is REDPANDA:
         return "what Redpanda's compaction leaves proves nothing"
     if own.real_damages:
@@ -248,7 +249,7 @@ def _unfit(own: Copy, other: Candidate, limit: int | None) -> str | None:
 
 
 class _KeyProofRun:
-    """The keys of the copy that may be deleted, and what others have of them."""
+    """The keys of the copy that may be deleted, compared with those of other copies."""
 
     def __init__(self, own: OutcomeSource, missing: Column, run: Run) -> None:
         self._own, self._missing, self._run = own, missing, run
@@ -285,7 +286,7 @@ class _KeyProofRun:
         keys.digests[slot[last]] = _digests(records, rows[last])
 
     def take(self, other: OutcomeSource, limit: int | None) -> str | None:
-        """Look for the keys in another copy; returns why it proves nothing, or None."""
+        """Look for the keys in another copy; return why it proves nothing, or None."""
         keys, copy = self._keys, other.copy
         keys.forget_other()
         fates = fates_of(copy.batches, markers_of(other, self._run))
@@ -317,7 +318,7 @@ class _KeyProofRun:
             keys.proven[asked & true & (keys.proven == 0)] = number
 
     def end(self, others: Sequence[OutcomeSource], limit: int | None) -> None:
-        """Say which batches are not proven, once all copies were looked at."""
+        """Mark the batches that are not proven, after all copies were read."""
         keys, table, why = self._keys, self._table, self._why
         lost = keys.row[: keys.count][self._lost()]
         why[lost] = np.maximum(why[lost], ProofNeed.LAST_OF_KEY)
@@ -333,13 +334,13 @@ class _KeyProofRun:
             why[rows[left_open(other.copy.batches, ends, table[rows])]] = ProofNeed.MARKER
 
     def _lost(self) -> Column:
-        """Return which keys are not proven, a bool for each slot."""
+        """Return a mask of the slots of keys that are not proven."""
         keys, count = self._keys, self._keys.count
         lost: Column = (keys.wanted[:count] == 1) & (keys.proven[:count] == 0)
         return lost
 
     def stretches(self, paths: str) -> Iterator[tuple[int, int, str]]:
-        """Yield first and last row of batches that are not proven, and why."""
+        """Yield first and last row of batches that are not proven, and the reason."""
         keys = self._keys
         lost = self._lost()
         at = np.sort(keys.last[: keys.count][lost])
@@ -368,7 +369,7 @@ class _KeyProofRun:
                 yield first, last, text
 
     def replaced(self, by: tuple[Compacted, ...]) -> Superseded:
-        """Return what is proven."""
+        """Return the batches that are proven to be replaced."""
         keys, table = self._keys, self._table
         proven = self._missing & (self._why == ProofNeed.REPLACED)
         wanted = keys.wanted[: keys.count] == 1
@@ -392,13 +393,13 @@ def _read(source: OutcomeSource, run: Run) -> Iterator[RecordTable | Unread]:
 
 
 def _rows(table: CopyBatches, offset: Column) -> Column:
-    """Return the batches in which offsets lie."""
+    """Return the rows of the batches in which offsets lie."""
     at: Column = np.minimum(np.searchsorted(table.last_offset, offset), len(table) - 1)
     return at
 
 
 def _digests(records: RecordTable, rows: Column) -> Column:
-    """Return a digest of the value of each of some records; of no value as of an empty one."""
+    """Return a digest of the value of each of some records; an absent value counts as empty."""
     size = _DIGEST.itemsize
     made = (
         hashlib.blake2b(records.value(row) or b"", digest_size=size).digest()

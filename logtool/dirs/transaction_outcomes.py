@@ -1,4 +1,4 @@
-"""How the transactions of a copy ended, batch by batch: its own markers decide."""
+"""Outcomes of the transactions of a copy, batch by batch, by the markers of the copy."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field
@@ -19,17 +19,17 @@ _DATA, _MARKER, _QUESTION = range(3)
 
 
 class TransactionOutcome(IntEnum):
-    """What became of the transaction of a batch."""
+    """Outcome of the transaction of a batch."""
 
     COUNTS = 0
-    """It is in none, or in one that was committed."""
+    """The batch is in no transaction, or in a committed one."""
     ABORTED = 1
     OPEN = 2
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeSource:
-    """A copy, its segments, and what is known of its topic."""
+    """A copy, its segments, and the known settings of its topic."""
 
     copy: WholeCopy
     listed: ListedCopy
@@ -37,7 +37,7 @@ class OutcomeSource:
 
 
 def markers_of(source: OutcomeSource, run: Run) -> list[Marker]:
-    """Return the markers of a copy in order, from the segments that hold any."""
+    """Return the markers of a copy in order, from the segments that have control batches."""
     table = source.copy.batches
     holders = set(table.segment[table.attributes & CONTROL != 0].tolist())
     found = []
@@ -82,9 +82,9 @@ def fates_of(table: CopyBatches, ends: Sequence[Marker]) -> Column:
 
 
 def left_open(table: CopyBatches, ends: Sequence[Marker], asked: CopyBatches) -> Column:
-    """Return of which markers a transaction of their producer is open in another copy, a bool each.
+    """Return a mask of the markers whose producer has an open transaction there in another copy.
 
-    `asked` are batches of markers, `table` and `ends` those of the other copy.
+    `asked` are batches of markers, `table` and `ends` the batches and markers of the other copy.
     """
     data = np.flatnonzero(_is_data_of_transaction(table))
     offsets, producers, _ = (np.array(list(one), np.int64) for one in _columns(ends))
