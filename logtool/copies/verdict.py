@@ -31,7 +31,7 @@ class DamageInCopy:
 
     @property
     def last_offset(self) -> int | None:
-        """Return the last offset missing because of it; None if unknown, or none is missing."""
+        """Return the last offset missing because of it; None if unknown, or nothing is missing."""
         return self.damage.last_offset if self.damage.loses else None
 
 
