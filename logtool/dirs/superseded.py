@@ -221,8 +221,8 @@ def prove(
 def _compacted(other: Candidate) -> tuple[CompactionEvidence, int | None]:
     """Return whether a copy was compacted, and the offset below which that counts.
 
-    The offset is None if the topic is known to be compacted today. If not, all batches after the
-    last run of the cleaner must be held.
+    Without an offset (None) the topic is known to be compacted today. If it is not, all batches
+    after the last run of the cleaner must be held.
     """
     copy, tally = other.copy, other.copy.tally
     traces = Traces(tally.horizons, tally.partial, tally.inner_gaps)

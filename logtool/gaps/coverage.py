@@ -149,7 +149,7 @@ class _OnDisk:
 
 
 class _Pass:
-    """Adds up what the chunks of a log cover; a `logtool.log.chunk.ChunkConsumer`."""
+    """Collector of the coverage of the chunks of a log; a `logtool.log.chunk.ChunkConsumer`."""
 
     def __init__(self, task: CoverageTask, log: LogFile | None = None) -> None:
         """`log` has the bytes of the batches; None: the chunks come with them."""

@@ -1,7 +1,7 @@
 """The objects that are printed about gaps.
 
 There may be as many gaps, ghosts and stretches as batches. To save time, they are JSON-ready
-objects; their keys are those of their tables in the view.
+objects; their keys are the keys of their tables in the view.
 """
 
 from collections.abc import Iterator

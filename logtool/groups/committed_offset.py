@@ -106,7 +106,7 @@ class CommittedOffset:
         return "beyond-end" if self.offset > self.extent.log_end else "in"
 
     def findings(self) -> Iterator[Finding]:
-        """Yield what is wrong with it."""
+        """Yield findings about the committed offset."""
         where = f"{self.topic}-{self.partition}"
         name = shell.quote(self.group)
         if self.topic_id and self.topic_is in ("other", "gone"):

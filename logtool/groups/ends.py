@@ -42,7 +42,7 @@ class LogEnds:
 
 
 class Ends:
-    """The partitions of log dirs, measured when they are asked for."""
+    """The partitions of log dirs; each is measured on first use."""
 
     def __init__(self, homes: Sequence[LogDir], on_bytes: Callable[[int], None]) -> None:
         self._on_bytes = on_bytes
