@@ -15,7 +15,7 @@ class CopyBatches:
     """The batches of a copy as int64 columns of one length, their offsets rising."""
 
     segment: Column
-    """Base offset."""
+    """Base offset of the segment."""
     position: Column
     size: Column
     base_offset: Column
@@ -70,7 +70,7 @@ class CopyBatch:
     """The columns of one batch of a copy that are shown."""
 
     segment: int
-    """Base offset."""
+    """Base offset of the segment."""
     position: int
     size: int
     base_offset: int

@@ -114,7 +114,7 @@ class _GrowingTable:
         """Add the rows of a chunk that ends at a position of the log."""
         first, end = self._count, self._count + len(table)
         if end > self._columns.shape[1]:
-            # Room for the rest of the log if it goes on like this, which it mostly does.
+            # Room for the rest of the log if its batches stay as large, which is the usual case.
             rest = max(self._segment.log.size - position, 0)
             room = int(end * (1.01 + 1.01 * rest / position))
             room = min(max(room, 3 * first // 2), _MOST_GROWTH * end)

@@ -45,7 +45,7 @@ class CoverageTask:
 
     segment: Segment
     start: int = 0
-    """Offset below which nothing counts: the log start."""
+    """The log start: batches below it do not count."""
     exact: bool = False
     """True if batches with holes are decoded to find the offsets that they lack."""
     limit: int = compression.DEFAULT_LIMIT
@@ -152,7 +152,7 @@ class _Pass:
     """Collector of the coverage of the chunks of a log; a `logtool.log.chunk.ChunkConsumer`."""
 
     def __init__(self, task: CoverageTask, log: LogFile | None = None) -> None:
-        """`log` has the bytes of the batches; None: the chunks come with them."""
+        """Start an empty coverage; `log` has the bytes of batches; None: the chunks have them."""
         self._log = log
         self.coverage = Coverage(task.segment.base_offset)
         self.task = task

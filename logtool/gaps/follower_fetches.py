@@ -146,7 +146,7 @@ class _Open:
         self.size += size
 
     def closed(self) -> Round:
-        """Return the round."""
+        """Return the round with the batches that were added."""
         every = self._ghosts
         begin = np.searchsorted(every.last_offset, self._start)
         end = np.searchsorted(every.first_offset, self._last)

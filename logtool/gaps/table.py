@@ -49,7 +49,7 @@ class GapReason(StrEnum):
 
     @property
     def is_loss(self) -> bool:
-        """Return whether records may be lost here that should be there."""
+        """Return whether it may mean lost records."""
         return self in (
             GapReason.SEGMENT_MISSING,
             GapReason.TRUNCATION_HOLE,

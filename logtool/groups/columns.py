@@ -81,7 +81,7 @@ class Slots(KeyTable):
     """The keys of one partition's records, and the newest commit of each key."""
 
     records: Column
-    """Records with that key."""
+    """Number of records with that key."""
     size: Column
     """Bytes of these records."""
     last_size: Column
@@ -91,7 +91,7 @@ class Slots(KeyTable):
     record_offset: Column
     """Offset of the commit or tombstone that counts; -1 if absent."""
     live: Column
-    """1 where there is a committed offset."""
+    """1 if the key has a committed offset."""
     offset: Column
     leader_epoch: Column
     commit_timestamp: Column
@@ -99,7 +99,7 @@ class Slots(KeyTable):
 
     def __init__(self) -> None:
         self.expire_timestamps: dict[int, int] = {}
-        """Milliseconds by slot, where a commit has its own (value version 1)."""
+        """Expiry time in ms by slot, for commits with their own (value version 1)."""
         self.metadata: dict[int, bytes] = {}
         """Metadata by slot, where there is any."""
         self.topic_ids: list[str] = []

@@ -49,7 +49,7 @@ class CommittedOffset:
     member: str | None
     """Member that owned the partition at the commit; None where the log does not show it."""
     expires_ms: int | None
-    """None while it does not expire."""
+    """Time at which it expires, in ms; None if it does not expire."""
     topic_id: str | None
     """Topic id of the commit; None before value version 4 and for commits by name."""
     topic_is: str
@@ -59,7 +59,7 @@ class CommittedOffset:
     pending: bool
     """True if an open transaction holds a newer commit."""
     expired: bool
-    """True where it may be removed: it has expired, and no transaction holds a newer commit."""
+    """True if it may be removed: it has expired, and no transaction holds a newer commit."""
 
     @property
     def lag(self) -> int | None:
@@ -83,12 +83,12 @@ class CommittedOffset:
 
     @property
     def committed(self) -> str | None:
-        """Return when it was committed, as text; None where no calendar has it."""
+        """Return the time of the commit, as text; None if it is out of range of a date."""
         return rfc3339(self.commit_ms)
 
     @property
     def expires(self) -> str | None:
-        """Return when it expires, as text; None where it does not, or no calendar has it."""
+        """Return the time of expiry, as text; None if there is no such time or date."""
         return rfc3339(self.expires_ms)
 
     @property
@@ -119,7 +119,7 @@ class CommittedOffset:
 
 
 class OffsetMaker:
-    """Makes committed offsets of a group."""
+    """Maker of the committed offsets of a group."""
 
     def __init__(
         self,

@@ -61,7 +61,7 @@ class Ends:
         images = [one for one in map(self._read_image, homes) if one]
         newest = max(images, key=lambda one: one.offset, default=None)
         self.damage = newest.damage if newest else None
-        """Why the newest metadata log here ends early; None where it does not."""
+        """Reason why the newest metadata log here ends early; None if it does not."""
         self._today = newest if newest and newest.offset and not newest.damage else None
         """The newest image; None if it is empty or damaged, as topics may be missing from it."""
         topics = newest.topics if newest else {}

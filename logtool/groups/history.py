@@ -45,7 +45,7 @@ class GroupEvent:
 
     @property
     def time(self) -> str | None:
-        """Return its time as text; None where it has none, or no calendar has it."""
+        """Return its time as text; None if it has no time, or it is out of range of a date."""
         return rfc3339(self.time_ms)
 
 

@@ -54,7 +54,7 @@ class ShareOffset:
 
     group: str
     topic: str | None
-    """None where no metadata log has the topic id."""
+    """Name of the topic; None if no metadata log has the topic id."""
     topic_id: str
     partition: int
     state: ShareState
@@ -72,7 +72,7 @@ class ShareOffset:
 
     @property
     def written(self) -> str | None:
-        """Return when the state was written, as text; None where no calendar has it."""
+        """Return the time of its last record, as text; None if it is out of range of a date."""
         return rfc3339(self.state.written_ms)
 
     @property

@@ -33,7 +33,7 @@ class PendingCommit:
 
     @property
     def committed(self) -> str | None:
-        """Return when it was committed, as text; None where no calendar has it."""
+        """Return the time of the commit, as text; None if it is out of range of a date."""
         return rfc3339(self.commit_ms)
 
 
@@ -140,7 +140,7 @@ class GroupState:
 
     @property
     def state_since(self) -> str | None:
-        """Return `state_ms` as text; None where it is not known, or no calendar has it."""
+        """Return `state_ms` as text; None if it is not known, or out of range of a date."""
         return rfc3339(self.state_ms)
 
 
