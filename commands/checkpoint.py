@@ -1,4 +1,4 @@
-"""``logtool checkpoint``: the small text files beside the logs. Writes only with --apply."""
+"""``logtool checkpoint``: the small text files next to the logs. Writes only with --apply."""
 
 from pathlib import Path
 from typing import Annotated
@@ -42,7 +42,7 @@ Delete = Annotated[bool, typer.Option("--delete", help="Remove the row; without 
 
 @dataclass(frozen=True, slots=True)
 class NotFlushed:
-    """What is to be said of the part of each log that is not flushed."""
+    """Options of the report on the part of each log that is not flushed."""
 
     unflushed: Annotated[
         bool,

@@ -12,7 +12,7 @@ from logtool.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sources(options.AnyInputs):
-    """What is compared: DIR in place of PATH."""
+    """Arguments for the copies to compare: DIR in place of PATH."""
 
     paths: Annotated[
         list[str] | None,

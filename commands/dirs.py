@@ -11,7 +11,7 @@ from logtool.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LogDirs(options.Inputs):
-    """What is looked at: DIR in place of PATH."""
+    """Arguments for the directories to read: DIR in place of PATH."""
 
     paths: Annotated[
         list[str] | None,

@@ -17,7 +17,7 @@ DEFAULT_DURATION = "10s"
 
 @dataclass(frozen=True, slots=True)
 class BrokerLogDirs(options.AnyLocalInputs):
-    """What is looked at: DIR in place of PATH."""
+    """Arguments for the directories to read: DIR in place of PATH."""
 
     paths: Annotated[
         list[str] | None,

@@ -13,7 +13,7 @@ from logtool.errors import UsageError
 
 
 class DumpFormat(StrEnum):
-    """As `Format`, the lines of Kafka's own tool, a file of columns, and lines for producers."""
+    """Output formats: those of `Format`, lines of Kafka's own tool, Parquet, and producer input."""
 
     _ignore_ = "members each"
     members = vars()

@@ -15,28 +15,28 @@ from logtool.lazy_dataclass import dataclass
 
 
 class GapLevel(StrEnum):
-    """How deep to look."""
+    """Depth of the search."""
 
     BATCHES = "batches"
     RECORDS = "records"
 
 
 class IsolationChoice(StrEnum):
-    """Whose view it is; the names are Kafka's."""
+    """Isolation level of the consumer whose view is shown, with Kafka's name."""
 
     READ_UNCOMMITTED = "read_uncommitted"
     READ_COMMITTED = "read_committed"
 
 
 class TopicPolicy(StrEnum):
-    """What a topic is, or was, set to."""
+    """Cleanup policy that a topic has or had."""
 
     COMPACT = "compact"
     DELETE = "delete"
 
 
 class GhostEpochChoice(StrEnum):
-    """Whose epoch a ghost has."""
+    """Source of the leader epoch of a ghost."""
 
     FOLLOWING = "following"
     CHECKPOINT = "checkpoint"
@@ -44,7 +44,7 @@ class GhostEpochChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GapChoices:
-    """What of the gaps is looked for and shown."""
+    """Options for the gaps to look for and to show."""
 
     level: Annotated[
         GapLevel,

@@ -22,7 +22,7 @@ _HOMES = (
     Path(sys.prefix) / "share" / "man",
     Path.home() / ".local" / "share" / "man",  # pip install --user
 )
-"""Where the pages are, the first that is there."""
+"""Directories that may hold the manual pages; the first that exists is used."""
 
 
 def man(page: Page = None) -> None:

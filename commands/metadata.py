@@ -63,7 +63,7 @@ Given = Annotated[options.Inputs, Without("topic", "exclude_topic", "partition")
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What of an image is meant, and how much of it may be seen."""
+    """Options for the part of an image to show, and for its secrets."""
 
     topic: Topics = None
     show_secrets: ShowSecrets = False

@@ -43,7 +43,7 @@ def local_path(text: str) -> Path:
 
 
 class Format(StrEnum):
-    """How stdout looks."""
+    """Output formats of stdout."""
 
     TABLE = "table"
     JSON = "json"
@@ -54,7 +54,7 @@ class Format(StrEnum):
 
 
 class Color(StrEnum):
-    """When to use colour."""
+    """Conditions under which colour is used."""
 
     AUTO = "auto"
     ALWAYS = "always"
@@ -238,7 +238,7 @@ Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print more detai
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a command is to look at."""
+    """Options and arguments for the inputs of a command."""
 
     paths: Paths = None
     files_from: FilesFrom = None
@@ -267,7 +267,7 @@ class Inputs:
     def texts(self) -> list[str]:
         """Return the paths given and those that --files-from names, as `parsing.all_texts` does.
 
-        Where there are none of either, they are the log dirs of the broker's own file.
+        Without any of them, return the log dirs of the broker's own file.
         """
         none = not self.paths and self.files_from is None and not self.null
         if self.broker and none:
@@ -361,7 +361,7 @@ def _flavour_named(name: FlavourName | None) -> "Flavour | None":
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """How much of the machine a command takes."""
+    """Options for the resources of the machine that a command uses."""
 
     jobs: Jobs = None
     max_rate: MaxRate = None
@@ -399,7 +399,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Printing:
-    """How what is found is printed."""
+    """Options for the output."""
 
     format: FormatOption = Format.TABLE
     csv_safe: CsvSafe = False
@@ -442,4 +442,4 @@ class Printing:
 
 
 StillPrinting = Annotated[Printing, Without("progress")]
-"""Of a command that shows no progress."""
+"""The options of `Printing` without --progress, for a command that shows no progress."""

@@ -13,7 +13,7 @@ from logtool.lazy_dataclass import dataclass
 
 
 class RecoveryPolicy(StrEnum):
-    """What is recovered after a kill; see `logtool.startup.policies`."""
+    """Parts of a log that are recovered after a kill; see `logtool.startup.policies`."""
 
     LAST_SEGMENT = "last-segment"
     RECOVERY_POINT = "recovery-point"
@@ -53,7 +53,7 @@ Policies = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How the start is timed, on which host, and which policies of recovery are compared."""
+    """Options for timing a start: the host, and the policies of recovery to compare."""
 
     recovery_threads: Threads = None
     read_rate: ReadRate = None

@@ -11,7 +11,7 @@ from logtool.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Copies(options.LocalInputs):
-    """What is looked at: DIR in place of PATH."""
+    """Arguments for the directories to read: DIR in place of PATH."""
 
     paths: Annotated[
         list[str] | None,
@@ -26,7 +26,7 @@ class Copies(options.LocalInputs):
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Who is to vote, and what may be done for it."""
+    """Options for the voters to set, and for the changes that this permits."""
 
     voters: Annotated[
         str | None,

@@ -1,4 +1,4 @@
-"""``logtool rebuild-index``: indexes and producer snapshots, built anew from the logs."""
+"""``logtool rebuild-index``: indexes and producer snapshots, rebuilt from the logs."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -13,7 +13,7 @@ from logtool.errors import UsageError
 
 
 class KindChoice(StrEnum):
-    """What can be built; see `logtool.rebuild.KINDS`."""
+    """Kinds of files that can be built; see `logtool.rebuild.KINDS`."""
 
     OFFSET = "offset"
     TIME = "time"

@@ -36,7 +36,7 @@ Retry = Annotated[
 
 
 class RecordsFormat(StrEnum):
-    """In which form the records of what is saved are written, too."""
+    """Formats in which the records of saved partitions can be written as well."""
 
     NDJSON = "ndjson"
     PARQUET = "parquet"

@@ -12,7 +12,7 @@ from logtool.lazy_dataclass import dataclass
 
 
 class ModeChoice(StrEnum):
-    """Which kind of start to time."""
+    """Kinds of start to time."""
 
     EAGER = "eager"
     LAZY = "lazy"
@@ -114,7 +114,7 @@ Verify = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Delayed:
-    """When the checks that a lazy start leaves out are made."""
+    """Options for the time of the checks that a lazy start postpones."""
 
     first_access: FirstAccess = 0
     become_leader: BecomeLeader = 0

@@ -14,14 +14,14 @@ from logtool.lazy_dataclass import dataclass
 
 
 class ScanLevel(StrEnum):
-    """How deep the findings go; see `logtool.verify.Level`."""
+    """Depth of the findings; see `logtool.verify.Level`."""
 
     BATCHES = "batches"
     RECORDS = "records"
 
 
 class PayloadChoice(StrEnum):
-    """How much of keys and values the table of records has."""
+    """Forms of keys and values in the table of records."""
 
     NONE = "none"
     LENGTH = "length"
@@ -42,7 +42,7 @@ Output = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What is written, and under which name."""
+    """Options for the tables to write and for the name of the run."""
 
     tables: Annotated[
         str | None,
@@ -97,7 +97,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """What is asked of the runs in --output, in place of another run."""
+    """Options for questions about the runs in --output, asked in place of another run."""
 
     list_runs: Annotated[
         bool,

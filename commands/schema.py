@@ -10,7 +10,7 @@ from logtool.commands.program.spread import Without, spread
 
 
 class SchemaFormat(StrEnum):
-    """As of every command, and the schema in two languages."""
+    """Output formats: those of every command, and the schema in two languages."""
 
     _ignore_ = "members each"
     members = vars()

@@ -11,7 +11,7 @@ from logtool.findings import Severity
 
 
 class StatLevel(StrEnum):
-    """How deep to look."""
+    """Depth of the statistics."""
 
     QUICK = "quick"
     BATCHES = "batches"
@@ -19,7 +19,7 @@ class StatLevel(StrEnum):
 
 
 class SortBy(StrEnum):
-    """By which number partitions are sorted, largest first; `path` leaves them in their order."""
+    """Numbers by which partitions are sorted, largest first; `path` keeps their order."""
 
     PATH = "path"
     SIZE = "size"

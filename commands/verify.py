@@ -15,7 +15,7 @@ from logtool.findings import Severity
 
 
 class LevelChoice(StrEnum):
-    """How deep to look; see `logtool.verify.Level`."""
+    """Depth of the checks; see `logtool.verify.Level`."""
 
     QUICK = "quick"
     BATCHES = "batches"
@@ -33,7 +33,7 @@ LevelOption = Annotated[
 
 
 class EngineChoice(StrEnum):
-    """Where segments are looked at."""
+    """Engines that can check segments."""
 
     LOCAL = "local"
     SPARK = "spark"

@@ -14,7 +14,7 @@ from logtool.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ReplicaDirs(options.AnyLocalInputs):
-    """What is looked at: DIR in place of PATH."""
+    """Arguments for the directories to read: DIR in place of PATH."""
 
     paths: Annotated[
         list[str] | None,

@@ -60,7 +60,7 @@ class Interrupts:
 
 @contextlib.contextmanager
 def status_on_signal(tell: Callable[[], None]) -> Iterator[None]:
-    """Call `tell` whenever SIGUSR1 arrives; where it arrives during that call, again after it."""
+    """Call `tell` on each SIGUSR1; if one arrives during that call, call it again afterwards."""
     asked = 0
 
     def caught(number: int, frame: FrameType | None) -> None:

@@ -25,7 +25,7 @@ THREADS = "num.recovery.threads.per.data.dir"
 TIMESTAMPS = ("log.message.timestamp.after.max.ms", "log.message.timestamp.difference.max.ms")
 POLICY = "log.cleanup.policy"
 JUDGED = (*TIMESTAMPS, POLICY, INDEXES[0])
-"""What the findings of `verify` depend on."""
+"""Settings that the findings of `verify` depend on."""
 LEAST_IN_SYNC = "min.insync.replicas"
 VOTERS = "controller.quorum.voters"
 PROTOCOL, ROLES, ZOOKEEPER = "inter.broker.protocol.version", "process.roles", "zookeeper.connect"
@@ -43,7 +43,7 @@ _TEXTS = (LOG_DIRS, LOG_DIR, METADATA_LOG_DIR, POLICY, PROTOCOL, ROLES, VOTERS, 
 _KNOWN = frozenset({*_INTEGERS, *_LONGS, *_TEXTS})
 _RELEASE = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}(?![0-9])")
 _CONTROLS_AND_SPACE = "".join(map(chr, range(ord(" ") + 1)))
-"""What Java's ``String.trim`` removes."""
+"""Characters that Java's ``String.trim`` removes."""
 _MOST = 1024 * 1024
 """Bytes of the largest file that is read."""
 _LONGEST = 100

@@ -13,7 +13,7 @@ class Param:
     """An option or a positional argument."""
 
     names: tuple[str, ...]
-    """Of an option: short before long; of an argument: its metavar."""
+    """Names of an option, short before long; the metavar of an argument."""
     metavar: str | None
     """None for a flag."""
     choices: tuple[str, ...]

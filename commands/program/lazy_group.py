@@ -64,7 +64,7 @@ def help_text(function: Callable[..., None]) -> str:
     text = inspect.cleandoc(function.__doc__ or "")
     text = _BARE_STATUS.sub(lambda found: f"{found[0]:<6} {STATUSES[int(found[1])]}", text)
     blocks = text.split("\n\n")
-    # A line of \b tells the help formatter to leave a paragraph alone.
+    # A line of \b makes the help formatter leave a paragraph alone.
     return "\n\n".join(f"\b\n{b}" if "\n  " in b or b.startswith("  ") else b for b in blocks)
 
 

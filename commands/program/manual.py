@@ -7,7 +7,7 @@ from logtool.commands.program import roff, settings
 from logtool.commands.program.command_tree import Command, Param
 
 DATE = "2025-01-01"
-"""Of every page: fixed, so that the same commands make the same pages."""
+"""Date of every page, fixed so that the same commands make the same pages."""
 
 _SECTIONS = {"Examples:": "EXAMPLES", "Exit status:": "EXIT STATUS"}
 _STATUS = re.compile(r"(\d+) +(.*)")

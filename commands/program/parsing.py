@@ -1,4 +1,4 @@
-"""What the values of shared options say: sizes, durations, releases, limits, lists of paths."""
+"""Parsers for the values of shared options: sizes, durations, releases, limits, lists of paths."""
 
 import os
 import re
@@ -131,7 +131,7 @@ def parse_conf(settings: Sequence[str] | None) -> dict[str, str]:
 
 
 def kafka_version(value: str | None) -> tuple[int, int] | None:
-    """Return what `parse_kafka_version` does; None where none is given."""
+    """Return the release that `parse_kafka_version` reads from `value`; None without a value."""
     return None if value is None else parse_kafka_version(value)
 
 

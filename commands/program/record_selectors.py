@@ -11,7 +11,7 @@ Texts = list[str] | None
 
 @dataclass(frozen=True, slots=True)
 class Selectors:
-    """Which records are printed, by what they hold."""
+    """Options that select records by their content."""
 
     key: Annotated[
         Texts,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class StrategyChoice(StrEnum):
-    """How a log is recovered; see `logtool.node.options`."""
+    """Strategies of recovery; see `logtool.node.options`."""
 
     REBUILD = "rebuild"
     SUPPLEMENT = "supplement"
@@ -33,7 +33,7 @@ class StrategyChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RecoveryOptions:
-    """How a log is recovered."""
+    """Options for the recovery of a log."""
 
     strategy: Annotated[
         StrategyChoice,
@@ -75,7 +75,7 @@ class RecoveryOptions:
 
 @dataclass(frozen=True, slots=True)
 class StartPoint:
-    """Where recovery begins."""
+    """Options for the point at which recovery begins."""
 
     from_checkpoint: Annotated[
         bool,
@@ -161,7 +161,7 @@ class StartPoint:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryMode(RecoveryOptions):
-    """How a log is recovered, and where it is cut."""
+    """Options for the recovery of a log and for the place at which it is cut."""
 
     cut_precisely: Annotated[
         bool,
@@ -207,7 +207,7 @@ class RecoveryMode(RecoveryOptions):
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """What may be done."""
+    """Options that permit changes."""
 
     apply: options.Apply = False
     accept_loss: Annotated[

@@ -107,7 +107,7 @@ def _inline(token: "Token") -> str:
         elif child.type == "link_open":
             guide = _GUIDE.fullmatch(str(child.attrGet("href")))
             if guide:
-                # The page is named, whatever the words of the link were.
+                # The name of the page is printed, not the text of the link.
                 made.append(f"\\fB{_escape(guide[1])}\\fR(7)")
                 while child.type != "link_close":
                     child = next(children)

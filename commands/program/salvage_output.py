@@ -35,18 +35,18 @@ _LARGEST = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """What is written besides, as soon as a partition or a rejected range is."""
+    """Writer of additional files, as soon as a partition or a rejected range is saved."""
 
     output: "OutputDir"
     records: str | None = None
     """`ndjson`, `parquet` or `kcat`; None for none."""
     damaged: bool = False
-    """Whether rejected bytes are decoded as far as that goes."""
+    """True if rejected bytes are decoded as far as possible."""
 
     def after(self, item: Saved) -> Iterator[Saved | LogtoolError]:
-        """Write what belongs to what `Salvage` yields, and yield what is to be said of it.
+        """Write the files that belong to an item of `Salvage`; yield their results and errors.
 
-        Of brokers' own topics no records are written: nobody produces these again.
+        No records of brokers' own topics are written: no client will produce these again.
         """
         try:
             if isinstance(item, SavedPartition) and self.records and not self._is_internal(item):
@@ -115,7 +115,7 @@ class Extras:
         yield made
 
     def _is_internal(self, saved: SavedPartition) -> bool:
-        """Return whether brokers wrote what is in a partition: nobody produces that again."""
+        """Return whether brokers wrote the records of a partition, not clients."""
         written = self.output.of_redpanda
         if written and written[0] == saved.target:
             namespace = saved.path.absolute().parents[1].name

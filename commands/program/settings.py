@@ -163,7 +163,7 @@ def _checked(name: str, value: object, where: str) -> object:
     try:
         return SETTINGS[name](value)
     except ValueError as error:
-        # A variable tells its setting by itself.
+        # The name of a variable already identifies its setting.
         of = "" if where == variable_of(name) else f" {name}:"
         raise UsageError(f"{where}:{of} expected {error}, found {_shown(value)}") from None
 
@@ -220,6 +220,6 @@ def _gives_way(name: str, value: object, arguments: Sequence[str]) -> bool:
 
 
 def _choices(param: Any) -> frozenset[str]:
-    """Return the words that an option takes, whatever Typer keeps them as."""
+    """Return the words that an option takes, as texts: Typer may keep them as enum members."""
     choices = getattr(param.type, "choices", ())
     return frozenset(str(getattr(one, "value", one)) for one in choices)

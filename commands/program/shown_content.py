@@ -10,7 +10,7 @@ from logtool.lazy_dataclass import dataclass
 
 
 class ValuesChoice(StrEnum):
-    """How bytes of a log are printed; see `logtool.dump.values.Values`."""
+    """Forms in which bytes of a log are printed; see `logtool.dump.values.Values`."""
 
     UTF8 = "utf8"
     HEX = "hex"
@@ -19,7 +19,7 @@ class ValuesChoice(StrEnum):
 
 
 class DecodeChoice(StrEnum):
-    """Whether records of brokers' own topics are taken apart."""
+    """Choice to decode records of brokers' own topics."""
 
     AUTO = "auto"
     NONE = "none"
@@ -27,7 +27,7 @@ class DecodeChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DumpContent:
-    """What of the files is printed, and how their bytes look."""
+    """Options for the content of files to print, and for the form of their bytes."""
 
     records: Annotated[bool, typer.Option("--records", help="Print the records in each batch.")] = (
         False

@@ -27,11 +27,11 @@ Conf = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """Where Spark runs."""
+    """Options for the place where Spark runs."""
 
     master: Master = None
     conf: Conf = None
 
     def settings(self) -> dict[str, str]:
-        """Return the settings of Spark; UsageError for what is none."""
+        """Return the settings of Spark; UsageError for a text that is not a setting."""
         return parsing.parse_conf(self.conf)

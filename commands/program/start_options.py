@@ -66,7 +66,7 @@ LimitsOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class StartingBroker:
-    """What is known of the broker that will start."""
+    """Options for the properties of the broker that will start."""
 
     kafka_version: KafkaVersion = None
     index_interval_bytes: IndexInterval = None

@@ -1,4 +1,4 @@
-"""What a shell can offer in the place of a value: words, topics of the directories given, files."""
+"""Values that a shell can offer as completions: words, topics of the given directories, files."""
 
 from logtool.commands.program.command_tree import Command, Param
 from logtool.lazy_dataclass import dataclass
@@ -12,14 +12,14 @@ _SHELLS = ("bash", "zsh", "fish")
 
 @dataclass(frozen=True, slots=True)
 class ValueHint:
-    """What may stand where a value is expected; empty where nothing is known of it."""
+    """Values that an option or argument can take; empty if they are not known."""
 
     words: tuple[str, ...] = ()
     several: bool = False
-    """Whether the words may stand together, with commas between them."""
+    """True if several of the words may be given, with commas between them."""
     topics: bool = False
-    """Whether it is a topic that has partition dirs in the directories of the command line, or in
-    the current one where these have none."""
+    """True if the value is a topic with partition dirs in the directories of the command line, or
+    in the current directory if those have none."""
     files: bool = False
 
 

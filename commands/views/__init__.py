@@ -1,1 +1,1 @@
-"""How results look: the lines, tables and documents of each command, by its name."""
+"""Lines, tables and documents of each command, in a module with the name of the command."""

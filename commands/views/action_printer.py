@@ -31,21 +31,21 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         self._summary = summary
         self._brief = report.settings.format == "table" and not report.settings.verbose
         self._forecasts: list[PartitionForecast] = []
-        """Of the partitions, without the actions that no last line needs."""
+        """Forecasts of the partitions, without the actions that the last lines do not need."""
         self._losing: list[str] = []
         """Partitions that lose records, as --accept-loss takes them."""
         self._lost_records = self._cut = self._stray = self._grave = 0
         self._withheld = self._shown = 0
         self._last_withheld: Path | None = None
         self._uncounted: list[int] = []
-        """Of partitions that lose what nobody can count: acknowledged offsets."""
+        """Acknowledged offsets of each partition that loses records of unknown number."""
         self._lacking: list[int] = []
-        """Acknowledged offsets that partitions lack by now, whatever happens next."""
+        """Acknowledged offsets that each partition had lost before this run."""
         self._filled = self._unfilled = 0
         """Damaged ranges that another copy fills, and those that none does."""
         self._offline = self._discarded = self._unnoticed = self._zombies = self._overlaps = 0
         self._refuses = False
-        """Whether a broker would not start, whatever the partitions hold."""
+        """True if a broker would not start, for a reason that is not in a partition."""
 
     def show(self, item: Action | PartitionForecast | LogtoolError) -> None:
         """Print one action, one partition with its actions, or why something was not done."""
@@ -124,7 +124,7 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         return f"{files} {verb} rebuilt or removed{also}; -v lists {'it' if one else 'them'}"
 
     def _losses(self, verb: str) -> Iterator[str]:
-        """Yield how much is lost, and how much was lost before; offsets where nobody can count."""
+        """Yield losses of now and of before; offsets where the number of records is unknown."""
         counted = len(self._losing) - len(self._uncounted)
         if counted:
             lost = text.count(self._lost_records, "record")

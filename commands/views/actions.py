@@ -1,4 +1,4 @@
-"""How plans look: partitions, what becomes of their files, and policies of recovery."""
+"""Output of plans: partitions, changes of their files, and policies of recovery."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,13 +17,13 @@ _ACTION = columns(*ACTION.names(Way.CSV))
 _MARKDOWN = columns("action", "path", "position", "length", "lost_records", "reason")
 _STYLES = {"refuse": "error", "offline": "error", "truncate": "warning", "remove": "warning"}
 _ROUTINE = frozenset({FileChange.CREATE, FileChange.REPLACE, "recover"})
-"""What a table shows with -v only, one by one."""
+"""Actions that a table lists one by one only with -v."""
 _CHECKPOINT_SOURCES = {
     "last-entry": "in its last entry",
     "recovery-point": "the recovery point",
     "snapshot": "that of the snapshot",
 }
-"""Of the checkpoint of a transaction index, in words."""
+"""Texts for the checkpoint of a transaction index."""
 _POLICY_TITLES = ("policy", "read", "bytes", "time", "unread", "bytes", "misses")
 _MOST_NAMED = 10
 """Places of damage that are named for each policy."""

@@ -1,4 +1,4 @@
-"""How changes of checkpoints look, and how they are made."""
+"""Printing and making changes of checkpoints."""
 
 import difflib
 from collections.abc import Callable, Iterable
@@ -41,7 +41,7 @@ class EditRun:
     summary: ActionSummary = field(default_factory=ActionSummary)
     inputs: GivenPaths | None = None
     unchanged: str = "nothing to change"
-    """What is said where there is nothing to do."""
+    """Text that is printed if there is nothing to do."""
 
     def run(self, find: Callable[[], Iterable[Edit | UnreadableError]]) -> Exit:
         """Show what `find` returns, and do it if all of it could be found; returns the status."""

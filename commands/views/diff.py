@@ -1,4 +1,4 @@
-"""How a comparison of replicas looks: a verdict for each partition, and why."""
+"""Output of a comparison of replicas: a verdict for each partition, and why."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

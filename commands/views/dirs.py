@@ -1,4 +1,4 @@
-"""How log dirs, futures and strays look, and what may be deleted."""
+"""Output of log dirs, futures and strays, and of what may be deleted."""
 
 from collections.abc import Iterator
 from typing import Final

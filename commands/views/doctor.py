@@ -1,4 +1,4 @@
-"""How the answers of `doctor` look: one screen, or one row for each answer."""
+"""Output of the answers of `doctor`: one screen, or one row for each answer."""
 
 import shutil
 import textwrap

@@ -81,7 +81,7 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class _DumpRequest:
-    """What a command line asks for."""
+    """Request of a command line."""
 
     settings: OutputSettings
     inputs: GivenPaths

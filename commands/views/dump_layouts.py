@@ -127,14 +127,14 @@ _BATCH_KINDS = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT, FileKind.BOOTSTRAP_CHECKP
 
 
 def _keys(table: Table) -> Iterable[str]:
-    """Return what a table of entries has beside the columns that all have."""
+    """Return the keys of a table of entries that are not common to all such tables."""
     return (column.name for column in table.by(Way.CSV) if column.name not in _OF_EVERY_ENTRY)
 
 
 class Layouts:
     """The columns of every object of one run.
 
-    `records` says that records are printed, `joined` that index entries stand beside the log.
+    `records` says that records are printed, `joined` that index entries are compared with the log.
     """
 
     def __init__(self, *, records: bool = False, joined: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""How findings look to a person, and the verdict behind them."""
+"""Output of findings for a person, and the verdict that follows them."""
 
 import sys
 from collections import Counter

@@ -121,10 +121,10 @@ class GapPrinter(Printer[Result]):
         self._further = FurtherFindings(report)
         self._totals = GapTotals()
         self.follower_end: int | None = None
-        """Where the log of --follower ends; None without it."""
+        """Log end offset of the log of --follower; None without it."""
 
     def show(self, item: Result) -> None:
-        """Print one partition, its gaps and what is asked for besides."""
+        """Print one partition, its gaps and the additional objects that options ask for."""
         report, settings, shown = self._report, self._report.settings, self._shown
         brief = settings.format == "table" and not settings.verbose
         fillers = ghosts.of(item.ledger, item.subject.facts, following=shown.following)

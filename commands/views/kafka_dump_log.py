@@ -25,10 +25,10 @@ _CHECKED = (".index", ".timeindex")
 
 @dataclass(frozen=True, slots=True)
 class KafkaDump:
-    """What is printed of each file."""
+    """Options for the content of each file to print."""
 
     topic: str | None
-    """Of which of brokers' own topics all records are taken to be; None: they are plain."""
+    """Internal topic as whose records all records are decoded; None prints them as they are."""
     contents: bool
     deep: bool
     metadata: bool
@@ -75,13 +75,13 @@ class KafkaDumpPrinter(Printer[Printed]):
 
 
 class _Job:
-    """What the tool prints of files; `summary` is filled meanwhile."""
+    """Lines that the tool prints for files; `summary` is filled meanwhile."""
 
     def __init__(self, wanted: KafkaDump, summary: Summary, blocks: BlockLines | None) -> None:
         self._wanted = wanted
         self._summary = summary
         self._blocks = blocks
-        """What makes the lines of blocks; None where each object is a line of its own."""
+        """Maker of the lines of blocks; None if each object is a line of its own."""
 
     def all(self, names: Sequence[str]) -> Iterator[Printed | UnreadableError]:
         """Yield what is printed of each file, and the files that cannot be read."""
@@ -146,7 +146,7 @@ class _Job:
             yield f"{name} failed the sanity check: {finding.message}", "error"
 
     def _compare(self, name: str) -> Iterator[Line]:
-        """Yield which entries of an index are wrong beside the log; no entry is printed."""
+        """Yield the entries of an index that contradict the log; other entries are not printed."""
         for item in IndexDump([files.path_of(name)], join_log=True, summary=self._summary):
             if isinstance(item, dict) and item.get("verdict") not in (None, "right", "unknown"):
                 place = f"entry {item['entry']} (offset {item['offset']})"

@@ -1,4 +1,4 @@
-"""How an answer of `lookup` looks."""
+"""Output of an answer of `lookup`."""
 
 from collections.abc import Iterator
 from pathlib import Path

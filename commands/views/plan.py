@@ -33,12 +33,12 @@ from logtool.startup.rates import ReadRates
 
 @dataclass(frozen=True, slots=True)
 class UnreadLogs:
-    """What lies below the recovery points: no start reads it, so that damage there stays unseen."""
+    """Segments below the recovery points, not read by any start, so that damage stays unseen."""
 
     segments: int
     """Segments that are not recovered."""
     bytes: int
-    """Of their logs."""
+    """Size of their logs, in bytes."""
     places: tuple[Path, ...]
     """The log dirs that hold them; the partition dir where that is all there is."""
     flavour: Flavour = KAFKA

@@ -1,4 +1,4 @@
-"""How the copies of a metadata log look, what they say together, and what other voters take."""
+"""Output of copies of a metadata log, of what they say together, and of plans for other voters."""
 
 import sys
 from collections.abc import Iterator, Sequence

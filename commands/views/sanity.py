@@ -1,4 +1,4 @@
-"""How the costs and the results of sanity checks look to a person."""
+"""Output of the costs and the results of sanity checks for a person."""
 
 import re
 from collections.abc import Iterator, Sequence

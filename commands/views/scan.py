@@ -108,7 +108,7 @@ def _objects(job: "Scan") -> Iterator[Object]:
 
 
 def _reading(summary: Summary, path: Path) -> str:
-    """Return how far the pass over the bytes is, beside the bytes."""
+    """Return the progress of the pass over the bytes, to print next to the bytes."""
     return f"{text.count(summary.partitions, 'partition')} read, {path}"
 
 

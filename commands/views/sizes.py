@@ -1,4 +1,4 @@
-"""How sizes look: a row for each topic, the largest on disk first, and the sum."""
+"""Output of sizes: a row for each topic, the largest on disk first, and the sum."""
 
 from typing import Any
 

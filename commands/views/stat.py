@@ -1,4 +1,4 @@
-"""How statistics look: a row for each partition, topic by topic, sparklines and a histogram."""
+"""Output of statistics: a row for each partition, topic by topic, sparklines and a histogram."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -219,7 +219,7 @@ _JOINED_TABLE = keep((
     Shown("age", lambda obj: _age(obj["age_ms"])),
     Shown("what_to_do", lambda obj: obj["advice"] or obj["abort"]),
 ), "state", "transactional_id", "first_offset", "what_to_do")  # fmt: skip
-"""Of an open transaction whose coordinators were asked."""
+"""Columns of an open transaction that was compared with its coordinators."""
 _COORDINATOR_TABLE = keep((
     *columns("transactional_id", "state", "producer_id", "producer_epoch"),
     Shown("age", lambda obj: _age(obj["age_ms"])),
@@ -317,7 +317,7 @@ class TransactionPrinter(Printer[PartitionTransactions]):
         self._in_table = report.settings.format in ("table", "markdown")
         self._shortened = self._in_table and not every
         self._later: list[list[Object]] = []
-        """What a table has of partitions without open transactions."""
+        """Objects of each partition without open transactions, which a table shows later."""
         self._left_out = 0
         self._states: Counter[str] = Counter()
         self._damaged = 0
@@ -396,7 +396,7 @@ class TransactionPrinter(Printer[PartitionTransactions]):
 
 
 def _is_transactional(producer: Producer) -> bool:
-    """Return whether a producer has begun or ended a transaction, as far as the log tells."""
+    """Return whether the log shows that a producer has begun or ended a transaction."""
     return producer.coordinator_epoch != NONE or producer.transaction_first_offset != NONE
 
 

@@ -1,4 +1,4 @@
-"""How replicas and their groups look."""
+"""Output of replicas and their groups."""
 
 from collections.abc import Iterator
 
@@ -103,7 +103,7 @@ class WatermarkPrinter(Printer[Found]):
         }
         self._partitions = self._lost = self._offline = self._dropped = 0
         self._unsure: list[ReplicaGroup] = []
-        """Those whose leader may lack what was acknowledged."""
+        """Groups whose leader may lack records that were acknowledged."""
         self._other: list[str] = []
 
     def show(self, item: Found) -> None:

@@ -1,4 +1,4 @@
-"""How simulated steps look, and what a simulation comes to."""
+"""Output of simulated steps, and of the result of a simulation."""
 
 from collections.abc import Iterator
 
