@@ -1,11 +1,12 @@
-"""Who may be elected to lead a partition, and what each choice costs.
+"""Candidates for the leadership of a partition, and the cost of each choice.
 
 With eligible leader replicas (KIP-966, ``eligible.leader.replicas.version`` 1, by default since
-4.1) a replica that leaves the ISR while that is below ``min.insync.replicas`` stays eligible: the
-high watermark no longer rises, so that it has everything that was acknowledged. It may lose that
-standing, and one in sync may, too: a broker that registers after an unclean stop, as its clean
-marker tells, is taken out of both. Where both are empty, the last known leader is elected by
-itself, though unclean; any other replica only where unclean elections are allowed or asked for.
+4.1) a replica that leaves the ISR while the ISR is smaller than ``min.insync.replicas`` stays
+eligible: the high watermark no longer rises, so that the replica has every acknowledged record.
+When a broker registers after an unclean stop, as its clean marker shows, the controller removes it
+from both the ISR and the eligible replicas. When both are empty, the controller elects the last
+known leader by itself, though unclean; it elects any other replica only if unclean elections are
+allowed or requested.
 Source: ``PartitionChangeBuilder.electAnyLeader``, ``maybePopulateTargetElr``,
 ``ClusterControlManager.registerBroker``, ``ReplicationControlManager.handleUncleanBrokerShutdown``
 (Kafka 4.0 to 4.3).

@@ -54,10 +54,10 @@ def measure(
 
 
 def group(replicas: Sequence[Replica], wanted: int | None) -> ReplicaGroup:
-    """Return what the replicas of a partition add up to, taken for all that there are.
+    """Return the group of the given replicas, which are taken to be all of the partition.
 
-    One alone tells nothing of what is committed. The leader is the one `wanted`, or that which is
-    furthest: no other is elected while a majority is there.
+    A single replica does not show what is committed. The leader is the one `wanted`, else the one
+    that is furthest: Raft elects no other while a majority is up.
     """
     furthest = furthest_of(replicas)
     named = [one for one in replicas if wanted is not None and one.node == wanted]

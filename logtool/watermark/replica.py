@@ -48,7 +48,7 @@ class StartOffsets:
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """What is known of one replica."""
+    """State of one replica after its broker has loaded it."""
 
     path: Path
     topic: str
@@ -60,31 +60,31 @@ class Replica:
     first_base_offset: int | None = None
     log_start: int = 0
     recovery_point: int | None = None
-    """As checkpointed; None without a row."""
+    """Recovery point in the checkpoint; None without a row."""
     checkpointed: int | None = None
     """High watermark as checkpointed; None without a row."""
     high_watermark: int = 0
-    """With which the broker begins: the row, or 0, within the log."""
+    """High watermark with which the broker begins: the row, or 0, within the log."""
     last_stable: int = 0
     log_end: int = 0
-    """With which the broker begins: after it has cut what it would not keep."""
+    """Log end offset with which the broker begins, after recovery has cut the log."""
     epochs: tuple[tuple[int, int], ...] = ()
     tail: str = SOUND
     """Or the code of what is wrong at the end of the log."""
     lost_records: int = 0
     """Sound records that the broker cuts when it loads the log."""
     uncommitted_records: int = 0
-    """From the high watermark to the log end."""
+    """Records from the high watermark to the log end."""
     acknowledged_gone: int = 0
     """Offsets below the high watermark that was checkpointed which its log has lost."""
     alone: bool = False
-    """Whether its broker's metadata log says that it led and nobody else was in sync: then its high
-    watermark rose with its log end, whatever was checkpointed."""
+    """True if its broker's metadata log says that it led and was the only one in sync: then its
+    high watermark rose with its log end, even above the checkpointed one."""
     topic_id: str | None = None
-    """As partition.metadata says; None where nothing can be read there."""
+    """Topic id in partition.metadata; None if the file cannot be read."""
     newest_log: File | None = field(default=None, repr=False)
     made_ns: int = 0
-    """When partition.metadata was written; 0 without it."""
+    """Time at which partition.metadata was written, in ns; 0 without the file."""
     keeps_watermark: bool = True
     """False for Redpanda, which keeps no high watermark: the offsets that depend on it are null."""
     findings: tuple[Finding | UnreadableError, ...] = field(default=(), repr=False)
@@ -96,7 +96,7 @@ class Replica:
 
     @property
     def last_epoch(self) -> int:
-        """Return the last leader epoch, -1 where none is known."""
+        """Return the last leader epoch, -1 if it is not known."""
         return self.epochs[-1][0] if self.epochs else -1
 
     @property
@@ -213,10 +213,10 @@ def _lost(loaded: LoadResult) -> int:
 def _stable(
     listed: Partition, watermark: int, end: int, on_bytes: Callable[[int], None]
 ) -> tuple[int, int]:
-    """Return the last stable offset, and how many records lie from the high watermark on.
+    """Return the last stable offset, and the number of records from the high watermark on.
 
-    A transaction is unstable as long as its marker is not below the high watermark: so the producer
-    state just there decides, whatever was committed behind it.
+    A transaction is unstable until its marker is below the high watermark. So the producer state at
+    the high watermark decides, even if the transaction is committed after it.
     """
     start, state = _newest_snapshot(listed.snapshots, watermark)
     records = 0

@@ -12,17 +12,17 @@ from logtool.watermark.simulation.truncation import LogState, by_high_watermark,
 
 @dataclass(frozen=True, slots=True)
 class FollowerTruncation:
-    """What one follower would cut if a replica led."""
+    """Truncation of one follower that follows if a replica leads."""
 
     follower: Replica
     leader: Replica
     by_high_watermark: int
-    """Where a broker before Kafka 0.11 would cut."""
+    """Offset to which a broker before Kafka 0.11 would truncate."""
     by_leader_epoch: int
-    """Where one since then cuts."""
+    """Offset to which a broker since Kafka 0.11 truncates."""
     requests: int
     unknown: bool
-    """Whether the leader epochs of one of the two are gone, so that they say nothing."""
+    """True if the leader epochs of one of the two are missing, so that they do not decide."""
     committed: int
     """Offset below which what the follower has was committed."""
 
@@ -56,24 +56,25 @@ class FollowerTruncation:
 
 
 class Election(StrEnum):
-    """How a replica may come to lead."""
+    """Ways in which a replica can become leader."""
 
     CLEAN = "clean"
     LAST_KNOWN_LEADER = "last-known-leader"
-    """By itself, once nobody is left who may be elected clean."""
+    """Elected automatically once no replica is left that can be elected clean."""
     UNCLEAN = "unclean"
 
 
 @dataclass(frozen=True, slots=True)
 class Electability:
-    """What a partition's record and its brokers' clean markers make of one node."""
+    """Standing of one node, by the partition's record and the clean markers of the brokers."""
 
     node: int | None
     in_sync: bool
     eligible: bool
-    """Whether it is among the eligible leader replicas."""
+    """True if the node is among the eligible leader replicas."""
     loses_it: bool
-    """Whether its next start takes it out of both, for its last stop was an unclean one."""
+    """True if the next start removes the node from the ISR and the eligible replicas, because its
+    last stop was unclean."""
     election: Election
 
 
@@ -85,12 +86,12 @@ class Choice:
     standing: Electability
     acknowledged_lost: int
     may_be_lost: int | None
-    """As `ReplicaGroup.may_be_lost`."""
+    """Same meaning as `ReplicaGroup.may_be_lost`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaGroup:
-    """The replicas of a partition that a broker would come up with, and what they add up to."""
+    """The replicas of a partition with which a broker would start, compared with each other."""
 
     topic: str
     partition: int
@@ -98,31 +99,31 @@ class ReplicaGroup:
     in_sync: tuple[int | None, ...]
     """Node ids."""
     from_metadata: bool
-    """Whether a metadata log says who is in sync; else all are taken to be."""
+    """True if a metadata log names the replicas in sync; otherwise all are taken to be in sync."""
     least_in_sync: int
     """With fewer in sync the high watermark stays where it is."""
     high_watermark: int | None
-    """Up to where those in sync agree, or the highest that they checkpointed where they are too few
-    for it to rise; None where none of them was looked at."""
+    """High watermark up to which the replicas in sync agree, or the highest that they checkpointed
+    if they are too few for it to rise; None if none of them was read."""
     committed: int
     """Offset below which records are known to have been committed."""
     leader: int | None
-    """By the metadata log."""
+    """Node id of the leader in the metadata log."""
     assumed: Replica
     """The replica that is taken to lead next."""
     furthest: Replica
-    """That with the most records of the newest leader epoch."""
+    """The replica with the most records of the newest leader epoch."""
     truncations: tuple[FollowerTruncation, ...]
     other_topic: tuple[Replica, ...] = ()
-    """Those of another topic of that name, which was deleted or made since: no part of all this."""
+    """Replicas of another topic of that name, deleted or created since; not part of this group."""
     unusable: tuple[int | None, ...] = ()
     """Node ids of the replicas that were given and that no broker comes up with."""
     elr: tuple[int, ...] = ()
     """Node ids of the eligible leader replicas, which have all that was acknowledged."""
     choices: tuple[Choice, ...] = ()
-    """What it takes, and costs, for each replica to lead, as far as a metadata log tells."""
+    """Condition and cost of each replica as leader, as far as a metadata log shows."""
     in_question: bool = True
-    """Whether it is asked what a leader would cost; of one replica alone nobody asks."""
+    """True if the cost of a leader is reported; False for a single replica by default."""
 
     @property
     def acknowledged_lost(self) -> int:
@@ -140,9 +141,9 @@ class ReplicaGroup:
     def may_be_lost(self) -> int | None:
         """Return how many offsets the assumed leader lacks that may have been acknowledged.
 
-        Everything that was acknowledged is in each log in sync. So a leader that is in sync lacks
-        nothing, nor does one that is eligible; another may lack what those in sync agree on, as far
-        as they were looked at. None: none of them was, so that nobody can tell how many.
+        Each log in sync has every acknowledged record. So a leader that is in sync or eligible
+        lacks nothing. Any other may lack offsets that the replicas in sync agree on, as far as
+        these were read. None: no replica in sync was read, so that the number is unknown.
         """
         is_safe = not self.not_looked_at or self.assumed.node in (*self.in_sync, *self.elr)
         if is_safe or not self.in_question:
@@ -176,11 +177,11 @@ def group_replicas(
     least_in_sync: int = 1,
     wanted: int | None = None,
 ) -> ReplicaGroup | None:
-    """Return what the replicas of one partition add up to; None where none of them is usable.
+    """Return the group of the replicas of one partition; None if no replica is usable.
 
     `known` is what the newest metadata log says. The leader is the one `wanted`, that of the
-    metadata log, or the furthest in sync. Where a metadata log names nobody in sync, as 4.x does
-    once all of them are gone, everyone counts.
+    metadata log, or the furthest in sync. If the metadata log names no replica in sync, as in 4.x
+    once all of them are gone, all replicas count as in sync.
     """
     loading = [replica for replica in replicas if replica.usable]
     if not loading:
@@ -269,7 +270,7 @@ def truncations_of(
     """Yield what each other replica cuts once `leader` has begun an epoch at its log end."""
     epochs = [*leader.epochs, (epoch, leader.log_end)]
     leading = LogState(epochs, leader.log_end, leader.high_watermark)
-    # Without its older epochs a leader takes whatever a follower has for its own.
+    # Without its older epochs a leader takes every log of a follower for its own.
     blind = leader.log_end > 0 and not leader.epochs
     for replica in replicas:
         if replica is not leader:

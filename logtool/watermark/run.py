@@ -1,4 +1,4 @@
-"""How far each replica of a partition has come: high watermarks, log ends, leader epochs.
+"""Progress of each replica of a partition: high watermarks, log ends, leader epochs.
 
 Each path is one broker's log dir. A replica is loaded on a shadow of its directory as its broker
 would load it, so its log end is that after recovery; nothing is written.
@@ -58,7 +58,7 @@ class _Broker:
     node: int | None
     rows: root.Checkpoints
     epoch: int | None
-    """That of the broker when it was stopped in order, by its clean marker; None without one."""
+    """Broker epoch in the clean marker, from the last clean stop; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ class Watermarks:
 
             group = raft.group(replicas, self._leader)
         if group:
-            # Of one replica alone nobody asks whether it may lead, unless --leader does.
+            # The cost of leading is not reported for a single replica, unless --leader names it.
             asked = len(group.replicas) > 1 or self._leader == group.assumed.node
             group = group if asked else replace(group, in_question=False)
             self.summary.to_do |= group.acknowledged_lost > 0 or bool(group.other_topic)
@@ -251,8 +251,8 @@ class Watermarks:
     def _known(self, replica: Replica) -> tuple[PartitionRecord | None, int]:
         """Return what the newest metadata log says, and how many the high watermark waits for.
 
-        In sync are those who last were: 4.x takes out even the last one, once it is gone. Then the
-        log of a broker that went before tells, unless more has changed since.
+        The replicas last in sync count as in sync: 4.x removes even the last one once it is gone.
+        Then the log of a broker that stopped earlier shows them, unless more has changed since.
         """
         newest_first = sorted(self._images, key=lambda image: image.offset, reverse=True)
         states = [(image, state) for image in newest_first if (state := _state(image, replica))]

@@ -1,9 +1,9 @@
-"""What consumers may see of a log: below its high watermark, or below its last stable offset.
+"""The part of a log that consumers can read: to the high watermark or the last stable offset.
 
 ``read_uncommitted`` ends at the high watermark, exclusive. ``read_committed`` ends at the last
 stable offset: the first offset of the oldest transaction that is open, or whose marker is not below
 the high watermark yet, else the high watermark. Below it a consumer leaves out the records of
-aborted transactions; markers are given to nobody.
+aborted transactions; no consumer gets the markers.
 Source: ``UnifiedLog.fetchLastStableOffsetMetadata``, ``ProducerStateManager.firstUnstableOffset``
 (Kafka 3.9 and 4.x).
 """

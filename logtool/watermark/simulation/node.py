@@ -59,12 +59,12 @@ class SimulatedNode:
 
 @dataclass(slots=True)
 class Remote:
-    """What a leader knows of a follower."""
+    """Knowledge that a leader has of a follower."""
 
     log_end: int | None = None
     """None until it fetches."""
     caught_up_ms: int = 0
-    """When it last had all that the leader had."""
+    """Time at which the follower last had all that the leader had, in ms."""
     fetched_ms: int = 0
     leader_end: int = 0
     """Log end of the leader when it last fetched."""

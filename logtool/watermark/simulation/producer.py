@@ -1,9 +1,10 @@
-"""When a producer gets its answer: acks 0, 1 and all.
+"""Answers to a producer: acks 0, 1 and all.
 
-With acks=0 it waits for none. With acks=1 the leader answers once its own log has the records. With
-acks=all it answers once its high watermark has passed them, so that every replica in sync has them;
-where fewer are in sync than ``min.insync.replicas``, nothing is written and the answer is an error.
-Where they become too few afterwards, the high watermark does not rise and the answer waits (before
+With acks=0 the producer waits for no answer. With acks=1 the leader answers once its own log has
+the records. With acks=all it answers once its high watermark has passed them, so that every
+replica in sync has them; if fewer are in sync than ``min.insync.replicas``, the leader writes
+nothing and answers with an error.
+If they become too few afterwards, the high watermark does not rise and the answer waits (before
 3.7 it rose, and the answer was NOT_ENOUGH_REPLICAS_AFTER_APPEND, which is not modelled); the
 timeout that ends such a wait in a broker (``request.timeout.ms`` of the producer) is not modelled.
 Source: ``Partition.appendRecordsToLeader``, ``Partition.checkEnoughReplicasReachOffset``,
@@ -17,7 +18,7 @@ from logtool.watermark.simulation.node import SimulatedRecord
 
 
 class Acks(StrEnum):
-    """Whose write a producer waits for."""
+    """Values of acks: the replicas whose write a producer waits for."""
 
     NONE = "0"
     LEADER = "1"
@@ -25,7 +26,7 @@ class Acks(StrEnum):
 
 
 class ProduceAnswer(StrEnum):
-    """What a producer is told; the errors have the names of Kafka's protocol."""
+    """Answers to a producer; the errors have the names of Kafka's protocol."""
 
     ACKNOWLEDGED = "acknowledged"
     NOT_AWAITED = "not awaited"
@@ -44,7 +45,7 @@ class Request:
     acks: Acks
     records: tuple[SimulatedRecord, ...]
     offset: int
-    """Of its first record; the log end where nothing was written."""
+    """Offset of the first record; the log end if nothing was written."""
     answer: ProduceAnswer | None = None
     """None while the producer waits."""
 

@@ -67,7 +67,7 @@ _EVENTS: dict[str, tuple[type, dict[str, type]]] = {
     "wait": (int, {}),
     "checkpoint": (int, {}),
 }
-"""What an event is given, and its options."""
+"""Type of the value of each event, and of its options."""
 _ACKS = tuple(map(str, Acks))
 _START: dict[str, type] = {
     "replica": int, "log_end_offset": int, "high_watermark": int, "remote_log_end_offset": int,
@@ -97,7 +97,7 @@ class ScenarioEvent:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What is played."""
+    """Scenario to play."""
 
     title: str
     about: str
@@ -134,18 +134,18 @@ class ReplicaState:
     leader_epoch: int | None
     log_end_offset: int
     remote_log_end_offset: int | None
-    """As far as the leader knows; None of the leader, and where it knows nothing."""
+    """Log end offset that the leader knows; None for the leader itself, and if it is unknown."""
     high_watermark: int
     last_stable_offset: int
     in_sync: bool
     looked_at: str | None
-    """On which occasion the leader looked at its high watermark; None of the others."""
+    """Occasion on which the leader looked at its high watermark; None for other replicas."""
     answers: str
-    """Those of this step, of the leader alone."""
+    """Answers of this step, given by the leader only."""
     records: str
-    """Their names."""
+    """Names of the records in the log."""
     read_uncommitted: str | None
-    """Names of the records that such a consumer gets; None of those that serve nobody."""
+    """Names of the records that such a consumer gets; None if the replica serves no consumer."""
     read_committed: str | None
 
 
@@ -197,7 +197,7 @@ class ScenarioStep:
     occasion: str | None
     """On which the leader looked at its high watermark; no event makes it look twice."""
     trace: tuple[SubStep, ...] = ()
-    """What was done for the event, one thing after the other."""
+    """Actions done for the event, in order."""
     answered: tuple[Request, ...] = ()
     """Produce requests whose answer this event decided."""
 
@@ -249,7 +249,7 @@ def shipped() -> list[str]:
 
 
 def read(name: str) -> Scenario:
-    """Read a file, or a scenario that comes with the program; UsageError where it is none."""
+    """Read a file, or a scenario that comes with the program; UsageError for anything else."""
     try:
         if name in shipped():
             text = (files("logtool.watermark.simulation") / "scenarios" / f"{name}.toml").read_text(
@@ -356,7 +356,7 @@ def verdict(replicas: Replication) -> SimulationVerdict:
 
 
 def _event(number: int, given: object, nodes: list[int]) -> ScenarioEvent:
-    """Return one event of a scenario; UsageError where there is none such."""
+    """Return one event of a scenario; UsageError if `given` is not an event."""
     if not isinstance(given, dict):
         raise UsageError(f"event {number} is {given!r}, expected a table")
     names = [name for name in given if name in _EVENTS]

@@ -22,7 +22,7 @@ from logtool.watermark.simulation.producer import Acks, ProduceAnswer, Request
 from logtool.watermark.simulation.truncation import by_high_watermark, by_leader_epoch
 
 DEFAULT_LAG_MS = 30_000
-"""Of ``replica.lag.time.max.ms``."""
+"""Default of ``replica.lag.time.max.ms``, in ms."""
 
 
 class TruncationRule(StrEnum):
@@ -35,7 +35,7 @@ class TruncationRule(StrEnum):
 
 
 class Occasion(StrEnum):
-    """When a leader looks whether its high watermark may rise."""
+    """Occasions on which a leader looks whether its high watermark may rise."""
 
     LEADER = "became leader"
     SHRINK = "in-sync replicas shrank"
@@ -69,13 +69,14 @@ class SubStep:
 
     part: ProtocolStep
     node: int
-    """Whose log, log end or high watermark it is; of a remote log end, whom it is known of."""
+    """Node that has the log, log end or high watermark; for a remote log end, the follower it is
+    of."""
     does: Does
     before: int | None = None
     """The offset until then; None for a number that is sent, or for a write."""
     after: int | None = None
     records: tuple[str, ...] = ()
-    """What is written or sent."""
+    """Names of the records that are written or sent."""
 
 
 class ImpossibleError(Exception):
@@ -104,20 +105,20 @@ class Replication:
         # Of a partition with fewer replicas, all of them are enough (`Partition.effectiveMinIsr`).
         self.min_in_sync = min(min_in_sync, len(self.nodes))
         self.checkpoints = checkpoints
-        """Whether each new high watermark is on disk at once."""
+        """True if each new high watermark is written to disk immediately."""
         self.now_ms = 0
         self.epoch = -1
         self.leader: int | None = None
         self.in_sync = list(self.nodes)
         self.remote: dict[int, Remote] = {}
         self.committed: list[SimulatedRecord] = []
-        """What some leader's high watermark has passed, by offset."""
+        """Records that the high watermark of some leader has passed, by offset."""
         self.tries: list[tuple[Occasion, int, int]] = []
         """Each look of a leader at its high watermark: the occasion, before, after."""
         self.requests: list[Request] = []
-        """What producers asked for whose acks are known, in order."""
+        """Requests of producers with known acks, in order."""
         self.trace: list[SubStep] = []
-        """What was done for produce and fetch requests, in the order in which it was done."""
+        """Actions done for produce and fetch requests, in order."""
         self._fenced: set[int] = set()
         self.elect(leader)
         for remote in self.remote.values():
@@ -146,7 +147,7 @@ class Replication:
     def produce(
         self, names: Iterable[str], *, acks: Acks | None = None, transaction: str = ""
     ) -> None:
-        """Append records to the leader's log; without `acks` nobody waits for an answer."""
+        """Append records to the leader's log; without `acks` no producer waits for an answer."""
         leader = self._leading()
         records = [SimulatedRecord(name, self.epoch, transaction) for name in names]
         request = None
@@ -178,7 +179,7 @@ class Replication:
             raise ImpossibleError(f"{node} leads, it does not fetch")
         self._follow(follower)
         if follower.log_end > leader.log_end:
-            follower.cut(leader.log_end)  # out of range: it begins anew at the leader's end
+            follower.cut(leader.log_end)  # out of range: it continues at the end of the leader
         begin = follower.log_end
         self.trace.append(SubStep(ProtocolStep.FETCH, node, Does.ASK, after=begin))
         self._learn(node, begin, leader)
@@ -276,7 +277,7 @@ class Replication:
         replica = self._up(node)
         replica.checkpointed = replica.high_watermark
 
-    # What producers are told
+    # Answers to producers
 
     def _decide(self, transaction: str, marker: str) -> None:
         leader = self._leading()
@@ -289,7 +290,7 @@ class Replication:
         self._try_to_raise(Occasion.PRODUCE)
 
     def _answer(self, request: Request, answer: ProduceAnswer, part: ProtocolStep | None) -> None:
-        """Tell a producer, which the trace shows if it is part of a request that is processed."""
+        """Answer a producer; add this to the trace if it is part of a request that is processed."""
         request.answer = answer
         if part and self.leader is not None:
             names = tuple(record.name for record in request.records)

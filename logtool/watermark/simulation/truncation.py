@@ -1,4 +1,4 @@
-"""Where a follower cuts its log when a leader takes over: by high watermark and by leader epoch.
+"""Truncation of a follower when a leader takes over: by high watermark and by leader epoch.
 
 Before Kafka 0.11 a follower cut to its own high watermark. Since KIP-101 it asks the leader where
 the epoch ended that it last saw, and since KIP-279 it asks again until both know the same epoch.
@@ -15,7 +15,7 @@ Epochs = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class LogState:
-    """What the rules know of one replica's log."""
+    """State of one replica's log, as far as the rules need it."""
 
     epochs: Epochs
     log_end: int
@@ -26,13 +26,13 @@ class LogState:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where a follower cuts its log: what lies at this offset and behind goes."""
+    """Offset to which a follower truncates its log: it removes this offset and all after it."""
 
     offset: int
     requests: int
-    """How often the leader was asked."""
+    """Number of requests to the leader."""
     unknown: bool = False
-    """Whether epochs said nothing, so that it is the high watermark after all."""
+    """True if the epochs did not decide, so that `offset` is the high watermark."""
 
 
 def end_offset_for(epochs: Epochs, log_end: int, epoch: int) -> tuple[int, int] | None:
