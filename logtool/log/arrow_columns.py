@@ -43,7 +43,7 @@ def pieces(data: memoryview, at: Column, size: Column) -> Any:
 
 
 def lists(kind: Any, counts: Column, children: Sequence[Any]) -> Any:
-    """Return lists of structs: of the rows of `children`, which are their fields, so many each."""
+    """Return an array of lists with `counts` structs each, whose fields are `children`."""
     pairs = pa.Array.from_buffers(
         kind.value_type, len(children[0]), [None], children=list(children)
     )
@@ -52,9 +52,9 @@ def lists(kind: Any, counts: Column, children: Sequence[Any]) -> Any:
 
 
 def objects(values: Sequence[Any], kind: Any) -> Any:
-    """Return what `pyarrow.array` makes of numbers, bools, text, bytes and lists of dicts.
+    """Return the array that `pyarrow.array` makes of numbers, bools, text, bytes or lists of dicts.
 
-    Any may be None but a list. A timestamp is given as a number.
+    Any value but a list may be None. A timestamp is given as a number.
     """
     if pa.types.is_dictionary(kind):
         return numbered(*codes(values))
@@ -76,7 +76,7 @@ def objects(values: Sequence[Any], kind: Any) -> Any:
 
 
 def codes(values: Sequence[str | None]) -> tuple[Column, list[str]]:
-    """Return for each text the number of it, -1 for None, and all texts by their numbers."""
+    """Return the number of each text, -1 for None, and the distinct texts by number."""
     texts = list(dict.fromkeys(value for value in values if value is not None))
     number: dict[str | None, int] = {None: -1, **{text: at for at, text in enumerate(texts)}}
     return np.array([number[value] for value in values], np.int64), texts

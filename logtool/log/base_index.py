@@ -39,7 +39,7 @@ class Builder:
     """Takes the batches of one segment in their order, and builds its index."""
 
     def __init__(self, base_offset: int, *, all_data: bool = False) -> None:
-        """Begin; `all_data` in any namespace but ``kafka``, where each type counts as data."""
+        """Begin an index; `all_data` is for namespaces other than ``kafka``: each type is data."""
         self._base, self._all_data = base_offset, all_data
         self._rows: list[tuple[int, int, int]] = []
         """Offset, time and position of each entry."""
@@ -105,8 +105,8 @@ class Builder:
     def finish(self, *, recovered: bool = False, before: BaseIndex | None = None) -> bytes:
         """Return the index as a close writes it, or as a start does that has replayed the segment.
 
-        That drops what begins at the last offset: of a last batch with one offset the entry goes.
-        What compaction noted in the index `before`, which the start has read, stays.
+        Both drop entries at the last offset: a last batch with one offset loses its entry. Notes of
+        compaction in the index `before`, which the start has read, stay.
         """
         rows = np.array(self._rows, np.int64).reshape(-1, 3)
         if recovered:

@@ -44,7 +44,7 @@ def decode(key: bytes | None, value: bytes | None) -> "Value":
 
 
 def _decode(name: str, value: bytes) -> "Value":
-    """Return the fields of one of KRaft's messages; its version is the first of them."""
+    """Return the fields of one of KRaft's messages; the first field is its version."""
     from logtool.formats.messages import codec, schema
 
     message = schema.table("control_records").named(name)

@@ -1,4 +1,4 @@
-"""What control batches say, in the rows of a table: the headers alone do not tell it."""
+"""Content of control batches in the rows of a table, which their headers do not have."""
 
 from collections.abc import Callable
 
@@ -15,15 +15,15 @@ def fill_control(
     base: int,
     batch: Callable[[memoryview], memoryview] = lambda content: content,
 ) -> list[tuple[int, FormatError]]:
-    """Decode the first record of each control batch into the table; returns what is unreadable.
+    """Decode the first record of each control batch into the table; return what is unreadable.
 
-    `base` is the file position of ``data[0]``; the errors come with the number of their row. What
-    `batch` returns of the bytes of a batch has Kafka's header.
+    `base` is the file position of ``data[0]``; each error comes with the number of its row. `batch`
+    returns the bytes of a batch with Kafka's header.
     """
     errors = []
     marked = table.is_control & (table.record_count > 0)
     if marked.any() and (table.batch_type >= 0).any():
-        # Of Redpanda's batches others have that flag, too, and hold no control record of Kafka.
+        # Other batches of Redpanda have that flag, too, and hold no control record of Kafka.
         from logtool.formats.redpanda.record_batch import RAFT_DATA
 
         marked &= (table.batch_type < 0) | (table.batch_type == RAFT_DATA)

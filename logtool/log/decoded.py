@@ -30,9 +30,9 @@ class DecodedRecord:
     """``type``, ``name``, ``version`` and ``data``; None without a key or for an unknown one."""
     value: Value | None = None
     problem: str | None = None
-    """Why a broker could not read it, or None."""
+    """Reason why a broker could not read it, or None."""
     unknown_type: int | None = None
-    """Its type where that, its version, or a part of it is not known: a newer release wrote it."""
+    """Its type, if the type, the version or a part of it is not known: a newer release wrote it."""
     unknown_tags: int = 0
     """Tagged fields that no table knows: their bytes stand under ``unknownTaggedFields``."""
 
@@ -109,8 +109,8 @@ def _redact(name: str, data: Value) -> None:
 def without_secrets(value: bytes) -> bytes:
     """Return a record of the metadata log with stars in place of its secrets, byte for byte.
 
-    Of a version that is not known, of what does not decode, and of what Kafka would write
-    otherwise, it is all but the frame.
+    If its version is not known, if it does not decode, or if Kafka would write it otherwise,
+    everything but the frame is starred.
     """
     topic = CLUSTER_METADATA
     try:
@@ -171,7 +171,7 @@ def plain(value: Any) -> Any:
 def redact(records: RecordTable) -> RecordTable:
     """Return the same records with as many stars in place of each secret as it has bytes.
 
-    It is what `dump` prints of them: the records are of a metadata log.
+    `dump` prints the records of a metadata log this way.
     """
     of_control = records.of_batches(records.batches.is_control)
     at, size = records.spans.value_position, records.spans.value_length

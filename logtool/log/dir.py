@@ -164,9 +164,9 @@ class LogDir:
         return FileKind.CLEAN_SHUTDOWN in self.files
 
     def broker_offsets(self, kind: FileKind) -> dict[TopicPartition, int] | Refusal:
-        """Read one offset checkpoint as a broker does: the offsets, or where it gives up.
+        """Read one offset checkpoint as a broker does: the offsets, or the place where it gives up.
 
-        No offsets without the file; UnreadableError.
+        A missing file has no offsets. UnreadableError.
         """
         file = self.files.get(kind)
         if file is None:
@@ -175,7 +175,7 @@ class LogDir:
         return offset_checkpoint.refusal(checkpoint) or checkpoint.offsets
 
     def rows(self, kind: FileKind) -> dict[TopicPartition, OffsetRow]:
-        """Read the rows of one offset checkpoint; none without the file; UnreadableError.
+        """Read the rows of one offset checkpoint; a missing file has none. UnreadableError.
 
         A row counts wherever it can be read, also in a file that a broker does not take.
         """
@@ -193,7 +193,7 @@ def own_name(path: Path) -> str:
 def list_files(
     path: Path, entries: Sequence[files.Entry], name_of: Callable[[str], FileName]
 ) -> tuple[list[File], tuple[Path, ...]]:
-    """Return the files among entries, and what is no file."""
+    """Return the files among entries, and the entries that are not files."""
     listed: list[File] = []
     odd = []
     for entry in entries:
@@ -266,5 +266,5 @@ def arrange_partition(
 
 
 def _key(file: File) -> tuple[int, int]:
-    """Return what the files of one segment share: its base offset, and Redpanda's its term."""
+    """Return the key that the files of a segment share: base offset and, for Redpanda, the term."""
     return file.name.offset or 0, file.name.epoch or 0

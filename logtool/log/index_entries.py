@@ -17,12 +17,12 @@ class SparseEntries:
 
     @classmethod
     def of_offsets(cls, file: LogFile) -> Self:
-        """Return those of an offset index, which are found by position."""
+        """Return the entries of an offset index, which are found by position."""
         return cls(file, offset_index.ENTRY_SIZE, slice(4, 8))
 
     @classmethod
     def of_times(cls, file: LogFile) -> Self:
-        """Return those of a time index, which are found by relative offset."""
+        """Return the entries of a time index, which are found by relative offset."""
         return cls(file, time_index.ENTRY_SIZE, slice(8, 12))
 
     def at_or_behind(self, wanted: float) -> float:
@@ -30,7 +30,7 @@ class SparseEntries:
         return self._value(self._first(wanted))
 
     def between(self, start: float, stop: float) -> range:
-        """Return which entries are not below `start` but below `stop`."""
+        """Return the range of entries that are not below `start` but below `stop`."""
         return range(self._first(start), self._first(stop))
 
     def read(self, entries: range) -> bytes:

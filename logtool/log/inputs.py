@@ -46,7 +46,7 @@ class NamedBy(Protocol):
         """Return the line that says what was taken from it."""
 
     def source_of(self, path: Path) -> str | None:
-        """Return where it names a path; None where it does not."""
+        """Return the place where it names a path; None if it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class GivenPaths:
     paths: Sequence[Path]
     selection: Selection = Selection()
     files_select: bool = False
-    """True where the selection holds inside the files given too, as it does for digests."""
+    """True if the selection also applies inside the given files, as it does for digests."""
     config: NamedBy | None = None
     """The broker's own file, where one was given."""
     flavour: Flavour | None = None
@@ -74,8 +74,8 @@ class GivenPaths:
     def unmatched(self) -> Iterator[NothingMatchedError]:
         """Yield, path by path, why a run found no partition to look at.
 
-        Nothing is to be said where it had something else to look at: a file, or all of a log dir
-        that holds no partition. A path that cannot be read says so itself.
+        Nothing is yielded if the run had something else to look at: a file, or all of a log dir
+        that holds no partition. A path that cannot be read is reported elsewhere.
         """
         problems = []
         for path in files.each_once(self.paths):
@@ -98,11 +98,11 @@ class GivenPaths:
 
 @dataclass(frozen=True, slots=True)
 class NodeDir:
-    """A log dir, a partition dir or a file, and whose it is."""
+    """A log dir, a partition dir or a file, and the broker that it belongs to."""
 
     path: Path
     node: int | None = None
-    """The id of the broker; None: what meta.properties says."""
+    """The id of the broker; None: the id in meta.properties."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class OpenedPath:
     within: Path | None = None
     """The namespace, topic or partition that is meant in a data directory of Redpanda."""
     flavour: Flavour | None = None
-    """The value of ``--flavour``; None: as the names say."""
+    """The value of ``--flavour``; None: the names of the files decide."""
 
     def read(self) -> LogDir:
         """Return the log dir; UnreadableError where it cannot be listed."""
@@ -137,7 +137,7 @@ class OpenedPath:
 
     def _means(self, folder: Path) -> bool:
         if self.within is not None:
-            # What is above it could not be listed, and stands for what lies in it.
+            # A folder above it that could not be listed stands for all that lies in it.
             above = folder in self.within.parents
             return folder == self.within or self.within in folder.parents or above
         return self.name in (None, folder.name)
@@ -154,10 +154,10 @@ def kind_of(
     redpanda: bool = False,
     lacking: str = "this command does not read",
 ) -> PathKind:
-    """Return what `path` is; NothingMatchedError when it is nothing that a broker writes.
+    """Return the kind of `path`; NothingMatchedError if a broker writes nothing like it.
 
-    `flavour` overrules what the names say. `redpanda` says that the caller reads what Redpanda
-    writes, too. For one that does not, `lacking` gives the reason, in the words behind "which".
+    `flavour` overrules the names. `redpanda` is True for a caller that also reads what Redpanda
+    writes. For any other, `lacking` is the end of the message, the words behind "which".
     """
     if not files.leads_to_dir(path):
         if not redpanda and flavour_of_file(path, flavour) is REDPANDA:
@@ -206,7 +206,7 @@ def log_dir_of(path: Path, flavour: Flavour | None = None) -> tuple[Path, bool]:
         raise UnreadableError(path, "expected a log dir or a partition dir")
     if kind is PathKind.LOG_DIR:
         return path, True
-    # As it was given, unless that does not say where it really is: a dot, or a link.
+    # The path as given, unless it is a dot or a link, which hides the real place.
     real = path.resolve()
     is_told = path.name == real.name and path.parent.resolve() == real.parent
     return path.parent if is_told else real.parent, False
@@ -238,7 +238,7 @@ def open_each(
 
 
 def parse_node_dir(text: str, path_of: Callable[[str], Path] = files.path_of) -> NodeDir:
-    """Return what a text names; one that is there as it stands is a path as a whole.
+    """Return the path that a text names, and its node; a text that is an existing path has none.
 
     `path_of` makes the path, and raises UsageError for one that the command does not take.
     """
@@ -249,7 +249,7 @@ def parse_node_dir(text: str, path_of: Callable[[str], Path] = files.path_of) ->
 
 
 def _log_dirs_among(folders: Sequence[Path]) -> list[Path]:
-    """Return those that are log dirs, where none is a partition's that holds something."""
+    """Return the log dirs among folders; none if one of them is a partition dir with files."""
     log_dirs = []
     for folder in folders:
         try:
@@ -272,13 +272,13 @@ def _log_dirs_among(folders: Sequence[Path]) -> list[Path]:
 
 
 def _is_like_partition(path: Path) -> bool:
-    """Return whether a directory is one of a partition: others bear such names too (dbus-1)."""
+    """Return whether a directory is a partition dir: others have such names, too (dbus-1)."""
     if not isinstance(names.parse_directory(path.name), PartitionDirectory):
         return False
     try:
         entries = files.list_dir(path)
     except UnreadableError:
-        return True  # Whoever looks at it says why.
+        return True  # The error is reported when it is read.
     return not entries or holds_partition_files([entry.name for entry in entries])
 
 

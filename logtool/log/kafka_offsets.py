@@ -1,9 +1,9 @@
 """Kafka offsets of the batches of Redpanda, as far as the files next to them say.
 
 In the namespace ``kafka`` a batch has a Kafka offset below its Raft offset: see
-`logtool.formats.redpanda.offset_translation`. What is between them is known where `kafka_start`
-says, and is carried from one segment to the next. Behind damage or a missing segment it is not
-known, and nothing is guessed.
+`logtool.formats.redpanda.offset_translation`. The difference is known where `kafka_start` finds it,
+and is carried from one segment to the next. Behind damage or a missing segment it is not known, and
+nothing is guessed.
 """
 
 from itertools import pairwise
@@ -17,7 +17,7 @@ from logtool.formats.redpanda.offset_translation import FILTERED
 from logtool.log import kafka_start, opening
 
 NONE = -1
-"""For a batch that has no Kafka offset, or of which none is known."""
+"""Stands for the Kafka offset of a batch that has none, or whose offset is not known."""
 
 
 class KafkaOffsets:
@@ -26,14 +26,14 @@ class KafkaOffsets:
     def __init__(self) -> None:
         self._folder: Path | None = None
         self._snapshot: tuple[int, int] | None = None
-        """A Raft offset, and the delta of what begins there."""
+        """A Raft offset, and the delta of the batch that begins there."""
         self._end: int | None = None
         """The Raft offset that comes next; None behind damage."""
         self.delta: int | None = None
         """Raft offsets below the next that are not Kafka offsets; None where that is not known."""
 
     def begin(self, path: Path, base_offset: int) -> None:
-        """Take notice of a segment."""
+        """Begin a segment."""
         folder = path.absolute().parent
         in_kafka = kafka_start.in_kafka(folder)
         if folder != self._folder:
@@ -46,7 +46,7 @@ class KafkaOffsets:
         self._end = base_offset
 
     def lose(self) -> None:
-        """Take notice of damage: a batch may be gone that had no Kafka offset."""
+        """Forget the delta behind damage: a batch without a Kafka offset may be lost there."""
         self._end = self.delta = None
 
     def add(self, table: BatchTable) -> tuple[Column, Column]:
@@ -80,9 +80,9 @@ class KafkaOffsets:
 
 
 def before(path: Path, base_offset: int) -> KafkaOffsets:
-    """Return the state in which a segment begins, to ask for the Kafka offsets of its batches.
+    """Return the state at the start of a segment, from which its Kafka offsets are counted.
 
-    The segments before it are read as far as that takes. UnreadableError.
+    The segments before it are read if needed. UnreadableError.
     """
     offsets = KafkaOffsets()
     offsets.begin(path, base_offset)

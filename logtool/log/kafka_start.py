@@ -3,9 +3,9 @@
 In the namespace ``kafka`` a Kafka offset is the Raft offset without the delta, see
 `logtool.formats.redpanda.offset_translation`. The delta is 0 at offset 0. Where a log begins behind
 it, the snapshot of Raft has the delta, or a kvstore of the data directory, in which the maps of
-all logs lie under the numbers of their Raft groups. Which group a log is of stands in the log of
-the cluster alone; so a map is taken where all that it says of the offsets of this log holds for the
-batches that are there, at least one of them, and where no other such map contradicts it.
+all logs lie under the numbers of their Raft groups. Only the log of the cluster has the group of a
+log. So a map is used if all that it says of the offsets of this log holds for the batches that are
+there, at least one of them, and if no other such map contradicts it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +42,7 @@ class KafkaStart:
     delta: int
     """Raft offsets below it that are no Kafka offsets."""
     source: str
-    """The file that says it, for people."""
+    """Name of the file that the delta was read from, for messages."""
 
 
 def filtered(table: BatchTable) -> list[tuple[int, int]]:
@@ -87,14 +87,14 @@ def translation(listed: Partition, ranges: Ranges) -> tuple[str, Translation] | 
 
 
 def unknown(listed: Partition) -> str:
-    """Return in words that no file says which Kafka offsets a log has."""
+    """Return the text that says that the Kafka offsets of a log are not known."""
     first = listed.segments[0].base_offset if listed.segments else 0
     text = "neither a snapshot of Raft nor the kvstore tells how many offsets below "
     return f"{text}{first} are Kafka's"
 
 
 def of_snapshot(folder: Path) -> KafkaStart | None:
-    """Return what the snapshot of Raft in a folder says; None where no snapshot is sound."""
+    """Return the delta in the snapshot of Raft in a folder; None if no snapshot is sound."""
     try:
         with LogFile(folder / RedpandaFileKind.SNAPSHOT) as file:
             stored = snapshot.parse(file.read(0, _LARGEST_METADATA))
@@ -109,7 +109,7 @@ def of_snapshot(folder: Path) -> KafkaStart | None:
 
 
 def ranges_in(listed: Partition) -> list[tuple[int, int]]:
-    """Read the headers of a log for what has no Kafka offset; UnreadableError."""
+    """Read from the headers of a log its batches without a Kafka offset; UnreadableError."""
     found: list[tuple[int, int]] = []
     for segment in listed.segments:
         for chunk in segment.batches(payload=False):
@@ -128,7 +128,7 @@ def _of_kvstore(folder: Path, first: int, ranges: Callable[[], Ranges]) -> Kafka
 
 
 def _fitting(stored: OffsetMap, first: int, there: Ranges) -> int | None:
-    """Return the delta at `first` by a map of some log, if what the map says holds for this one."""
+    """Return the delta at `first` by a map of some log, if the map holds for this log."""
     (base, length), *elements = stored.elements or ((offset_translation.FIRST_OF_A_WHOLE_LOG, 1),)
     start = max(base + length, first)
     within = [(at, at + size - 1) for at, size in elements if at >= start]

@@ -18,7 +18,7 @@ from logtool.log.redpanda import REDPANDA
 
 FLAVOURS: dict[FlavourName, Flavour] = {flavour.name: flavour for flavour in (KAFKA, REDPANDA)}
 MOST_LOOKS = 5
-"""Times that a partition is looked at of which a broker takes away files meanwhile."""
+"""Attempts to read a partition while a broker deletes files of it."""
 _LISTINGS = 32
 """Directories behind URLs that are listed at once."""
 
@@ -34,9 +34,9 @@ def flavour_at(path: Path, flavour: Flavour | None = None) -> Flavour:
 
 
 def flavour_of_file(path: Path, flavour: Flavour | None = None) -> Flavour:
-    """Return the flavour of a file by its name: Redpanda's where it is a segment or an index.
+    """Return the flavour of a file by its name: Redpanda if it is a segment or an index of it.
 
-    A file that Redpanda does not write is Kafka's, whatever `flavour` says.
+    A file that Redpanda does not write counts as Kafka's, even if `flavour` is Redpanda.
     """
     of_redpanda = flavour is not KAFKA and redpanda_dir.place(path) is not None
     return REDPANDA if of_redpanda else KAFKA
@@ -58,8 +58,8 @@ def try_flavour(path: Path, flavour: Flavour | None = None) -> Flavour | None:
 def detect(path: Path, entries: Sequence[str], flavour: Flavour | None = None) -> Flavour:
     """Return the flavour of the directory `path`, which has these names; see `flavour_at`.
 
-    A directory with files that Kafka writes is Kafka's, whatever else lies in it, but for a
-    partition of Redpanda by its name and a segment.
+    A directory with files that Kafka writes is Kafka's, also if other files lie in it, unless its
+    name and a segment in it are those of a partition of Redpanda.
     """
     if flavour is REDPANDA and not REDPANDA.holds(path, entries):
         text = "nothing matched: it holds nothing that Redpanda writes; expected a data "
@@ -106,7 +106,7 @@ def try_partitions(
 ) -> Iterator[Partition | UnreadableError]:
     """List partition dirs in order; behind URLs several at once, ahead of the caller.
 
-    A listing there is little more than its way there and back.
+    The time of such a listing is mostly that of a round trip.
     """
     listing = partial(try_partition, flavour=flavour)
     if not any(map(files.is_remote, paths)):

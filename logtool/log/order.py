@@ -25,7 +25,7 @@ class BatchOrder:
         """
         bases, lasts = table.base_offset, table.last_offset
         least, most = self._base_offset, self._base_offset + MAX_RELATIVE_OFFSET
-        # The edges say all of nearly every chunk, and bounds that are soon found of most others.
+        # The edges suffice for nearly every chunk, and quickly found bounds for most others.
         if plain is not None and int(bases[0]) > self._highest and int(lasts[-1]) <= most:
             self._highest = int(lasts[-1])
             return None
@@ -57,7 +57,7 @@ def stands_out(base: Column, last: Column, outside: Column, start: int) -> Colum
     """Return where a batch is ahead of its place: the next one goes on from those before it.
 
     A flipped bit in a base offset or a leader epoch does that, which no CRC covers. Without this
-    the whole rest of the segment would seem out of order. `start` is what came last before.
+    the whole rest of the segment would seem out of order. `start` is the last offset so far.
     """
     ahead = np.zeros(len(base), np.bool_)
     trusted = np.where(outside, start, last)

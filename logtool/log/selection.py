@@ -41,7 +41,7 @@ class Selection:
         )
 
     def __str__(self) -> str:
-        """Return the options that say the same."""
+        """Return the selection as command-line options."""
         words = [
             *(shell.option("--topic", glob) for glob in self.topics),
             *(shell.option("--exclude-topic", glob) for glob in self.exclude_topics),

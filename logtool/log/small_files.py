@@ -1,4 +1,4 @@
-"""The small files of a log dir or a partition dir: one is parsed and checked as a whole."""
+"""Small files of a log dir or a partition dir, each parsed and checked as a whole."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is wrong where a batch of Redpanda should begin, and how that is said."""
+"""Description of damage where a batch of Redpanda should begin."""
 
 import numpy as np
 
@@ -10,9 +10,9 @@ from logtool.log.damage import DamageReason
 
 
 def entry_size(head: bytes | memoryview) -> int | None:
-    """Return the bytes of the batch that `head` begins; None where its CRC does not hold.
+    """Return the size of the batch that `head` begins, in bytes; None if the header CRC is wrong.
 
-    Before that CRC a size means nothing: a header that was torn may say any.
+    Without that CRC the size means nothing: a torn header may have any.
     """
     if len(head) < HEADER_SIZE:
         return None
@@ -39,7 +39,7 @@ def describe(head: bytes, reason: DamageReason, left: int) -> str:
 
 
 def header_alone(head: memoryview, epoch: int) -> BatchTable:
-    """Return the row of a batch whose header alone is there, and make it Kafka's in place."""
+    """Return the row of a batch from its header, which is replaced by Kafka's in `head`."""
     header = record_batch.parse(head)
     head[:HEADER_SIZE] = record_batch.to_kafka(header, term=epoch)
     rows = np.full((_kernels.BATCH_COLUMNS, 1), -1, np.int64)

@@ -1,17 +1,18 @@
-"""Where a log of Redpanda goes on behind damage: the search for the next sound batch.
+"""Search for the next sound batch behind damage in a log of Redpanda.
 
 A broker never does this. Each header has a CRC of its own, which makes the search simpler than for
 Kafka's logs (`logtool.log.walk.resync`):
 
-1. Where the header is sound, its size is: damage to the body is framed, and the log goes on behind.
-2. Where it is not, a candidate is a header whose CRC holds, with offsets behind the last sound
+1. If the header is sound, so is its size: damage to the body is framed, and the next batch is
+   expected behind it.
+2. If it is not sound, a candidate is a header whose CRC holds, with offsets behind the last sound
    batch and in reach of the segment, and whose batch is sound.
 3. A candidate is proven if the damaged header's CRC holds with the size that leads to it: only the
    size was wrong. There is one such size for each CRC.
 4. Else the size field decides, if it leads to a candidate. A record may hold whole batches.
 5. Else the first candidate counts, unless the chain of sound batches that it begins ends before the
    end, `FAR` or zeros, and the offsets of the next candidate behind it contradict it: then the
-   longer of the two chains does.
+   longer of the two chains counts.
 """
 
 from collections.abc import Iterator
@@ -41,7 +42,7 @@ _SIZE_AT = slice(4, 8)
 
 
 class RedpandaResync:
-    """The search of one scan; `budget` is what it may still hash in vain."""
+    """The search of one scan; `budget` is the number of bytes that it may still hash in vain."""
 
     def __init__(self, source: ScannedBytes, budget: int, piece: int) -> None:
         self._source = source
@@ -50,15 +51,15 @@ class RedpandaResync:
         """Bytes that are read at once for a CRC."""
 
     def frames(self, at: int, behind: int, offsets: OffsetBounds) -> bool:
-        """Return True: it is asked only where the header is sound, and with it the size."""
+        """Return True: it is called only if the header is sound, and with it the size."""
         return True
 
     def next_batch(
         self, at: int, behind: int | None, offsets: OffsetBounds, *, torn: bool
     ) -> int | None:
-        """Return where the log goes on behind damage at `at`; None where it does not.
+        """Return the position of the next batch behind damage at `at`; None without one.
 
-        `behind` is where it is framed to end, None where it is not.
+        `behind` is the end of framed damage, None if it is not framed.
         """
         if behind is not None:
             return None
@@ -127,7 +128,7 @@ class RedpandaResync:
         return _Chain(start, position, -1 if base is None else base, last, reaches)
 
     def _sound(self, start: int, stop: int, offsets: OffsetBounds) -> Iterator[int]:
-        """Yield where sound batches begin in ``[start, stop)``."""
+        """Yield the positions of sound batches that begin in ``[start, stop)``."""
         width = FIRST_WINDOW
         while min(stop, self._source.end) - start >= HEADER_SIZE:
             data = bytes(self._source.read(start, min(width, stop - start)))
@@ -149,7 +150,7 @@ class _Chain:
     base_offset: int
     last_offset: int
     reaches: bool
-    """Whether they reach the end, `FAR` or zeros."""
+    """True if they reach the end, `FAR` or zeros."""
 
     @property
     def size(self) -> int:
@@ -157,7 +158,7 @@ class _Chain:
 
 
 def _size_of(head: bytes) -> int | None:
-    """Return the size in a header, believable or not; None where it cannot be the size of one."""
+    """Return the size field of a header; None if no batch can have that size."""
     if len(head) < HEADER_SIZE:
         return None
     size = record_batch.parse(head).size
@@ -165,9 +166,9 @@ def _size_of(head: bytes) -> int | None:
 
 
 def _size_by_crc(head: bytes) -> int | None:
-    """Return the only size with which the CRC of a header holds; None where it can be none.
+    """Return the only size with which the CRC of a header holds; None if it is impossible.
 
-    A CRC is linear: each bit of the size flips the same bits of it, whatever the others are.
+    A CRC is linear: each bit of the size flips the same bits of the CRC, independent of the others.
     """
     if len(head) < HEADER_SIZE:
         return None
@@ -187,7 +188,7 @@ def _size_by_crc(head: bytes) -> int | None:
 
 
 def _likely(data: bytes, offsets: OffsetBounds, left: int) -> list[int]:
-    """Return where the fields of a header could be real; `left` is what the file has of `data`."""
+    """Return positions of possible headers; `left` is the bytes of the file from `data` on."""
     count = len(data) - HEADER_SIZE + 1
     # A type is never 0, which leaves nothing of zeros.
     at = np.flatnonzero(np.frombuffer(data, np.uint8, count, 16))

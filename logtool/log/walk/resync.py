@@ -1,4 +1,4 @@
-"""Where the log goes on behind damage: the search for the next sound batch, of any magic.
+"""Search for the next sound batch behind damage, of any magic.
 
 A broker never does this, so there is no rule of Kafka's to follow. Damage hides where the next
 batch begins, and a record may hold whole batches in its value, with sound CRCs. So a candidate is a
@@ -20,13 +20,13 @@ of the log:
    that vouches says, the chain counts only if there are offsets between the two for another damaged
    batch; where no candidate follows, if its offset is the very next one and the damage is not cut
    off by the end of the file.
-6. Elsewhere the chain counts, unless the offsets of the next candidate contradict
-   it: then the longer of the two chains does. A batch in a record whose own header is destroyed can
+6. Elsewhere the chain counts, unless the offsets of the next candidate contradict it: then the
+   longer of the two chains counts. A batch inside a record of a batch with a destroyed header can
    still be taken, if its offset is one of those that are missing; nothing shows the difference.
-7. Where a candidate counts beyond the end that the header gives itself, the first suspect does in
-   its place whose chain leads up to it: what a record holds does not go on behind its batch, so the
-   offsets of that header are wrong. Where nothing counts, the first suspect does whose chain
-   reaches the end.
+7. If a candidate counts that lies beyond the end by the size of the damaged header, the first
+   suspect whose chain leads up to it counts instead: batches in a record do not go on behind the
+   batch of the record, so the offsets of that header are wrong. If no candidate counts, the first
+   suspect counts whose chain reaches the end.
 """
 
 import zlib
@@ -71,10 +71,10 @@ _PLACE = [_COLUMNS.index(name) for name in ("position", "size", "base_offset", "
 
 
 class ScannedBytes(Protocol):
-    """The bytes of a scan, as far as there are any."""
+    """The bytes of a scan, up to its end."""
 
     end: int
-    """Where the file ends, or is taken to end; less once it turned out to have shrunk."""
+    """Position where the file ends, or is taken to end; lower once it is found to have shrunk."""
 
     def ahead(self, position: int, need: int) -> memoryview:
         """Return what a buffer holds from `position` on: `need` bytes, fewer at the end."""
@@ -85,13 +85,13 @@ class ScannedBytes(Protocol):
 
 @dataclass(slots=True)
 class _Floor:
-    """The byte before which no candidate counts; who goes through the candidates raises it."""
+    """The byte before which no candidate counts; the caller raises it between candidates."""
 
     position: int
 
 
 class Resync:
-    """The search of one scan; `budget` is what it may still hash in vain."""
+    """The search of one scan; `budget` is the number of bytes that it may still hash in vain."""
 
     def __init__(self, source: ScannedBytes, budget: int, piece: int) -> None:
         self._source = source
@@ -99,16 +99,16 @@ class Resync:
         self._piece = piece
         """Bytes that are read at once for a CRC."""
         self._follower: tuple[int, CandidateHeader] | None = None
-        """Where it was last looked for what follows a chain, and what was found."""
+        """Start of the last search for a batch that follows a chain, and the batch found."""
         self._rows: Column | None = None
 
     def next_batch(
         self, at: int, behind: int | None, offsets: OffsetBounds, *, torn: bool
     ) -> int | None:
-        """Return where the log goes on behind damage at `at`; None where it does not.
+        """Return the position of the next batch behind damage at `at`; None without one.
 
-        `behind` is where it is framed to end, None where it is not; `torn` says that its size field
-        leads beyond the end of the file.
+        `behind` is the end of framed damage, None if it is not framed; `torn` is True if its size
+        field leads beyond the end of the file.
         """
         damaged = header_of(self._source.read(at, HEADER_SIZE), at, offsets)
         if behind is not None:
@@ -154,9 +154,9 @@ class Resync:
         return follower is None or follower.base_offset > last + 1
 
     def _swallowed(self, damaged: CandidateHeader, stop: int, offsets: OffsetBounds) -> int | None:
-        """Return where sound batches begin that a wrong size leads over, all of them up to `stop`.
+        """Return the start of sound batches up to `stop` that a wrong size skips; None without any.
 
-        A message may end with sound batches in its value: the CRC shows which is which.
+        A message may end with sound batches in its value: the CRC shows the difference.
         """
         proof = _SoundnessProof(self, damaged)
         for candidate in self._sound(damaged.position + 1, stop, offsets):
@@ -172,7 +172,7 @@ class Resync:
         *,
         torn: bool,
     ) -> tuple[int, bool]:
-        """Return where the chain of a candidate ends, and whether it is of the log (rules 5, 6)."""
+        """Return the end of a candidate's chain, and whether it is of the log (rules 5, 6)."""
         enough = min(self._source.end, candidate.position + FAR)
         end, last = self._chain(candidate, enough)
         if end >= enough:
@@ -203,9 +203,9 @@ class Resync:
         return None
 
     def _chain(self, first: CandidateHeader, stop: int) -> tuple[int, int]:
-        """Return where the sound batches end that begin with `first`, and their last offset.
+        """Return the end of the sound batches that begin with `first`, and their last offset.
 
-        Their offsets rise, but for one at a time: no CRC covers a base offset.
+        Their offsets rise, except for single batches: no CRC covers a base offset.
         """
         position, last = first.position + first.size, first.last_offset
         before: int | None = None
@@ -235,11 +235,11 @@ class Resync:
         return position if odd is None else odd, last
 
     def _rising(self, position: int, last: int, stop: int) -> _Rising:
-        """Return how far sound batches whose offsets rise go on from a byte, behind offset `last`.
+        """Return the end of sound batches whose offsets rise, from a byte and behind offset `last`.
 
-        That is where they end, the last offsets of the two before that, and whether no header
-        stands there, so that nobody need look again. What the kernel walks over at once is told;
-        of a batch that is too large for that, nothing.
+        Return the end, the last offsets of the last two batches, and True if no header stands at
+        the end, so that the caller need not look again. Only batches that the kernel walks over at
+        once are counted, not one that is too large for that.
         """
         before, width, why = last, FIRST_WINDOW, _kernels.MORE
         if self._rows is None:
@@ -267,7 +267,7 @@ class Resync:
         return position, (before, last), why in (_kernels.BAD_SIZE, _kernels.BAD_MAGIC)
 
     def begins_batch(self, position: int) -> bool:
-        """Return whether a sound entry begins at `position`, paying for it if not."""
+        """Return whether a sound entry begins at `position`; if not, charge it to the budget."""
         head = bytes(self._source.read(position, LOG_OVERHEAD + 5))
         size = entry_size(head)
         if size is None or size > self._source.end - position or head[16] > MAGIC:
@@ -290,7 +290,7 @@ class Resync:
         return crc == int.from_bytes(head[_CRC_FIELDS[magic]], "big")
 
     def crc(self, magic: int, crc: int, start: int, stop: int) -> int | None:
-        """Return the CRC that magic has over more bytes; None where the file ends before."""
+        """Return the CRC of a magic, continued over more bytes; None if the file ends before."""
         while start < stop:
             piece = self._source.read(start, min(self._piece, stop - start))
             if not len(piece):
@@ -302,10 +302,10 @@ class Resync:
     def _sound(
         self, start: int, stop: int, offsets: OffsetBounds, floor: "_Floor | None" = None
     ) -> Iterator[CandidateHeader]:
-        """Yield the candidates in ``[start, stop)`` whose CRC holds, paying for those of others."""
+        """Yield the candidates in ``[start, stop)`` whose CRC holds; charge the others."""
         seen, follower = self._follower or (None, None)
         if follower and seen == start and follower.base_offset > offsets.last:
-            start = follower.position  # behind a chain it was looked for to judge the chain
+            start = follower.position  # it was found when the chain before it was judged
         width = FIRST_WINDOW
         while (end := min(stop, self._source.end)) - start >= MIN_ENTRY_SIZE:
             data = self._source.ahead(start, HEADER_SIZE)[: min(width, stop - start)]
@@ -335,7 +335,7 @@ class Resync:
 
 
 class _SoundnessProof:
-    """The CRC of a damaged entry whose size may be wrong alone, up to one place after another."""
+    """The CRC of a damaged entry, up to one end after another: only its size may be wrong."""
 
     def __init__(self, search: Resync, damaged: CandidateHeader) -> None:
         self._search = search
