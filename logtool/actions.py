@@ -1,7 +1,7 @@
-"""What is to be changed on disk, as plain data: made by whoever judges, carried out by `apply`.
+"""Changes of files on disk as plain data: made by the code that judges, carried out by `apply`.
 
-A `Change` is one file operation with everything that is needed to carry it out; an `Action` is what
-a person is told: the change, or something that a broker would do without changing a file.
+A `Change` is one file operation with everything that is needed to carry it out. An `Action` is what
+is shown to a person: the change, or something that a broker would do without changing a file.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from logtool.lazy_dataclass import dataclass
 
 
 class FileChange(StrEnum):
-    """What happens to a file."""
+    """Kinds of change of a file."""
 
     TRUNCATE = "truncate"
     """It is cut to `size`; what stays is not touched."""
@@ -38,7 +38,7 @@ class Blocks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What a file looked like when it was judged."""
+    """State of a file when it was judged."""
 
     size: int
     mtime_ns: int
@@ -51,40 +51,40 @@ class Change:
     kind: FileChange
     path: Path
     seen: Stamp | None = None
-    """Of the file when it was judged; None where there was none."""
+    """State of the file when it was judged; None if there was no file."""
     content: bytes | None = None
-    """Of a REPLACE or CREATE."""
+    """New bytes, for REPLACE or CREATE."""
     blocks: Blocks | None = None
-    """The same, of a log that is taken together from others."""
+    """New bytes, for a log that is put together from others."""
     size: int | None = None
-    """Of a TRUNCATE."""
+    """Size in bytes that is left, for TRUNCATE."""
     target: Path | None = None
-    """Of a RENAME."""
+    """New path, for RENAME."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What a reader cannot find any more once something was carried out."""
+    """Data that a reader can no longer find once an action was carried out."""
 
     bytes: int = 0
     batches: int = 0
     """Sound batches, the valid ones behind damage among them."""
     records: int = 0
-    """In sound batches, and in bad ones as far as their headers tell."""
+    """Records in sound batches, and in bad ones as far as their headers show."""
     bad_batches: int = 0
-    """Those whose headers can be believed."""
+    """Bad batches whose headers can be believed."""
     bad_records: int = 0
-    """Those of `records` that are in bad batches."""
+    """Records, counted in `records` too, that are in bad batches."""
     first_offset: int | None = None
     last_offset: int | None = None
     batches_behind_damage: int = 0
     """Sound batches that are lost only because of what stands before them."""
     below_high_watermark: bool | None = None
-    """Whether offsets that were acknowledged go, those of damaged batches too; None where the high
+    """True if acknowledged offsets are lost, those of damaged batches included; None if the high
     watermark is not known."""
 
     only_zeros: bool = False
-    """Whether all that goes are zeros behind the last batch, as a preallocated log has them."""
+    """True if only zeros behind the last batch are lost, as a preallocated log has them."""
 
     def __bool__(self) -> bool:
         """Return whether any record is lost that was written, or that was acknowledged."""
@@ -108,7 +108,7 @@ GRAVE = frozenset(
         "overlap",
     }
 )
-"""What a broker does, or does not see, that a person should know of before it starts."""
+"""Actions of a broker, and problems it does not notice, to know of before it starts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,8 +196,8 @@ def _run(arguments: Sequence[str]) -> int:
     except (BrokenPipeError, KeyboardInterrupt):
         raise
     except Exception as error:
-        # Typer's own exceptions for a wrong command line are told by what they can do: their
-        # classes have moved between its releases.
+        # Typer's own exceptions for a wrong command line are recognized by what they can do:
+        # their classes have moved between its releases.
         if hasattr(error, "format_message"):
             path = getattr(getattr(error, "ctx", None), "command_path", NAME)
             return _usage_error(error.format_message(), path)
@@ -232,7 +232,7 @@ def _with_two_words(arguments: Sequence[str]) -> Sequence[str]:
 
 
 def _command_path(command: Any, arguments: Sequence[str]) -> str:
-    """Return the program and the command of a command line, as far as they can be told."""
+    """Return the program and the command of a command line, as far as they are recognized."""
     path = [NAME]
     for argument in arguments:
         if argument in getattr(command, "commands", ()):

@@ -131,9 +131,9 @@ def _fixes(verdict: CopiesVerdict) -> Iterator[str]:
 
 
 def _images(path: Path) -> list[MetadataImage]:
-    """Return what a log dir knows of its cluster; nothing where it does not, or is far away.
+    """Return the metadata image of a log dir; nothing if it has none, or is remote.
 
-    What of its metadata log cannot be read is told where its copies are compared.
+    Errors in its metadata log are reported where its copies are compared.
     """
     with suppress(UnreadableError):
         if not files.is_remote(path) and files.has_dir(path / image.DIRECTORY):
@@ -159,7 +159,7 @@ def _standing(copy: Copy, newest_first: Sequence[MetadataImage]) -> LeaderCandid
 def _grouped(copies: Sequence[ListedCopy]) -> list[list[ListedCopy]]:
     """Return the copies of each partition.
 
-    Where nothing but partition dirs was given they are copies of one, whatever they are called.
+    If only partition dirs were given, they are copies of one partition, even with different names.
     """
     if copies and all(copy.given for copy in copies):
         return [[replace(copy, key=copies[0].key) for copy in copies]]

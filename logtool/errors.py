@@ -1,4 +1,4 @@
-"""What can stop a job. Damage in the data is never one of these: that is a finding."""
+"""Errors that can stop a job. Damage in the data is never one of these: that is a finding."""
 
 import signal
 from pathlib import Path
@@ -29,8 +29,8 @@ def signal_of(end: KeyboardInterrupt) -> int:
 class FormatError(LogtoolError):
     """Bytes that do not follow their format.
 
-    `reason` is one line; `position` is the byte where the bytes stop making sense, counted from
-    the start of what was parsed; `path` is filled in by whoever knows the file.
+    `reason` is one line; `position` is the byte where the bytes stop making sense, counted from the
+    start of what was parsed; `path` is filled in by a caller that knows the file.
     """
 
     def __init__(self, reason: str, position: int = 0, path: Path | None = None) -> None:
@@ -57,7 +57,7 @@ class UsageError(LogtoolError):
 
 
 class RefusedError(LogtoolError):
-    """What was asked for would not be safe, such as writing into a log dir; exit status 5."""
+    """A request that would not be safe, such as writing into a log dir; exit status 5."""
 
 
 class UnreadableError(LogtoolError):
@@ -71,7 +71,7 @@ class UnreadableError(LogtoolError):
         self.path = path
         self.reason = reason
         self.missing = missing
-        """Whether there is nothing at that path (any more)."""
+        """True if the path does not exist, or no longer exists."""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"

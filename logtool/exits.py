@@ -16,7 +16,8 @@ class Exit(IntEnum):
     HANGUP = 129
     INTERRUPTED = 130
     CLOSED_PIPE = 141
-    """Whoever read the output stopped (``| head``); what a shell says of a SIGPIPE."""
+    """The reader of the output closed the pipe (``| head``); the status that a shell gives a
+    SIGPIPE."""
     TERMINATED = 143
 
     @classmethod

@@ -1,6 +1,6 @@
 """Findings: one thing that is wrong or worth knowing, with a stable code and a place.
 
-What each code means stands in ``catalogue.toml`` beside this module; `explain` prints it, and a
+The meaning of each code is in ``catalogue.toml`` next to this module; `explain` prints it, and a
 finding takes its severity and the broker's behaviour from it.
 """
 
@@ -14,7 +14,7 @@ from logtool.lazy_dataclass import dataclass
 
 
 class Severity(StrEnum):
-    """How bad: see the fields. The order of definition is the order of weight."""
+    """Severity of a finding: see the fields. The order of definition is the order of weight."""
 
     INFO = "info"
     """Legal but worth knowing."""
@@ -30,7 +30,7 @@ class Severity(StrEnum):
 
 
 class Broker(StrEnum):
-    """Whether a broker would notice at its next start, and act."""
+    """Reaction of a broker at its next start: it notices the problem and acts, or not."""
 
     ALWAYS = "always"
     IF_UNCLEAN = "if-unclean"
@@ -46,24 +46,24 @@ class Rule:
     severity: Severity
     broker: Broker
     title: str
-    """What was found, in one line."""
+    """Title: the problem in one line."""
     meaning: str
-    """What the rule is and how the damage comes about."""
+    """The rule, and how the damage comes about."""
     broker_does: str
-    """What a broker does about it."""
+    """Reaction of a broker."""
     action: str
-    """What a person does about it."""
+    """Remedy for a person to carry out."""
     redpanda: str | None = None
-    """What is different in a directory of Redpanda; None for what does not occur there."""
+    """Difference in a directory of Redpanda; None if the code does not occur there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding. Keys that do not apply are None; offsets and positions are absolute."""
+    """One finding. A key that does not apply has None; offsets and positions are absolute."""
 
     code: str
     message: str
-    """What was expected and what was found, with both numbers."""
+    """Expected and found values, with both numbers."""
     position: int | None = None
     """Byte position in the file where it begins."""
     length: int | None = None

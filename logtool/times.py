@@ -32,7 +32,7 @@ EXPECTED = (
     "milliseconds, a time such as 2026-11-22T10:30:00Z (UTC without a zone), a date, -2h, now, "
     "today or yesterday"
 )
-"""What `parse_moment` takes, in words."""
+"""Description of the texts that `parse_moment` takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +43,16 @@ class Moment:
     last: int
     """The last millisecond that is meant: that of the day for a date, else the same as `first`."""
     is_ago: bool = False
-    """Whether it counts from the present, as ``-2h`` and ``now`` do."""
+    """True if it is relative to the present, as ``-2h`` and ``now`` are."""
     is_assumed: bool = False
-    """Whether it is UTC only because no zone was given, or depends on the present."""
+    """True if it is UTC only because no zone was given, or depends on the present."""
 
 
 def parse_moment(text: str, now_ms: int) -> Moment | None:
-    """Return the time that a text means, or None where it is none; `now_ms` is the present.
+    """Return the time that a text means, or None if it is not a time; `now_ms` is the present.
 
-    It may be milliseconds, RFC 3339, the same without a zone, which is UTC then, a date, which is
-    a day of UTC, ``today``, ``yesterday``, ``now``, or a stretch before it: ``-90s``, ``-30m``,
+    It may be milliseconds, RFC 3339, RFC 3339 without a zone, which is taken as UTC, a date, which
+    is a day of UTC, ``today``, ``yesterday``, ``now``, or a time before now: ``-90s``, ``-30m``,
     ``-2h``, ``-1d``, ``-1w``.
     """
     if _NUMBER.fullmatch(text):

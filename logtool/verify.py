@@ -45,7 +45,7 @@ SMALL_FILES = frozenset(
     {"checkpoint", "clean-shutdown", "leader-epoch", "meta-properties", "partition-metadata",
      "quorum-state"}
 )  # fmt: skip
-"""The areas of the text files beside the logs."""
+"""The areas of the text files next to the logs."""
 
 
 _REPAIRED = frozenset(
@@ -70,7 +70,7 @@ class _PartitionToCheck:
     request: CheckRequest
     facts: PartitionSummary
     key: TopicPartition | None = None
-    """Of its rows in the checkpoints."""
+    """Key of its rows in the checkpoints."""
 
 
 class Verification:
@@ -107,16 +107,16 @@ class Verification:
         """The value of ``--flavour``; None: each directory by its names."""
         self._areas = areas
         self._static = static or {}
-        """What the broker's own file sets."""
+        """Settings of the broker's own file."""
         self._level = level
         self._limit = limit
         self._selection = selection or Selection()
         self._verdicts: dict[Path, list[Finding]] = {}
-        """By log dir: what it does to a start, beside the others of its broker."""
+        """Findings about the start with a log dir, among the others of its broker, by log dir."""
         self._repairs: dict[Path, str | None] = {}
         """The command that repairs each damaged log, where another copy is at hand."""
         self._topic_ids: dict[Path, root.TopicIds] = {}
-        """By log dir: one for all those of a broker."""
+        """Topic ids by log dir; all log dirs of a broker share one object."""
         self._nodes: dict[Path, Node] = {}
         """By log dir: its node, with all log dirs of it that were given."""
         self._neighbours: Neighbours = {}
@@ -284,7 +284,7 @@ class Verification:
         return PartitionJob(path, (), _PartitionToCheck(None, _NO_REQUEST, found, key))
 
     def _of_redpanda(self, home: LogDir) -> Iterator[Item]:
-        """Check the partitions of a data directory of Redpanda: there is no file beside them."""
+        """Check the partitions of a data directory of Redpanda, which has no files next to them."""
         chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
         listed = opening.try_partitions([path for path, _ in chosen], home.flavour)
         request = self._request(known=Settings())

@@ -1,1 +1,1 @@
-"""The small text files beside the logs: shown, mended from the logs, and changed row by row."""
+"""The small text files next to the logs: shown, mended from the logs, and changed row by row."""

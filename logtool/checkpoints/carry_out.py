@@ -1,4 +1,4 @@
-"""Edits carried out through a journal beside the log dir, so that they can be undone."""
+"""Edits carried out through a journal next to the log dir, so that they can be undone."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -23,7 +23,7 @@ _WITHOUT = {
     FileKind.LEADER_EPOCH_CHECKPOINT: "followers truncate to the high watermark",
     FileKind.CLEAN_SHUTDOWN: "the next start is an unclean one",
 }
-"""What it means that a row or the file is not there."""
+"""Consequence for a broker if a row or the file is missing."""
 _LARGEST_OFFSET, _LARGEST_EPOCH = 2**63 - 1, 2**31 - 1
 _HARMLESS = ("checkpoint/empty", "checkpoint/duplicate")
 
@@ -33,7 +33,7 @@ class Edit:
     """A file as it is and as it should be."""
 
     action: Action
-    """With the change that makes it so."""
+    """Action for the file, with the change of its bytes."""
     before: bytes
     """Empty for a file that is not there."""
     reasons: tuple[str, ...]
@@ -56,7 +56,7 @@ class Present:
     stamp: Stamp | None
     """None where there is no file."""
     value: Any
-    """What the format module made of it."""
+    """Content as the format module parsed it."""
     findings: tuple[Finding, ...]
 
     @property
@@ -108,9 +108,9 @@ def replacement(present: Present, content: bytes, reasons: list[str]) -> Edit:
 
 
 def remove(path: Path) -> Edit | None:
-    """Return the edit that removes a file which a broker does without; None where there is none.
+    """Return the edit that removes a file which a broker does without; None if it does not exist.
 
-    UnreadableError where its directory is not there either.
+    UnreadableError if its directory does not exist either.
     """
     kind = kind_of(path)
     if kind not in REMOVABLE:

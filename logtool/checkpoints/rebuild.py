@@ -39,7 +39,7 @@ class CheckpointRebuild:
     run: Run = field(default_factory=Run)
     summary: Summary = field(default_factory=Summary)
     log_dir: Path = field(init=False)
-    """Where the files are that a broker locks."""
+    """Directory that holds the files a broker locks."""
     _kinds: tuple[FileKind, ...] = field(init=False)
     _partition: Path | None = None
     """The only partition that is meant."""

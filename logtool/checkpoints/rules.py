@@ -1,4 +1,4 @@
-"""What the rows of a checkpoint should be, judged by the log that they speak of.
+"""Rules for the rows of a checkpoint, judged by the log that they describe.
 
 Nothing is made up: a row only changes to what a broker itself would make of it, and a row that
 cannot be judged stays. Source: ``LeaderEpochFileCache``, ``LogLoader``, ``LogManager``,
@@ -17,11 +17,11 @@ Epoch = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class LogBounds:
-    """What is known of the log of a partition."""
+    """Offsets at which the log of a partition begins and ends."""
 
     first_base_offset: int
     log_end_offset: int | None
-    """None where the active segment does not tell it."""
+    """None if the active segment does not show it."""
 
 
 def log_start(extent: LogBounds, row: int | None) -> int:

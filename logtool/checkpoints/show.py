@@ -28,10 +28,10 @@ _MAY_BE_JOURNAL = (FileKind.RECOVERY_POINT_CHECKPOINT, FileKind.UNKNOWN)
 
 @dataclass(frozen=True, slots=True)
 class UnflushedOptions:
-    """What is to be said of the part of each log that is not flushed."""
+    """Options for the report on the part of each log that is not flushed."""
 
     now_ms: int
-    """When it is asked, in ms since the epoch: ages are counted to it."""
+    """Time of the question, in ms since the epoch: ages are relative to it."""
     segment_bytes: int | None = None
     """Size of segments for which it is said how much a start would read."""
 
@@ -45,7 +45,7 @@ class ShownPartition:
     topic: str
     partition: int
     directory: str | None = None
-    """Name of the partition dir; None where there is none."""
+    """Name of the partition dir; None if there is no dir."""
     recovery_point: int | None = None
     high_watermark: int | None = None
     log_start_offset: int | None = None
@@ -81,21 +81,21 @@ class ShownEpoch:
 
 @dataclass(slots=True)
 class Unflushed:
-    """What a power failure may take from one log, and what a start after a kill reads of it."""
+    """Part of a log that a power failure may take, and the part read by a start after a kill."""
 
     log_end: int = 0
     """Offset behind the last sound batch."""
     bytes: int = 0
-    """Of the log from the first batch on that ends behind the recovery point; without zeros behind
-    the last batch."""
+    """Size of the log from the first batch that ends behind the recovery point, without zeros
+    behind the last batch."""
     records: int = 0
-    """In the sound batches among them."""
+    """Records in the sound batches of that part of the log."""
     since_ms: int | None = None
     """Largest timestamp of the first of these batches, in ms since the epoch; None without one."""
     recovery_bytes: int = 0
-    """Of the segments that a start after a kill reads, each from its first byte."""
+    """Size of the segments that a start after a kill reads, each from its first byte."""
     recovery_bytes_if: int | None = None
-    """The same if the log were in segments of another size; None where no size was given."""
+    """Value of `recovery_bytes` for segments of another size; None if no size was given."""
 
 
 Item = ShownPartition | ShownEpoch | Finding | str
@@ -107,8 +107,8 @@ def show(
     """Yield the rows of a log dir, of a partition dir or of one checkpoint.
 
     Lines that a broker cannot read come as findings, files that cannot be read as errors. With
-    `wanted`, the logs of a log dir are read from their recovery points on. What a file is where its
-    name does not tell comes as a line of text.
+    `wanted`, the logs of a log dir are read from their recovery points on. A file whose name does
+    not show its kind yields a line of text that says what it is.
     """
     what = inputs.kind_of(path, lacking="has no checkpoints of offsets")
     if what is PathKind.LOG_DIR:

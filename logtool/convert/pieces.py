@@ -13,7 +13,7 @@ LEFT_OUT = "left-out"
 LEFT_OUT_SCHEMA = "logtool.left-out/1"
 PARTITIONS = "partitions"
 TOPIC = "converted"
-"""The topic of a segment whose folders do not tell one."""
+"""Topic of a segment whose folders do not name one."""
 
 
 @dataclass(slots=True)
@@ -22,14 +22,14 @@ class OutputSegment:
 
     source: Path
     target: Path
-    """Below the output directory."""
+    """Path below the output directory."""
     flavour: FlavourName
-    """Of the target."""
+    """Flavour of the target."""
     blocks: Callable[["OutputSegment"], Iterator[bytes]]
     offsets: str
-    """What its offsets are: ``kafka``, or ``raft`` where nothing tells Kafka's."""
+    """Kind of its offsets: ``kafka``, or ``raft`` if Kafka's offsets are not known."""
     term: int | None = None
-    """Of a segment of Redpanda."""
+    """Term of a segment of Redpanda."""
     beside: dict[Path, bytes] = field(default_factory=dict)
     """Other files, below the output directory; there once the blocks were taken."""
     batches: int = 0

@@ -27,7 +27,7 @@ class Converted:
 
     piece: OutputSegment
     target: Path
-    """Where it is."""
+    """Path of the new log."""
 
 
 class Conversion:

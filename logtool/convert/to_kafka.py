@@ -31,10 +31,11 @@ _BASE_OFFSET = struct.Struct(">q")
 
 
 def piece_of(path: Path, start_delta: int | None) -> OutputSegment:
-    """Return what a segment becomes.
+    """Return the log that a segment becomes.
 
-    Its offsets are Kafka's where the folder tells how many offsets below the segment are Raft's
-    alone, or `start_delta` does, and else Raft's. UnreadableError for what is no such segment.
+    Its offsets are Kafka's if the folder shows how many offsets below the segment are Raft's alone,
+    or if `start_delta` says so; otherwise they are Raft's. UnreadableError for a file that is not a
+    segment of Redpanda.
     """
     place = redpanda_dir.place(path)
     if place is None or place.name.kind not in SEGMENTS:

@@ -22,7 +22,7 @@ from logtool.log.batches import read_batches
 from logtool.log.flavour import FlavourName
 
 _TOGETHER = 1000
-"""Batches of which an index is told at once."""
+"""Batches that are added to an index in one call."""
 MOST_ROOM = 64 * 1024 * 1024
 """Bytes of the most room that a broker reserves behind a segment: twice what it does."""
 
@@ -166,7 +166,7 @@ class _Writer:
         """Bytes of the segment that is written."""
         self._index = Builder(part.base_offset)
         self._noted: list[tuple[int, record_batch.RedpandaHeader]] = []
-        """Batches of which the index is not told yet, with their positions."""
+        """Batches that are not in the index yet, with their positions."""
 
     def blocks(self, piece: OutputSegment) -> Iterator[bytes]:
         """Yield the bytes of the segment."""
