@@ -19,7 +19,7 @@ _FRONT_LE = struct.Struct("<iqbI")
 
 
 class cython:  # noqa: N801 - stands in for the module where Cython is not installed
-    """What `_kernels` asks of Cython at run time."""
+    """The names of Cython that `_kernels` needs at run time."""
 
     compiled = False
     nogil = nullcontext()
@@ -142,7 +142,7 @@ def watch_bytes(data: memoryview) -> int:
 
 
 def mapped_struck(number: int) -> bool:
-    """Return that bytes of a range cannot be relied on: none is watched."""
+    """Return that bytes of a range cannot be relied on: no range is watched."""
     return True
 
 
@@ -151,5 +151,5 @@ def mapped_unwatch(number: int) -> None:
 
 
 def resident_pages(data: memoryview) -> int:
-    """Return that nobody tells which pages of a mapping are in memory."""
+    """Return that it is not known which pages of a mapping are in memory."""
     return -1

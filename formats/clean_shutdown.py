@@ -16,7 +16,7 @@ from logtool.formats.java_text import json_long, parse_json_object
 from logtool.lazy_dataclass import dataclass
 
 MARKER = b'{"version":0,"brokerEpoch":-1}'
-"""What a broker writes that knows no epoch of its own."""
+"""Content of the file from a broker that does not know its own epoch."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ def _gzip(data: memoryview, limit: int, room: memoryview) -> memoryview:
     # One buffer that grows: parts that are joined would be there twice.
     grown: bytearray | None = None
     done, position, width = 0, 0, _GZIP_MOST
-    # Java ignores what stands behind a member and is none itself.
+    # Java ignores bytes behind a member that are not a member.
     while position == 0 or data[position : position + 2] == _GZIP_MAGIC:
         member = zlib.decompressobj(wbits=31)
         while not member.eof:
@@ -143,7 +143,7 @@ def _snappy(data: memoryview, limit: int, room: memoryview) -> memoryview:
             for block in blocks:
                 done += snappy_block_into(block, out[done:])
         except DecompressionError:
-            pass  # it has no room there, or is damaged, which is told below
+            pass  # no room there, or damage, which is reported below
         else:
             return out[:done]
     # Each says how much comes out of it.
@@ -195,7 +195,7 @@ def lone_snappy_blocks(
     if not len(rows):
         return found
     begin = starts[rows]
-    # Views of what begins at any byte, whatever its alignment.
+    # Views of the values that begin at each byte, aligned or not.
     magics = np.ndarray((len(data) - 7,), ">u8", data, strides=(1,))
     lengths = np.ndarray((len(data) - 3,), ">i4", data, strides=(1,))
     framed = magics[begin] == int.from_bytes(XERIAL_MAGIC)

@@ -40,10 +40,10 @@ class ControlRecord:
     """The first record of a control batch."""
 
     version: int
-    """Of the key."""
+    """Version of the key."""
     type: int
     coordinator_epoch: int = -1
-    """Of an end-transaction marker, else -1."""
+    """Coordinator epoch of an end-transaction marker, else -1."""
 
     @property
     def name(self) -> str:

@@ -37,7 +37,7 @@ _CANONICAL = re.compile(r"[0-9]{20}-[0-9]{10}(?:|(-[0-9]+))")
 
 
 class SnapshotState(StrEnum):
-    """What the suffix says. The value is what follows ``.checkpoint``."""
+    """State of a snapshot by its suffix. The value is the text that follows ``.checkpoint``."""
 
     COMPLETE = ""
     PARTIAL = ".part"
@@ -55,12 +55,12 @@ class SnapshotName:
     epoch: int | None
     """None where Kafka would throw."""
     canonical: bool
-    """Whether Kafka writes exactly this name."""
+    """True if Kafka writes exactly this name."""
 
 
 @dataclass(frozen=True, slots=True)
 class BodyBatch:
-    """What the rules need to know of one batch of the body."""
+    """Fields of one batch of the body that the rules need."""
 
     position: int
     base_offset: int
@@ -71,7 +71,7 @@ class BodyBatch:
 
 
 def parse(name: str) -> SnapshotName | None:
-    """Read a file name as Kafka does; None where the suffix is none of the three."""
+    """Read a file name as Kafka does; None if it has none of the three suffixes."""
     for state in SnapshotState:
         if name.endswith(SUFFIX + state):
             break

@@ -85,9 +85,9 @@ def check(checkpoint: LeaderEpochCheckpoint) -> Iterator[Finding]:
 
 
 def refusal(checkpoint: LeaderEpochCheckpoint) -> Refusal | None:
-    """Return where a broker's reader gives up; None where it takes the file.
+    """Return where a broker's reader gives up; None if it accepts the file.
 
-    A negative number is taken by the reader, and then by nobody: see `check`.
+    The reader accepts a negative number, which `check` reports.
     """
     return _checkpoint_file.refusal(checkpoint.file, _FIELDS, (parse_int, parse_long))
 

@@ -153,7 +153,7 @@ def count(table: BatchTable, data: memoryview, base: int, limit: int) -> None:
             entry = data[start : start + int(table.size[row])]
             table.record_count[row] = sum(1 for _ in parse_messages(entry, limit))
         except FormatError:
-            continue  # whoever reads records says so
+            continue  # a reader of the records reports it
 
 
 def _entries(data: memoryview) -> Iterator[Message]:

@@ -30,16 +30,16 @@ REQUIRED_KEYS = {
     1: ("node.id", "cluster.id"),
     2: ("node.id", "directory.id"),
 }
-"""By version."""
+"""Required keys of each version."""
 FIRST_FREE_DIRECTORY_ID = 100
 
 _ENCODING = "iso-8859-1"
 _ORDINARY = re.compile(
     rb"(?:(?:#[^\\\r\n]*|[A-Za-z][A-Za-z0-9._-]*=[A-Za-z0-9_-][A-Za-z0-9._+-]*)\n)*"
 )
-"""What brokers write, where nothing is escaped or continued: it can be split as it stands."""
+"""Lines that brokers write, without escapes or continuations: they can be split as they stand."""
 _CONTROLS_AND_SPACE = "".join(map(chr, range(ord(" ") + 1)))
-"""What Java's ``String.trim`` removes."""
+"""Characters that Java's ``String.trim`` removes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class MetaProperties:
 
     @property
     def version(self) -> int | None:
-        """Return the version, 0 where there is none; None where it is no number."""
+        """Return the version, 0 if the key is missing; None if the value is not a number."""
         return parse_int(self.properties.get("version", "0").strip(_CONTROLS_AND_SPACE))
 
     @property

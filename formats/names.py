@@ -71,7 +71,7 @@ class FileKind(StrEnum):
 
 
 class FileState(StrEnum):
-    """What the last suffix says. The value is that suffix."""
+    """State of a file by its last suffix. The value is that suffix."""
 
     LIVE = ""
     DELETED = ".deleted"
@@ -82,7 +82,7 @@ class FileState(StrEnum):
 
 
 class Reception(StrEnum):
-    """What a broker makes of a name when it starts."""
+    """Reaction of a broker to a name when it starts."""
 
     EXACT = "exact"
     """The name Kafka writes."""
@@ -98,7 +98,7 @@ class Reception(StrEnum):
 
 
 class DirectoryKind(StrEnum):
-    """What a partition directory is for. The value is its suffix."""
+    """Purpose of a partition directory. The value is its suffix."""
 
     LIVE = ""
     DELETE = "-delete"
@@ -108,7 +108,7 @@ class DirectoryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileName:
-    """What the name of a file says."""
+    """Parts of the name of a file."""
 
     name: str
     kind: FileKind
@@ -117,25 +117,25 @@ class FileName:
     offset: int | None = None
     """Base offset of the segment; exclusive end offset of a snapshot."""
     epoch: int | None = None
-    """Of a KRaft snapshot."""
+    """Epoch of a KRaft snapshot."""
     segment_uuid: str | None = None
-    """Of a file of the remote index cache."""
+    """Uuid of a file of the remote index cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionDirectory:
-    """What the name of a partition directory says."""
+    """Parts of the name of a partition directory."""
 
     name: str
     kind: DirectoryKind
     topic: str
     partition: int
     unique_id: str | None
-    """What stands between the last dot and the suffix; None for a live directory."""
+    """Text between the last dot and the suffix; None for a live directory."""
     exact: bool
-    """Whether Kafka writes exactly this name."""
+    """True if Kafka writes exactly this name."""
     unlisted: bool = False
-    """Whether it is a folder of Redpanda above partitions, which could not be listed."""
+    """True if it is a folder of Redpanda above partitions that could not be listed."""
 
     @property
     def topic_may_be_cut(self) -> bool:

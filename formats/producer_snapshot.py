@@ -62,9 +62,9 @@ class ProducerSnapshot:
 
     version: int | None
     crc: int | None
-    """As stored."""
+    """CRC as stored."""
     count: int | None
-    """As stored."""
+    """Number of entries as stored."""
     entries: npt.NDArray[np.void]
     """The whole entries that are there, at most `count`, with the fields of `ENTRY` in native byte
     order, read-only; none when the version is unknown."""

@@ -39,12 +39,12 @@ VERSION_KEY = "data_version"
 
 @dataclass(frozen=True, slots=True)
 class QuorumState:
-    """What the first line says. Keys that are missing or malformed are None."""
+    """Fields of the first line. Keys that are missing or malformed are None."""
 
     lines: tuple[Line, ...]
     """Every line with its bytes: the whole file."""
     content: dict[str, Any] | None
-    """The JSON object; None where there is none."""
+    """The JSON object; None if the line is not a JSON object."""
     data_version: int | None
     leader_id: int | None
     leader_epoch: int | None
@@ -100,10 +100,11 @@ def check(state: QuorumState) -> Iterator[Finding]:
 
 
 def refusal(state: QuorumState, *, any_version: bool = False) -> Refusal | None:
-    """Return where a node's reader gives up; None where it takes the file.
+    """Return where a node's reader gives up; None if it accepts the file.
 
-    No JSON, or no version in it, is an I/O error; all else is none. `any_version` takes each for 0,
-    as 3.3 does. Source: ``FileQuorumStateStore`` (Kafka 3.3 to 4.3).
+    A line that is not JSON, or that has no version, is an I/O error; every other error is a runtime
+    error. `any_version` takes each version for 0, as 3.3 does. Source: ``FileQuorumStateStore``
+    (Kafka 3.3 to 4.3).
     """
     line = state.lines[0] if state.lines else None
     if line is None or state.content is None or VERSION_KEY not in state.content:

@@ -90,7 +90,7 @@ class BatchTable:
     """-1 unknown and for magic 0 and 1."""
     magic: Column
     crc: Column
-    """As stored."""
+    """CRC as stored."""
     attributes: Column
     base_timestamp: Column
     """Milliseconds; the delete horizon where that bit is set."""
@@ -103,13 +103,15 @@ class BatchTable:
     base_sequence: Column
     """-1 none."""
     record_count: Column
-    """As stored. Magic 0 and 1 store none: -1 until `legacy_batch.count` has looked inside."""
+    """Record count as stored. Magic 0 and 1 store none: -1 until `legacy_batch.count` has looked
+    inside."""
     batch_type: Column
-    """Of Redpanda, see `logtool.formats.redpanda.record_batch.BatchType`; -1 of Kafka."""
+    """Type of a batch of Redpanda, see `logtool.formats.redpanda.record_batch.BatchType`; -1 of
+    Kafka."""
     control_type: Column
     """Key type of the first control record, -1 for none; see `control_record`."""
     coordinator_epoch: Column
-    """Of an end-transaction marker, else -1."""
+    """Coordinator epoch of an end-transaction marker, else -1."""
 
     def __len__(self) -> int:
         return len(self.position)
@@ -187,9 +189,9 @@ _EMPTY = BatchTable(*(np.empty(0, np.int64) for _ in _FIELDS))
 
 
 def records_of_each(record_count: Column, magic: Column) -> Column:
-    """Return int64, how many records each batch holds: all that counts records counts them so.
+    """Return int64, the number of records in each batch; every count of records uses it.
 
-    A negative count is none. A wrapper that could not be unpacked is one record.
+    A negative count is taken for 0. A wrapper that could not be unpacked is one record.
     """
     unknown = (record_count < 0) & (magic < MAGIC)
     return np.where(unknown, 1, np.maximum(record_count, 0))

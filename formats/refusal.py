@@ -12,8 +12,8 @@ class Refusal:
     """The first thing that Kafka's reader does not take."""
 
     message: str
-    """What was expected and what was found."""
+    """Expected and found values."""
     position: int
     """Byte position in the file where it begins."""
     is_io_error: bool
-    """Whether it is an ``IOException``; else it is a ``RuntimeException``."""
+    """True for an ``IOException``; False for a ``RuntimeException``."""

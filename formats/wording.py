@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _SHORT = ((1, "s"), (1e3, "ms"), (1e6, "us"), (1e9, "ns"))
-"""How many units a second has, and the unit: for durations below a minute."""
+"""Units per second, and the unit: for durations below a minute."""
 
 
 def size(count: float) -> str:

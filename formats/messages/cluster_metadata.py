@@ -32,7 +32,7 @@ class TopicRecord:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRecord:
-    """Where a partition is, and who leads it."""
+    """Replicas, leader and ISR of a partition."""
 
     topic_id: str
     partition_id: int
@@ -48,7 +48,8 @@ class PartitionRecord:
     elr: tuple[int, ...] = ()
     """Eligible leader replicas: not in sync, but known to have every committed record (KIP-966)."""
     last_known_elr: tuple[int, ...] = ()
-    """Those of them that were not shut down in order; and the last leader, where none is left."""
+    """Eligible leader replicas that were not shut down cleanly; and the last leader, if no eligible
+    replica is left."""
     removing: tuple[int, ...] = ()
     adding: tuple[int, ...] = ()
     recovery_state: int = 0
@@ -57,7 +58,7 @@ class PartitionRecord:
 
 @dataclass(frozen=True, slots=True)
 class PartitionChangeRecord:
-    """What changed of a partition; None for what did not."""
+    """Changes of a partition; a field that did not change is None."""
 
     topic_id: str
     partition_id: int

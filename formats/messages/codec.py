@@ -32,7 +32,7 @@ from logtool.formats.java_text import ZERO_UUID, format_uuid, uuid_bytes
 from logtool.formats.messages.schema import Field, MessageSchema
 
 UNKNOWN_TAGS = "unknownTaggedFields"
-"""Where the tagged fields stand that no table knows: bytes by tag."""
+"""Key under which tagged fields are kept that no table knows: bytes by tag."""
 Value = dict[str, Any]
 Read = Callable[[bytes, int], tuple[Any, int]]
 Write = Callable[[Any, bytearray], None]
@@ -44,7 +44,7 @@ _LONGEST_VARINT = 5
 
 
 def decode(message: MessageSchema, version: int, data: bytes, *, whole: bool = True) -> Value:
-    """Return the fields of a message; FormatError with the byte where it is none of that version.
+    """Return the fields of a message; FormatError with the byte if `data` is not of that version.
 
     A version that the table does not know, text that is not UTF-8, and, with `whole`, bytes left
     over are errors.

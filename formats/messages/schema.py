@@ -68,7 +68,7 @@ class Field:
     """One field of a message or of a structure in it."""
 
     name: str
-    """As Kafka's JSON spells it: the first letter is small."""
+    """Name as in Kafka's JSON: the first letter is small."""
     type: str
     """``bool``, ``int8`` to ``int64``, ``uint16``, ``uint32``, ``float64``, ``string``, ``bytes``,
     ``uuid`` or ``struct``; of one element where it is an array."""
@@ -78,9 +78,9 @@ class Field:
     tag: int = -1
     tagged: VersionRange = NEVER
     default: str = ""
-    """As the table has it; empty where it is 0, empty or false."""
+    """Default as the table has it; empty if it is 0, empty or false."""
     fields: "tuple[Field, ...]" = ()
-    """Of a structure."""
+    """Fields of a structure."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +90,7 @@ class MessageSchema:
     part: str
     """``key``, ``value`` or ``data``."""
     type: int
-    """Of a record; `NO_TYPE` where it has none."""
+    """Type of a record; `NO_TYPE` if it has none."""
     name: str
     versions: VersionRange
     flexible: VersionRange
@@ -110,16 +110,16 @@ class MessageTable:
         self._by_name.update({one.name: one for one in self.messages})
 
     def find(self, part: str, kind: int) -> MessageSchema | None:
-        """Return the message of a type, None where there is none."""
+        """Return the message of a type, None if the table does not have it."""
         return self._by_type.get((part, kind))
 
     def named(self, name: str) -> MessageSchema:
-        """Return the message with a name; KeyError where there is none."""
+        """Return the message with a name; KeyError if the table does not have it."""
         return self._by_name[name]
 
 
 def parse(text: str) -> MessageTable:
-    """Return the messages of a table; ValueError where a line is none of it."""
+    """Return the messages of a table; ValueError if a line is not part of a table."""
     rows: Rows = deque()
     for line in text.splitlines():
         if line and not line.startswith("#"):

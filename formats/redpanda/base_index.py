@@ -86,7 +86,7 @@ class Entries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
-    """What stands behind the indexes, as stored; None where the version has no such field."""
+    """Fields behind the indexes, as stored; None if the version has no such field."""
 
     batch_timestamps_are_monotonic: int | None = None
     with_offset: int | None = None
@@ -108,9 +108,9 @@ class BaseIndex:
     compat_version: int | None
     """None in version 3."""
     size: int
-    """As stored."""
+    """Size as stored."""
     checksum: int
-    """As stored: CRC-32C, XXH64 in version 3."""
+    """Checksum as stored: CRC-32C, XXH64 in version 3."""
     checksum_holds: bool
     bitflags: int
     base_offset: int
@@ -120,9 +120,9 @@ class BaseIndex:
     entries: Entries
     flags: Flags
     unread: bytes
-    """What the blob holds behind the fields of its version."""
+    """Bytes of the blob behind the fields of its version."""
     trailing: bytes
-    """What the file holds behind the index."""
+    """Bytes of the file behind the index."""
 
     def __len__(self) -> int:
         """Return how many entries all three indexes have."""
@@ -209,11 +209,11 @@ def build(
 
 
 def offsets(index: BaseIndex, *, segment_base: int, next_base: int | None = None) -> list[int]:
-    """Return the base offset of the batch of each entry; None is the end of the last segment.
+    """Return the base offset of the batch of each entry; `next_base` is None for the last segment.
 
-    An index with base offset 0 whose segment begins elsewhere has offsets modulo 2^32: of those
-    that it can mean, the first one is meant that is in ``[segment_base, next_base)``. An entry
-    for which there is none stays what the file says.
+    An index with base offset 0 whose segment begins elsewhere has offsets modulo 2^32. Each stands
+    for the first offset with that remainder in ``[segment_base, next_base)``. If there is no such
+    offset, the stored one is returned.
     """
     relative = index.entries.relative_offset.tolist()
     if index.base_offset or not segment_base:

@@ -42,7 +42,7 @@ _LONGEST_VARINT = 10
 
 
 class Flag(IntFlag):
-    """What the footer says of the whole index."""
+    """Flags in the footer, for the whole index."""
 
     TRUNCATION = 1
     SELF_COMPACTION = 2
@@ -55,7 +55,7 @@ class CompactionKey:
 
     kind: int
     base_offset: int
-    """Of the batch: a Raft offset."""
+    """Base offset of the batch: a Raft offset."""
     offset_delta: int
     key: bytes
     """The type of the batch, whether it is a control batch, and the key of the record."""
@@ -68,7 +68,7 @@ class CompactionKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Footer:
-    """What stands behind the entries."""
+    """Footer behind the entries."""
 
     size: int
     keys: int
@@ -91,7 +91,7 @@ class CompactionIndex:
 
     @property
     def entries(self) -> list[CompactionKey]:
-        """Return the entries up to the first that is none, which `entries_size` tells."""
+        """Return the entries before the first bytes that are not an entry, at `entries_size`."""
         return _entries(self.body)[0]
 
     @property

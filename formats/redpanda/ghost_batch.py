@@ -13,9 +13,10 @@ from logtool.formats.redpanda import record_batch
 from logtool.formats.redpanda.record_batch import BatchType, RedpandaBatch
 
 LARGEST_DELTA = 2**31 - 1
-"""As Redpanda cuts longer gaps, where the record count of a full piece wraps to -2147483648."""
+"""Largest delta of a ghost batch: Redpanda splits longer gaps. In a batch with this delta the
+record count wraps to -2147483648."""
 LARGEST_SOUND_DELTA = 2**31 - 2
-"""With this one the record count still fits."""
+"""Largest delta with which the record count still fits."""
 
 
 def gaps(batches: Iterable[tuple[int, int]], start: int) -> Iterator[tuple[int, int]]:

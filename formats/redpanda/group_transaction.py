@@ -46,7 +46,7 @@ class TransactionOffset:
     offset: int
     leader_epoch: int
     metadata: bytes
-    """Empty where there is none."""
+    """Metadata of the commit; empty if it has none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,11 +64,11 @@ _ENVELOPE = struct.Struct("<BBI")
 
 
 State = dict[tuple[int, bytes], bytes]
-"""What is stored, by (keyspace, key)."""
+"""Stored values, by (keyspace, key)."""
 
 
 class Keyspace(IntEnum):
-    """Whose a key is."""
+    """Owner of a key."""
 
     TESTING = 0
     CONSENSUS = 1
@@ -100,7 +100,7 @@ class SnapshotBatch:
     term: int
     pairs: tuple[KeyValue, ...]
     crc_holds: bool
-    """Whether both CRCs of the header hold for these records."""
+    """True if both CRCs of the header hold for these records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class LogKey:
 
 
 def pairs(batch: RedpandaBatch) -> Iterator[KeyValue]:
-    """Yield the pairs of a batch of the log, in its order; FormatError for what is none."""
+    """Yield the pairs of a batch of the log, in its order; FormatError for other batches."""
     if batch.header.type != BatchType.KVSTORE:
         raise FormatError(f"expected a batch of type {BatchType.KVSTORE}")
     body = memoryview(batch.body)
@@ -194,7 +194,7 @@ def replay(state: State, stored: Iterable[KeyValue]) -> None:
 
 
 def parse_log_key(key: bytes) -> LogKey | None:
-    """Read a key of the keyspace ``storage``; None where it is none."""
+    """Read a key of the keyspace ``storage``; None if it is not such a key."""
     reader = Reader(key)
     try:
         kind = reader.number(INT8)
@@ -222,7 +222,7 @@ def start_offset(state: State, namespace: str, topic: str, partition: int) -> in
 
 
 def clean_segment(state: State, namespace: str, topic: str, partition: int) -> str | None:
-    """Return the file name of the segment that a clean stop left last; None where none is stored.
+    """Return the file name of the last segment at a clean stop; None if no name is stored.
 
     The value is an envelope (version, compat version, uint32 size) around an int32 size and a name.
     """

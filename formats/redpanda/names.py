@@ -53,17 +53,17 @@ OTHER_FOLDERS = frozenset(
 KAFKA_NAMESPACE = "kafka"
 """The namespace whose Raft offsets are not its Kafka offsets."""
 LARGEST = 2**63 - 1
-"""Of any number in a name."""
+"""Largest value of any number in a name."""
 
 
 class RedpandaFileKind(StrEnum):
-    """What a file of a partition is. The value is its suffix or its whole name."""
+    """Kind of a file of a partition. The value is its suffix or its whole name."""
 
     SEGMENT = ".log"
     BASE_INDEX = ".base_index"
     COMPACTION_INDEX = ".compaction_index"
     STAGING = ".staging"
-    """Of any of them: what compaction had not renamed yet."""
+    """Output of compaction, for any of these kinds, that was not renamed yet."""
     CANNOT_RECOVER = ".cannotrecover"
     TIERED_SEGMENT = "-v1.log."
     """A copy of a segment from tiered storage."""
@@ -79,36 +79,36 @@ SEGMENTS = (
     RedpandaFileKind.TIERED_SEGMENT,
     RedpandaFileKind.CANNOT_RECOVER,
 )
-"""What holds batches; a start has given up the last of these."""
+"""Kinds of files that hold batches. A start gave up recovery of the last kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedpandaFileName:
-    """What the name of a file says."""
+    """Parts of the name of a file."""
 
     name: str
     kind: RedpandaFileKind
     base_offset: int | None = None
     """A Raft offset: where the segment begins, or the first of aborted transactions."""
     term: int | None = None
-    """Of every batch in the segment."""
+    """Term of every batch in the segment."""
     last_offset: int | None = None
-    """Of a segment from tiered storage or of aborted transactions."""
+    """Last offset of a segment from tiered storage or of aborted transactions."""
     reason: str | None = None
     """Why a segment could not be recovered, where its name says so."""
     at_tail: bool | None = None
-    """Whether that segment was the last one, where its name says so."""
+    """True if that segment was the last one; None if its name does not say."""
 
 
 @dataclass(frozen=True, slots=True)
 class RedpandaPartitionDirectory:
-    """What the name of a partition's folder says."""
+    """Parts of the name of a partition's folder."""
 
     partition: int
     revision: int
     """Offset in the log of the cluster at which the partition was created."""
     is_download: bool
-    """Whether it is a recovery from tiered storage that was not ended."""
+    """True if it is a recovery from tiered storage that did not end."""
 
 
 _SEGMENT = re.compile(r"([0-9]+)-([0-9]+)-v1(.*)", re.ASCII | re.DOTALL)

@@ -72,7 +72,7 @@ class Translation:
         self._bases: list[int] = []
         self._lasts: list[int] = []
         self._deltas = [start_delta]
-        """Behind each batch, and before the first."""
+        """Delta behind each batch, and before the first."""
         for base, last in filtered:
             if last < start:
                 continue
@@ -89,7 +89,7 @@ class Translation:
         return cls(filtered, start=start, start_delta=stored.start_delta)
 
     def to_kafka(self, raft_offset: int) -> int | None:
-        """Return the Kafka offset; None below the start, where nobody knows it."""
+        """Return the Kafka offset; None below the start, where it is not known."""
         if raft_offset < self._start:
             return None
         count = bisect_right(self._bases, raft_offset)

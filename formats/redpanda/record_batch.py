@@ -51,7 +51,7 @@ _EPOCHS = range(2**31)
 
 
 class BatchType(IntEnum):
-    """What a batch is for. A number that is not here is of a later release: go on behind it."""
+    """Type of a batch. A number that is not here is of a later release: skip such a batch."""
 
     RAFT_DATA = 1
     """Data of clients, and Kafka's control batches."""

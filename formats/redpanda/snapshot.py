@@ -45,11 +45,11 @@ class RaftSnapshot:
     metadata_crc: int | None
     version: int | None
     metadata_size: int | None
-    """As stored."""
+    """Size of the metadata as stored."""
     metadata: bytes
-    """As much of it as the file holds."""
+    """Metadata, or as much of it as the file holds."""
     payload: bytes
-    """What stands behind it, or the whole file where there is no frame."""
+    """Bytes behind the metadata, or the whole file if it has no frame."""
 
     @property
     def header_crc_holds(self) -> bool:
@@ -65,12 +65,12 @@ class RaftSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaftMetadata:
-    """What a partition's snapshot says of its log."""
+    """Description of a partition's log in its snapshot."""
 
     last_included_index: int
     last_included_term: int
     version: int | None
-    """None before there was one."""
+    """Version; None before versions were stored."""
     configuration: bytes
     """Not decoded."""
     cluster_time: int
