@@ -17,16 +17,16 @@ __all__ = ["DEFAULT", "NAMES", "PAYLOAD_OF", "TIME", "VERSION", "VERSION_KEY", "
 VERSION_KEY: Final = b"logtool.tables"
 TIME: Final = pa.timestamp("ms", "UTC")
 NAMES: Final = tuple(name for name, table in tables.ALL.items() if Way.SCAN in table.ways)
-"""Those that `scan` writes."""
+"""Tables that `scan` writes."""
 DEFAULT: Final = tuple(name for name in NAMES if name != "records")
-"""What `scan` writes when it is not told."""
+"""Tables that `scan` writes by default."""
 PAYLOAD_OF: Final[Mapping[str, Payload]] = {
     column.name: column.payload
     for column in tables.ALL["records"].columns
     if column.payload is not Payload.NONE
 }
-"""Columns of ``records`` that are only there with so much of keys and values: else null would mean
-two things."""
+"""The payload that a column of ``records`` needs. With less the column does not exist: if it did,
+null would mean two things."""
 _HEADER: Final = [("key", pa.binary()), ("value", pa.binary())]
 _KINDS: Final[Mapping[Kind, Any]] = {
     Kind.STRING: pa.string(),
@@ -49,7 +49,7 @@ def schema(table: str, payload: Payload = Payload.FULL, way: Way | None = None) 
     """Return the Arrow schema of a table; each field's metadata has its ``description``.
 
     `way` is how the rows leave, by default as a table of `scan` or of the data source. With less
-    than the full `payload` it lacks the columns that this does not tell.
+    than the full `payload` it lacks the columns that need more.
     """
     known = tables.ALL[table]
     chosen = known.by(way or (Way.SCAN if Way.SCAN in known.ways else Way.SOURCE), payload)
@@ -58,7 +58,7 @@ def schema(table: str, payload: Payload = Payload.FULL, way: Way | None = None) 
 
 
 def with_timestamps(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row with a timestamp beside each ``*_ms``, for `pyarrow.RecordBatch.from_pylist`."""
+    """Return a row and a timestamp for each ``*_ms``, for `pyarrow.RecordBatch.from_pylist`."""
     stamps = {
         name.removesuffix("_ms"): value
         if value is not None and FIRST_TIME <= value <= LAST_TIME

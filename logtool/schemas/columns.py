@@ -1,4 +1,4 @@
-"""Tables and columns: name, type, unit, meaning and null of all that is printed or stored.
+"""Tables and columns: name, type, unit, meaning and null of everything printed or stored.
 
 Each object has one declaration, a `Table`. Its JSON, the header of its CSV, its JSON Schema and its
 Parquet and Spark schemas are made from that. `tables` has the tables that are stored, `entries`
@@ -16,7 +16,7 @@ from logtool.lazy_dataclass import dataclass
 
 
 class Kind(StrEnum):
-    """The types that columns have; `documents` has what they are in JSON."""
+    """The types of columns; `documents` has their types in JSON."""
 
     STRING = "string"
     BOOL = "bool"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
     HEADERS = "headers"
     """A list of pairs, ``key`` and ``value``, both binary; a value may be null."""
     KAFKA_HEADERS = "kafka-headers"
-    """The same with keys that are strings, as Spark's own source has it."""
+    """HEADERS with keys that are strings, as in Spark's own source."""
     NUMBERS = "numbers"
     """A list of numbers."""
     NODES = "nodes"
@@ -52,15 +52,15 @@ class Kind(StrEnum):
     VALUES = "values"
     """Values of any type by name."""
     OBJECT = "object"
-    """An object in JSON, and its JSON text in a table; `Column.of` says what is in it. Without
-    that it is any value of JSON."""
+    """An object in JSON, and its JSON text in a table, with the keys in `Column.of`. Without
+    `Column.of` it is any value of JSON."""
 
 
 LISTS: Final = frozenset({Kind.NUMBERS, Kind.NODES, Kind.STRINGS, Kind.PAIRS, Kind.PATHS})
 
 
 class Way(StrEnum):
-    """How rows leave logtool."""
+    """The ways in which rows leave logtool."""
 
     NDJSON = "ndjson"
     """Lines and documents of JSON."""
@@ -73,11 +73,11 @@ class Way(StrEnum):
     SOURCE = "source"
     """The data source of a Spark session."""
     HISTORY = "history"
-    """What ``scan --history`` lists, and the table ``_history`` of each run."""
+    """The list of ``scan --history``, and the table ``_history`` of each run."""
 
 
 class Payload(StrEnum):
-    """How much of keys and values the rows of records tell; each tells also what is before it."""
+    """The parts of keys and values that records have; each value includes those before it."""
 
     NONE = "none"
     LENGTH = "length"
@@ -85,13 +85,13 @@ class Payload(StrEnum):
     FULL = "full"
 
     def tells(self, other: "Payload") -> bool:
-        """Return whether what `other` asks for is told."""
+        """Return whether records with this payload have all that `other` asks for."""
         levels = list(Payload)
         return levels.index(self) >= levels.index(other)
 
 
 EVERY_WAY: Final = frozenset(Way) - {Way.HISTORY}
-"""In which there are the rows of one log."""
+"""Ways that have the rows of one log."""
 JSON: Final = frozenset({Way.NDJSON})
 TABLES: Final = frozenset({Way.SCAN, Way.SOURCE})
 DUMP: Final = EVERY_WAY - TABLES
@@ -108,17 +108,17 @@ class Column:
     meaning: str
     unit: str | None = None
     null: str | None = None
-    """What null says; None where the column is never null."""
+    """Meaning of null; None where the column is never null."""
     words: tuple[str, ...] = ()
     """Every value that it takes, where these are few; of a list, every value in it."""
     pattern: str | None = None
     """A regular expression that every text matches."""
     ways: frozenset[Way] = EVERY_WAY
-    """How it is to be had."""
+    """The ways that have the column."""
     payload: Payload = Payload.NONE
-    """How much of keys and values a table of records must tell to have it; `dump` always does."""
+    """The least payload with which a table of records has the column; `dump` always has it."""
     value: str | None = None
-    """The attribute of the engine object, with dots for those of its parts; None: the name."""
+    """The attribute of the engine object, with dots for attributes of its parts; None: `name`."""
     of: "Table | None" = None
     """The table of the objects in an OBJECT."""
     many: bool = False
@@ -166,17 +166,17 @@ class Table:
 
     name: str
     each: str
-    """What a row is, for a sentence that begins with "a row for each"."""
+    """The thing that a row describes, for a sentence that begins with "a row for each"."""
     columns: tuple[Column, ...]
     ways: frozenset[Way] = PRINTED
-    """How it is to be had."""
+    """The ways that have the table."""
     note: str = ""
     """A note for readers; the description in the JSON Schema of an object."""
     type: str | None = None
     """The value of the key ``type`` of an object that is printed; None: it has no such key."""
     made_from: str = ""
-    """The class of the engine whose objects are its rows, as module:name; "" for rows that are
-    made otherwise."""
+    """The class of the engine whose objects are the rows, as module:name; "" for rows that are not
+    made from objects of one class."""
 
     def row(self, obj: Any) -> dict[str, Any]:
         """Return the JSON object of an object of the engine; every column is a key."""
@@ -187,7 +187,7 @@ class Table:
         return row
 
     def make(self, **values: Any) -> dict[str, Any]:
-        """Return the JSON object of these values, one for each column; TypeError for any other."""
+        """Return the JSON object of `values`, one for each column; TypeError for other names."""
         if tuple(values) != self._names:
             raise TypeError(f"{self.name}: expected {self._names}, found {tuple(values)}")
         row = {column.name: column.read(values[column.name]) for column in self.columns}
@@ -230,7 +230,7 @@ class Table:
         )
 
     def __getitem__(self, name: str) -> Column:
-        """Return the column of a name; KeyError where there is none."""
+        """Return the column of a name; KeyError for an unknown name."""
         return next((one for one in self.columns if one.name == name), None) or _missing(name)
 
 
@@ -250,7 +250,7 @@ def size(name: str, meaning: str, value: str | None = None, *, null: str | None 
 
 
 def timed(name: str, meaning: str, null: str | None) -> Iterable[Column]:
-    """Return a time twice: as milliseconds, as they are stored, and as a timestamp."""
+    """Return the two columns of a time: its milliseconds, and a timestamp made from these."""
     stamp = name.removesuffix("_ms")
     why = "no calendar has it" if null is None else f"{null}, or no calendar has it"
     return (

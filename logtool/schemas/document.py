@@ -44,7 +44,7 @@ class LinesFile:
     """The name of the file of its JSON Schema."""
     title: str
     note: str
-    """Which lines stand in which order."""
+    """The order of the lines."""
     tables: tuple[Table, ...]
     """The types of line."""
     version: int = 1

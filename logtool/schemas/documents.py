@@ -95,7 +95,7 @@ _BYTES_SHOWN: Schema = {
         },
     ],
 }  # fmt: skip
-"""The definition ``bytes``: what keys, values and headers are in JSON."""
+"""The definition ``bytes``: keys, values and headers in JSON."""
 _LINES = (
     "A line of --format ndjson, or the document of --format json, whose items are such lines "
     "without the summary."
@@ -103,7 +103,7 @@ _LINES = (
 
 
 def json_schema(document: Document) -> Schema:
-    """Return the JSON Schema of what a command prints."""
+    """Return the JSON Schema of the output of a command."""
     const = {"const": document.schema}
     types = [table.name for table in document.tables]
     items = [{"$ref": f"#/$defs/{name}"} for name in (*types, ERROR.name)]
@@ -155,7 +155,8 @@ def files(documents: Iterable[Document]) -> dict[str, str]:
 
 
 FLAVOUR = {"const": "redpanda"}
-"""What the first line says of a directory that Kafka did not write."""
+"""Schema of the key ``flavour``, which the first line has for a directory that Kafka did not
+write."""
 
 
 def definition(table: Table, schema: Schema | None = None) -> Schema:
@@ -201,7 +202,7 @@ def _property(column: Column) -> Schema:
 
 
 def described(column: Column) -> str:
-    """Return the meaning of a column with its unit and what null says."""
+    """Return the meaning of a column with its unit and the meaning of null."""
     unit = f" ({column.unit})" if column.unit else ""
     null = f"; null: {column.null}" if column.null else ""
     return f"{column.meaning}{unit}{null}"

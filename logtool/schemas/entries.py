@@ -1,7 +1,7 @@
-"""The columns of what `dump` and `dump-index` print of files that hold no batches.
+"""The columns of the entries that `dump` and `dump-index` print of files without batches.
 
-One table for each kind of file, with the name that ``kind`` has there; `FILE` stands before what a
-file holds.
+Each kind of file has one table, named after its ``kind``; the row of `FILE` comes before the
+entries of a file.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The lines of ``journal.ndjson``, the undo journal: what `logtool.apply` writes and reads."""
+"""The lines of ``journal.ndjson``, the undo journal that `logtool.apply` writes and reads."""
 
 from typing import Final
 

@@ -1,10 +1,11 @@
-"""How the columns of tables are encoded in Parquet files."""
+"""The encodings of the columns of tables in Parquet files."""
 
 from collections.abc import Sequence
 from typing import Any
 
 _ROWS_AT_ONCE = 16 * 1024
-"""That one call of an encoder takes: with 1024, the default, a file takes an eighth more time."""
+"""Rows that one call of an encoder takes: with the default, 1024, a file takes an eighth more
+time."""
 _RISING = frozenset({
     "position", "batch_position", "base_offset", "last_offset", "offset", "first_offset",
     "base_timestamp_ms", "base_timestamp", "max_timestamp_ms", "max_timestamp", "timestamp_ms",
@@ -15,8 +16,8 @@ _RISING = frozenset({
 _TEXTS = frozenset({
     "key", "value", "message", "evidence", "headers.list.element.key", "headers.list.element.value",
 })  # fmt: skip
-"""Columns of bytes and long texts, nearly all of a file: half the size is worth the time. For
-all others a compressor takes longer to begin than for its work, and encodings have made them small.
+"""Columns of bytes and long texts, nearly all of a file: half the size is worth the time. Other
+columns are small once they are encoded, and a compressor takes longer to start on them than to run.
 """
 _RANDOM = frozenset({
     "crc", "key_hash", "value_hash", "key", "value", "message", "evidence",
@@ -30,7 +31,8 @@ _ASKED_FOR = frozenset({
     "first_offset", "last_offset", "offset", "timestamp_ms", "timestamp", "max_timestamp_ms",
     "max_timestamp", "last_timestamp_ms", "last_timestamp", "producer_id", "severity", "code",
 })  # fmt: skip
-"""Columns by which readers leave out parts of files: these have their least and largest there."""
+"""Columns by which readers skip parts of files: statistics with their least and largest values are
+written."""
 
 
 def options(columns: Sequence[str]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The objects that `salvage` and `undelete` print, and note in the manifest of their output.
 
-They stand here and not in the view since the engine writes the manifest.
+They are declared here and not in the view because the engine writes the manifest.
 """
 
 from dataclasses import replace
@@ -64,7 +64,7 @@ _REJECT = Table("reject", "range of bytes that was not taken over", (
 ), note="A range of bytes that was not taken over; target is a file that has them.", type="reject",
     made_from=f"{_MODULE}:KeptReject")  # fmt: skip
 NOTED_REJECT: Final = replace(_REJECT, columns=_REJECT.columns[: -len(_PLACE)])
-"""The same in the manifest, where the path alone says which partition it is of."""
+"""The reject in the manifest, where only the path gives its partition."""
 _TRANSACTION = Table("transaction", "transaction that may have lost records, or its marker", (
     Column("producer_id", Kind.INT64, "id of the producer", value="one.producer_id"),
     Column("producer_epoch", Kind.INT16, "epoch of the producer", value="one.producer_epoch"),

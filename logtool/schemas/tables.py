@@ -1,8 +1,8 @@
-"""The columns of every table: the one place that `dump`, `scan` and the data source take them from.
+"""The columns of every table: the only declaration, used by `dump`, `scan` and the data source.
 
-A column has one name, type and meaning wherever it is to be had. Offsets are Kafka's, positions are
-bytes in a file, times are milliseconds since 1970 and a timestamp beside them, null is "none".
-Changing what a table has raises `VERSION`.
+A column has the same name, type and meaning in each way. Offsets are Kafka's, positions are bytes
+in a file, times are milliseconds since 1970 with a timestamp in the next column, null means "none".
+A change of the columns of a table raises `VERSION`.
 """
 
 from dataclasses import replace
@@ -25,7 +25,7 @@ from logtool.schemas.columns import (
 )
 
 VERSION: Final = 4
-"""Of all tables together; stands in the metadata of every file and in the record of each run."""
+"""One version for all tables, in the metadata of every file and in the manifest of each run."""
 
 _NO_NAME = "the directory's name tells none"
 _TOPIC_PARTITION = (
@@ -106,7 +106,7 @@ _BATCHES = Table("batches", "batch", (
 ), EVERY_WAY, type="batch")  # fmt: skip
 
 _IN_CELLS = EVERY_WAY - JSON
-"""Ways in which the size of a key is a column; JSON has it inside of the key."""
+"""Ways in which the size of a key is a column; JSON has the size inside the key."""
 _WITHOUT_SECRETS = ", in a metadata log with stars for its secrets unless they are asked for"
 _RECORDS = Table("records", "record", (
     *_OF_FILE,
@@ -255,7 +255,8 @@ FINDING: Final = replace(
         for column in _FINDINGS.by(Way.NDJSON)
     ),
 )  # fmt: skip
-"""What `verify` prints: there an input that could not be read is an object of another type."""
+"""The finding that `verify` prints; an input that could not be read is there an object of another
+type."""
 _REPLICAS = Table("replicas", "copy of a partition, of those that several of the log dirs hold", (
     *_DIR,
     Column("copies", Kind.INT32, "log dirs of this run that hold the partition, each a row",
