@@ -1,7 +1,7 @@
-"""Segments looked at in Spark executors: the same function on the same units as local threads run.
+"""The engine of `verify` on Spark: executors run the function that local threads run elsewhere.
 
 A window of segments is one job. Its units go to tasks of about the same number of bytes, the
-largest first, and what comes back is reports: plain data, no rows.
+largest first, and the executors return reports: plain data, no rows.
 """
 
 import heapq
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WINDOW = 65536
-"""Segments in a job: many enough for its own time to vanish, few enough for their reports to be
-held by the driver."""
+"""Segments in one job: enough to make the fixed cost of a job negligible, few enough for the driver
+to hold their reports."""
 TASK_BYTES = 1024**3
-"""About the bytes of a task: many enough for its own 20 ms to vanish, few enough for one that is
-slow, or lost, to be made up for."""
+"""Approximate bytes in one task: enough to make its fixed cost of 20 ms negligible, few enough that
+a slow or lost task delays the job little."""
 _LIST_AT_ONCE = 4096
 """Directories in a job that lists them."""
 _WORTH_A_JOB = 64
@@ -38,11 +38,12 @@ _WORTH_A_JOB = 64
 _POLL_SECONDS = 0.1
 
 TaskWork = Callable[[list[tuple[int, Unit]]], Iterable[tuple[int, Any]]]
-"""What an executor does with one task: numbered units in, numbered results out."""
+"""Function that an executor runs on one task: it takes numbered units and yields numbered
+results."""
 
 
 def check_units(units: list[tuple[int, Unit]]) -> Iterator[tuple[int, Reports]]:
-    """Look at units, as a thread of the local engine does."""
+    """Check units as a thread of the local engine does, and yield the reports of each."""
     for number, unit in units:
         yield number, check_tasks(unit, lambda _: None)
 
@@ -81,7 +82,7 @@ class SparkEngine:
 
     @contextmanager
     def runner(self, on_bytes: OnBytes) -> Iterator["SparkRunner"]:
-        """Return what looks at units; jobs under way are given up with it."""
+        """Yield the runner of the units; at the end cancel the job that is under way."""
         runner = SparkRunner(
             context=self._context, cores=self.cores, work=self._work, on_bytes=on_bytes
         )
@@ -134,16 +135,16 @@ class SparkRunner:
         return reports
 
     def take(self, unit: Unit, result: Any) -> Reports:
-        """Return the reports in what `work` made of a unit."""
+        """Return the reports in the result of `work` for one unit."""
         reports: Reports = result
         return reports
 
     def beside(self, result: Any) -> None:
-        """Take what `work` says of a task as a whole, with a number below 0."""
+        """Take a result of `work` for a task as a whole, which has a number below 0."""
 
     def stop(self) -> None:
-        """Give up the job that is under way."""
-        # One that is still on its way to Spark is not known there yet: it is told until it ends.
+        """Cancel the job that is under way."""
+        # Spark cannot cancel a job that has not reached it yet: ask again until the job ends.
         while self._future and not self._future.done():
             with suppress(Exception):  # A broken connection must not hide what broke it.
                 self._context.cancelJobGroup(self._group)
@@ -153,14 +154,14 @@ class SparkRunner:
     def _job(
         self, tasks: list[list[tuple[int, Unit]]], *, count: bool = True
     ) -> list[tuple[int, Any]]:
-        """Run one job and return all its results; meanwhile tell of the bytes."""
+        """Run one job and return all its results; report the bytes read meanwhile."""
         work = self._work
         total = sum(_size(unit) for task in tasks for _, unit in task) if count else 0
         future = self._future = self._thread.submit(self._collect, tasks, work)
         done = 0
         while not wait([future], _POLL_SECONDS).done:
             share = total * self._finished() // max(1, len(tasks))
-            self._on_bytes(max(0, share - done))  # Nothing new, too: the bar shows that it lives.
+            self._on_bytes(max(0, share - done))  # Also 0: the bar shows that it is alive.
             done = max(done, share)
         try:
             results = future.result()
@@ -193,7 +194,7 @@ class SparkRunner:
 
 
 def _task_count(total: int, cores: int) -> int:
-    """Return how many tasks so many bytes make: the same number for each core."""
+    """Return the number of tasks for `total` bytes: a multiple of the number of cores."""
     return cores * max(1, -(-total // (cores * TASK_BYTES)))
 
 

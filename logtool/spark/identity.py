@@ -1,6 +1,6 @@
-"""Which log dir, broker and partition a path belongs to, from its name and meta.properties.
+"""The log dir, broker and partition that a path belongs to, from its name and meta.properties.
 
-The log dir of a partition of Redpanda is here what holds it: the folder of its topic.
+For a partition of Redpanda the log dir is here the folder of its topic.
 """
 
 from contextlib import suppress
@@ -17,7 +17,7 @@ from logtool.node.identity import node_of
 
 
 def place_of_dir(path: Path) -> PartitionIdentity:
-    """Return the place of what lies in a partition dir, whatever that is called."""
+    """Return the identity of the files in a partition dir, which may have any name."""
     if path.name in ("", ".."):
         path = path.resolve()  # a dot has no name of its own
     directory, topic, partition = _partition(path), None, None
@@ -34,7 +34,7 @@ def place_of_dir(path: Path) -> PartitionIdentity:
 
 
 def place_of(path: Path, log_dirs: frozenset[Path] = frozenset()) -> PartitionIdentity:
-    """Return the place of anything: a partition dir, a file in it, a log dir, a file of that."""
+    """Return the identity of a path: a partition dir, one of `log_dirs`, or a file in either."""
     if path in log_dirs:
         return _of_root(path)
     # A log dir may have a name that a partition could have: broker-1.
@@ -45,7 +45,7 @@ def place_of(path: Path, log_dirs: frozenset[Path] = frozenset()) -> PartitionId
 
 
 def _partition(path: Path) -> PartitionDirectory | None:
-    """Return which partition a folder is of by its name, Kafka's or Redpanda's."""
+    """Return the partition that the name of a folder gives, in Kafka's or Redpanda's form."""
     directory = names.parse_directory(path.name)
     if isinstance(directory, PartitionDirectory):
         return directory
@@ -54,7 +54,7 @@ def _partition(path: Path) -> PartitionDirectory | None:
 
 @lru_cache(maxsize=4096)
 def node_id(log_dir: Path) -> int | None:
-    """Return the id of the broker that a log dir belongs to; None where it does not tell."""
+    """Return the id of the broker that a log dir belongs to; None if the log dir has no id."""
     with suppress(UnreadableError, FormatError, ValueError, TypeError):
         data = files.read_small(log_dir / FileKind.META_PROPERTIES)
         return int(node_of(meta_properties.parse(data)) or "")

@@ -42,7 +42,7 @@ class SegmentTotals:
             return
         plain = chunk.plain
         # The base timestamp is not set where the batch was stamped by a broker, nor behind a
-        # tombstone; `logtool stat` counts the same.
+        # tombstone; `logtool stat` counts in this way, too.
         newest, oldest = table.max_timestamp, table.base_timestamp
         stamped = table.is_log_append_time | table.has_delete_horizon
         times = np.concatenate((np.where(stamped, newest, oldest), newest))
@@ -66,7 +66,7 @@ class SegmentTotals:
             self.last_leader_epoch = int(known[-1])
 
     def complete(self, report: SegmentReport, *, read: bool) -> None:
-        """Add what the report knows."""
+        """Take the offsets of the report; `read` is False if not all of the log could be read."""
         self.read = read
         self.first_offset, self.last_offset = report.first_offset, report.last_offset
 

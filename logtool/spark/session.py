@@ -1,4 +1,4 @@
-"""The Spark session: started quietly, and what stops it told in one line."""
+"""The Spark session: it starts quietly, and an error that stops it is one line."""
 
 import logging
 import os
@@ -20,19 +20,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
-"""Of Spark 4."""
+"""Oldest version of Java that Spark 4 runs on."""
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _UNDER_SUBMIT = "PYSPARK_GATEWAY_PORT"
-"""In the environment where spark-submit has started the JVM already."""
+"""Environment variable that is set where spark-submit has started the JVM already."""
 _INSTALL = "pip install 'kafka-logtool[spark]'"
 _TRIES = 4
+"""Attempts at a task on this machine. Spark's default is one, with which a killed worker ends the
+job."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Attempts at a task on this machine: with the one that is Spark's default a killed worker would
-end the job."""
+"""Signals that are held back while a session starts."""
 
 
 class SparkError(LogtoolError):
-    """Spark cannot be had, or gave up; exit status 4."""
+    """Spark could not start, or failed; exit status 4."""
 
 
 def master_here() -> str:
@@ -46,7 +47,10 @@ def needed() -> None:
 
 
 def needed_for_runs() -> None:
-    """Raise SparkError where what reads the tables of finished runs, with no Spark, is missing."""
+    """Raise SparkError if a library that reads the tables of finished runs is not installed.
+
+    Reading them needs no Spark.
+    """
     _installed("pyarrow")
 
 
@@ -62,11 +66,12 @@ def _installed(*names: str) -> None:
 
 @contextmanager
 def session(master: str | None, settings: Mapping[str, str]) -> Iterator["SparkSession"]:
-    """Start a session and stop it in the end; an active one is used and left alone.
+    """Yield a Spark session and stop it at the end; an active one is used and not stopped.
 
-    Without a master it runs on this machine; under spark-submit it runs where that says.
-    `settings` are any ``spark.*``; they win over what is set here. SparkError when there is no
-    pyspark, no fitting Java, or no master that answers, and for what Spark raises meanwhile.
+    Without a master the session runs on this machine; under spark-submit it runs where spark-submit
+    says. `settings` are any ``spark.*``; they override the settings made here. SparkError without
+    pyspark, without a fitting Java, without a master that answers, and for errors of Spark while
+    the session is used.
     """
     needed()
     from pyspark.sql import SparkSession
@@ -83,7 +88,7 @@ def session(master: str | None, settings: Mapping[str, str]) -> Iterator["SparkS
     if (master or "").startswith("local"):
         # Else Spark looks the machine's name up, and warns of a loopback address.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    # What spark-submit would do with the setting; by default executors run what runs here.
+    # spark-submit does this with the setting; by default executors run the Python that runs here.
     if python := settings.get("spark.pyspark.python"):
         os.environ["PYSPARK_PYTHON"] = python
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -96,13 +101,13 @@ def session(master: str | None, settings: Mapping[str, str]) -> Iterator["SparkS
         try:
             spark = builder.getOrCreate()
         except Exception as error:
-            # pyspark's, py4j's, the system's: whatever the JVM dies of.
+            # The error may be one of pyspark, of py4j or of the system.
             raise SparkError(f"Spark does not start: {describe_error(error, said())}") from error
     ended_by = interrupted()
     if ended_by:
         spark.stop()
         raise ended_by
-    # py4j logs what cuts a call off, with its traceback, to whoever listens: else to stderr.
+    # py4j logs an interrupted call with its traceback, to stderr if there is no handler.
     nobody = logging.NullHandler()
     logging.getLogger().addHandler(nobody)
     try:
@@ -115,7 +120,7 @@ def session(master: str | None, settings: Mapping[str, str]) -> Iterator["SparkS
 
 
 def describe_error(error: BaseException, said: str = "") -> str:
-    """Return the line that says most: this program's, else Java's own, not its stack trace."""
+    """Return the line of an error that says most: logtool's, else Java's without stack trace."""
     text = f"{error}\n{said}"
     for pattern in (
         r"^logtool\.errors\.\w+: (.+)",
@@ -140,7 +145,7 @@ def _as_spark_error() -> Iterator[None]:
 
 
 def _settings(master: str | None) -> dict[str, str]:
-    """Return the settings for `master`; without one most are for spark-submit to say."""
+    """Return the settings for `master`; without a master spark-submit gives most of them."""
     sql = {"spark.sql.execution.arrow.pyspark.enabled": "true", "spark.sql.session.timeZone": "UTC"}
     if master is None:
         return sql
@@ -175,10 +180,11 @@ def _check_java() -> None:
 
 @contextmanager
 def _interrupts_held() -> Iterator[Callable[[], KeyboardInterrupt | None]]:
-    """Hold Ctrl-C, SIGTERM and SIGHUP back meanwhile: a JVM whose start is cut off would stay.
+    """Hold back Ctrl-C, SIGTERM and SIGHUP: a JVM whose start is interrupted would keep running.
 
-    Yields a function that returns what to raise for the one that came, None where none did; a
-    second one goes through. Behind it they do what they did before, not what Spark makes of them.
+    Yields a function that returns the exception to raise for the signal that came, or None without
+    one; a second signal is raised at once. At the end the handlers from before are set again, in
+    place of Spark's.
     """
     before = {number: signal.getsignal(number) for number in _ENDING}
     seen: list[KeyboardInterrupt] = []
@@ -202,7 +208,7 @@ def _interrupts_held() -> Iterator[Callable[[], KeyboardInterrupt | None]]:
 
 @contextmanager
 def _quiet() -> Iterator[Callable[[], str]]:
-    """Keep what is written to stderr meanwhile, by the JVM too; yields a function for it."""
+    """Capture stderr, that of the JVM too, and yield a function that returns the text."""
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as file:

@@ -1,4 +1,4 @@
-"""What goes wrong inside Spark's Python workers, told in one sentence."""
+"""Errors inside Spark's Python workers, each in one sentence."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from typing import Final
 from logtool.errors import LogtoolError
 
 _OF_A_WORKER: Final = "PYTHON_WORKER_FACTORY"
-"""With this begin the variables by which Spark tells its Python workers where it listens."""
+"""Start of the names of the variables with the address to which Spark's Python workers connect."""
 
 
 @contextmanager

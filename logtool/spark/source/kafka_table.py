@@ -3,18 +3,18 @@
 It has exactly the columns and types of Spark's own source, and its values: no headers are null, and
 a record without a time has that of one millisecond before 1970.
 
-What a consumer is given is not all that stands on the disk, and this table is what it is given with
-``read_uncommitted``, which is Spark's default:
+A consumer is not given all records on the disk. This table has the records that a consumer is given
+with ``read_uncommitted``, which is Spark's default:
 
 - control records (the markers of transactions, and those of KRaft) never come; records of aborted
   transactions do, and those of open ones
 - only live directories of partitions count (no ``-future``, ``-delete``, ``-stray``), and not the
   metadata log, which no consumer reads
-- what lies below the log start that the log dir's ``log-start-offset-checkpoint`` names is left out
+- records below the log start in the log dir's ``log-start-offset-checkpoint`` are left out
 
-One thing a consumer does not see and a disk cannot tell: behind the high watermark a broker gives
-nothing. The end of the log is taken for it, so the last moments of a log of several replicas may be
-there that a consumer was not given yet.
+One difference cannot be seen on the disk: a broker gives consumers no records from the high
+watermark on. This table takes the end of the log for the high watermark, so the last records of a
+replicated log may be in it before any consumer was given them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ _NO_TYPE, _CREATE_TIME, _LOG_APPEND_TIME = -1, 0, 1
 
 
 def takes(place: PartitionIdentity) -> bool:
-    """Return whether a consumer reads what lies in a directory."""
+    """Return whether consumers read the log in a directory."""
     found = names.parse_directory(place.directory or "")
     return (
         isinstance(found, PartitionDirectory)
@@ -48,9 +48,9 @@ def takes(place: PartitionIdentity) -> bool:
 
 
 def log_starts(log_dir: Path) -> Mapping[tuple[str, int], int]:
-    """Return the offsets at which partitions begin, as far as the checkpoint of a log dir tells.
+    """Return the offsets at which partitions begin, from the checkpoint of a log dir.
 
-    Nothing where there is no checkpoint, or none that can be read.
+    Empty where the checkpoint does not exist or cannot be read.
     """
     try:
         data = files.read_small(log_dir / FileKind.LOG_START_CHECKPOINT)
@@ -60,7 +60,7 @@ def log_starts(log_dir: Path) -> Mapping[tuple[str, int], int]:
 
 
 def check_copies(places: Sequence[PartitionIdentity]) -> None:
-    """Raise UsageError where a partition is there twice: a consumer reads one copy of it."""
+    """Raise UsageError if two log dirs have the same partition: a consumer reads one copy."""
     seen: dict[tuple[str | None, int | None], PartitionIdentity] = {}
     for place in places:
         other = seen.setdefault((place.topic, place.partition), place)

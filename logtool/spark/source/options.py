@@ -1,7 +1,7 @@
-"""The options of the data source ``kafka-log``: what each may say, and what it means.
+"""The options of the data source ``kafka-log``: the values of each, and their meaning.
 
-Spark does not distinguish upper and lower case in their names. One that is not known is refused:
-taken for a wish that was fulfilled, it would make rows look complete that are not.
+Spark does not distinguish upper and lower case in their names. An unknown option is refused: if it
+were ignored, rows would look complete that are not.
 """
 
 import json
@@ -34,26 +34,26 @@ _OF_SPARK: Final = ("path", "paths")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the options of one DataFrame say."""
+    """The parsed options of one DataFrame."""
 
     table: str
     paths: tuple[Path, ...]
-    """Absolute."""
+    """Absolute paths."""
     wanted: RowFilter
     payload: Payload
     prune: bool
     max_decompressed_bytes: int
     bundle_bytes: int | None
     fail_on_data_loss: bool
-    """Of a stream."""
+    """Used by streams only."""
     include_headers: bool
-    """Of the table ``kafka``."""
+    """Used by the table ``kafka`` only."""
     show_secrets: bool
-    """Of the table ``records``."""
+    """Used by the table ``records`` only."""
 
 
 def parse(options: Mapping[str, str], *, stream: bool = False) -> Options:
-    """Return what the options say; UsageError where that makes no sense."""
+    """Parse the options; UsageError for a value or a combination that makes no sense."""
     given = {name.lower(): value for name, value in options.items()}
     _refuse_limits(given)
     _refuse_unknown(given)
@@ -103,7 +103,7 @@ def parse(options: Mapping[str, str], *, stream: bool = False) -> Options:
 
 
 def _refuse_limits(given: Mapping[str, str]) -> None:
-    """Refuse what Spark's own source cuts micro-batches by."""
+    """Raise UsageError for the options by which Spark's own source limits micro-batches."""
     for name in _LIMITS:
         if name.lower() in given:
             raise UsageError(
@@ -114,7 +114,7 @@ def _refuse_limits(given: Mapping[str, str]) -> None:
 
 
 def _check_stream(table: str, given: Mapping[str, str]) -> None:
-    """Refuse what only makes sense where logs are read once."""
+    """Raise UsageError for tables and options that a stream does not have."""
     if table == "segments":
         raise UsageError(
             "segments change and are no stream: use spark.read, or the tables batches and records"
@@ -132,7 +132,7 @@ def _check_stream(table: str, given: Mapping[str, str]) -> None:
 
 
 def _check_kafka(table: str, found: "_Texts") -> None:
-    """Refuse what the table ``kafka`` cannot do, and what only it can."""
+    """Raise UsageError for options that only the table ``kafka`` has, or that it does not have."""
     if table != "kafka":
         for name in _OF_KAFKA:
             if name.lower() in found.given:
@@ -189,7 +189,7 @@ class _Texts:
         return None if text is None else int(text)
 
     def list(self, name: str) -> tuple[str, ...]:
-        """Return what is separated by commas; UsageError where the option says nothing."""
+        """Return the texts that commas separate; UsageError for an option without any."""
         text = self.given.get(name.lower())
         if text is None:
             return ()
@@ -210,5 +210,5 @@ def _paths(given: Mapping[str, str]) -> tuple[Path, ...]:
     texts = json.loads(several) if several else [given["path"]] if "path" in given else []
     if not texts:
         raise UsageError('expected a path: load("/var/lib/kafka/data")')
-    # What executors on other machines take for the current directory is none of theirs.
+    # Executors on other machines have another current directory.
     return tuple(remote.parse(text).absolute() for text in texts)

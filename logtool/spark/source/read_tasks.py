@@ -1,4 +1,4 @@
-"""A piece of a log: what one task of the data source is told to read. Plain data, which travels."""
+"""The pieces of logs that tasks of the data source read: plain data, which is sent to executors."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,17 +27,17 @@ class ReadTask:
     log_bytes: int
     modified_ms: int
     index_bytes: tuple[int | None, ...]
-    """Of the offset, the time and the transaction index; None where there is none."""
+    """Bytes of the offset, the time and the transaction index; None for a missing one."""
     span: OffsetTimeRange = WHOLE
-    """What is wanted of its partition."""
+    """Offsets and times that are wanted of its partition."""
     start: int = 0
     stop: int | None = None
-    """None for the end of the log, wherever that is by then."""
+    """None for the end that the log has when it is read."""
     flavour: Flavour = KAFKA
 
     @property
     def size(self) -> int:
-        """Return about the bytes that reading it takes."""
+        """Return the approximate number of bytes that are read for it."""
         return (self.log_bytes if self.stop is None else self.stop) - self.start
 
     def path(self, kind: FileKind = FileKind.LOG) -> Path:

@@ -1,20 +1,23 @@
-"""What the data source reads: log dirs cut into pieces of work, and each piece as Arrow rows.
+"""The reader of the data source: it cuts log dirs into pieces, and reads each as Arrow rows.
 
-This module imports no Spark. `RowFilter` says which rows are asked for, `plan` lists and cuts, and
-`read` returns the rows of one piece: plain data, for executors anywhere.
+This module imports no Spark. `RowFilter` says which rows are wanted, `plan` lists segments and cuts
+them into pieces, and `read` returns the rows of one piece. Pieces are plain data, which any
+executor can read.
 
-What is left out unread is where a broker would not look. Offsets: a segment whose name and that of
-the next exclude them, and in a segment the batches before one of its offset index that is proven to
-be there, and behind the last offset. Times: what comes before an entry of the time index that
-agrees with the batch it leads to; what stands behind the last entry is read, so an index that is
-missing, short or wrong costs time and loses nothing. So batches that stand where a broker would not
-find them, with offsets outside their segment or falling inside it, are only sure to be seen with
-``prune`` off; the same goes for a record that is later than its batch says of all of its records.
+Bytes in which a broker would not look for the wanted rows are not read. By offset: a segment is
+left out if its name and that of the next segment exclude the offsets. In a segment, reading begins
+at an entry of the offset index, if the batch of the entry is proven to stand there, and ends behind
+the last wanted offset. By time: reading begins at an entry of the time index that agrees with its
+batch. Batches behind the last entry are read, so an index that is missing, short or wrong costs
+time and loses no rows. Batches that stand where a broker would not find them, with offsets outside
+their segment or falling inside it, are only sure to be found with ``prune`` off; so is a record
+that is later than the largest timestamp in the header of its batch.
 
-Pieces begin at positions of the offset index, each of which counts only if a sound batch of the
-segment stands there. A piece is read as the whole file would be from there, and gives the batches
-that begin in it: where the one before ends in damage, both agree on where the next batch is. Only
-where so much looks like batches that a scan gives up (`walk.SEARCH_BUDGET`) do pieces find more.
+Pieces begin at positions in the offset index, but only where a sound batch of the segment stands.
+A piece is read as the whole file would be from there, and gives the batches that begin in it: where
+a piece ends in damage, it and the piece behind it find the same next batch. Only where so many
+bytes look like batches that a scan gives up (`walk.SEARCH_BUDGET`) do pieces find more batches than
+a scan of the whole file.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -53,12 +56,13 @@ from logtool.spark.source.wanted import EVERY_PARTITION, EVERYTHING, RowFilter
 TABLES: Final = ("batches", "records", "segments", kafka_table.NAME)
 
 _LEAST_BYTES, _MOST_BYTES = 32 * 1024 * 1024, 128 * 1024 * 1024
-"""Of a bundle, where its size is not given: enough for all cores, and for what a task costs."""
+"""Bytes of a bundle where no size is given: few enough to keep all cores busy, enough to outweigh
+the cost of a task."""
 _MANY, _MOST_BUNDLES = 64, 4000
 _OPENING = 64 * 1024
-"""Bytes that opening a file is worth."""
+"""Cost of opening a file, as a number of bytes to read."""
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 32_768, 16 * 1024 * 1024
-"""Rows and bytes from which on a record batch is handed on."""
+"""Rows and bytes, of which either is enough for a record batch to be yielded."""
 
 _LISTED = frozenset({
     *PartitionIdentity._fields, "segment", "next_segment", "log_bytes", "offset_index_bytes",
@@ -69,7 +73,7 @@ _LISTED = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What is asked of every piece."""
+    """The options by which every piece is read."""
 
     table: str
     columns: tuple[str, ...]
@@ -79,11 +83,11 @@ class ReadOptions:
     limit: int = compression.DEFAULT_LIMIT
     """Bytes that one batch may decompress to."""
     show_secrets: bool = False
-    """Whether those of a metadata log stand in its records, and no stars in their place."""
+    """True to leave the secrets in records of a metadata log; False for stars in their place."""
 
     @property
     def reads_logs(self) -> bool:
-        """Return whether it takes more than the listing."""
+        """Return whether logs must be read, and not only listed."""
         return self.table != "segments" or not _LISTED.issuperset(self.columns)
 
 
@@ -92,8 +96,8 @@ def plan(
 ) -> list[list[ReadTask]]:
     """Return the pieces to read, in bundles of about equal bytes, in the order of the paths.
 
-    UnreadableError for a path that is not there or holds nothing of Kafka, UsageError where there
-    is no partition of those wanted; what is unreadable below a path is left out.
+    UnreadableError for a path that does not exist or holds nothing of Kafka, UsageError if no
+    partition matches; unreadable partition dirs below a path are left out.
     """
     wanted = asked.wanted
     places = [place for path in files.each_once(paths) for place in _places(path, wanted)]
@@ -126,7 +130,7 @@ def plan(
 
 
 def cut(whole: ReadTask, size: int, asked: ReadOptions) -> list[ReadTask]:
-    """Return the pieces of about `size` bytes of a segment that may count, in order."""
+    """Return the pieces of a segment that may have wanted rows, of about `size` bytes, in order."""
     count = round(whole.log_bytes / size)
     if count < 2 or whole.index_bytes[0] is None:
         return [whole]
@@ -147,7 +151,7 @@ def cut(whole: ReadTask, size: int, asked: ReadOptions) -> list[ReadTask]:
             continue
         if behind is not None and behind.base_offset[0] <= low:
             continue
-        # What a wrapper of magic 0 or 1 begins with is only known when it is opened.
+        # The first offset of a wrapper of magic 0 or 1 is only known once it is decompressed.
         if first is not None and first.magic[0] >= MAGIC and first.base_offset[0] > high:
             break
         pieces.append(replace(whole, start=max(start, begin), stop=stop))
@@ -155,10 +159,10 @@ def cut(whole: ReadTask, size: int, asked: ReadOptions) -> list[ReadTask]:
 
 
 def read(piece: ReadTask, asked: ReadOptions, *, missing: bool = True) -> Iterator[Any]:
-    """Yield the rows of one piece that may count as `pyarrow.RecordBatch`es of the columns.
+    """Yield the wanted rows of one piece as `pyarrow.RecordBatch`es of the wanted columns.
 
-    A file that cannot be read gives none, or those before the place where it could not; without
-    `missing` it is an UnreadableError. UsageError for a batch that decompresses to more than the
+    A file that cannot be read gives no rows, or those before the position of the error; without
+    `missing` UnreadableError is raised. UsageError for a batch that decompresses to more than the
     limit.
     """
     if asked.table == "segments":
@@ -178,7 +182,7 @@ def read(piece: ReadTask, asked: ReadOptions, *, missing: bool = True) -> Iterat
 
 
 def gathered(rows: Iterable[Any]) -> Iterator[Any]:
-    """Yield the same rows in fewer record batches."""
+    """Yield `rows` in fewer record batches."""
     waiting: list[Any] = []
     count = size = 0
     for some in rows:
@@ -199,7 +203,7 @@ def _joined(waiting: list[Any]) -> Iterator[Any]:
 
 
 def _without_doubles(wholes: Sequence[ReadTask]) -> list[ReadTask]:
-    """Return segments of each place once, as of a log dir and of a partition dir in it."""
+    """Return each segment once, as where a log dir and a partition dir in it are given."""
     real = cache(files.real)
     found: dict[tuple[str, int], ReadTask] = {}
     for piece in wholes:
@@ -208,7 +212,7 @@ def _without_doubles(wholes: Sequence[ReadTask]) -> list[ReadTask]:
 
 
 def _places(path: Path, wanted: RowFilter) -> Iterator[tuple[Partition, Sequence[Segment]]]:
-    """Yield the partitions of a log dir, a partition dir or a ``.log``, with what is meant."""
+    """Yield the partitions of a log dir, a partition dir or a ``.log``, with segments to read."""
     kind = inputs.kind_of(path, redpanda=True)
     if kind is PathKind.FILE:
         found = opening.open_partition(path.parent)
@@ -240,7 +244,7 @@ def _takes(wanted: RowFilter, folder: Path) -> bool:
 def _for_consumers(
     places: Sequence[tuple[Partition, Sequence[Segment]]],
 ) -> list[tuple[Partition, Sequence[Segment]]]:
-    """Return what the table ``kafka`` is about; UsageError for two copies of a partition."""
+    """Return the partitions in the table ``kafka``; UsageError for Redpanda's, or two copies."""
     for found, _ in places:
         if found.flavour.has_raft_offsets:
             raise UsageError(
@@ -285,13 +289,13 @@ def _of_partition(
 
 
 def _may_hold(segment: Segment, span: OffsetTimeRange) -> bool:
-    """Return whether names alone leave room for offsets of the span."""
+    """Return whether a segment may have offsets of the span, by its name and the next one's."""
     behind = inf if segment.next_base_offset is None else segment.next_base_offset
     return segment.base_offset <= span.last and span.first < behind and span.first <= span.last
 
 
 def _edges(whole: ReadTask, count: int) -> list[int]:
-    """Return positions of the offset index near those of even pieces, no two near the same."""
+    """Return the first position in the offset index behind each of the even cuts, if it has one."""
     with whole.open(FileKind.OFFSET_INDEX) as file:
         entries = SparseEntries.of_offsets(file)
         even = [whole.log_bytes * number // count for number in range(1, count + 1)]
@@ -303,7 +307,7 @@ def _log_rows(piece: ReadTask, asked: ReadOptions) -> Iterator[Any]:
     records = asked.table != "batches"
     low, high, since = _limits(piece, asked)
     with piece.open() as log:
-        # A piece that begins later was begun where it pays when it was cut.
+        # `cut` has chosen the start of a piece that does not begin at 0.
         start = piece.start or start_of(piece, log, low, since)
         for chunk in piece.batches(log, start=start, payload=records):
             end, table = chunk.end_position, chunk.table
@@ -336,13 +340,13 @@ def _log_rows(piece: ReadTask, asked: ReadOptions) -> Iterator[Any]:
 
 
 def _limits(piece: ReadTask, asked: ReadOptions) -> tuple[float, float, float]:
-    """Return the least and the largest offset, and the least time, that reading may go by."""
+    """Return the least and largest offset and the least time by which bytes may be left out."""
     span = piece.span
     return (span.first, span.last, span.since) if asked.prune else (-inf, inf, -inf)
 
 
 def _segment_rows(piece: ReadTask, asked: ReadOptions) -> Iterator[Any]:
-    """Yield one row: of a log that cannot be read, too."""
+    """Yield the row of the segment, even if its log cannot be read."""
     offset_bytes, time_bytes, transaction_bytes = piece.index_bytes
     row: dict[str, Any] = {
         **piece.place._asdict(),
@@ -368,7 +372,7 @@ def _totals(piece: ReadTask) -> SegmentTotals:
         for chunk in piece.batches(log, payload=False):
             totals.count(chunk, active=piece.next_segment is None)
             for _ in rules.judge(chunk):
-                pass  # what is wrong with headers is for verify to say
+                pass  # verify reports what is wrong with headers
         totals.read = True
     totals.first_offset, totals.last_offset = rules.first_offset, rules.last_offset
     return totals

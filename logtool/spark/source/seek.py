@@ -1,7 +1,7 @@
-"""Where in a log to begin reading, by its indexes: never believed, always proven.
+"""The position in a log at which reading may begin, by indexes that are proven by the log.
 
-What an index says holds only if a sound batch of the segment stands there, with the offset or the
-time that the entry tells; else the log is read from its start.
+An index entry counts only if a sound batch of the segment stands at its position, with the offset
+or the time of the entry; else the log is read from its start.
 """
 
 from contextlib import suppress
@@ -21,15 +21,15 @@ from logtool.log.chunk import LARGEST_BUFFERED_BATCH
 from logtool.spark.source.read_tasks import ReadTask
 
 _FIRST_BYTES = 4 * 1024 * 1024
-"""Bytes of a log in which the batch of an entry of the time index is looked for."""
+"""Bytes of a log that are searched for the batch of a time index entry."""
 _WORTH_AN_INDEX = 256 * 1024
-"""Bytes of a log that is not just read from its start."""
+"""Least bytes of a log for which indexes are used; a smaller one is read from its start."""
 
 
 def start_of(piece: ReadTask, log: LogFile, low: float, since: float) -> int:
-    """Return a position before which nothing counts: of offset `low` on, and of time `since`.
+    """Return a position before which no batch reaches both offset `low` and time `since`.
 
-    0 where the indexes do not help, or are not to be believed.
+    0 where the indexes do not help, or do not agree with the log.
     """
     found = 0
     if log.size < _WORTH_AN_INDEX or (low <= piece.segment and since == -inf):
@@ -50,9 +50,10 @@ def start_of(piece: ReadTask, log: LogFile, low: float, since: float) -> int:
 
 
 def batch_at(log: LogFile, segment: int, position: int) -> BatchTable | None:
-    """Return the sound batch of the segment that stands at a position, if there is one.
+    """Return the sound batch of the segment that stands at a position; None without one.
 
-    A scan that begins there goes on as one that came there, whatever damage follows.
+    A scan that begins there finds the same batches behind it as a scan that began before it, even
+    if damage follows.
     """
     head = log.read(position, LOG_OVERHEAD)
     size = int.from_bytes(head[8:], "big", signed=True) + LOG_OVERHEAD

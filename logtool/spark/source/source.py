@@ -1,4 +1,4 @@
-"""The data source ``kafka-log``: log dirs as tables of a Spark session, with nothing written first.
+"""The data source ``kafka-log``: log dirs as tables of a Spark session, read in place.
 
 ::
 
@@ -16,30 +16,30 @@ Options, all as text; those on partitions, offsets and times save reading, too:
                 `logtool.spark.source.kafka_table`
 ``topic``       topics or globs of them, separated by commas
 ``partition``   partition numbers, separated by commas
-``startingOffsets``, ``endingOffsets``  from which offset on, and before which one: ``earliest``,
+``startingOffsets``, ``endingOffsets``  first offset, and the one behind the last: ``earliest``,
                 ``latest``, one number for every partition, or JSON with one for each, such as
-                ``{"orders":{"0":23,"1":-2}}``; batches that reach into it come whole, segments by
-                their names
-``startingTimestamp``, ``endingTimestamp``  from which time on, and before which one, in ms since
+                ``{"orders":{"0":23,"1":-2}}``; batches that reach into the range come whole,
+                segments are chosen by their names
+``startingTimestamp``, ``endingTimestamp``  first time, and the one behind the last, in ms since
                 1970: records by their own timestamp, batches by their largest one
-``payload``     what ``records`` tells of keys and values: ``none`` (the default), ``length``,
-                ``hash`` or ``full``; columns that it does not make do not exist
+``payload``     how much ``records`` has of keys and values: ``none`` (the default), ``length``,
+                ``hash`` or ``full``; columns that need more do not exist
 ``showSecrets`` ``true`` leaves passwords, SCRAM keys and ids of delegation tokens in ``records`` of
                 a metadata log; by default stars stand in their place, and hashes are of these
 ``maxDecompressedBytes``  bytes that one batch of ``records`` may decompress to, by default 256 MiB;
                 one of more ends the job with its place
-``subscribe``   of ``kafka``: the same as ``topic``
-``includeHeaders``  of ``kafka``: ``true`` makes the column ``headers``
-``bundleBytes`` about the bytes that one task reads; by default 32 to 128 MiB
-``prune``       ``false`` reads every byte of the partitions, whatever names and indexes say
+``subscribe``   for the table ``kafka``: another name of ``topic``
+``includeHeaders``  for the table ``kafka``: ``true`` makes the column ``headers``
+``bundleBytes`` approximate bytes that one task reads; by default 32 to 128 MiB
+``prune``       ``false`` reads every byte of the partitions, and goes by no names and indexes
 
-The names are those of Spark's own source ``kafka``. That one asks a broker for the offset at which
-a time begins and reads on from there; here each record is judged by its own time.
+The names are those of Spark's own source ``kafka``. Spark's source asks a broker for the offset at
+which a time begins and reads on from there; here each record is judged by its own time.
 
-Spark does not tell a data source which columns it needs: give ``.schema("topic string, ...")``, or
-`columns`, and only those are made. Filters (``where``) choose rows after they were read, and save
-nothing: up to 4.3, Spark applies the filters of one use of a DataFrame to every other use of it
-when a source in Python takes them, so this one takes none.
+Spark does not pass to a data source which columns it needs: give ``.schema("topic string, ...")``,
+or `columns`, and only those are made. Filters (``where``) choose rows after they were read, and
+save nothing: up to 4.3, Spark applies the filters of one use of a DataFrame to every other use of
+it when a source in Python takes them, so this one takes none.
 
 An option or a column that does not exist is an error of one sentence. Nothing is written to log
 dirs.
@@ -54,8 +54,8 @@ say to a source in Python where a micro-batch begins.
 Directories of Redpanda are read, too: offsets are Raft's, leader epochs are terms, ``records`` are
 those of data, and `batches` have all types. The table ``kafka`` and streams are of Kafka alone.
 
-Damage gives no rows, nor does a file that cannot be read; a ``segments`` row says ``read`` false.
-To be told of either use `logtool verify` or `scan`.
+Damage gives no rows, nor does a file that cannot be read; its row in ``segments`` has ``read``
+false. `logtool verify` and `scan` report damage and unreadable files.
 """
 
 import json
@@ -120,7 +120,7 @@ _TYPES: Final[Mapping[Any, tuple[DataType, Any]]] = {
     _HEADERS: (_pairs(BinaryType()), _HEADERS),
     _KAFKA_HEADERS: (_pairs(StringType()), _KAFKA_HEADERS),
 }
-"""The type of a column in Spark, and what Spark takes for it."""
+"""For each Arrow type, the type of the column in Spark and the Arrow type that Spark takes."""
 
 
 def register(spark: "SparkSession") -> None:
@@ -147,7 +147,7 @@ def segments(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
 
 
 def kafka(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
-    """Return what ``spark.read.format("kafka")`` would read of one broker; see `batches`."""
+    """Return the rows that ``spark.read.format("kafka")`` reads from one broker; see `batches`."""
     return _table(spark, kafka_table.NAME, paths, options)
 
 
@@ -156,7 +156,7 @@ def _table(
 ) -> "DataFrame":
     register(spark)
     given = {name: _text_of(value) for name, value in options.items() if name != "columns"}
-    # Spark would tell the same in more words.
+    # Spark would report these errors in more words.
     asked = source_options.parse(
         {**given, "table": table, "paths": json.dumps([str(path) for path in paths])}
     )
@@ -172,7 +172,7 @@ def _text_of(value: Any) -> str:
 
 
 def _check_paths(paths: Sequence[Path]) -> None:
-    """Raise UnreadableError for a path that is nothing of Kafka's or Redpanda's."""
+    """Raise UnreadableError for a path that has nothing of Kafka or Redpanda."""
     for path in paths:
         inputs.kind_of(path, redpanda=True)
 
@@ -193,12 +193,12 @@ class KafkaLog(DataSource):
             return _columns(asked)
 
     def reader(self, schema: StructType) -> "KafkaLogReader":
-        """Return what reads the columns of `schema`; UsageError where there is no such column."""
+        """Return the reader of the columns of `schema`; UsageError for an unknown column."""
         with in_one_sentence():
             return KafkaLogReader(self.options, schema)
 
     def streamReader(self, schema: StructType) -> KafkaLogStreamReader:  # noqa: N802  (Spark's)
-        """Return what reads the columns of `schema` while log dirs grow."""
+        """Return the reader of the columns of `schema` while log dirs grow."""
         with in_one_sentence():
             options = source_options.parse(self.options, stream=True)
             reader = KafkaLogReader(self.options, schema, stream=True)
@@ -228,7 +228,7 @@ _READ_ONLY = (
 
 
 class Bundle(InputPartition):
-    """What one task reads."""
+    """The pieces that one task reads."""
 
     def __init__(self, pieces: Sequence[ReadTask]) -> None:
         """Take pieces of one or more segments."""
@@ -237,12 +237,12 @@ class Bundle(InputPartition):
 
 
 class KafkaLogReader(DataSourceReader):
-    """Plans in the driver, reads in executors."""
+    """The reader of a batch query: it plans in the driver and reads in executors."""
 
     def __init__(
         self, options: Mapping[str, str], schema: StructType, *, stream: bool = False
     ) -> None:
-        """Read the options; UsageError where one, or a column, is none that exists."""
+        """Parse the options; UsageError for an option or a column that does not exist."""
         self._options = found = source_options.parse(options, stream=stream)
         known = _columns(found)
         _chosen(found, schema.names)
@@ -261,7 +261,7 @@ class KafkaLogReader(DataSourceReader):
         )
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return what the tasks read, one at least."""
+        """Return the bundle of each task, at least one."""
         with in_one_sentence():
             bundles = plan(self._options.paths, self.asked, self._options.bundle_bytes)
             return [Bundle(pieces) for pieces in bundles] or [Bundle(())]
@@ -303,11 +303,11 @@ def spark_schema(table: str, payload: Payload = Payload.FULL) -> StructType:
 
 
 def _columns(asked: Options) -> StructType:
-    """Return the columns that there are with these options."""
+    """Return the columns that the table has with these options."""
     known = spark_schema(asked.table, asked.payload)
     if asked.table != kafka_table.NAME:
         return known
-    # As Spark's own source has them, which says nothing of what they mean.
+    # Spark's own source has no comments on the meaning of the columns either.
     chosen = [column for column in known if asked.include_headers or column.name != "headers"]
     return StructType([StructField(column.name, column.dataType, True) for column in chosen])
 

@@ -1,12 +1,13 @@
-"""A growing log dir as a stream: how far each partition goes, and what lies between two positions.
+"""A growing log dir as a stream: the end of each partition, and the pieces between two positions.
 
-No Spark here. A position is the offset behind the last batch that counts, for each partition dir
-that a broker serves: nested dictionaries by log dir and directory, which survive JSON. Batches
-count that are sound, CRC and all; a torn tail does not, and comes once it is whole. Where sound
-batches follow damage, these count and the damage never comes, as when the log is read at once.
+This module imports no Spark. A position has, for each partition dir that a broker serves, the
+offset behind the last batch that counts: nested dictionaries by log dir and directory, which can be
+stored as JSON. Only sound batches count, those with a valid CRC; the batch of a torn tail comes
+once it is whole. Sound batches behind damage count, and the damage gives no rows, as in a read that
+is no stream.
 
-What lies between two positions is the same whenever it is asked for, unless what was there is gone:
-retention or a truncation took it. That is told, by an error or a warning.
+Two positions give the same rows each time, unless retention or a truncation has removed some of
+them. An error or a warning reports that.
 """
 
 import logging
@@ -34,11 +35,11 @@ from logtool.spark.source.wanted import EARLIEST, EVERY_PARTITION, LATEST, Offse
 
 _log = logging.getLogger("logtool.spark")
 Positions = dict[str, dict[str, int]]
-"""By log dir and directory, the offset to go on with."""
+"""The offset to go on with, by log dir and directory."""
 
 
 class LostDataError(LogtoolError):
-    """What a stream was to read is not there any more."""
+    """Rows that a stream has not read yet are gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +52,10 @@ class Growing:
     fail_on_data_loss: bool = True
 
     def initial(self) -> Positions:
-        """Return where a new stream begins, by the option startingOffsets."""
+        """Return the positions at which a new stream begins, by the option startingOffsets."""
         given = self.asked.wanted.starting_offsets
         if given == EARLIEST:
-            return {}  # Each partition begins with what it has when it is seen first.
+            return {}  # Each partition begins with the log that it has when it is first listed.
         if given == LATEST:
             return self.latest()
         found: Positions = {}
@@ -67,11 +68,11 @@ class Growing:
         return found
 
     def latest(self, known: Positions | None = None) -> Positions:
-        """Return how far the partitions go; `known` is from an earlier call, and saves reading."""
+        """Return the ends of the partitions; `known`, from an earlier call, saves reading."""
         found: Positions = {}
         for home, folder, directory in self._folders():
             before = (known or {}).get(home, {}).get(directory.name, 0)
-            with suppress(UnreadableError):  # It goes just now, as the next call will tell.
+            with suppress(UnreadableError):  # It was just removed; the next call leaves it out.
                 found.setdefault(home, {})[directory.name] = log_end(
                     opening.open_partition(folder), before
                 )
@@ -80,7 +81,7 @@ class Growing:
     def between(self, start: Positions, end: Positions) -> list[list[ReadTask]]:
         """Return the pieces to read from one position to another, in bundles.
 
-        LostDataError where some of it is gone and that is not to be passed over.
+        LostDataError if some of the rows are gone and `fail_on_data_loss` is set.
         """
         bundles: list[list[ReadTask]] = []
         folders = {(home, one.name): folder for home, folder, one in self._folders()}
@@ -105,12 +106,12 @@ class Growing:
             starting_offsets=first,
             ending_offsets=stop,
         )
-        with suppress(UnreadableError):  # It went just now, which `_lost` tells the next time.
+        with suppress(UnreadableError):  # It was just removed; `_lost` finds that the next time.
             return reading.plan([folder], replace(self.asked, wanted=wanted), self.bundle_bytes)
         return []
 
     def tell(self, what: str) -> None:
-        """Raise LostDataError, or warn where the stream is to go on."""
+        """Raise LostDataError, or log a warning if the stream is to go on."""
         if self.fail_on_data_loss:
             raise LostDataError(
                 f"{what}: rows that the stream has not read may be lost; to go on with what there "
@@ -138,7 +139,8 @@ class Growing:
 def log_end(found: Partition, known: int = 0) -> int:
     """Return the offset behind the last sound batch; 0 without any.
 
-    `known` was the end before: what lies below is not read again, where indexes tell so.
+    `known` is the end that an earlier call found: batches below it are not read again if the
+    indexes lead past them.
     """
     for segment in reversed(found.segments):
         last = _last_offset(found.path, segment, known)
@@ -148,7 +150,7 @@ def log_end(found: Partition, known: int = 0) -> int:
 
 
 def _last_offset(folder: Path, segment: Segment, known: int) -> int | None:
-    """Return the largest offset of the sound batches of a segment; None where there is none."""
+    """Return the largest offset of the sound batches of a segment; None without any."""
     piece = ReadTask(
         place=place_of_dir(folder),
         folder=folder,
@@ -177,7 +179,7 @@ def _gone(start: Positions, end: Positions) -> Iterator[tuple[str, str]]:
 
 
 def _lost(folder: Path | None, first: int | None, stop: int) -> str | None:
-    """Return what is gone of the offsets `first` to `stop`; None where nothing is."""
+    """Return in words how offsets from `first` to `stop` were lost; None if they were not."""
     if folder is None:
         return "is gone"
     if first is not None and stop < first:
@@ -198,7 +200,7 @@ def _lost(folder: Path | None, first: int | None, stop: int) -> str | None:
 
 
 def _given(offsets: Offsets, directory: PartitionDirectory) -> int | None:
-    """Return the offset that an option gives a partition; None where it says nothing of it."""
+    """Return the offset that an option gives a partition; None if it does not name it."""
     if isinstance(offsets, int):
         return offsets
     return offsets.get(directory.topic, {}).get(directory.partition)

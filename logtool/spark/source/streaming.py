@@ -1,7 +1,7 @@
-"""The data source ``kafka-log`` as a stream: what grows in log dirs, a micro-batch at a time.
+"""The data source ``kafka-log`` as a stream: the new rows of log dirs, in micro-batches.
 
-Spark writes the positions of `growing` into its checkpoint before it reads a micro-batch, and reads
-between the same positions again after a failure: the rows are the same. A sink that takes a
+Spark writes the positions of `growing` into its checkpoint before it reads a micro-batch. After a
+failure it reads between these positions again, and gets the same rows. A sink that takes a
 micro-batch once, such as files or Delta, has each row exactly once.
 """
 
@@ -16,11 +16,12 @@ from logtool.spark.source.stream_offsets import Growing, Positions
 from logtool.spark.worker_errors import in_one_sentence
 
 Rows = Callable[[Sequence[ReadTask]], Iterator[Any]]
-"""Returns the rows of pieces as `pyarrow.RecordBatch`es; UnreadableError for a file that went."""
+"""Function that yields the rows of pieces as `pyarrow.RecordBatch`es; UnreadableError for a file
+that was removed."""
 
 
 class Share(InputPartition):
-    """What one task reads of a micro-batch."""
+    """The pieces that one task reads of a micro-batch."""
 
     def __init__(self, pieces: Sequence[ReadTask]) -> None:
         """Take pieces of one or more segments."""
@@ -29,7 +30,10 @@ class Share(InputPartition):
 
 
 class KafkaLogStreamReader(DataSourceStreamReader):
-    """Plans in a process of the driver that lives as long as the query; reads in executors."""
+    """The reader of a stream: it plans in a process of the driver and reads in executors.
+
+    The process of the driver lives as long as the query.
+    """
 
     def __init__(self, growing: Growing, rows: Rows) -> None:
         self._growing = growing
@@ -37,18 +41,18 @@ class KafkaLogStreamReader(DataSourceStreamReader):
         self._known: Positions = {}
 
     def initialOffset(self) -> Positions:  # noqa: N802  (Spark's names, here and below)
-        """Return where a query without a checkpoint begins."""
+        """Return the positions at which a query without a checkpoint begins."""
         with in_one_sentence():
             return self._growing.initial()
 
     def latestOffset(self) -> Positions:  # type: ignore[override]  # noqa: N802
-        """Return how far the logs go now. Before 4.2 Spark hands nothing over here."""
+        """Return the ends of the logs now. Spark before 4.2 passes no arguments here."""
         with in_one_sentence():
             self._known = self._growing.latest(self._known)
             return self._known
 
     def partitions(self, start: Positions, end: Positions) -> Sequence[InputPartition]:
-        """Return what the tasks read from one position to another."""
+        """Return the pieces of each task, from one position to another."""
         with in_one_sentence():
             return [Share(pieces) for pieces in self._growing.between(start, end)]
 

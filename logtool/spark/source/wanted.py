@@ -1,7 +1,7 @@
-"""Which rows are wanted: by partition, offset and time, as whoever asks for them says it.
+"""The rows that are wanted: by partition, offset and time, as the options give them.
 
-What is wanted decides which rows come, never only what is read: a row is there if it fulfils all
-of it, whether or not names and indexes told so beforehand.
+The filter decides which rows are returned, not only which bytes are read: each row is held against
+all conditions, even where names and indexes could not leave it out.
 """
 
 import json
@@ -27,7 +27,7 @@ Offsets = int | Mapping[str, Mapping[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """What is wanted of log dirs."""
+    """The partitions, offsets and times that are wanted of log dirs."""
 
     selection: Selection = EVERY_PARTITION
     starting_offsets: Offsets = EARLIEST
@@ -40,14 +40,14 @@ class RowFilter:
     """Milliseconds, not included."""
 
     def takes(self, directory: str | None) -> bool:
-        """Return whether a directory of this name is wanted; one of no partition only with all."""
+        """Return whether a directory is wanted by its name; one of no partition only with all."""
         found = names.parse_directory(directory or "")
         if not isinstance(found, PartitionDirectory):
             return self.selection == EVERY_PARTITION
         return self.selection.takes(found)
 
     def span(self, topic: str | None, partition: int | None) -> OffsetTimeRange:
-        """Return what is wanted of a partition; UsageError where offsets leave it out."""
+        """Return the offsets and times wanted of a partition; UsageError if it has no offset."""
         first = _offset_of("startingOffsets", self.starting_offsets, topic, partition)
         end = _offset_of("endingOffsets", self.ending_offsets, topic, partition)
         since, until = self.starting_timestamp, self.ending_timestamp
@@ -63,7 +63,7 @@ EVERYTHING: Final = RowFilter()
 
 
 def parse_offsets(option: str, text: str) -> Offsets:
-    """Return what startingOffsets or endingOffsets say; UsageError where that makes no sense."""
+    """Parse the value of startingOffsets or endingOffsets; UsageError if it makes no sense."""
     default = {"earliest": EARLIEST, "latest": LATEST}
     plain = text.strip()
     if plain.lower() in default:
