@@ -1,7 +1,8 @@
-"""The tables that are questions across segments: from what a pass left to tables.
+"""The tables that answer questions across segments, made from the rows that a pass staged.
 
-Little is answered in this process; much in one Spark job, in which the rows of a partition come
-together in one task. It is the same function, and a task holds one partition at a time.
+Few staged bytes are answered in this process, many in one Spark job, in which the rows of a
+partition come together in one task. Both run the same function, and a task holds one partition at a
+time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 LITTLE: Final = 64 * 1024 * 1024
-"""Bytes of it, compressed, that are answered here."""
+"""Most bytes of staged files, compressed, that this process answers itself."""
 _ROWS_AT_ONCE: Final = 4096
 _BOTH: Final = pa.schema([*STRETCHES, *(one for one in FACTS if one.name not in STRETCHES.names)])
 """Rows of stretches, and rows of facts: each has nulls for the other's columns."""
@@ -47,7 +48,7 @@ def answer(
     on_step: Callable[[str], None],
     on_wait: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Write the tables of `wanted` that are answers; `on_wait` hears how far that is."""
+    """Write the tables of `wanted` that are answers; `on_wait` gets the progress as text."""
     asked = [name for name in answering.NAMES if name in wanted]
     if not asked:
         return
@@ -69,15 +70,15 @@ def answer(
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """What is asked of a pass; goes to executors as it is."""
+    """The questions asked of the rows that a pass staged; the object is sent to executors."""
 
     staging: Staging
     tables: tuple[str, ...]
     log_dirs: tuple[Path, ...]
-    """And partition dirs: what is read beside the logs."""
+    """Log dirs and partition dirs whose facts are read for gaps."""
 
     def answer_here(self, files: Sequence[str]) -> list[TableFile]:
-        """Answer in this process, of files of `STAGED`."""
+        """Answer in this process, from files of `STAGED`."""
         parts = [*map(_table, files), *map(facts_rows, self._with_facts)]
         if not parts:
             return []
@@ -129,7 +130,7 @@ class Questions:
         return self.log_dirs if "gaps" in self.tables else ()
 
     def write(self, batches: Iterable[Any]) -> list[TableFile]:
-        """Write the answers on rows that come in their order; returns the files."""
+        """Write the answers from rows that come in `answering.ORDER`; returns the files."""
         with ExitStack() as stack:
             writers = {name: stack.enter_context(self.staging.writer(name)) for name in self.tables}
             for rows in _partitions(batches):

@@ -1,7 +1,8 @@
-"""Two runs of `scan` held against each other: findings, growth by topic, replicas.
+"""Two runs of `scan` compared: findings, growth by topic, replicas.
 
-A finding is the same in both if code, place and what it is about are: its message may have other
-numbers. Of replicas those are told that are further behind than before, or diverge and did not.
+Two findings are the same if `_SAME_FINDING` is the same in both: their messages may have different
+numbers. Replicas are reported that are further behind than before, or that diverge and did not
+before.
 """
 
 from collections import Counter
@@ -21,7 +22,7 @@ _GROWTH: Final = ("partition_dirs", "segments", "log_bytes", "records")
 
 
 class FindingChange(StrEnum):
-    """What became of a finding."""
+    """The change of a finding from one run to the other."""
 
     NEW = "new"
     GONE = "gone"
@@ -29,7 +30,7 @@ class FindingChange(StrEnum):
 
 
 class Lag(StrEnum):
-    """What became of a replica."""
+    """The change of a replica that is worse off than in the earlier run."""
 
     BEHIND = "fell-behind"
     DIVERGED = "diverged"
@@ -37,14 +38,15 @@ class Lag(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """What two runs say; every list is in the order of topics and places."""
+    """The differences between two runs."""
 
     findings: list[tuple[FindingChange, dict[str, Any]]]
-    """With the row of the later run, or of the earlier one where it is gone."""
+    """Each finding with its row of the later run, or of the earlier run if it is gone."""
     growth: list[dict[str, Any]]
-    """For each topic in either: `_GROWTH` and the same with ``_before``; 0 where it is not."""
+    """For each topic of either run: `_GROWTH` of the later run, and of the earlier run with
+    ``_before`` behind the names; 0 for a run without the topic."""
     replicas: list[tuple[Lag, dict[str, Any], dict[str, Any] | None]]
-    """With the row of the later run, and that of the earlier one if there was one."""
+    """Each replica with its row of the later run, and that of the earlier run, None without one."""
     skipped: list[str]
     """Tables that one of the two lacks."""
 
@@ -64,9 +66,9 @@ class RunComparison:
 
 
 def compare(output: str, before: str, after: str) -> RunComparison:
-    """Compare two complete runs; RefusedError where one is not there.
+    """Compare two complete runs; RefusedError for one that does not exist.
 
-    UsageError where it is twice the same.
+    UsageError if both are the same run.
     """
     if before == after:
         raise UsageError(f"--compare {before} {after}: expected two runs")
@@ -91,7 +93,7 @@ def _rows(output: str, run: Manifest, table: str) -> list[dict[str, Any]]:
 def _findings(
     old: Iterable[dict[str, Any]], new: Iterable[dict[str, Any]]
 ) -> Iterator[tuple[FindingChange, dict[str, Any]]]:
-    """Yield each finding with its state; of several of one place as many are still there."""
+    """Yield each finding with its state; several findings of one place are counted."""
     left = Counter(map(_place_of, old))
     for row in sorted(new, key=lambda row: row["number"]):
         place = _place_of(row)

@@ -1,9 +1,9 @@
-"""Digests of batches by ranges of offsets: where those of two copies agree, so do the batches.
+"""Digests of batches by ranges of offsets: where digests of two copies agree, so do the batches.
 
-A range is `SPAN` offsets, and a batch belongs to that of its base offset. The digest of a range is
-the sum of those of its batches, so that it does not matter where segments and pieces end, and the
-sums of stretches add up. What goes into it is all that `questions.replicas` holds against each
-other. Two batches that differ have the same digest once in 2**64.
+A range is `SPAN` offsets, and a batch belongs to the range of its base offset. The digest of a
+range is the sum of the digests of its batches, so that it does not matter where segments and pieces
+end, and the sums of stretches add up. The digest of a batch covers everything that
+`questions.replicas` compares. Two different batches have the same digest once in 2**64.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _FACTORS: Final = tuple(
 
 
 class Ranges(NamedTuple):
-    """What the batches of a range add up to, by rows; a range may have more rows than one."""
+    """The sums over the batches of each range, by rows; a range may have more than one row."""
 
     number: Column
     """Base offset of its batches, divided by `SPAN`."""
@@ -36,7 +36,7 @@ class Ranges(NamedTuple):
 
 
 class RangeRows:
-    """Takes the batches of one stretch in the order of the log, and gives its ranges."""
+    """The ranges of one stretch, added up from its batches in the order of the log."""
 
     def __init__(self) -> None:
         self._found: list[Ranges] = []
@@ -48,12 +48,12 @@ class RangeRows:
             self._found.append(added_up(Ranges(number, np.ones_like(number), digests(table))))
 
     def finish(self) -> Ranges | None:
-        """Return the ranges in the order of the log; None where there are none."""
+        """Return the ranges in the order of the log; None without any."""
         return added_up(joined(self._found)) if self._found else None
 
 
 def digests(table: BatchTable) -> Column:
-    """Return int64, the digest of each batch."""
+    """Return the digest of each batch, as int64."""
     found = np.zeros(len(table), np.uint64)
     for name, factor in zip(_COLUMNS, _FACTORS, strict=True):
         found += getattr(table, name).view(np.uint64) * factor
@@ -70,7 +70,7 @@ def joined(parts: Sequence[Ranges]) -> Ranges:
 
 
 def added_up(ranges: Ranges) -> Ranges:
-    """Return the ranges with neighbouring rows of the same added up; sums wrap."""
+    """Return the ranges with neighbouring rows of one range added up; sums wrap."""
     number = ranges.number
     starts = np.flatnonzero(np.concatenate(([True], number[1:] != number[:-1])))
     return Ranges(

@@ -1,7 +1,7 @@
-"""The engine of a scan: rows of the driver, from what units tell beside their reports.
+"""The engine of a scan: the rows of the driver, made from the results of units.
 
-Executors write the rows of batches and records. What is one row for a segment or for a finding
-is written by the driver, from what comes back of each unit.
+Executors write the rows of batches and records. The driver writes the rows of segments and
+findings, from the result that comes back of each unit.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -57,15 +57,15 @@ class Buffer:
             self.flush()
 
     def flush(self) -> None:
-        """Hand on what is there."""
+        """Write the rows that are waiting."""
         rows, self._rows = self._rows, []
         self.writer.write(pa.RecordBatch.from_pylist(rows, self._schema))
 
 
 class ScanEngine(SparkEngine):
-    """The engine of a scan: keeps what units tell beside their reports, for a later run too.
+    """The engine of a scan: it writes the totals of segments, and keeps reports for a later run.
 
-    It is the `KeptReports` of the pass.
+    The pass takes it as its `KeptReports`.
     """
 
     def __init__(
@@ -84,11 +84,11 @@ class ScanEngine(SparkEngine):
             earlier.on_known = self._carry
 
     def known(self, tasks: Sequence[SegmentTask]) -> Sequence[SegmentReport | None]:
-        """Return the reports of segments that are what they were in the earlier run."""
+        """Return the reports of segments that have not changed since the earlier run."""
         return self._earlier.known(tasks) if self._earlier else [None] * len(tasks)
 
     def remember(self, task: SegmentTask, report: SegmentReport) -> None:
-        """Take the report of a segment that was looked at now."""
+        """Take the report of a segment that was read in this run."""
         self._fresh[task.segment.log.path] = task, report
 
     def _carry(self, task: SegmentTask, totals: dict[str, Any]) -> None:
@@ -96,7 +96,7 @@ class ScanEngine(SparkEngine):
 
     @contextmanager
     def runner(self, on_bytes: OnBytes) -> Iterator[SparkRunner]:
-        """Return what looks at units."""
+        """Yield the runner of the units."""
         runner = _ScanRunner(
             context=self._context,
             cores=self.cores,
@@ -112,11 +112,11 @@ class ScanEngine(SparkEngine):
 
     @property
     def parts(self) -> list[TableFile]:
-        """Return the files that count."""
+        """Return the files that belong to the run."""
         return [part for runner in self._runners for part in runner.parts]
 
     def flush(self) -> None:
-        """Hand on the last rows."""
+        """Write the rows of the last window."""
         for runner in self._runners:
             runner.flush()
 
@@ -144,25 +144,25 @@ class ScanEngine(SparkEngine):
 
 @dataclass(slots=True)
 class _SegmentParts:
-    """What units told of a segment beside its report."""
+    """The totals and files of a segment, collected from the results of its units."""
 
     segment: Segment
     pieces: dict[int, tuple[SegmentTotals, Tail | None]] = field(default_factory=dict)
     """By the byte at which a piece begins."""
     parts: list[TableFile] = field(default_factory=list)
-    """Files of its own."""
+    """Files that have rows of this segment only."""
     files: list[str] = field(default_factory=list)
-    """Names of all files that may have rows of it."""
+    """Names of all files that may have rows of the segment."""
 
     def totals(self) -> SegmentTotals:
-        """Return what the pieces add up to."""
+        """Return the sum of the totals of all pieces."""
         first, *others = (self.pieces[start][0] for start in sorted(self.pieces))
         for other in others:
             first.add(other)
         return first
 
     def tail(self) -> Tail | None:
-        """Return the last sound batch."""
+        """Return the last sound batch of the segment; None without any."""
         return next(
             (self.pieces[at][1] for at in sorted(self.pieces, reverse=True) if self.pieces[at][1]),
             None,
@@ -170,7 +170,7 @@ class _SegmentParts:
 
 
 class _ScanRunner(SparkRunner):
-    """Keeps the files that count, and what is told of segments until their reports are complete."""
+    """The runner of a scan: it keeps the parts of segments until their reports are complete."""
 
     def __init__(
         self,
@@ -184,15 +184,15 @@ class _ScanRunner(SparkRunner):
         self.parts: list[TableFile] = []
         self._write = write
         self._known: dict[Path, _SegmentParts] = {}
-        """Of this window."""
+        """Segments of the current window, by the path of the log."""
 
     def run(self, work: Sequence[Unit], order: Callable[[Unit], Any]) -> Iterator[Reports]:
-        """Yield the reports of each unit; those of the window before were all taken by now."""
+        """Yield the reports of each unit; the window before is complete by now, and is written."""
         self.flush()
         yield from super().run(work, order)
 
     def again(self, piece: Unit) -> Reports:
-        """Look at a whole segment whose pieces do not count."""
+        """Read a whole segment again, whose pieces do not count."""
         for task in piece:
             self._known.pop(task.segment.log.path, None)
         return super().again(piece)
@@ -202,7 +202,7 @@ class _ScanRunner(SparkRunner):
         self.parts += result
 
     def take(self, unit: Unit, result: Any) -> Reports:
-        """Keep what stands beside the reports."""
+        """Keep totals, tails and files of a unit, and return its reports."""
         found: UnitResult = result
         for task, totals, tail in zip(unit, found.totals, found.tails, strict=True):
             segment = task.segment
@@ -213,7 +213,7 @@ class _ScanRunner(SparkRunner):
         return found.reports
 
     def flush(self) -> None:
-        """Hand on what is known."""
+        """Write the segments of the window, and add their files."""
         self._write(self._known)
         self.parts += [part for one in self._known.values() for part in one.parts]
         self._known = {}
@@ -244,7 +244,7 @@ def finding_row(
 ) -> dict[str, Any]:
     """Return the row of the table ``findings`` for an item; `number` is its place in the order.
 
-    `log_dirs` are the log dirs that are looked at, by which the partition of a path is told.
+    `log_dirs` are the log dirs of the run, which decide the partition that a path belongs to.
     """
     path = item.path
     row: dict[str, Any] = {"number": number, "path": None if path is None else text_of(path)}

@@ -1,13 +1,13 @@
-"""What the gaps of a log need of each stretch that one task read: its edges, and what is inside.
+"""The data of each stretch that gaps are made from: its edges, and the gaps inside.
 
-    edges   also of a stretch without batches: its first and its last offset, the damage before and
-            behind, and the traces that compaction left
+    edges   first and last offset, the damage before and behind, and the traces that compaction
+            left; a stretch without batches has edges, too
     inner   the gaps between the batches of one stretch
 
-A stretch is a segment or a piece of one. What lies between stretches, and below a log start that
-is not known here, is for `logtool.spark.scan.questions` to say. Nothing is decoded but wrappers of
-magic 0 and 1, whose headers do not tell where they begin, and these only where the chunks have
-their bytes.
+A stretch is a segment or a piece of one. `logtool.spark.scan.questions` finds the gaps between
+stretches, and applies the log start, which is not known here. Nothing is decoded but wrappers of
+magic 0 and 1, whose headers do not have their first offset, and these only if the chunks have their
+bytes.
 """
 
 from typing import Any, Final
@@ -26,7 +26,7 @@ _PLACE: Final = [
     arrow.schema("batches").field(name).remove_metadata()
     for name in (*PartitionIdentity._fields, "segment")
 ]
-"""The columns that tell where a stretch lies, as in `tables`."""
+"""The columns that locate a stretch, as in `tables`."""
 
 EDGES: Final = pa.schema(
     [
@@ -54,12 +54,12 @@ EDGES: Final = pa.schema(
     ]
 )
 INNER: Final = ("first_offset", "last_offset", "position", "damaged")
-"""Of the gaps between batches: their ends, the byte where the batch behind begins, and 1 where
-damage lies right before that."""
+"""Columns of the gaps between batches: first and last offset, the byte at which the batch behind
+begins, and 1 if damage lies right before that batch."""
 
 
 class GapRows:
-    """Makes the rows of both tables of the chunks of one stretch; a `ChunkConsumer`."""
+    """A `ChunkConsumer` that makes the edges and the inner gaps from the chunks of one stretch."""
 
     def __init__(
         self,
@@ -69,26 +69,29 @@ class GapRows:
         start_position: int = 0,
         limit: int = compression.DEFAULT_LIMIT,
     ) -> None:
-        """`segment` is its base offset, `limit` the bytes that a wrapper may decompress to."""
+        """Begin a stretch of the segment with this base offset.
+
+        A wrapper may decompress to `limit` bytes at most.
+        """
         self._place = {**place._asdict(), "segment": segment}
         self._next_segment = next_segment
         self._start_position = start_position
         self._limit = limit
         self._damaged = False
-        """Whether something unsound came since the last batch that counts."""
+        """True if damage or a misplaced batch came since the last batch that counts."""
         self._damaged_head = False
         self._damages = self._batches = self._horizons = self._with_holes = 0
         self._last_horizon = self._last_hole = -1
         self._first: tuple[int, BatchTable] | None = None
         self._last: BatchTable | None = None
         self._highest = -1
-        """Largest offset of the batches so far, where there are any."""
+        """Largest offset of the batches so far; meaningless before the first one."""
         self._gaps: list[Column] = []
         """First offset, last offset, position and damage of gaps."""
         self.edge: dict[str, Any] = {}
-        """By the names of `EDGES`, but for ``read``, which the reader of the stretch knows."""
+        """Values by the names of `EDGES`, without ``read``: the reader of the stretch adds it."""
         self.inner = np.empty((len(INNER), 0), np.int64)
-        """The gaps: a row each of `INNER`."""
+        """The gaps; each row of the array is one name of `INNER`."""
 
     def feed(self, chunk: Chunk) -> None:
         """Take the next chunk; batches that are misplaced count as damage."""
@@ -133,7 +136,7 @@ class GapRows:
             self.edge |= _edge_columns("first", first) | _edge_columns("last", self._last)
 
     def _take_plain(self, chunk: Chunk) -> bool:
-        """Take a chunk of whole batches that follow one another, of which its edges tell all."""
+        """Take a chunk without gaps between its batches, by its edges; False for any other."""
         table, plain = chunk.table, chunk.plain
         if plain is None or not len(table):
             return not len(table)

@@ -1,6 +1,6 @@
-"""A row a run and topic: what it came to when the run was made, for trends over runs.
+"""One row for each run and topic: the sums at the time of the run, for trends over runs.
 
-Every run has the table ``_history``, whatever tables it was asked for.
+Every run has the table ``_history``, even if it is not among the tables asked for.
 """
 
 import time
@@ -26,7 +26,7 @@ _COUNTED: Final = ("partition_dirs", "segments", *_SUMS, "errors", "warnings")
 
 @dataclass(slots=True)
 class RunHistory:
-    """Adds up the rows of a run."""
+    """The sums over the rows of a run."""
 
     _topics: dict[str | None, dict[str, Any]] = field(default_factory=dict)
     _dirs: set[tuple[str, str]] = field(default_factory=set)
@@ -75,7 +75,7 @@ def rows_of(output: str, run: Manifest, table: str) -> Iterator[dict[str, Any]]:
 
 
 def history(output: str, topics: frozenset[str] | None = None) -> list[dict[str, Any]]:
-    """Return the rows of all complete runs, the oldest run first; only those of some topics."""
+    """Return the rows of all complete runs, the oldest run first; with `topics` only theirs."""
     rows = [row for run in manifest.complete(output) for row in rows_of(output, run, TABLE)]
     chosen = [row for row in rows if topics is None or row["topic"] in topics]
     return sorted(chosen, key=lambda row: (row["at_ms"], row["run_id"], row["topic"] or ""))

@@ -1,10 +1,10 @@
-"""What a run keeps for a later one: of each segment what was found, and of what state of its files.
+"""The reports that a run keeps for a later run: one for each segment, with the state of its files.
 
 The table ``_reports`` of a run has a row for each segment that was read to its end. A later run
-asks for the reports of its segments, and gets those whose files are what they were: size, mtime and
-inode or ETag of the log and its indexes, what is asked of the segment, this release of logtool, and
-where no ETag tells the content, the CRC that the last batch bears on the disk. Everything that is
-said across segments is worked out again, from reports old and new.
+asks for the reports of its segments, and gets those that still hold. For these all of the following
+must be unchanged: size, mtime and inode or ETag of the log and its indexes, the options by which
+the segment is checked, the release of logtool, and without an ETag the CRC of the last batch on the
+disk. Findings across segments are made again, from old and new reports.
 
 A byte that rotted in place changes none of these: only a full run reads it.
 """
@@ -52,7 +52,7 @@ _COLUMNS: Final = [one.name for one in fields(BatchTable)]
 
 
 class SegmentKey(NamedTuple):
-    """What tells a segment in the rows of every table."""
+    """The columns that identify a segment in the rows of every table."""
 
     log_dir: str
     directory: str
@@ -67,7 +67,7 @@ class Tail(NamedTuple):
     crc: int
 
     def is_in(self, log: File) -> bool:
-        """Return whether a log still has that batch; it is not read, only its CRC."""
+        """Return whether a log still has that batch; only the CRC of the batch is read."""
         at = self.position + _CRC_AT[self.magic >= MAGIC]
         try:
             with log.open() as file:
@@ -78,7 +78,7 @@ class Tail(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KeptSegment:
-    """What is kept of one segment."""
+    """The data that a run keeps of one segment."""
 
     key: SegmentKey
     task: SegmentTask
@@ -88,7 +88,7 @@ class KeptSegment:
     report: SegmentReport
 
     def row(self) -> dict[str, Any] | None:
-        """Return its row; None of a segment that the next run must look at again."""
+        """Return its row; None for a segment that the next run must read again."""
         report = self.report
         known = report.scanned and not report.changed and not report.skipped
         if not known or any(isinstance(one, UnreadableError) for one in report.findings):
@@ -109,7 +109,7 @@ class KeptSegment:
 
 
 def state_of(task: SegmentTask) -> str:
-    """Return what must be the same for what was found in a segment to be found again."""
+    """Return the state of a segment: while it is unchanged, the findings in it are, too."""
     segment = task.segment
     indexes = {str(kind): _state_of(file) for kind, file in sorted(segment.indexes.items())}
     asked = [str(task.level), task.clean, list(task.cuts), task.limit, segment.next_base_offset]
@@ -132,14 +132,14 @@ class KeptReports:
     kept: list[int] = field(default_factory=list)
     """Numbers of rows."""
     on_known: Callable[[SegmentTask, dict[str, Any]], None] = lambda _task, _totals: None
-    """Told of each segment that is known, with the totals that stand beside its report."""
+    """Receiver of each segment that is known, with the totals kept with its report."""
     _numbers: dict[bytes, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._numbers = {log: at for at, log in enumerate(self.rows.column("log").to_pylist())}
 
     def known(self, tasks: Sequence[SegmentTask]) -> list[SegmentReport | None]:
-        """Return the reports of those segments whose files are what they were."""
+        """Return the report of each segment; None for one whose files or options have changed."""
         states, tails = self.rows.column("state"), self.rows.column("tail_position")
         numbers: list[int | None] = []
         questions: list[tuple[int, Tail, File]] = []
@@ -175,13 +175,13 @@ class KeptReports:
             totals = dict(json.loads(row["totals"]))
             report = _report_of(row["report"], row["producer_rows"])
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return None  # whatever it is, this release did not write it
+            return None  # this release did not write such a row
         self.kept.append(number)
         self.on_known(task, totals)
         return report
 
     def files_of(self) -> dict[str, tuple[set[SegmentKey], bool]]:
-        """Return which segments that were kept have rows in each file, and whether all there do."""
+        """Return for each file the kept segments with rows in it, and whether all were kept."""
         kept = set(self.kept)
         found: dict[str, tuple[set[SegmentKey], bool]] = {}
         columns = [self.rows.column(name).to_pylist() for name in (*SegmentKey._fields, "files")]
@@ -206,13 +206,13 @@ class KeptReports:
 
 
 def rows_of(found: Iterable[KeptSegment]) -> Any:
-    """Return what was found as a `pyarrow.RecordBatch` of `REPORTS`."""
+    """Return the rows of segments as a `pyarrow.RecordBatch` of `REPORTS`."""
     rows = [row for row in (one.row() for one in found) if row]
     return pa.RecordBatch.from_pylist(rows, REPORTS)
 
 
 def key_of(task: SegmentTask) -> SegmentKey:
-    """Return what the rows of a segment are told by."""
+    """Return the key that identifies the rows of a segment."""
     home = task.segment.log.path.parent
     return SegmentKey(text_of(home.parent), text_of(home.name), task.segment.base_offset)
 

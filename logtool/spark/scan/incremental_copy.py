@@ -1,8 +1,8 @@
-"""Rows of segments that are the same as in an earlier run: taken over into the files of this one.
+"""Rows of segments that have not changed since an earlier run, taken over into this run.
 
 A file of which every row is still wanted gets one more name: a hard link on a disk, a copy inside
-the store in a bucket. One with rows of segments that changed, or are gone, is written anew without
-them. So each run has all of its files, and the earlier one may go.
+the store in a bucket. A file with rows of segments that changed, or are gone, is written again
+without these rows. So each run has all of its files, and the earlier run may be removed.
 """
 
 from collections.abc import Sequence
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 _COPIES_AT_ONCE: Final = 16
 LITTLE: Final = 64 * 1024 * 1024
-"""Bytes that this process rewrites itself: a Spark job takes longer."""
+"""Most bytes that this process rewrites itself: a Spark job would take longer for them."""
 _SEPARATOR: Final = "\0"
 
 
 def load(output: str, run: Manifest) -> KeptReports:
-    """Return what a run keeps for a later one; RefusedError where a file of it is gone."""
+    """Return the reports that a run keeps for a later run; RefusedError if a file is gone."""
     parts = [part for part in run.parts if part.table == TABLE]
     rows = [_read(output, part).cast(REPORTS) for part in parts]
     return KeptReports(pa.concat_tables([*rows, REPORTS.empty_table()]).combine_chunks())
@@ -44,7 +44,7 @@ def load(output: str, run: Manifest) -> KeptReports:
 def carry(
     spark: "SparkSession", run: ScanRun, known: Manifest, earlier: KeptReports
 ) -> dict[str, str]:
-    """Add the rows of the segments that were kept to a run; returns its names of the old files."""
+    """Add the rows of the kept segments to a run; returns the new name of each old file."""
     parts = {part.path: part for part in known.parts}
     whole, mixed = [], []
     for path, (keys, every) in earlier.files_of().items():
@@ -87,7 +87,7 @@ def _copied(staging: Staging, parts: Sequence[TableFile]) -> list[TableFile]:
 
 
 def _rename(staging: Staging, renamed: dict[str, TableFile]) -> None:
-    """Write the rows of `STAGED` anew with the names that files of batches have now."""
+    """Write the rows of `STAGED` again, with the names that files of batches have in this run."""
     for old, part in list(renamed.items()):
         if part.table == STAGED:
             rows = _read(staging.output, part)
@@ -125,7 +125,7 @@ def _rewritten(
 
 @dataclass(frozen=True, slots=True)
 class _Rewriting:
-    """Writes a file anew with the rows of some segments; goes to executors as it is."""
+    """Function that writes a file again with the rows of some segments; it is sent to executors."""
 
     staging: Staging
 
@@ -172,7 +172,7 @@ def _gone(output: str, part: TableFile) -> RefusedError:
 
 
 def earlier_run(output: str, run_id: str) -> Manifest:
-    """Return the complete run that a run goes on from; RefusedError without it, or its reports."""
+    """Return the complete run of ``--since``; RefusedError if it, or its reports, do not exist."""
     known = manifest.find(output, run_id)
     if not any(part.table == TABLE for part in known.parts):
         raise RefusedError(f"{output}: run {run_id} keeps nothing that --since could take")

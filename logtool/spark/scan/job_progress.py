@@ -1,4 +1,4 @@
-"""How far the jobs of Spark are: told while the driver waits for one, and in Spark's own pages."""
+"""The progress of Spark jobs: reported while the driver waits, and described in Spark's UI."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ POLL_SECONDS = 0.25
 
 
 def tasks(context: "SparkContext") -> tuple[int, int]:
-    """Return how many tasks of the stages under way are done, and how many there are."""
+    """Return the number of finished tasks of the stages under way, and the number of all tasks."""
     done = total = 0
     with suppress(Exception):  # Where the connection is broken the job ends, and says so.
         tracker = context.statusTracker()
@@ -26,7 +26,7 @@ def tasks(context: "SparkContext") -> tuple[int, int]:
 def watched(
     context: "SparkContext", description: str, on_tasks: Callable[[int, int], None]
 ) -> Iterator[None]:
-    """Give the jobs of this thread a description, and tell of their tasks from another thread."""
+    """Describe the jobs of this thread, and report their tasks from another thread."""
     stopped = threading.Event()
 
     def poll() -> None:

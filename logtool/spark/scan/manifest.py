@@ -1,18 +1,19 @@
-"""Which runs an output holds, and which files belong to each: what every reader goes by.
+"""The manifests of an output: they say which runs it has, and which files belong to each run.
 
     OUTPUT/_runs/ID.GENERATION.json     a manifest: the run is complete, and these are its files
     OUTPUT/_data/ID.TOKEN/TABLE/*.parquet
 
-A file counts because a manifest names it, never because it lies somewhere. A manifest is written
-last, as a whole, by a put that fails where there is one; so a run is there as a whole or not at
-all, on a disk as in an object store, and nothing is ever renamed. A run that replaces one of its id
-writes the next generation: of each id the highest is the run. A manifest without files says that a
-run was given up for dead by another process: it keeps that run from becoming complete after all.
+A file belongs to a run because a manifest names it, never because of its place. A manifest is
+written last, as a whole, by a put that fails if the name exists; so a run is complete or not there
+at all, on a disk as in an object store, and nothing is ever renamed. A run that replaces another
+one with its id writes the next generation: readers take the highest generation of each id. A
+manifest without files says that another process gave the run up for dead: it keeps that run from
+becoming complete later.
 
 As JSON a manifest is an object with ``run_id``, ``token``, ``tables_version``, ``rows`` (by table)
-and ``files``, each of those with ``table``, ``path`` (below the output), ``rows`` and ``size`` in
-bytes. Tables whose names begin with an underscore are no tables for readers: a later run goes on
-from them.
+and ``files``, each of which has ``table``, ``path`` (below the output), ``rows`` and ``size`` in
+bytes. Tables whose names begin with an underscore are not for readers: a later run goes on from
+them.
 """
 
 import json
@@ -31,7 +32,7 @@ DATA: Final = "_data"
 _NAME: Final = re.compile(r"(?P<run_id>.+)\.(?P<generation>[1-9][0-9]{0,8})\.json")
 _TOKEN: Final = re.compile(r"[0-9a-f]{1,64}")
 _TRIES: Final = 100
-"""Times that a manifest may go, replaced by another, while they are read."""
+"""Times that the manifests are read again because one was replaced meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class TableFile:
 
     table: str
     path: str
-    """Below the output."""
+    """Path below the output."""
     rows: int
     size: int
     """Bytes."""
@@ -48,17 +49,17 @@ class TableFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is known of a complete run."""
+    """The content of the manifest of a complete run."""
 
     run_id: str
     token: str
-    """Random; names the directory of its files."""
+    """Random text in the name of the directory of its files."""
     tables_version: int
     rows: Mapping[str, int]
-    """By table."""
+    """Number of rows of each table."""
     parts: Sequence[TableFile]
     about: Mapping[str, Any] = field(default_factory=dict)
-    """What else the run tells of itself."""
+    """Other values that the run records, such as its options."""
 
     def text(self) -> str:
         """Return the text of its file."""
@@ -69,9 +70,9 @@ class Manifest:
 
     @classmethod
     def parse(cls, text: bytes) -> "Manifest | None":
-        """Return what the text of a file tells; None of a run that was given up.
+        """Parse the text of a manifest; None for a run that was given up.
 
-        ValueError, KeyError, TypeError or RecursionError for what is no such text.
+        ValueError, KeyError, TypeError or RecursionError for text that is not a manifest.
         """
         told = json.loads(text)
         if "given_up" in told:
@@ -87,7 +88,7 @@ class Manifest:
             for one in told.pop("files")
         )
         known = (str(told.pop("run_id")), str(told.pop("token")), int(told.pop("tables_version")))
-        # What is removed and read follows from these: no manifest may lead out of the output.
+        # These name the files to read and remove: no manifest may lead out of the output.
         if not _TOKEN.fullmatch(known[1]) or any(".." in part.path.split("/") for part in parts):
             raise ValueError("a name leads elsewhere")
         if any(not part.path.startswith(f"{DATA}/") for part in parts):
@@ -106,7 +107,7 @@ def data_of(run_id: str, token: str) -> str:
 
 
 def given_up(token: str) -> bytes:
-    """Return what stands in the place of the manifest of a run that was given up for dead."""
+    """Return the text that replaces the manifest of a run that was given up for dead."""
     return json.dumps({"given_up": token}).encode()
 
 
@@ -124,9 +125,9 @@ def generations(place: Store, output: str) -> dict[str, list[int]]:
 
 
 def read(place: Store, output: str, run_id: str, generation: int) -> Manifest | None:
-    """Return a manifest, None of a run that was given up; FileNotFoundError without one.
+    """Return a manifest, None for a run that was given up; FileNotFoundError without one.
 
-    RefusedError for what is no manifest.
+    RefusedError for a file that is not a manifest.
     """
     name = name_of(run_id, generation)
     text = place.read(name)
@@ -140,7 +141,7 @@ def read(place: Store, output: str, run_id: str, generation: int) -> Manifest | 
 
 
 def newest(place: Store, output: str, run_id: str, numbers: Sequence[int]) -> Manifest | None:
-    """Return the manifest of the highest generation that is no run given up, if there is any."""
+    """Return the manifest of the highest generation that was not given up; None without one."""
     for generation in reversed(numbers):
         if known := read(place, output, run_id, generation):
             return known
@@ -148,7 +149,7 @@ def newest(place: Store, output: str, run_id: str, numbers: Sequence[int]) -> Ma
 
 
 def complete(output: str) -> list[Manifest]:
-    """Return the complete runs, by their ids; RefusedError for what is no manifest.
+    """Return the complete runs, sorted by id; RefusedError for a file that is not a manifest.
 
     UnwritableError where the output cannot be read.
     """
@@ -165,7 +166,7 @@ def complete(output: str) -> list[Manifest]:
 
 
 def find(output: str, run_id: str) -> Manifest:
-    """Return the complete run of an id; RefusedError where there is none."""
+    """Return the complete run of an id; RefusedError if it does not exist."""
     known = {run.run_id: run for run in complete(output)}
     if run_id not in known:
         some = ", ".join(list(known)[-5:]) or "none at all"
@@ -176,8 +177,8 @@ def find(output: str, run_id: str) -> Manifest:
 def files(output: str, table: str, run_id: str | None = None) -> list[str]:
     """Return paths or URLs of the files of a table, of one complete run or of all of them.
 
-    They are what `spark.read.parquet`, `pandas.read_parquet` or DuckDB's `read_parquet` takes. They
-    stay as they are until the run is replaced or removed. RefusedError without such a run.
+    `spark.read.parquet`, `pandas.read_parquet` and DuckDB's `read_parquet` take these names. The
+    files do not change until the run is replaced or removed. RefusedError without such a run.
     """
     runs = complete(output) if run_id is None else [find(output, run_id)]
     root = output.rstrip("/")

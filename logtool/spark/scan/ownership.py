@@ -1,9 +1,9 @@
-"""Whose a run under way is, and whether that process still lives.
+"""The process that a run under way belongs to, and a test whether that process is alive.
 
-A run has a file of its own beside its data that tells the process it belongs to. The process writes
-that file anew every `BEAT_SECONDS`. On the same machine
-the process itself is looked for; of one elsewhere only that file is known, and a run counts as
-given up once it has not been written for `SILENT_SECONDS`.
+Each run has a file, next to its data, that names the process it belongs to. The process writes that
+file again every `BEAT_SECONDS`. A process of this machine is looked up by its id. Of a process on
+another machine only the file is known, and its run counts as given up once the file has not been
+written for `SILENT_SECONDS`.
 """
 
 import json
@@ -25,7 +25,7 @@ from logtool.lazy_dataclass import dataclass
 
 BEAT_SECONDS: Final = 30
 SILENT_SECONDS: Final = 900
-"""Long enough for clocks that differ by minutes, and for a store that is away for a while."""
+"""Long enough for clocks that differ by minutes, and for a store that is down for a while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +33,17 @@ class Owner:
     """The process that a run belongs to."""
 
     token: str
-    """Random; names the directory of the run's files."""
+    """Random text in the name of the directory of the run's files."""
     host: str
     machine: str
-    """Tells machines, their starts and their containers apart: process ids count inside one."""
+    """Identity of the machine, its boot and its container: process ids are unique inside these."""
     pid: int
     process_started: float
-    """Seconds since 1970: a process id is used again by another process."""
+    """Start of the process, seconds since 1970: the system gives process ids out again."""
     began: float
-    """When the run began, seconds since 1970."""
+    """Start of the run, seconds since 1970."""
     seen: float
-    """When the process last said that it lives, seconds since 1970."""
+    """Last time at which the process wrote this file, seconds since 1970."""
 
     @classmethod
     def here(cls) -> "Owner":
@@ -62,7 +62,7 @@ class Owner:
 
     @classmethod
     def parse(cls, text: str) -> "Owner | None":
-        """Return the owner in the text of its file; None where that is none."""
+        """Parse the text of an owner's file; None if it is not one."""
         with suppress(ValueError, TypeError):
             owner = cls(**json.loads(text))
             if all(type(getattr(owner, name)) in (int, float) for name in _NUMBERS):
@@ -86,11 +86,11 @@ class Owner:
         return time.time() - self.seen < SILENT_SECONDS
 
     def is_near(self) -> bool:
-        """Return whether the process is, or was, one of this machine: then `lives` is certain."""
+        """Return whether the process ran on this machine, so that `lives` is certain."""
         return self.machine == _machine()
 
     def __str__(self) -> str:
-        """Return the process in words."""
+        """Return the process id and the host in words."""
         return f"process {self.pid} on {self.host}"
 
 
@@ -99,7 +99,7 @@ _HELD: Final[set[str]] = set()
 
 
 def release(token: str) -> None:
-    """Take note that this process does no more for a run, even where its files remain."""
+    """Record that this process has ended its work on a run, even if files remain."""
     _HELD.discard(token)
 
 
@@ -107,17 +107,17 @@ _NUMBERS = ("pid", "process_started", "began", "seen")
 
 
 class Heart:
-    """Says from time to time that a run lives, until it is stopped."""
+    """A thread that calls `beat` every `BEAT_SECONDS`, until it is stopped."""
 
     def __init__(self, beat: Callable[[], None]) -> None:
-        """Begin at once, in a thread; what `beat` raises of this program's is left to the run."""
+        """Start the thread; it ignores a LogtoolError of `beat`, which the run itself meets."""
         self._stopped = threading.Event()
         self._beat = beat
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop, and wait for a beat that is under way; more than once is as good as once."""
+        """Stop, and wait for a beat that is under way; further calls do nothing."""
         self._stopped.set()
         self._thread.join()
 
@@ -128,7 +128,7 @@ class Heart:
 
 
 def _machine() -> str:
-    """Return what the process ids of this process belong to."""
+    """Return the host, the boot and the container inside which process ids are unique."""
     known = [socket.gethostname()]
     with suppress(OSError):
         known.append(Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip())
