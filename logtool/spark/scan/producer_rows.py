@@ -1,11 +1,11 @@
-"""What producers wrote and which transactions they ended, as sums that may be added up in any cut.
+"""The sums of producers and of transactions: sums of parts of a log can be added up again.
 
-Both sums are tables of int64 columns in the order of the log, one row for what was seen of a
-producer. Each batch is such a row by itself, and `producers` and `transactions` put together the
-rows of one key: those of the batches of a chunk, of the chunks of a stretch, and of the stretches
-of a partition. So it is one function wherever it runs, and rows of batches go nowhere.
+Both sums are tables of int64 columns in the order of the log, with a row for each producer in each
+part. A batch is such a row by itself. `producers` and `transactions` add up the rows of one key:
+those of the batches of a chunk, of the chunks of a stretch, and of the stretches of a partition. So
+one function serves in executors and in the driver, and rows of batches are not sent.
 
-A number of -1 is none. Nothing but batches of magic 2 with a producer id takes part.
+A number of -1 means none. Only batches of magic 2 with a producer id count.
 """
 
 from collections.abc import Sequence
@@ -30,48 +30,49 @@ class ProducerSums(NamedTuple):
     """Batches with data of one producer and epoch in one partition dir, by rows."""
 
     directory: Column
-    """Any number that tells partition dirs apart; all 0 within one of them."""
+    """A number for each partition dir, 0 where there is only one."""
     producer_id: Column
     producer_epoch: Column
     first_offset: Column
     """Base offset of the first batch in the log."""
     last_offset: Column
-    """The largest."""
+    """Largest offset."""
     first_sequence: Column
     last_sequence: Column
-    """Of the last batch in the log."""
+    """Last sequence number of the last batch in the log."""
     batches: Column
     records: Column
     first_timestamp_ms: Column
-    """The least that a batch tells."""
+    """Least time in the header of a batch."""
     last_timestamp_ms: Column
-    """The largest."""
+    """Largest time in the header of a batch."""
     sequence_breaks: Column
-    """Batches whose first sequence number is not the one behind the last of the batch before."""
+    """Batches whose first sequence number does not follow the last one of the batch before."""
 
 
 class TransactionSums(NamedTuple):
-    """Transactions of one producer in one partition dir, or what was seen of them, by rows.
+    """Transactions of one producer in one partition dir, or parts of them, by rows.
 
-    A row with a marker ends there; one without goes on in the next row of its producer.
+    A row with a marker ends the transaction; a row without one goes on in the next row of its
+    producer.
     """
 
     directory: Column
     producer_id: Column
     producer_epoch: Column
-    """Of the first batch: since transactions of version 2 the marker has the one behind it."""
+    """Epoch of the first batch: with transactions of version 2 the marker has the next epoch."""
     first_offset: Column
     last_offset: Column
-    """Of the last batch with data."""
+    """Last offset of the last batch with data."""
     batches: Column
-    """With data; 0 where only a marker was seen."""
+    """Batches with data; 0 for a marker alone."""
     records: Column
     first_timestamp_ms: Column
-    """The least that a batch with data tells."""
+    """Least time in the header of a batch with data."""
     last_timestamp_ms: Column
-    """The largest, that of the marker too."""
+    """Largest time in the header of a batch, that of the marker included."""
     marker: Column
-    """Type of the control record that ends it; -1: it is open."""
+    """Type of the control record that ends the transaction; -1: the transaction is open."""
     marker_offset: Column
     coordinator_epoch: Column
 
@@ -81,7 +82,7 @@ _Rows = TypeVar("_Rows", ProducerSums, TransactionSums)
 
 
 def producers_of(table: BatchTable) -> ProducerSums | None:
-    """Return the producers of sound batches in the order of the log; None where there are none."""
+    """Return the producers of sound batches in the order of the log; None without any."""
     if not len(table) or int(table.producer_id.max()) < 0:
         return None
     if int(table.producer_id.min()) < 0 or bool((table.attributes & CONTROL).any()):
@@ -169,7 +170,7 @@ def transactions(rows: TransactionSums) -> TransactionSums:
     begins[starts] = True
     starts = np.flatnonzero(begins)
     ends = _ends(starts, len(begins))
-    # A marker by itself tells nothing of the data before it.
+    # A row with only a marker has no last offset of data: take that of the row before.
     last = np.where((rows.batches[ends] == 0) & (ends > starts), ends - 1, ends)
     return TransactionSums(
         directory=rows.directory[starts],
@@ -188,7 +189,7 @@ def transactions(rows: TransactionSums) -> TransactionSums:
 
 
 class ProducerRows:
-    """Takes the chunks of one stretch in their order, and gives its rows of both sums."""
+    """The rows of both sums of one stretch, added up from its chunks in their order."""
 
     def __init__(self) -> None:
         self._producers: list[ProducerSums] = []
@@ -200,26 +201,26 @@ class ProducerRows:
             self._producers.append(found)
 
     def add_transactions(self, table: BatchTable) -> None:
-        """Take them for the transactions."""
+        """Take sound batches that stand in their place, for the transactions."""
         if found := transactions_of(table):
             self._transactions.append(found)
 
     def finish(self) -> tuple[ProducerSums | None, TransactionSums | None]:
-        """Return the rows; None where there are none."""
+        """Return the rows of both sums; None for a sum without any."""
         one = joined(self._producers)
         other = joined(self._transactions)
         return one and producers(one), other and transactions(other)
 
 
 def joined(parts: Sequence[_Rows]) -> _Rows | None:
-    """Return the rows of all parts in order; None where there are none."""
+    """Return the rows of all parts in order; None without any part."""
     if len(parts) < 2:
         return parts[0] if parts else None
     return type(parts[0])(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def _grouped(rows: _Rows, *key: str) -> tuple[Column, _Rows]:
-    """Return where the groups of equal keys begin, and the rows in groups, each in its order."""
+    """Return the first row of each group of equal keys, and the rows sorted into groups."""
     columns = [getattr(rows, name) for name in key]
     edges = _edges(columns)
     if len(edges) > 1:
@@ -244,7 +245,7 @@ def _ends(starts: Column, count: int) -> Column:
 
 
 def _times(table: BatchTable) -> tuple[Column, Column]:
-    """Return the least and the largest time that each batch tells, as `unit_rows.Totals` does."""
+    """Return the least and the largest time of each batch, by the rule of `SegmentTotals`."""
     newest = table.max_timestamp
     stamped = table.is_log_append_time | table.has_delete_horizon
     oldest = np.where(stamped, newest, table.base_timestamp)
@@ -254,6 +255,6 @@ def _times(table: BatchTable) -> tuple[Column, Column]:
 
 
 def _least(times: Column, starts: Column) -> Column:
-    """Return the least time of each group; -1 where there is none."""
+    """Return the least time of each group; -1 for a group without a time."""
     found = np.minimum.reduceat(np.where(times < 0, _NEVER, times), starts)
     return np.where(found == _NEVER, -1, found)

@@ -1,10 +1,10 @@
-"""What the questions need of each stretch that one task read: one row, or some where it is much.
+"""The summary of each stretch that one task read, for the questions: one row, or a few if long.
 
-A stretch is a segment or a piece of one. Its row has its edges and what its batches add up to, and
-lists: the gaps between its batches, its producers, what it holds of transactions, and digests of
-its batches by ranges of offsets. Lists of more than `MOST` entries go on in further rows, which
-have nothing else. So a log of many batches is a few rows. What is asked across segments and brokers
-is answered from these; batches are looked at again only where the digests of copies differ.
+A stretch is a segment or a piece of one. Its row has its edges, the sums of its batches, and lists:
+the gaps between its batches, its producers, its parts of transactions, and digests of its batches
+by ranges of offsets. Lists of more than `MOST` entries go on in further rows, which have nothing
+else. So a log of many batches is a few rows. The questions across segments and brokers are answered
+from these; batches are read again only where the digests of copies differ.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from logtool.spark.scan.gap_rows import EDGES, GapRows
 from logtool.spark.scan.producer_rows import ProducerRows, ProducerSums, TransactionSums
 
 MOST: Final = 65_536
-"""Entries of a list in one row."""
+"""Most entries of a list in one row."""
 
 
 class Inner(NamedTuple):
@@ -39,7 +39,7 @@ class Inner(NamedTuple):
 LISTS: Final[Mapping[str, Any]] = {
     "inner": Inner, "producers": ProducerSums, "transactions": TransactionSums, "ranges": Ranges,
 }  # fmt: skip
-"""The lists of a stretch: columns of int64, of which the first two sums tell no directory here."""
+"""The lists of a stretch: columns of int64; the column ``directory`` of sums is always 0 here."""
 
 
 def _entries(kind: Any) -> Any:
@@ -62,15 +62,15 @@ STRETCHES: Final = pa.schema(
 
 @dataclass(slots=True)
 class RangeSummary:
-    """What is known of one stretch."""
+    """The summary of one stretch."""
 
     edge: dict[str, Any]
-    """By the names of `STRETCHES`."""
+    """Values by the names of `STRETCHES`."""
     lists: dict[str, tuple[Column, ...]] = field(default_factory=dict)
-    """Those that are asked for and not empty."""
+    """The lists that are asked for and not empty."""
 
     def rows(self) -> Iterator["RangeSummary"]:
-        """Yield it as rows, one nearly always."""
+        """Yield the rows of the stretch, nearly always one."""
         count = max((len(columns[0]) for columns in self.lists.values()), default=0)
         for number in range(max(1, -(-count // MOST))):
             some = slice(number * MOST, (number + 1) * MOST)
@@ -84,7 +84,7 @@ class RangeSummary:
 
 
 class StretchRows:
-    """Adds up the chunks of one stretch; a `ChunkConsumer`."""
+    """A `ChunkConsumer` that adds up the chunks of one stretch."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class StretchRows:
         start_position: int = 0,
         limit: int = compression.DEFAULT_LIMIT,
     ) -> None:
-        """`asked` names `LISTS`; the rest is what `GapRows` is told."""
+        """Begin a stretch; `asked` are names in `LISTS`, the other arguments are for `GapRows`."""
         self._asked = asked
         self._gaps = GapRows(
             place=place,
@@ -123,7 +123,7 @@ class StretchRows:
             self._ranges.add(table)
 
     def finish(self) -> None:
-        """Add it up."""
+        """Make `stretch` from the chunks."""
         self._gaps.finish()
         gaps = self._gaps.inner
         producers, transactions = self._producers.finish()
@@ -164,7 +164,7 @@ def _as_lists(rows: Sequence[RangeSummary], name: str, kind: Any) -> Any:
 
 
 def lists_of(table: Any, name: str) -> tuple[Any, Column]:
-    """Return a list of all rows of a table of `STRETCHES` as one, and of each entry its row.
+    """Return a list of all rows of a table of `STRETCHES` as one, and the row of each entry.
 
     The list is of the class in `LISTS`.
     """

@@ -1,18 +1,18 @@
-"""Runs in an output: begun, made complete, given up; and what killed ones left, found and removed.
+"""Runs in an output: they begin, become complete or are given up; files of killed runs are removed.
 
-    OUTPUT/_owners/ID.TOKEN.json    a run under way, and whose it is
+    OUTPUT/_owners/ID.TOKEN.json    the owner of a run under way
     OUTPUT/_data/ID.TOKEN/          its files, under their final names
     OUTPUT/_runs/ID.GENERATION.json its manifest, written last; see `manifest`
 
-While the process of a run lives, no other run takes its id. Each writes who it is before it looks
-for others, so that of two that begin at once at least one sees the other and gives up. The owner
-comes before the first file and goes behind the last, so files without an owner and without a
-manifest are left over. Of a process on another machine only its silence is known: whoever gives up
-its run puts something in the place of the manifest that it would write, and it can never become
-complete.
+While the process of a run is alive, no other run takes its id. Each process writes its owner file
+before it looks for others, so that of two that begin at once at least one sees the other and gives
+up. The owner file is written before the first file of the run and removed after the last, so files
+without an owner and without a manifest are left over. Of a process on another machine only its
+silence is known. A process that gives up such a run writes a file in the place of its manifest, so
+that the run can never become complete.
 
-Two requests for a file was the aim on S3: this takes one, and some thirty for the run (measured
-with 10,000 files in `tests/bench/reports/object-store.md`, beside Delta Lake, Iceberg and
+Two requests for each file were the aim on S3: this takes one, and some thirty for the run (measured
+with 10,000 files in `tests/bench/reports/object-store.md`, compared with Delta Lake, Iceberg and
 renaming).
 """
 
@@ -43,18 +43,18 @@ class ScanRun:
 
     staging: Staging
     generation: int
-    """Of its manifest, once it has one."""
+    """Generation of its manifest, which it writes when it is complete."""
     parts: list[TableFile] = field(default_factory=list)
     heart: Heart | None = None
     _unsynced: list[str] = field(default_factory=list)
 
     @property
     def here(self) -> Staging:
-        """Return the place for what this process writes: all of it lasts once the run does."""
+        """Return the place for files of this process: `commit` makes them durable together."""
         return replace(self.staging, unsynced=self._unsynced)
 
     def add(self, parts: Iterable[TableFile]) -> None:
-        """Take files that a task wrote and told of."""
+        """Take files that a task has written and reported."""
         self.parts += parts
 
     def files(self, table: str) -> list[str]:
@@ -71,7 +71,7 @@ class ScanRun:
         return sum(part.size for part in self.parts if part.table == table)
 
     def abandon(self) -> None:
-        """Remove what was written; what fails is left to `begin` and `clean`."""
+        """Remove the files of the run; `begin` and `clean` remove files that could not be."""
         self._stop_heart()
         staging = self.staging
         ownership.release(staging.token)
@@ -107,7 +107,7 @@ class ScanRun:
             self.abandon()
             raise
         ownership.release(self.staging.token)
-        # It is complete whatever comes now; what is left over is there for `clean`.
+        # The run is complete, even if this fails; `clean` removes files that are left over.
         with contextlib.suppress(UnwritableError), translated(self.staging.output):
             _drop_replaced(place, self.staging.output, self.staging.run_id)
             place.delete(_owner_file(self.staging))
@@ -126,8 +126,7 @@ class ScanRun:
         if _owner_of(place, staging):
             name = manifest.name_of(staging.run_id, self.generation)
             place.create(name, known.text().encode())
-        # What counts is what stands there now: a put that a library tried again finds what it did
-        # the first time.
+        # The manifest in the store decides: a put that a library repeated finds its own first one.
         if not self._is_complete(place):
             raise RefusedError(
                 f"{staging.output}: another process took run {staging.run_id} for given up, or "
@@ -135,7 +134,7 @@ class ScanRun:
             )
 
     def _is_complete(self, place: Store) -> bool:
-        """Return whether this run is the one that readers find under its id."""
+        """Return whether readers find this run under its id."""
         known = _newest(place, self.staging.output, self.staging.run_id)
         return known is not None and known.token == self.staging.token
 
@@ -152,7 +151,7 @@ class ScanRun:
             self.heart.stop()
 
     def _drop_the_rest(self, place: Store) -> None:
-        """Remove files of tasks that were given up, tried again, or whose segment was read anew."""
+        """Remove files of tasks that failed, were repeated, or whose segment was read again."""
         counted = {part.path for part in self.parts}
         for name in place.files(self.staging.path):
             if name not in counted:
@@ -160,9 +159,9 @@ class ScanRun:
 
 
 def check(output: str, run_id: str) -> None:
-    """Raise RefusedError where the output holds something else, or the run is under way.
+    """Raise RefusedError if the output holds something else, or if the run is under way.
 
-    UsageError for a run id that is none.
+    UsageError for an invalid run id.
     """
     if not _RUN_ID.fullmatch(run_id):
         raise UsageError(f"--run-id {run_id}: expected letters, digits, dot, dash, underscore")
@@ -173,7 +172,7 @@ def check(output: str, run_id: str) -> None:
 
 
 def begin(output: str, run_id: str, payload: Payload = Payload.FULL) -> ScanRun:
-    """Start a run, or start it anew; raises what `check` raises."""
+    """Start a run, or replace one; raises the errors of `check`."""
     check(output, run_id)
     mine = Owner.here()
     # An executor may have another current directory.
@@ -200,7 +199,7 @@ def begin(output: str, run_id: str, payload: Payload = Payload.FULL) -> ScanRun:
 
     def beat() -> None:
         with translated(output):
-            # What another took for given up, and removed, must not look alive again.
+            # A run that another process gave up, and removed, must not look alive again.
             if _owner_of(place, staging):
                 _write_owner(place, staging, mine)
 
@@ -213,7 +212,7 @@ class Staged:
 
     staging: Staging
     owner: Owner | None
-    """None where nothing tells whose it is."""
+    """None if there is no owner file that can be read."""
 
     @property
     def lives(self) -> bool:
@@ -222,14 +221,14 @@ class Staged:
 
 
 def staged(output: str) -> list[Staged]:
-    """Return the runs that are not complete, by their ids."""
+    """Return the runs that are not complete, sorted by id."""
     place = store.store_at(output)
     with translated(output):
         return _staged_or_left(place, output)
 
 
 def clean(output: str) -> list[Staged]:
-    """Remove what killed runs left, and return what it was; living runs are let alone."""
+    """Remove the files of killed runs, and return these runs; living runs are not touched."""
     place = store.store_at(output)
     left = [one for one in staged(output) if not one.lives]
     with translated(output):
@@ -242,7 +241,7 @@ def clean(output: str) -> list[Staged]:
 
 
 def remove(output: str, run_id: str) -> None:
-    """Remove a complete run; RefusedError where there is none, or another takes its place now."""
+    """Remove a complete run; RefusedError if it does not exist, or is being replaced."""
     manifest.find(output, run_id)
     place = store.store_at(output)
     with translated(output):
@@ -253,7 +252,7 @@ def remove(output: str, run_id: str) -> None:
 
 
 def _give_up(place: Store, one: Staged) -> None:
-    """Remove what a dead run left; what it made complete before it died stays."""
+    """Remove the files of a dead run, unless it became complete before it died."""
     output, run_id = one.staging.output, one.staging.run_id
     if one.owner and not one.owner.is_near():
         while not _fence(place, output, one):
@@ -277,7 +276,7 @@ def _fence(place: Store, output: str, one: Staged) -> bool:
 
 
 def _drop_replaced(place: Store, output: str, run_id: str) -> None:
-    """Remove the generations of a run that a later one took the place of."""
+    """Remove the generations of a run that a later generation has replaced."""
     numbers = manifest.generations(place, output).get(run_id, [])
     kept = 0
     for generation in reversed(numbers):
@@ -289,7 +288,7 @@ def _drop_replaced(place: Store, output: str, run_id: str) -> None:
 
 
 def _drop(place: Store, output: str, run_id: str, generation: int) -> None:
-    """Remove the manifest of one generation, and then its files, which nobody sees any more."""
+    """Remove the manifest of one generation, and then its files, which no reader finds any more."""
     known = manifest.read(place, output, run_id, generation)
     place.delete(manifest.name_of(run_id, generation))
     if known:
@@ -306,7 +305,7 @@ def _refuse_other(place: Store, staging: Staging) -> None:
 
 
 def _staged(place: Store, output: str, run_id: str | None = None) -> Iterator[Staged]:
-    """Yield the runs that have an owner, of one id or of all."""
+    """Yield the runs that have an owner file, with one id or with any."""
     for one in place.entries(_OWNERS):
         name, token = _split(one.name.removesuffix(".json"))
         if one.name.startswith(".") or not token or run_id not in (None, name):
@@ -338,7 +337,7 @@ def _staged_or_left(place: Store, output: str, run_id: str | None = None) -> lis
 
 
 def _drop_temporary(place: Store, living: set[str]) -> None:
-    """Remove what runs left that died while they wrote a file: ``.ID.TOKEN.json.RANDOM.tmp``."""
+    """Remove temporary files of runs that died: ``.ID.TOKEN.json.RANDOM.tmp``."""
     for folder in (manifest.FOLDER, _OWNERS):
         for one in place.entries(folder):
             if one.name.startswith(".") and one.name[1:].rsplit(".", 4)[0] not in living:
@@ -365,7 +364,7 @@ def _write_owner(place: Store, staging: Staging, owner: Owner) -> None:
 
 
 def _check_output(place: Store, output: str) -> None:
-    """Refuse a place with other things in it, and tables of another version."""
+    """Raise RefusedError for an output with other files, or with tables of another version."""
     if "://" not in output and Path(output).is_file():
         raise RefusedError(f"{output} is a file; expected a directory")
     entries = {one.name for one in place.entries("")}

@@ -1,8 +1,8 @@
 """Log dirs to tables: one pass over the bytes, then the questions across segments and brokers.
 
-The pass is `verify` on Spark: the same units, the same function, the same reports. Beside its
-report a unit leaves rows, which executors write to the staging area as Parquet; the driver never
-sees them. The driver writes what is one row for a segment or for a finding.
+The pass is `verify` on Spark: the same units, the same function, the same reports. In addition
+executors write the rows of each unit to the staging area as Parquet; the driver never sees them.
+The driver writes the rows of segments and findings.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,29 +49,29 @@ NEEDS = {
     "replicas": frozenset({STAGED}),
     "findings": frozenset({"findings"}),
 }
-"""What has to be staged for a table."""
+"""The tables that must be staged to make a table."""
 _IN_EXECUTORS = frozenset({"batches", "records", STAGED})
 """Tables with rows of segments that executors write."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Staged:
-    """What a pass leaves for the tables that are asked for."""
+    """The rows that a pass stages for the tables that are asked for."""
 
     tables: frozenset[str]
     lists: frozenset[str]
-    """Of the rows of `STAGED`."""
+    """Lists in the rows of `STAGED`."""
 
     @property
     def names(self) -> frozenset[str]:
-        """Return what executors leave, by name: a later run can go on from no less."""
+        """Return names of all that executors stage: a later run can only go on from as much."""
         lists = {f"{STAGED}.{name}" for name in self.lists}
         return (self.tables & _IN_EXECUTORS) | lists
 
 
 @dataclass(slots=True)
 class Scan:
-    """One run of the pipeline; `run` does it all, then `summary` and `rows` tell of it."""
+    """One run of the pipeline: `run` does everything, `summary` and `rows` have the results."""
 
     spark: "SparkSession"
     paths: Sequence[Path]
@@ -80,32 +80,32 @@ class Scan:
     wanted: Sequence[str] = arrow.DEFAULT
     payload: Payload = Payload.NONE
     show_secrets: bool = False
-    """Whether those of a metadata log stand in ``records``, and no stars in their place."""
+    """True to leave the secrets of a metadata log in ``records``; False for stars instead."""
     level: Level = Level.BATCHES
-    """How deep the findings go, whatever the tables."""
+    """The depth of the checks that make findings, the same for any tables."""
     selection: Selection = field(default_factory=Selection)
     limit: int = compression.DEFAULT_LIMIT
     """Bytes that the records of one batch may decompress to."""
     on_progress: Callable[[Progress], None] = lambda _: None
     on_step: Callable[[str], None] = lambda _: None
-    """Told what is done when no bytes are read any more."""
+    """Receiver of each step after the bytes were read, as text."""
     on_wait: Callable[[str], None] = lambda _: None
-    """Told again and again how far that is."""
+    """Receiver of the progress of that step, again and again, as text."""
     on_unreadable: Callable[[UnreadableError], None] = lambda _: None
     since: str | None = None
-    """The run whose rows are taken for segments that are the same still."""
+    """The run whose rows are taken for segments that have not changed."""
     summary: Summary = field(default_factory=Summary)
     carried: int = 0
     """Segments whose rows come from the earlier run."""
     rows: dict[str, int] = field(default_factory=dict)
-    """Of each table."""
+    """Number of rows of each table."""
     sizes: dict[str, int] = field(default_factory=dict)
     """Bytes of each table."""
     folder: str = ""
-    """Where the tables of the run are, below the output."""
+    """The directory of the tables of the run, below the output."""
 
     def run(self) -> None:
-        """Write the tables; on any error nothing of the run is left, and what was there stays."""
+        """Write the tables; on any error the run's files are removed, and older runs stay."""
         inputs = _inputs(self.paths, self.selection)
         staged = self._staged(inputs)
         known = check_since(
@@ -121,7 +121,7 @@ class Scan:
         try:
             self._pass(run, staged, inputs, known)
             if self.summary.has_no_partition:
-                # Tables of nothing must not take the place of those of an earlier run.
+                # Empty tables must not replace those of an earlier run.
                 GivenPaths(self.paths, self.selection).require()
             answer(self.spark, run, self.wanted, inputs.with_facts, self.on_step, self.on_wait)
             self.on_step("writing the manifest")
@@ -135,10 +135,10 @@ class Scan:
         self.sizes = {name: run.size(name) for name in self.wanted}
 
     def _staged(self, inputs: "_Inputs") -> _Staged:
-        """Return what executors leave for the tables of `wanted`."""
+        """Return the rows that executors stage for the tables of `wanted`."""
         names = frozenset[str]().union(*(NEEDS[name] for name in self.wanted))
         lists = {LISTS_OF[name] for name in self.wanted if name in LISTS_OF}
-        # Where there may be several copies of a partition, they are held against each other.
+        # With several log dirs a partition may have several copies, which are compared.
         if "replicas" in self.wanted and len(inputs.log_dirs) > 1:
             names |= {"batches"}
         elif "replicas" in self.wanted:
@@ -148,7 +148,7 @@ class Scan:
     def _pass(
         self, run: ScanRun, staged: _Staged, inputs: "_Inputs", known: Manifest | None
     ) -> None:
-        """Read every segment once, but for those that the earlier run knows."""
+        """Read every segment once, except those that the earlier run has reports of."""
         earlier = load(self.output, known) if known else None
         work = ScanWork(
             staging=run.staging,
@@ -228,11 +228,11 @@ def check_since(
     *,
     show_secrets: bool = False,
 ) -> Manifest | None:
-    """Return the manifest of the run that another goes on from, or None without one.
+    """Return the manifest of the run that another run goes on from, or None without one.
 
-    `staged` is what executors leave, by `_Staged.names`. RefusedError where there is no such run,
-    UsageError where it lacks something of that, or was asked for another level or payload, or for
-    secrets where this one is not.
+    `staged` is `_Staged.names` of the new run. RefusedError if the earlier run does not exist,
+    UsageError if it staged less, or was made with another level or payload, or shows secrets and
+    the new run does not, or the other way round.
     """
     if run_id is None:
         return None
@@ -241,7 +241,7 @@ def check_since(
     same = len(levels) == 1 and known.about.get("level") == str(level)
     same = same and known.about.get("payload") == str(payload)
     has_values = "records" in known.rows and payload.tells(Payload.HASH)
-    # A run that does not tell was made by a release that hid nothing.
+    # A run without show_secrets was made by a release that hid nothing.
     shown = has_values and known.about.get("show_secrets") is not False
     same = same and shown == (has_values and show_secrets)
     if not same or not staged <= frozenset(known.about.get("staged", ())):
@@ -255,7 +255,7 @@ def check_since(
 
 
 def check_output(output: str, inputs: Sequence[Path]) -> None:
-    """Raise RefusedError for an output in a log dir: a broker stops at what it does not know."""
+    """Raise RefusedError for an output in a log dir: an unknown directory stops a broker."""
     path = files.path_of(output)
     if files.is_remote(path):
         return
@@ -267,7 +267,7 @@ def check_output(output: str, inputs: Sequence[Path]) -> None:
 
 
 def _is_there(path: Path) -> bool:
-    """Return whether something is at a path, as far as can be seen."""
+    """Return whether a path exists; False if that cannot be found out."""
     try:
         files.size_at(path)
     except UnreadableError:
@@ -277,17 +277,17 @@ def _is_there(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Inputs:
-    """What is looked at. Paths are absolute: executors may have another current directory."""
+    """The inputs of a run. Paths are absolute: executors may have another current directory."""
 
     paths: list[Path]
     log_dirs: frozenset[Path]
-    """Those given, and those that partition dirs lie in."""
+    """Log dirs that are given, and those that contain the given partition dirs."""
     with_facts: list[Path]
-    """Where `questions.facts` finds all partitions."""
+    """Log dirs and partition dirs in which `questions.facts` finds all partitions."""
 
 
 def _inputs(paths: Sequence[Path], selection: Selection) -> _Inputs:
-    """Return the inputs, nothing of them twice; UsageError for a path of another kind."""
+    """Return the inputs, without duplicates; UsageError for a path of another kind."""
     kinds: dict[Path, PathKind | None] = {}
     for path in paths:
         path = path.absolute()
@@ -308,7 +308,7 @@ def _inputs(paths: Sequence[Path], selection: Selection) -> _Inputs:
             continue
         directory = redpanda_dir.directory(path) or names.parse_directory(path.name)
         if not isinstance(directory, PartitionDirectory) or directory.kind is DirectoryKind.DELETE:
-            odd.append(path)  # Of these a log dir tells no facts.
+            odd.append(path)  # The log dir of such a directory gives no facts for it.
         if (
             isinstance(directory, PartitionDirectory)
             and files.real(path.parent) in places

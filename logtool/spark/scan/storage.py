@@ -1,7 +1,7 @@
-"""Tables on their way into Parquet files: written by tasks under names that are final.
+"""The Parquet files of tables, which tasks write under their final names.
 
-Each file has a random name, so that a task that is tried again, or twice at once, disturbs nothing.
-Only files that the driver was told of by a task that ended come into the manifest of the run.
+Each file has a random name, so that a task that is repeated, or runs twice at once, disturbs
+nothing. Only files that a finished task reported to the driver come into the manifest of the run.
 """
 
 import contextlib
@@ -21,21 +21,21 @@ from logtool.spark.scan.store import store_at, translated
 
 ROW_GROUP_ROWS = 256 * 1024
 ROW_GROUP_BYTES = 64 * 1024 * 1024
-"""In memory; whichever comes first."""
+"""Limits of a row group, in rows and in bytes of memory; either one ends it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """The place of a run under way; goes to executors as it is."""
+    """The place of a run under way; the object is sent to executors."""
 
     output: str
     run_id: str
     token: str
-    """Of its owner."""
+    """Token of its owner."""
     payload: Payload = Payload.FULL
-    """What the table of records tells."""
+    """The parts of keys and values in the table of records."""
     unsynced: list[str] | None = None
-    """Takes the names of files that this process makes durable later; None: it does so at once."""
+    """List for the names of files that are made durable later; None: each is made so at once."""
 
     @property
     def path(self) -> str:
@@ -44,7 +44,10 @@ class Staging:
 
     @contextlib.contextmanager
     def writer(self, table: str, schema: Any = None) -> Iterator["ParquetWriter"]:
-        """Write one part of a table, if any row is given; UnwritableError when that fails."""
+        """Yield the writer of one part of a table; UnwritableError on failure.
+
+        No file is made without a row.
+        """
         writer = ParquetWriter(self, table, schema or arrow.schema(table, self.payload))
         yield writer
         writer.close()
@@ -59,7 +62,7 @@ class ParquetWriter:
         self._staging = staging
         self._schema = schema
         self.path = f"{staging.path}/{table}/part-{uuid.uuid4().hex}.parquet"
-        """Below the output."""
+        """Path below the output."""
         self._ready: list[Any] = []
         self._rows = self._bytes = self._written = 0
         self._file: Any = None
@@ -67,7 +70,7 @@ class ParquetWriter:
 
     @property
     def target(self) -> str:
-        """Return where it writes, for messages."""
+        """Return the full path or URL of the file."""
         return f"{self._staging.output}/{self.path}"
 
     def write(self, rows: Any) -> None:
@@ -82,7 +85,7 @@ class ParquetWriter:
                 self._flush()
 
     def close(self, *, also_empty: bool = False) -> None:
-        """End the file; without rows there is none, unless it is asked for."""
+        """Close the file; without rows no file is made, unless `also_empty` is set."""
         with translated(self.target):
             if also_empty or self._rows:
                 self._flush()
@@ -108,8 +111,8 @@ class ParquetWriter:
 
     def _open(self) -> None:
         if not self._writer:
-            # The directory of a run that was given up is gone, and must not come back with a task
-            # that has not heard of it yet. In an object store there are no directories.
+            # The directory of a run that was given up is gone, and a task that still runs must not
+            # make it again. An object store has no directories.
             self._file = store_at(self._staging.output).stream(self.path)
             self._writer = self._format()
 

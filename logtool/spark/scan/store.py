@@ -1,9 +1,9 @@
-"""What an output is made of: files of this system, or objects that fsspec reaches behind a URL.
+"""The store of an output: files of this system, or objects that fsspec reaches behind a URL.
 
-Names are those below the output, with slashes. A store can do one thing that runs rest on: `create`
-makes a whole file appear under a name, for exactly one of those who try it at the same time. On
-this system that is a hard link to a file that is durable already, on S3 a put with ``If-None-Match:
-*``. What goes wrong is an `UnwritableError` of one line, within `translated`.
+Names are those below the output, with slashes. Runs rest on one operation: `create` makes a whole
+file appear under a name, for exactly one of the processes that try it at the same time. On this
+system that is a hard link to a file that is durable already, on S3 a put with ``If-None-Match: *``.
+Errors within `translated` become an `UnwritableError` of one line.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ class Store(Protocol):
     """The files of one output."""
 
     def entries(self, folder: str) -> list[StoredName]:
-        """Return what is in a directory, by name; nothing where there is none."""
+        """Return the names in a directory, sorted; an empty list if it does not exist."""
 
     def files(self, folder: str) -> list[str]:
         """Return the names of all files below a directory."""
@@ -48,31 +48,31 @@ class Store(Protocol):
         """Return a whole file; FileNotFoundError without one."""
 
     def put(self, name: str, data: bytes) -> None:
-        """Write a whole file, which need not last; what was there is replaced at one moment."""
+        """Write a whole file, which need not be durable; an older file is replaced atomically."""
 
     def create(self, name: str, data: bytes) -> bool:
-        """Write a whole file and make it durable; False, and no change, where there is one."""
+        """Write a whole file and make it durable; False, and no change, if the name exists."""
 
     def stream(self, name: str) -> Any:
-        """Open a new file for Arrow to write; its directory is made, but not that around it."""
+        """Open a new file for Arrow to write; its directory is made, but not the parent of that."""
 
     def sync(self, name: str) -> None:
-        """Make the bytes of a file durable that was written by `stream`; its name is not yet."""
+        """Make the bytes of a file durable that `stream` wrote; its name is not durable yet."""
 
     def sync_all(self, names: Sequence[str], folder: str) -> None:
-        """Make the bytes of files durable, and all names in a directory and those in it."""
+        """Make the bytes of files durable, and all names in `folder` and in its directories."""
 
     def copy(self, source: str, target: str) -> None:
-        """Give a file that never changes another name too; FileNotFoundError without it."""
+        """Give a file that never changes a second name; FileNotFoundError if it does not exist."""
 
     def make_dir(self, folder: str) -> None:
-        """Make a directory and those around it, where there are directories."""
+        """Make a directory and its parents, if the store has directories."""
 
     def delete(self, name: str) -> None:
-        """Remove a file, if there is one."""
+        """Remove a file, if it exists."""
 
     def delete_tree(self, folder: str) -> None:
-        """Remove a directory with all that is in it, if there is one."""
+        """Remove a directory with everything in it, if it exists."""
 
 
 class LocalStore:
@@ -82,7 +82,7 @@ class LocalStore:
         self._root = Path(root)
 
     def entries(self, folder: str) -> list[StoredName]:
-        """Return what is in a directory, by name; nothing where there is none."""
+        """Return the names in a directory, sorted; an empty list if it does not exist."""
         try:
             with os.scandir(self._root / folder) as found:
                 return sorted(
@@ -104,7 +104,7 @@ class LocalStore:
         return (self._root / name).read_bytes()
 
     def put(self, name: str, data: bytes) -> None:
-        """Write a whole file, which need not last; what was there is replaced at one moment."""
+        """Write a whole file, which need not be durable; an older file is replaced atomically."""
         target = self._root / name
         try:
             with _temporary(target, data, durable=False) as temporary:
@@ -112,10 +112,10 @@ class LocalStore:
         except FileNotFoundError:
             if not target.parent.exists():
                 raise
-            self.put(name, data)  # another process took the temporary file for left over
+            self.put(name, data)  # another process removed the temporary file as left over
 
     def create(self, name: str, data: bytes) -> bool:
-        """Write a whole file and make it durable; False, and no change, where there is one."""
+        """Write a whole file and make it durable; False, and no change, if the name exists."""
         target = self._root / name
         with _temporary(target, data) as temporary:
             try:
@@ -123,8 +123,8 @@ class LocalStore:
             except FileExistsError:
                 return False
             except OSError as error:
-                # Of two that get here at one moment the later wins: a file system without links,
-                # such as FAT, has nothing better that is whole after a power cut too.
+                # Of two processes that get here at once the later wins: a file system without
+                # links, such as FAT, has nothing better that keeps files whole in a power cut.
                 if error.errno not in _NO_LINKS:
                     raise
                 if target.exists():
@@ -134,17 +134,17 @@ class LocalStore:
         return True
 
     def stream(self, name: str) -> Any:
-        """Open a new file for Arrow to write; its directory is made, but not that around it."""
+        """Open a new file for Arrow to write; its directory is made, but not the parent of that."""
         target = self._root / name
         target.parent.mkdir(exist_ok=True)
         return pa.fs.LocalFileSystem().open_output_stream(str(target))
 
     def sync(self, name: str) -> None:
-        """Make the bytes of a file durable that was written by `stream`; its name is not yet."""
+        """Make the bytes of a file durable that `stream` wrote; its name is not durable yet."""
         _sync(self._root / name)
 
     def sync_all(self, names: Sequence[str], folder: str) -> None:
-        """Make the bytes of files durable, and all names in a directory and those in it."""
+        """Make the bytes of files durable, and all names in `folder` and in its directories."""
         with ThreadPoolExecutor(_SYNCS_AT_ONCE) as pool:  # together: the disk takes them as one
             list(pool.map(self.sync, names))
         below = [f"{folder}/{one.name}" for one in self.entries(folder) if one.is_dir]
@@ -152,7 +152,7 @@ class LocalStore:
             _sync(self._root / one)
 
     def copy(self, source: str, target: str) -> None:
-        """Give a file that never changes another name too; FileNotFoundError without it."""
+        """Give a file that never changes a second name; FileNotFoundError if it does not exist."""
         path = self._root / target
         path.parent.mkdir(exist_ok=True)
         try:
@@ -164,15 +164,15 @@ class LocalStore:
             _sync(path)
 
     def make_dir(self, folder: str) -> None:
-        """Make a directory and those around it."""
+        """Make a directory and its parents."""
         (self._root / folder).mkdir(parents=True, exist_ok=True)
 
     def delete(self, name: str) -> None:
-        """Remove a file, if there is one."""
+        """Remove a file, if it exists."""
         (self._root / name).unlink(missing_ok=True)
 
     def delete_tree(self, folder: str) -> None:
-        """Remove a directory with all that is in it, if there is one."""
+        """Remove a directory with everything in it, if it exists."""
         for one in self.entries(folder):
             name = f"{folder}/{one.name}"
             if one.is_dir:
@@ -185,7 +185,7 @@ class LocalStore:
 
 @contextlib.contextmanager
 def _temporary(target: Path, data: bytes, *, durable: bool = True) -> Iterator[Path]:
-    """Write a file beside a path, and remove it in the end if it is still there."""
+    """Write a file next to a path, and remove it at the end if it still exists."""
     path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         with path.open("xb") as file:
@@ -208,7 +208,7 @@ def _sync(path: Path) -> None:
 
 
 class RemoteStore:
-    """An output behind a URL: one request for what S3 does in one."""
+    """An output behind a URL: operations that S3 does in one request take one."""
 
     def __init__(self, system: Any, root: str) -> None:
         self._system = system
@@ -221,7 +221,7 @@ class RemoteStore:
         return f"{self._root}/{name}" if name else self._root
 
     def entries(self, folder: str) -> list[StoredName]:
-        """Return what is in a directory, by name; nothing where there is none."""
+        """Return the names in a directory, sorted; an empty list if it does not exist."""
         path = self._at(folder)
         try:
             found = self._system.ls(path, detail=True)
@@ -252,19 +252,19 @@ class RemoteStore:
         return bytes(self._system.cat_file(self._at(name)))
 
     def put(self, name: str, data: bytes) -> None:
-        """Write a whole file, which need not last; what was there is replaced at one moment."""
+        """Write a whole file, which need not be durable; an older file is replaced atomically."""
         self._make_room(name)
         self._system.pipe_file(self._at(name), data)
 
     def create(self, name: str, data: bytes) -> bool:
-        """Write a whole file and make it durable; False, and no change, where there is one."""
+        """Write a whole file and make it durable; False, and no change, if the name exists."""
         self._make_room(name)
         try:
             self._system.pipe_file(self._at(name), data, mode="create")
         except FileExistsError:
             return False
         except (NotImplementedError, TypeError):
-            # The store, or its library, has no such put: two at one moment are not told apart.
+            # The store, or its library, has no such put: of two at once both would succeed.
             if self._system.exists(self._at(name)):
                 return False
             self._system.pipe_file(self._at(name), data)
@@ -287,22 +287,22 @@ class RemoteStore:
         """Do nothing: what the store has taken is durable."""
 
     def copy(self, source: str, target: str) -> None:
-        """Copy a file inside the store; FileNotFoundError without it."""
+        """Copy a file inside the store; FileNotFoundError if it does not exist."""
         self._make_room(target)
         self._system.cp_file(self._at(source), self._at(target))
 
     def make_dir(self, folder: str) -> None:
-        """Make a directory and those around it, where there are directories."""
+        """Make a directory and its parents, if the store has directories."""
         if self._has_directories:
             self._system.makedirs(self._at(folder), exist_ok=True)
 
     def delete(self, name: str) -> None:
-        """Remove a file, if there is one."""
+        """Remove a file, if it exists."""
         with contextlib.suppress(FileNotFoundError):
             self._system.rm_file(self._at(name))
 
     def delete_tree(self, folder: str) -> None:
-        """Remove a directory with all that is in it, if there is one."""
+        """Remove a directory with everything in it, if it exists."""
         with contextlib.suppress(FileNotFoundError):
             self._system.rm(self._at(folder), recursive=True)
 
@@ -335,7 +335,7 @@ def _behind(url: str) -> tuple[Any, str]:
         text = f"{url} needs fsspec: pip install 'kafka-logtool[remote]'"
         raise UsageError(text) from error
     try:
-        # Another process changes what is there: nothing may be remembered.
+        # Other processes change the files: no listing may be cached.
         system, path = fsspec.core.url_to_fs(url, use_listings_cache=False)
     except (ImportError, ValueError) as error:
         raise UsageError(f"{url}: {error}") from error
@@ -344,9 +344,9 @@ def _behind(url: str) -> tuple[Any, str]:
 
 @contextlib.contextmanager
 def translated(place: str) -> Iterator[None]:
-    """Turn what a file system raises into one line; behind a URL that is whatever its library has.
+    """Raise UnwritableError of one line for an error of a file system; behind a URL for any error.
 
-    That of s3 has errors of its own for credentials that are missing, and for no connection.
+    The library of S3 has its own errors for missing credentials and for a lost connection.
     """
     try:
         yield

@@ -1,7 +1,7 @@
-"""What an executor does with one task of a scan: the same as for `verify`, and rows beside.
+"""The work of an executor on one task of a scan: the checks of `verify`, and the rows of tables.
 
-Whole segments share the files of their task. A piece has files of its own, because they do not
-count where its segment is read once more.
+Whole segments share the files of their task. A piece has its own files, because these do not count
+if its segment is read again as a whole.
 """
 
 from collections.abc import Iterator
@@ -28,40 +28,40 @@ from logtool.spark.scan.storage import ParquetWriter, Staging
 from logtool.spark.segment_totals import SegmentTotals
 
 _ROWS_AT_ONCE, _CHUNKS_AT_ONCE = 16 * 1024, 16
-"""Of batches that become Arrow columns together: each time costs some 100 calls."""
+"""Rows and chunks of batches that become Arrow columns together, which costs some 100 calls."""
 _BYTES_AT_ONCE = 16 * 1024 * 1024
-"""Of wrappers that are unpacked."""
+"""Bytes of wrappers that are decompressed together."""
 STAGED = "_stretches"
-"""The table that only the questions need."""
+"""The table of stretches, which only the questions need."""
 _STRETCHES_AT_ONCE = 1024
 
 
 @dataclass(slots=True)
 class UnitResult:
-    """What comes back to the driver of one unit: no rows."""
+    """The result of one unit, which is sent to the driver; it has no rows."""
 
     reports: list[SegmentReport | PieceReport]
     totals: list[SegmentTotals]
     parts: list[TableFile] = field(default_factory=list)
-    """Files of a unit that has some of its own."""
+    """Files that the unit does not share with others."""
     tails: list[Tail | None] = field(default_factory=list)
     """The last sound batch of each segment or piece."""
     files: list[str] = field(default_factory=list)
-    """Names of the files that its rows are in, where there are rows."""
+    """Names of the files that have its rows, if it has rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanWork:
-    """The work of one task; goes to executors as it is."""
+    """The work of one task; the object is sent to executors."""
 
     staging: Staging
     tables: frozenset[str]
-    """Of ``batches``, ``records`` and `STAGED`."""
+    """Tables to write, of ``batches``, ``records`` and `STAGED`."""
     payload: Payload = Payload.NONE
     lists: frozenset[str] = frozenset()
-    """Of `stretch_rows.LISTS`, those that the questions need."""
+    """Names in `range_summary.LISTS` of the lists that the questions need."""
     show_secrets: bool = False
-    """Whether those of a metadata log stand in ``records``, and no stars in their place."""
+    """True to leave the secrets of a metadata log in ``records``; False for stars instead."""
 
     def __call__(self, units: list[tuple[int, Unit]]) -> Iterator[tuple[int, Any]]:
         """Yield the numbered results, and at the end the files of all whole segments as -1."""
@@ -121,30 +121,30 @@ class _Files:
         self._stretches: list[RangeSummary] = []
 
     def add(self, stretch: RangeSummary) -> None:
-        """Take what is known of a stretch."""
+        """Take the summary of a stretch."""
         self._stretches.append(stretch)
         if len(self._stretches) >= _STRETCHES_AT_ONCE:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was taken."""
+        """Write the summaries that are waiting."""
         if self._stretches:
             self.writers[STAGED].write(as_rows(self._stretches))
             self._stretches = []
 
     @property
     def names(self) -> list[str]:
-        """Return the names below the output of the files that rows go to."""
+        """Return the paths of the files, below the output."""
         return [writer.path for writer in self.writers.values()]
 
     @property
     def parts(self) -> list[TableFile]:
-        """Return what was written, once the files are closed."""
+        """Return the files with rows, once they are closed."""
         return [part for writer in self.writers.values() for part in writer.parts]
 
 
 class _UnitRows:
-    """Writes the rows of one segment or piece while it is read; a `ChunkConsumer`."""
+    """A `ChunkConsumer` that writes the rows of one segment or piece while it is read."""
 
     def __init__(self, task: SegmentTask, files: _Files, work: ScanWork) -> None:
         self.totals = SegmentTotals()
@@ -155,7 +155,7 @@ class _UnitRows:
         self._segment = task.segment.base_offset
         self._tables: list[BatchTable] = []
         self._waiting = 0
-        """Rows of `_tables`."""
+        """Number of rows in `_tables`."""
         self._stretch = None
         if STAGED in self._writers:
             start = task.piece.start if task.piece else 0
@@ -170,7 +170,7 @@ class _UnitRows:
             )
 
     def feed(self, chunk: Chunk) -> None:
-        """Take a chunk while its bytes are there."""
+        """Take a chunk while its bytes are in memory."""
         self.totals.count(chunk, active=self._task.segment.is_active)
         if self._stretch:
             for some in self._with_wrappers(chunk):
@@ -193,7 +193,7 @@ class _UnitRows:
     def _with_wrappers(self, chunk: Chunk) -> Iterator[Chunk]:
         """Yield a chunk, in parts with their bytes where it has wrappers of magic 0 and 1.
 
-        Their headers do not tell at which offset they begin.
+        The headers of these wrappers do not have their first offset.
         """
         table = chunk.table
         if chunk.plain or len(chunk.data) or not table.is_wrapper.any():
@@ -233,14 +233,14 @@ class _UnitRows:
             )
 
     def finish(self) -> None:
-        """Write the batches that wait for more, and add up the stretch."""
+        """Write the batches that are waiting, and add up the stretch."""
         if self._tables:
             self._write_batches()
         if self._stretch:
             self._stretch.finish()
 
     def complete(self, report: SegmentReport, *, read: bool) -> None:
-        """Add what the report knows; with `read` false it could not be read to its end."""
+        """Add the values of the report; `read` is False if it could not be read to its end."""
         self.totals.complete(report, read=read)
         if self._stretch:
             stretch, totals = self._stretch.stretch, self.totals

@@ -1,8 +1,9 @@
-"""What is asked across segments and brokers, of what one pass left of each stretch.
+"""The answers to the questions across segments and brokers, from the summaries of one pass.
 
-One function, `answers`, of plain data to plain data: `answering` calls it here or in executors. The
-rows of a partition come together, in the order of the log dirs and of the log. What a table means
-stands with its columns in `tables`, how it is made in the module named after it.
+One function, `answers`, takes plain data and returns plain data: `Questions` calls it in the driver
+or in executors. The rows of a partition come together, in the order of the log dirs and of the log.
+The meaning of a table is declared with its columns in `tables`; the module named after a table
+makes it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,15 +36,15 @@ LISTS_OF: Final[Mapping[str, str]] = {
 ORDER: Final = (
     "topic", "partition", "log_dir", "directory", "segment", "start_position", "number",
 )  # fmt: skip
-"""How the rows are sorted."""
+"""Columns by which the rows are sorted."""
 DIR: Final = ("log_dir", "node_id", "topic", "partition", "directory")
 _EDGES: Final = [name for name in STRETCHES.names if name not in LISTS]
 
 DirectoryKey = tuple[str, str]
 """A log dir and a directory in it."""
 Look = Callable[[Sequence[str], DirectoryKey, Column], ComparedColumns]
-"""Returns batches of a partition dir out of files of the table ``batches``: those that begin in
-ranges of offsets, see `range_rows`."""
+"""Function that returns batches of a partition dir from files of the table ``batches``: those that
+begin in ranges of offsets, see `digests`."""
 
 
 def answers(
@@ -51,8 +52,8 @@ def answers(
 ) -> Iterator[tuple[str, Any]]:
     """Yield the rows of each table that is asked for as a `pyarrow.RecordBatch`.
 
-    `rows` is a `pyarrow.Table` of `STRETCHES` in `ORDER`, with all rows of each partition of which
-    it has any. A partition dir without `facts` has no gaps.
+    `rows` is a `pyarrow.Table` of `STRETCHES` in `ORDER`, with all rows of each of its partitions.
+    A partition dir without `facts` has no gaps.
     """
     if not len(rows):
         return
@@ -68,7 +69,7 @@ def answers(
 
 
 class _Where:
-    """Which rows are of which partition dir."""
+    """The partition dir of each row."""
 
     def __init__(self, rows: Any) -> None:
         codes = [
@@ -82,11 +83,11 @@ class _Where:
             changed[1:] |= column[1:] != column[:-1]
         self.starts = np.flatnonzero(changed)
         self.number = np.cumsum(changed) - 1
-        """Of each row the number of its directory."""
+        """Number of the directory of each row."""
         self.places = rows.select(DIR).take(pa.array(self.starts))
 
     def table(self, name: str, directories: Any, columns: Mapping[str, Any]) -> Any:
-        """Return rows of a table: the number of the directory of each, and its other columns."""
+        """Return rows of a table from the directory number of each row and its other columns."""
         schema = arrow.schema(name)
         places = self.places.take(pa.array(np.asarray(directories, np.int64)))
         found = {one: places.column(one).combine_chunks() for one in DIR} | dict(columns)
@@ -104,7 +105,7 @@ def _flat(column: Any) -> Any:
 
 
 def _known(column: Column) -> Any:
-    """Return a column that is null where there is -1."""
+    """Return a column with null in place of -1."""
     return pa.array(column, mask=column == -1)
 
 
@@ -255,12 +256,12 @@ def _look(look: Look, held: Sequence["_RangeBuffer"], at: int, ranges: Column) -
 
 
 def _is_live(place: Mapping[str, Any]) -> bool:
-    """Return whether a directory is what a broker serves: not ``-future``, for one."""
+    """Return whether a broker serves a directory: not one that ends in ``-future``, for example."""
     return bool(place["directory"] == f"{place['topic']}-{place['partition']}")
 
 
 class _RangeBuffer:
-    """A partition dir of which another log dir has a copy, perhaps."""
+    """A partition dir of which another log dir may have a copy."""
 
     def __init__(self, number: int, key: DirectoryKey, rows: Any, span: tuple[int, int]) -> None:
         start, stop = span
@@ -270,7 +271,7 @@ class _RangeBuffer:
 
     @cached_property
     def copy(self) -> CopySummary:
-        """Return what its stretches say."""
+        """Return the summary of its stretches."""
         edges = [edge for edge in self._edges if not edge["number"]]
         found, _ = lists_of(self._rows, "ranges")
         return CopySummary.of(edges, Ranges(*found))

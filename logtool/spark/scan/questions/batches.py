@@ -1,4 +1,4 @@
-"""Batches out of the files that a pass has written, for what digests cannot tell apart."""
+"""Batches read from the files that a pass has written, to compare copies whose digests differ."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -29,7 +29,7 @@ _MIX, _SHIFT = np.uint64(0xD6E8FEB86659FD93), np.uint64(32)
 def look(files: Sequence[str], key: tuple[str, str], ranges: Column) -> ComparedColumns:
     """Return the batches of a partition dir that begin in ranges of offsets.
 
-    Those whose offsets their segment cannot hold are left out: they are held against no others.
+    Batches with offsets that their segment cannot hold are left out: they are not compared.
     """
     low, end = int(ranges.min()) << SPAN_BITS, (int(ranges.max()) + 1) << SPAN_BITS
     chosen = (
@@ -59,7 +59,7 @@ def _read(url: str, chosen: Any, ranges: Column) -> ComparedColumns:
 
 
 def _numbers(column: Any) -> Column:
-    """Return a column as int64, -1 for null; words by what they begin with."""
+    """Return a column as int64, -1 for null; a string is 1 if it begins with Log, else 0."""
     if pa.types.is_string(column.type):
         column = pc.starts_with(column, "Log")
     numbers: Column = pc.fill_null(column.cast(pa.int64()), -1).to_numpy()
@@ -67,7 +67,7 @@ def _numbers(column: Any) -> Column:
 
 
 def _digest(columns: Sequence[Column]) -> Column:
-    """Return int64: of rows that differ, different ones but for once in 2**64."""
+    """Return a digest of each row as int64; different rows have the same once in 2**64."""
     found = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
         found = (found ^ column.view(np.uint64)) * _MIX

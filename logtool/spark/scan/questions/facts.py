@@ -1,4 +1,4 @@
-"""What is known of partitions beside their batches: for each one row, made where its files are."""
+"""Facts about partitions that are not in their batches: one row each, made where its files are."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -26,8 +26,8 @@ FACTS: Final = pa.schema(
         ("policy_source", pa.string()),
         ("cleaner_offset", pa.int64()),
         ("clean", pa.bool_()),
-        # What `cleanup.policy` was before: from which offset of the metadata log on that is known,
-        # and where the topic was compacted for the first time.
+        # Former values of `cleanup.policy`: the offset of the metadata log from which on they are
+        # known, and the offset at which the topic was compacted for the first time.
         ("past_since", pa.int64()),
         ("past_compacted_at", pa.int64()),
         ("first_base", pa.int64()),
@@ -37,12 +37,12 @@ FACTS: Final = pa.schema(
         ("witness_snapshots", pa.list_(pa.bool_())),
     ]
 )
-"""`logtool.gaps.evidence.Facts`, but for what the indexes tell: they are looked at where a gap
-follows."""
+"""`logtool.gaps.evidence.Facts` without the facts from indexes: only those before a gap are
+read."""
 
 
 def facts_of(log_dir: Path | str) -> Any:
-    """Return the rows of a log dir or partition dir; what cannot be read has none."""
+    """Return the rows of a log dir or partition dir; an unreadable partition has none."""
     rows = []
     path = files.path_of(log_dir) if isinstance(log_dir, str) else log_dir
     for one in subjects(path, GapOptions(), Selection()):

@@ -1,13 +1,13 @@
 """Missing offsets of one partition: the gaps inside its stretches, and those between them.
 
-As `logtool gaps` tells them at ``--level batches``, from the log start on, but for two kinds: holes
-inside a batch, which only decoding can list, and an end that cannot be told. A partition with a
-segment that could not be read has no rows, as it has no ledger there. Reasons come from the same
-function, `logtool.gaps.evidence.decide`.
+These are the gaps that `logtool gaps` prints at ``--level batches``, from the log start on, without
+two kinds: holes inside a batch, which only decoding can list, and an unknown end of the log. A
+partition with a segment that could not be read has no rows, as `logtool gaps` has no ledger for it.
+Reasons come from the same function as there, `logtool.gaps.evidence.decide`.
 
-What may differ from the local command: whether a batch lacks records which a log start, or an
-overlap, cuts in two. There it decodes the batch, here its header counts. That can only be told
-apart in a partition where nothing else is compacted and no policy is known.
+One answer may differ from that of `logtool gaps`: whether records are missing in a batch that a log
+start, or an overlap, cuts in two. `logtool gaps` decodes the batch, here only its header counts.
+The difference only shows in a partition where nothing else is compacted and no policy is known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,28 +28,29 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
 
 Stretch = tuple[Mapping[str, Any], Column]
-"""What `gap_rows` tells of a stretch: its edges by the names of `gap_rows.EDGES`, and the gaps
-inside as an int64 array of three rows: first offset, last offset, and whether it is damaged."""
+"""A stretch from `gap_rows`: its edges by the names of `gap_rows.EDGES`, and the gaps inside as an
+int64 array of three rows: first offset, last offset, and 1 for a damaged gap."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A stretch, and what is known of those before it."""
+    """A stretch, with facts about the stretches before it."""
 
     edge: Mapping[str, Any]
     inner: Column
     floor: int
-    """Offsets below were there before, or lie below the log start."""
+    """Offset below which nothing is missing here: stretches before reach to it, or the log start
+    does."""
     counts: bool
-    """Whether any batch reaches the floor."""
+    """True if any batch reaches the floor."""
     damaged_before: bool
-    """Whether damage lies behind the last batch before that counts."""
+    """True if damage lies behind the last batch that counts before this stretch."""
     before_segment: int
-    """Segment of that batch; -1: there is none."""
+    """Segment of the last batch that counts before this stretch; -1 without one."""
 
     @property
     def kind(self) -> GapPlace:
-        """Return the kind of a gap in front of it."""
+        """Return the kind of a gap in front of the stretch."""
         if self.before_segment < 0:
             return GapPlace.HEAD
         return (
@@ -60,10 +61,10 @@ class _Known:
 def gaps_of(
     stretches: Sequence[Stretch], facts: Facts, log_dir: str, directory: str
 ) -> tuple[GapTable, Sequence[GapCauses], Column]:
-    """Return the gaps of a partition, the verdicts, and for each gap which of them is its own.
+    """Return the gaps of a partition, the verdicts, and for each gap the number of its verdict.
 
-    `stretches` are in the order of the log. The indexes of segments that a gap follows are looked
-    at where they lie.
+    `stretches` are in the order of the log. The indexes of segments before a gap are read from the
+    log dir.
     """
     known = _known(stretches, facts.log_start)
     found = [_before(one) for one in known[:-1] if one.counts]
@@ -82,7 +83,7 @@ def gaps_of(
 
 
 def _known(stretches: Sequence[Stretch], log_start: int) -> list[_Known]:
-    """Return the stretches that lie above the log start; none of a log that was not read whole."""
+    """Return the stretches above the log start; none if any part of the log was not read."""
     found: list[_Known] = []
     if not all(edge["read"] for edge, _ in stretches):
         return found
@@ -152,14 +153,14 @@ def _reaches(one: _Known, name: str) -> bool:
 
 
 def _with_indexes(known: Facts, log_dir: str, directory: str, gaps: GapTable) -> Facts:
-    """Return the facts with what the indexes name of segments that a gap follows."""
+    """Return the facts, with those from the indexes of segments before a gap."""
     behind = np.flatnonzero((gaps.kind == GapPlace.SEGMENTS) & (gaps.damaged == 0))
     if not len(behind):
         return known
     try:
         found = opening.open_partition(files.path_of(log_dir) / directory)
     except UnreadableError:
-        return known  # it went after the pass over its bytes
+        return known  # it was removed after the pass over its bytes
     ends = zip(
         gaps.before_segment[behind].tolist(), gaps.first_offset[behind].tolist(), strict=True
     )

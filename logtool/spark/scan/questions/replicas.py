@@ -1,18 +1,19 @@
-"""Copies of partitions held against each other, batch by batch, with the rules of `logtool diff`.
+"""Copies of partitions compared batch by batch, with the rules of `logtool diff`.
 
-Only live directories of partitions that lie in more than one log dir are looked at. First the
-digests of ranges of offsets are compared (`range_rows`): where those of all copies agree, so do
-their batches, and none is looked at. Of the other ranges all copies of what begins at one offset
-come down to one row: which copies have it, as bits, and whether they have the same.
+Only live directories of partitions that lie in more than one log dir are compared. First the
+digests of ranges of offsets are compared (`digests`): where those of all copies agree, so do their
+batches, which are not read. In the other ranges all batches that begin at one offset become one
+row: the copies that have such a batch, as bits, and whether their batches are the same.
 
-Two copies of a batch are the same if its bytes are. They are what compaction leaves of one batch if
-all that it keeps is the same (`logtool.copies.compare`), and the number of records differs or one
-has a delete horizon. Anything else is divergence, and so are batches that overlap without beginning
-together.
+Two copies of a batch are the same if their bytes are. They are one batch before and after
+compaction if everything that compaction keeps is the same (`logtool.copies.compare`), and the
+number of records differs or one has a delete horizon. Anything else is divergence, and so are
+batches that overlap without beginning at the same offset.
 
-What may differ from `logtool diff`: that takes what lies below the checkpointed log start for gone,
-and of a log of magic 0 or 1 knows by its checkpoints that it was compacted. And of more than two
-copies of one batch, some of them compacted, it tells those apart that differ beside that.
+Results may differ from those of `logtool diff` in these cases: `logtool diff` takes offsets below
+the checkpointed log start for gone, and knows from checkpoints that a log of magic 0 or 1 was
+compacted. With more than two copies of one batch, some of them compacted, it finds those that
+differ in other ways, too.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,18 +30,18 @@ from logtool.lazy_dataclass import dataclass
 from logtool.spark.scan.digests import SPAN_BITS, Ranges
 
 MOST_COPIES: Final = 62
-"""Of one partition that are held against each other: bits of a number."""
+"""Most copies of one partition that are compared: each is one bit of an int64."""
 
 
 class ComparedColumns(NamedTuple):
-    """What is compared of batches, by rows; every column is of int64."""
+    """The values of batches that are compared, by rows; every column is of int64."""
 
     base_offset: Column
     last_offset: Column
     magic: Column
     record_count: Column
     kept: Column
-    """Digest of what compaction leaves as it is; see `logtool.copies.compare`."""
+    """Digest of the fields that compaction does not change; see `logtool.copies.compare`."""
     content: Column
     """Digest of CRC and size."""
     cleaned: Column
@@ -58,11 +59,11 @@ class CopySummary:
     last_offset: int | None = None
     last_leader_epoch: int | None = None
     ranges: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """By number of the range: batches and digest."""
+    """Batches and digest of each range, by its number."""
 
     @classmethod
     def of(cls, edges: Sequence[dict[str, Any]], ranges: Ranges) -> "CopySummary":
-        """Put the stretches of a copy together; at least one."""
+        """Add up the stretches of a copy; there must be at least one."""
         copy = cls(log_start=edges[0]["segment"], log_end=edges[-1]["segment"])
         for edge in edges:
             copy.batches += edge["sound_batches"]
@@ -82,31 +83,31 @@ class CopySummary:
         return copy
 
     def reaches(self, number: int) -> bool:
-        """Return whether offsets of a range lie between its start and its end."""
+        """Return whether a range has offsets between the start and the end of the log."""
         start = number << SPAN_BITS
         return self.log_start < start + (1 << SPAN_BITS) and start < self.log_end
 
 
 @dataclass(slots=True)
 class Told:
-    """What is told of one copy of several."""
+    """The result for one copy of several."""
 
     shared_batches: int = 0
     only_here: int = 0
     diverges_at: int | None = None
 
     def differs(self, offset: int) -> None:
-        """Take note that it differs at an offset."""
+        """Record that the copy differs at an offset; the least one stays."""
         self.diverges_at = min(offset, offset if self.diverges_at is None else self.diverges_at)
 
 
 def compare(
     copies: Sequence[CopySummary], look: Callable[[int, Column], ComparedColumns]
 ) -> list[Told]:
-    """Return what is told of each copy; `look` returns batches of a copy in ranges of offsets.
+    """Return the result for each copy; `look` returns batches of a copy in ranges of offsets.
 
-    It is asked only where the digests differ, with the place of the copy in `copies` and the
-    numbers of ranges. Of more than `MOST_COPIES` the last ones are not looked at.
+    `look` is called only if digests differ, with the place of the copy in `copies` and the numbers
+    of ranges. Copies after the first `MOST_COPIES` are not compared.
     """
     told = [Told() for _ in copies]
     some = list(copies[:MOST_COPIES])
@@ -132,9 +133,9 @@ class _Offsets:
     base_offset: Column
     last_offset: Column
     held: Column
-    """Bits of the copies that have one."""
+    """Bits of the copies that have a batch at the offset."""
     wanted: Column
-    """Bits of those whose range it lies in."""
+    """Bits of the copies whose log covers the offset."""
     same: Column
     differs: Column
 
@@ -178,7 +179,7 @@ class _Offsets:
 def _look_closer(
     copies: Sequence[CopySummary], told: list[Told], batches: Sequence[ComparedColumns]
 ) -> None:
-    """Add what single batches say."""
+    """Add the results of comparing single batches."""
     if not sum(len(one.magic) for one in batches):
         return
     rows = _Offsets.of(copies, batches)
@@ -201,7 +202,7 @@ def _look_closer(
 def _overlap(rows: _Offsets, low: int, high: int) -> int | None:
     """Return the least offset at which a batch of one of two copies overlaps one of the other.
 
-    They begin elsewhere, so each is missing in the other copy.
+    The two batches begin at different offsets, so each is missing in the other copy.
     """
     bits = (1 << low) | (1 << high)
     held = rows.held & bits
@@ -210,7 +211,7 @@ def _overlap(rows: _Offsets, low: int, high: int) -> int | None:
         return None
     base, last = rows.base_offset[candidates], rows.last_offset[candidates]
     own, reach = held[candidates], np.maximum.accumulate(last)
-    # The row behind which it goes furthest, of those before; of two the later one.
+    # Of the rows before each row, the one that reaches the largest offset; of two the later one.
     furthest = np.maximum.accumulate(np.where(last == reach, np.arange(len(last)), 0))[:-1]
     over = (last[furthest] >= base[1:]) & (own[furthest] != own[1:])
     found: Iterable[int] = base[furthest[over]].tolist()
