@@ -1,10 +1,10 @@
-"""One node (a broker or a controller) by its log dirs, with nothing of what a start makes of them.
+"""One node (a broker or a controller), as its log dirs show it before it starts.
 
 node           its log dirs together: id, release, metadata image
 identity       the node and the cluster that a log dir belongs to
 log_dir_state  one log dir: checkpoint rows, clean-shutdown marker, index settings
 settings       the settings of topics
-options        what is assumed of the start of a node: options of `plan`, `recover` and others
+options        assumptions about the start of a node: options of `plan`, `recover` and others
 host_limits    open files, memory maps and heap
 lost_end       whether a log that ends below a checkpointed offset has lost its end
 """

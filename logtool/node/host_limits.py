@@ -1,20 +1,19 @@
-"""What a broker needs of its host to have its logs open, against what one process may have.
+"""Files, maps and heap that a broker needs for its logs, against the limits of one process.
 
 =====================  =======================================================================
-of each segment        one open file, the log; one more if it has a transaction index
-of an offset or time   no open file: it is mapped and closed again. One map, if it is not empty;
-index                  since 2.3 (KAFKA-7283) only once somebody needs it, up to 2.2 at the start
-of each active         two maps at every start, for its indexes are extended to be appended to
-segment
-of each producer id    225 bytes of heap
-of the broker itself   150 open files and 400 maps, before the first client is there
+each segment           one open file, the log; one more if it has a transaction index
+each offset or time    no open file: it is mapped and closed again. One map, if it is not empty;
+index                  since 2.3 (KAFKA-7283) at the first read, up to 2.2 at the start
+each active segment    two maps at every start, because its indexes are extended for appends
+each producer id       225 bytes of heap
+the broker itself      150 open files and 400 maps, before the first client connects
 =====================  =======================================================================
 
-That is what processes of Kafka 2.2.2, 3.9.2 and 4.3.1 held (``/proc/PID/fd`` and ``/proc/PID/maps``
-of 600 logs with 5 segments; the heap of 4.3.1 with and without 200,000 producer ids). Source of the
-rest: ``LogSegment.open``, ``TransactionIndex``, ``AbstractIndex.createAndAssignMmap``. A broker
-that gets no more files fails with "Too many open files", one that gets no more maps with "Map
-failed".
+These numbers were measured on processes of Kafka 2.2.2, 3.9.2 and 4.3.1 (``/proc/PID/fd`` and
+``/proc/PID/maps`` with 600 logs of 5 segments; the heap of 4.3.1 with and without 200,000 producer
+ids). Source of the rest: ``LogSegment.open``, ``TransactionIndex``,
+``AbstractIndex.createAndAssignMmap``. A broker at its limit of files fails with "Too many open
+files", a broker at its limit of maps with "Map failed".
 """
 
 import resource
@@ -32,16 +31,16 @@ BROKER_FILES = 150
 BROKER_MAPS = 400
 PRODUCER_BYTES = 225
 DEFAULT_HEAP = 1 << 30
-"""What ``kafka-server-start.sh`` gives a broker unless ``KAFKA_HEAP_OPTS`` says otherwise."""
+"""Heap that ``kafka-server-start.sh`` gives a broker without ``KAFKA_HEAP_OPTS``, in bytes."""
 HEAP_SHARE = 0.5
-"""Of the heap, that producer ids may take before it is worth a warning."""
+"""Share of the heap that producer ids may take without a warning."""
 _MAPPED_KINDS = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
 _MOST_MAPS = Path("/proc/sys/vm/max_map_count")
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the logs of a broker need once they are loaded."""
+    """The needs of a broker's logs once they are loaded."""
 
     logs: int = 0
     segments: int = 0
@@ -67,12 +66,12 @@ class Needs:
 
     @property
     def lazy_maps(self) -> int:
-        """Return the maps of the broker after the start of one since 2.3."""
+        """Return the maps of a broker since 2.3 right after its start."""
         return BROKER_MAPS + len(_MAPPED_KINDS) * self.logs
 
     @property
     def most_maps(self) -> int:
-        """Return its maps once every index was needed, and after the start of one up to 2.2."""
+        """Return the maps once every index was read; a broker up to 2.2 has them at its start."""
         return BROKER_MAPS + self.indexes
 
     @property
@@ -83,7 +82,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one process may have; None: without a limit, or the system does not tell."""
+    """The limits of one process; None: no limit, or the system does not report it."""
 
     open_files: int | None = None
     maps: int | None = None
@@ -92,7 +91,7 @@ class Limits:
 
 
 def needs(partition: Partition) -> Needs:
-    """Return what one log needs, by the names and sizes of its files; nothing is opened."""
+    """Return the needs of one log, by the names and sizes of its files; no file is opened."""
     if not partition.segments:
         return Needs(logs=1, segments=1, indexes=len(_MAPPED_KINDS))  # a broker makes the first one
     inactive = partition.segments[:-1]
@@ -115,29 +114,32 @@ def needs(partition: Partition) -> Needs:
 
 
 def of_host() -> Limits:
-    """Return the limits of a broker that is started from here.
+    """Return the limits of a broker that is started from this process.
 
-    A Java machine raises its soft limit of open files to the hard one, so the hard one counts.
+    A Java machine raises its soft limit of open files to the hard limit, so the hard limit counts.
     """
     return Limits(open_files()[1], most_maps())
 
 
 def open_files() -> tuple[int | None, int | None]:
-    """Return the soft and the hard limit of open files of this process; None: there is none."""
+    """Return the soft and the hard limit of open files of this process; None: unlimited."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY
     return None if soft == unlimited else soft, None if hard == unlimited else hard
 
 
 def most_maps() -> int | None:
-    """Return ``vm.max_map_count``; None where the system does not tell."""
+    """Return ``vm.max_map_count``; None where the system does not report it."""
     with suppress(OSError, ValueError):
         return int(_MOST_MAPS.read_text())
     return None
 
 
 def judge(needed: Needs, limits: Limits, path: Path, *, eager: bool = False) -> Iterator[Finding]:
-    """Yield what the limits do not suffice for; `eager` is a broker up to 2.2, `path` a log dir."""
+    """Yield a finding for each limit that is too low.
+
+    `eager` says that the broker is of a release up to 2.2; `path` is a log dir.
+    """
     files, maps = limits.open_files, limits.maps
     if files is not None and needed.open_files > files:
         indexes = needed.transaction_indexes

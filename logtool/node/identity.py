@@ -33,7 +33,7 @@ class LogDirIdentity:
     unread: UnreadableError | None = None
     """The error where the file could not be read; then no rule applies to it."""
     given_node: int | None = None
-    """The id that the command line gives it, whatever the file says."""
+    """The node id from the command line, which counts before that in the file."""
 
     @property
     def path(self) -> Path:
@@ -42,12 +42,12 @@ class LogDirIdentity:
 
     @property
     def has_metadata_log(self) -> bool:
-        """Return whether there is a directory for a metadata log, be it empty."""
+        """Return whether the log dir has a directory for a metadata log, even an empty one."""
         return any(directory.topic == CLUSTER_METADATA for _, directory in self.root.partitions)
 
     @property
     def node(self) -> str | None:
-        """Return the id of the broker as it is written."""
+        """Return the id of the broker as the file spells it."""
         if self.given_node is not None:
             return str(self.given_node)
         return node_of(self.meta) if self.meta else None
@@ -74,12 +74,12 @@ def identify(root: LogDir) -> LogDirIdentity:
 
 
 def node_of(meta: MetaProperties) -> str | None:
-    """Return the id of the broker that the log dir belongs to, as it is written."""
+    """Return the id of the broker that the log dir belongs to, as the file spells it."""
     return meta.properties.get("node.id", meta.properties.get("broker.id"))
 
 
 def topic_id_of(path: Path) -> str | None:
-    """Return what partition.metadata of a partition dir says; None where it cannot be read."""
+    """Return the topic id in partition.metadata of a partition dir; None if it cannot be read."""
     try:
         return _topic_id(path / FileKind.PARTITION_METADATA.value)
     except UnreadableError:
@@ -87,7 +87,10 @@ def topic_id_of(path: Path) -> str | None:
 
 
 def listed_topic_id(listed: Partition) -> str | None:
-    """Return what partition.metadata says; None where there is none; else UnreadableError."""
+    """Return the topic id in partition.metadata; None without that file.
+
+    Raises UnreadableError where the file cannot be read.
+    """
     file = listed.fixed.get(FileKind.PARTITION_METADATA)
     return _topic_id(file.path) if file else None
 
@@ -97,9 +100,9 @@ def _topic_id(path: Path) -> str | None:
 
 
 def cluster_id_of(log_dir: Path) -> str | None:
-    """Return the id of the cluster of a log dir; None where no file says it.
+    """Return the id of the cluster of a log dir; None where meta.properties lacks it or is missing.
 
-    Raises UnreadableError where the file is there and cannot be read.
+    Raises UnreadableError where the file exists and cannot be read.
     """
     try:
         content = files.read_small(log_dir / FileKind.META_PROPERTIES.value)
@@ -111,10 +114,10 @@ def cluster_id_of(log_dir: Path) -> str | None:
 
 
 def refuse_several_clusters(paths: Iterable[Path]) -> None:
-    """Raise UsageError where paths are of different clusters: log dirs, or what lies in them.
+    """Raise UsageError where paths (log dirs, or files in them) belong to different clusters.
 
-    What is read from them is joined by names that are unique within one cluster only. A file that
-    does not exist or cannot be read is not compared here: `verify` reports it.
+    The contents are joined by names that are unique only within one cluster. A file that does not
+    exist or cannot be read is not compared here: `verify` reports it.
     """
     first: tuple[Path, str] | None = None
     for path in paths:
@@ -129,7 +132,7 @@ def refuse_several_clusters(paths: Iterable[Path]) -> None:
 
 
 def _cluster_id_around(path: Path) -> str | None:
-    """Return the id of the cluster of a log dir, or of the one around a partition dir or a file."""
+    """Return the cluster id of a log dir, or of the log dir around a partition dir or a file."""
     for place in (path, *path.resolve().parents[:2]):
         with suppress(UnreadableError):
             if found := cluster_id_of(place):

@@ -12,20 +12,20 @@ from logtool.node.options import StartOptions
 
 
 class LogDirState:
-    """One log dir, and the node that it belongs to: `node`, else one of this log dir alone.
+    """One log dir and its node: `node` if given, else a node that has only this log dir.
 
-    The metadata image is that of the node, from whichever of its log dirs has the metadata log.
+    The metadata image is that of the node: it comes from the log dir that has the metadata log.
     """
 
     def __init__(self, log_dir: LogDir, options: StartOptions, node: Node | None = None) -> None:
         self.log_dir = log_dir
         self.node = node or Node([identify(log_dir)], options.kafka, options.static)
         self.clean = log_dir.is_clean if options.clean is None else options.clean
-        """True where the node stopped cleanly, or is assumed to have done so."""
+        """True if the node stopped cleanly, or is assumed to have done so."""
         self.unread: list[UnreadableError] = []
-        """The errors of files of the log dir that could not be read; they count as missing."""
+        """Errors of files of the log dir that could not be read; such files count as missing."""
         self.refused: dict[FileKind, Refusal] = {}
-        """The checkpoints that a broker does not read, and where it gives up."""
+        """The checkpoints that a broker cannot read, with the place where it stops reading."""
         self._static = options.static
         self._rows = {kind: self._read(kind) for kind in OFFSET_CHECKPOINTS}
         self.image, self.node_id = self.node.image, self.node.node_id
@@ -36,28 +36,28 @@ class LogDirState:
 
     @property
     def has_metadata_log(self) -> bool:
-        """Return whether the metadata log of the node lies in this log dir."""
+        """Return whether this log dir holds the metadata log of the node."""
         holder = self.node.metadata_log
         return holder is not None and holder.path == self.log_dir.path
 
     def rows(self, kind: FileKind) -> dict[TopicPartition, int]:
-        """Return the offsets of one checkpoint; none where it cannot be read here or by a broker.
+        """Return the offsets of one checkpoint; empty if it cannot be read here or by a broker.
 
-        A negative offset is returned as it stands.
+        A negative offset is returned unchanged.
         """
         return self._rows[kind]
 
     def lacking(self, *needed: FileKind) -> list[UnreadableError]:
-        """Return the files that could not be read, but for offset checkpoints not `needed`."""
+        """Return errors of files that cannot be read, without offset checkpoints not `needed`."""
         others = {kind.value for kind in OFFSET_CHECKPOINTS if kind not in needed}
         return [error for error in self.unread if error.path.name not in others]
 
     def index_interval(self, topic: str, chosen: int | None) -> int:
-        """Return ``index.interval.bytes``: the `chosen`, else the topic's, else the default."""
+        """Return ``index.interval.bytes``: `chosen`, else the topic's value, else the default."""
         return self._setting(topic, "index.interval.bytes", chosen, offset_index.DEFAULT_INTERVAL)
 
     def max_index_size(self, topic: str, chosen: int | None) -> int:
-        """Return ``segment.index.bytes``: the `chosen`, else the topic's, else the default."""
+        """Return ``segment.index.bytes``: `chosen`, else the topic's value, else the default."""
         return self._setting(topic, "segment.index.bytes", chosen, offset_index.DEFAULT_MAX_SIZE)
 
     def _setting(self, topic: str, name: str, chosen: int | None, default: int) -> int:

@@ -2,8 +2,8 @@
 
 A checkpointed offset is never above the log end of a running broker, and a broker that is killed
 leaves its logs as they are. But a running broker's log dir that is copied file by file may have a
-checkpoint that was written after the log was copied, and a checkpoint may speak of an older topic
-of that name: a broker writes it some seconds after the topic was made anew.
+checkpoint that was written after the log was copied, and a checkpoint may belong to an older topic
+of that name: a broker writes it some seconds after it created the topic again.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from logtool.log.dir import LogDir, Partition
 from logtool.log.file import File
 
 _TOLERANCE_NS = 2_000_000_000
-"""Coarsest time stamps of the file systems in use; no broker makes a topic that quickly."""
+"""Coarsest time stamps of the file systems in use; no broker creates a topic that quickly."""
 
 
 def has_lost_end(root: LogDir, checkpoint: File, newest_log: File | None, made_ns: int) -> bool:
@@ -24,8 +24,8 @@ def has_lost_end(root: LogDir, checkpoint: File, newest_log: File | None, made_n
     `newest_log` is the youngest segment of the partition, and `made_ns` the time of its
     partition.metadata, 0 without one.
 
-    True after a clean stop, or where the checkpoint is not younger than the log, so that it was not
-    written while the log dir was copied; and in the log dir itself, where nobody copied anything.
+    True after a clean stop; where the checkpoint is not younger than the log, so that it was not
+    written while the log dir was copied; and in an original log dir, one that is no copy.
     """
     log = newest_log
     if root.is_clean or log is None or checkpoint.mtime_ns <= log.mtime_ns:
@@ -33,16 +33,19 @@ def has_lost_end(root: LogDir, checkpoint: File, newest_log: File | None, made_n
     if files.is_remote(root.path) or in_use.holder(root.path):
         return False
     meta = root.files.get(FileKind.META_PROPERTIES)
-    # meta.properties is older than all of it, unless a copy was made without times.
+    # meta.properties is older than all other files, unless a copy was made without times.
     has_times = meta is None or meta.mtime_ns + _TOLERANCE_NS < checkpoint.mtime_ns
     is_older_topic = made_ns > checkpoint.mtime_ns
-    # The log alone does not tell: what is copied while it grows is as young as its copy.
+    # The log alone does not show it: a log that is copied while it grows is as young as its copy.
     is_copy = any(_is_copy(file) for file in (log, checkpoint, meta) if file)
     return has_times and not is_older_topic and not is_copy
 
 
 def watermarks(root: LogDir) -> dict[TopicPartition, int]:
-    """Return the high watermarks that a log dir has checkpointed; UnreadableError."""
+    """Return the high watermarks in the checkpoint of a log dir.
+
+    Raises UnreadableError where the checkpoint cannot be read.
+    """
     rows = root.rows(FileKind.REPLICATION_CHECKPOINT)
     return {key: row.offset for key, row in rows.items()}
 
@@ -52,7 +55,7 @@ def lost(
 ) -> range | None:
     """Return the offsets that a log has lost at its end, by the `watermarks` of its log dir.
 
-    None where it goes as far, or where something else than a loss may explain it.
+    None where the log reaches its watermark, or where a copy or an older topic may explain it.
     """
     watermark = known.get((listed.topic or "", listed.number or 0))
     checkpoint = root.files.get(FileKind.REPLICATION_CHECKPOINT)
@@ -65,7 +68,7 @@ def lost(
 
 
 def _is_copy(file: File) -> bool:
-    """Return whether a file bears a time that was given to it, as copying with times does."""
+    """Return whether the modification time of a file was set, as a copy with times sets it."""
     with suppress(OSError):
         return file.path.stat().st_ctime_ns > file.mtime_ns + _TOLERANCE_NS
     return False

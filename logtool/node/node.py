@@ -1,4 +1,4 @@
-"""The log dirs of one node, taken together as its start takes them.
+"""The log dirs of one node, as its start reads them together.
 
 A broker reads `meta.properties` of all its log dirs before it opens a log, and loads the partitions
 of all of them into one table. `logtool.checks.broker_dirs` has the rules of that start.
@@ -20,8 +20,7 @@ WITH_DIRECTORY_IDS = (3, 7)
 """The first release that reads directory ids, and starts without a log dir it cannot identify."""
 NO_LOG_DIRS = frozenset({"AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ",
                           "AAAAAAAAAAAAAAAAAAAAAg"})  # fmt: skip
-"""The ids in an assignment whose log dir is not known (``DirectoryId``): migrating, unassigned,
-lost."""
+"""The ids in an assignment that name no log dir (``DirectoryId``): migrating, unassigned, lost."""
 
 
 class Node:
@@ -33,19 +32,19 @@ class Node:
         kafka: tuple[int, int] | None,
         static: Mapping[str, str] | None = None,
     ) -> None:
-        """Take the log dirs, and the release of `kafka`; None: the release that they show.
+        """Keep the log dirs and the release `kafka`; None: the release that the log dirs show.
 
-        `static` has the settings in the broker's own file.
+        `static` holds the settings in the broker's own file.
         """
         self.log_dirs = tuple(log_dirs)
         self.static = static or {}
         self.given_kafka = kafka
         self.unread: UnreadableError | None = None
-        """The error where the metadata log could not be opened; known after `image`."""
+        """The error if the metadata log could not be opened; set when `image` is read."""
 
     @cached_property
     def metadata_log(self) -> LogDirIdentity | None:
-        """Return the log dir with the metadata log: the fuller one, where there are two."""
+        """Return the log dir with the metadata log; of several, the one with the most files."""
         holders = [one for one in self.log_dirs if one.has_metadata_log]
         if len(holders) < 2:
             return holders[0] if holders else None
@@ -55,7 +54,7 @@ class Node:
 
     @cached_property
     def image(self) -> MetadataImage | None:
-        """Return the image of the metadata log; None without one that can be opened."""
+        """Return the image of the metadata log; None if no metadata log can be opened."""
         if self.metadata_log is None:
             return None
         try:
@@ -68,7 +67,7 @@ class Node:
 
     @cached_property
     def node_id(self) -> int | None:
-        """Return the node's id: that in the log dir of the metadata log, else in any other."""
+        """Return the node id in the log dir of the metadata log, else in any other log dir."""
         first = [self.metadata_log] if self.metadata_log else []
         for one in (*first, *self.log_dirs):
             if one.node_id is not None:
@@ -77,7 +76,7 @@ class Node:
 
     @cached_property
     def shown_kafka(self) -> tuple[int, int] | None:
-        """Return the release with which the node registered last; None where that is not known."""
+        """Return the release with which the node registered last; None if it is not known."""
         if not self.image or self.node_id is None:
             return None
         level = self.image.metadata_version_of(self.node_id)
@@ -85,9 +84,9 @@ class Node:
 
     @cached_property
     def kafka(self) -> tuple[int, int]:
-        """Return the release that starts: the given one, else the nearest known to that shown.
+        """Return the release that starts: the given one, else the known one nearest to the shown.
 
-        Without either, the broker's own file may hint at one.
+        Without either, the broker's own file may hint at a release.
         """
         if self.given_kafka:
             return self.given_kafka
@@ -96,27 +95,27 @@ class Node:
 
     @property
     def is_kafka_assumed(self) -> bool:
-        """Return whether neither the caller nor the log dirs say the release."""
+        """Return whether neither the caller nor the log dirs name the release."""
         return not (self.given_kafka or self.shown_kafka)
 
     @property
     def has_directory_ids(self) -> bool:
-        """Return whether its release reads directory ids."""
+        """Return whether the release reads directory ids."""
         return self.kafka >= WITH_DIRECTORY_IDS
 
     @property
     def is_kraft(self) -> bool:
-        """Return whether a log dir is one of KRaft, as its own files show."""
+        """Return whether the files of any log dir show that the node runs with KRaft."""
         return any(one.has_metadata_log or (one.meta and one.meta.version == 1)
                    for one in self.log_dirs)  # fmt: skip
 
     def needs(self, log_dir: Path) -> bool:
-        """Return whether the broker does not start without this log dir: not before 3.7."""
+        """Return whether a broker since 3.7 needs this log dir to start; before 3.7, False."""
         holder = self.metadata_log
         return self.has_directory_ids and holder is not None and holder.path == log_dir
 
     def is_stray(self, path: Path, directory: PartitionDirectory) -> bool:
-        """Return whether the metadata log, as far as it could be read, does not know the log."""
+        """Return whether a metadata log that is there and undamaged does not know the log."""
         image = self.image
         if not image or image.damage or self.node_id is None:
             return False
@@ -154,7 +153,7 @@ def nodes_of(
     """Group log dirs by the node that they belong to.
 
     Each node has one metadata log, so log dirs with another node id and a metadata log of their own
-    are another node's. A log dir with neither belongs to the only node there is.
+    belong to another node. If only one node has a metadata log, all log dirs belong to that node.
     """
     groups: dict[str | None, list[LogDirIdentity]] = {}
     for one in log_dirs:

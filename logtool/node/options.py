@@ -1,4 +1,4 @@
-"""What is assumed of the broker that will start: options of `plan`, `recover` and others."""
+"""Assumptions about the broker that will start: options of `plan`, `recover` and others."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -10,28 +10,28 @@ from logtool.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class StartOptions:
-    """What is assumed of the broker that will start."""
+    """Assumptions about the broker that will start."""
 
     kafka: tuple[int, int] | None = None
-    """Its release; None: that which the log dirs show."""
+    """Release of the broker; None: the release that the log dirs show."""
     index_interval: int | None = None
-    """Bytes, of all topics; None: what the metadata log says, else Kafka's default."""
+    """Bytes, for all topics; None: the value in the metadata log, else Kafka's default."""
     index_size: int | None = None
-    """Bytes, ``segment.index.bytes``; None as above."""
+    """Bytes, ``segment.index.bytes``; None: the value in the metadata log, else the default."""
     cut_precisely: bool = False
     clean: bool | None = None
-    """Whether the log dir counts as stopped in order; None: by its marker."""
+    """True if the log dir counts as stopped cleanly; None: the clean-shutdown marker decides."""
     contents: bool = False
-    """Whether the actions hold what would be written, to carry them out."""
+    """True if the actions hold the bytes to write, so that they can be carried out."""
     verify: bool = False
-    """Whether the logs that a broker does not read are checked too."""
+    """True if the logs that a broker does not read are checked too."""
     truncate_to: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """The offsets from which on nothing of these partitions is to stay, as no broker does."""
+    """Offset at which each of these partitions is truncated, which no broker does at a start."""
     static: Mapping[str, str] = field(default_factory=dict)
-    """What the broker's own file sets, by Kafka's names, where nothing dynamic says otherwise."""
+    """Settings in the broker's own file, by Kafka's names; dynamic settings count before them."""
     fill_from: tuple[Path, ...] = ()
-    """Other copies, whose batches take the place of damage, as no broker does."""
+    """Other copies, whose batches take the place of damage, which no broker does."""
     supplement: bool = False
-    """Whether indexes and producer state are kept and added to, and not made anew."""
+    """True if indexes and producer state are kept and supplemented, not built again."""
     trust: bool = False
-    """With `supplement`: whether logs are trusted to hold what was written, and not checked."""
+    """With `supplement`: True if logs are trusted to hold what was written, and not checked."""

@@ -1,7 +1,7 @@
 """The settings of topics, by the metadata log and the broker's own file.
 
-A setting of the topic itself counts before that of the broker, which counts before what the
-broker's own file sets. Source: ``LogConfig.fromProps``, ``DynamicBrokerConfig`` (Kafka 3.9 to 4.3).
+A setting of the topic counts before a dynamic setting of the broker, and that before the broker's
+own file. Source: ``LogConfig.fromProps``, ``DynamicBrokerConfig`` (Kafka 3.9 to 4.3).
 """
 
 from collections.abc import Mapping
@@ -32,14 +32,14 @@ class Settings:
     image: MetadataImage | None = None
     node_id: int | None = None
     static: Mapping[str, str] = field(default_factory=dict)
-    """What the broker's own file sets."""
+    """The settings in the broker's own file."""
     metadata_dir: Path | None = None
-    """Where the image was read, to ask what was before it; None: nothing more can be asked."""
+    """Log dir of the metadata log, from which `past` is read; None: `past` is not known."""
 
     def ahead_ms(self, topic: str | None) -> int | None:
         """Return how far ahead a topic's timestamps may be, in ms; None where it is not known.
 
-        The metadata log itself is not asked about: controllers write it, and no setting counts.
+        For the metadata log it is not known either: controllers write it, and no setting applies.
         """
         if topic in (None, CLUSTER_METADATA):
             return None
@@ -51,21 +51,21 @@ class Settings:
     def index_interval(self, topic: str | None) -> int:
         """Return the bytes of log for which an offset index may lack an entry, as far as is known.
 
-        ``index.interval.bytes``, and its default where that is more: it may have counted before.
+        It is ``index.interval.bytes`` or its default, which may have applied earlier: the larger.
         """
         image = self.image or MetadataImage(static=self.static)
         known = image.topic_number(topic or "", "index.interval.bytes", 0, self.node_id)
         return max(known, offset_index.DEFAULT_INTERVAL)
 
     def topic_id(self, topic: str | None, own: str | None) -> str | None:
-        """Return the id of a topic: its `own`, else that of the topic with its name today."""
+        """Return `own`, the id of a topic, else the id of the topic that has its name today."""
         return own or (self.image.topics.get(topic or "") if self.image else None)
 
     def policy(self, topic: str | None, own_id: str | None) -> tuple[str | None, str]:
-        """Return ``cleanup.policy`` and who says it; None where nobody does.
+        """Return ``cleanup.policy`` and its source; None where no source sets the policy.
 
-        What the metadata log says of another topic of the same name does not count: `own_id` is
-        what partition.metadata says.
+        `own_id` is the topic id in partition.metadata. The metadata log is not asked where it knows
+        another topic of that name.
         """
         source = "the metadata log"
         if topic == CLUSTER_METADATA:
@@ -78,9 +78,9 @@ class Settings:
         return found, source
 
     def past(self, topic: str | None, own_id: str | None) -> Past | None:
-        """Return what policies a topic had, also a deleted one; None where it is not known.
+        """Return the policies that a topic had, also a deleted one; None where it is not known.
 
-        The first question reads the metadata log as far back as it goes.
+        The first call reads the metadata log as far back as it goes.
         """
         topic_id = self.topic_id(topic, own_id)
         if self._policies is None or topic_id is None or topic == CLUSTER_METADATA:
@@ -93,13 +93,13 @@ class Settings:
 
 
 def of_node(node: Node) -> Settings:
-    """Return the settings by the metadata log of a node; without one, by its own file alone."""
+    """Return the settings in the metadata log of a node; without one, those in its own file."""
     holder = node.metadata_log
     return Settings(node.image, node.node_id, node.static, holder.path if holder else None)
 
 
 def within(path: Path, static: Mapping[str, str] = _NOTHING) -> Settings:
-    """Return the settings by the metadata log in a log dir; without one, by `static` alone."""
+    """Return the settings in the metadata log of a log dir; without one, `static` alone."""
     if not files.has_dir(path / metadata_image.DIRECTORY):
         return Settings(static=static)
     try:
@@ -112,9 +112,9 @@ def within(path: Path, static: Mapping[str, str] = _NOTHING) -> Settings:
 
 
 def around(path: Path, static: Mapping[str, str] = _NOTHING) -> Settings:
-    """Return the same for a partition dir, or a file in one, by the log dir that it stands in.
+    """Return the settings in the log dir around a partition dir, or around a file in one.
 
-    At a URL only the path itself is read, for each further file is a request.
+    At a URL only `static` counts, because each further file is a request.
     """
     if files.is_remote(path):
         return Settings(static=static)
