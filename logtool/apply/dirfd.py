@@ -1,7 +1,7 @@
-"""A directory held open: what lies below is reached from its descriptor, and no link is followed.
+"""A directory held open: files below it are reached from its descriptor, and no link is followed.
 
-Whoever may write in a log dir could put a link in place of a partition dir between a check and the
-call that relies on it. So there is no such check: each call opens one directory after the other
+A user who may write in a log dir could put a link in place of a partition dir between a check and
+the call that relies on it. So there is no such check: each call opens one directory after the other
 with ``O_NOFOLLOW`` and names the file in the last of them, and a link on the way is an error.
 """
 
@@ -28,7 +28,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class OpenDir:
-    """A directory that stays the one that it was when it was opened, whatever its name becomes."""
+    """An open directory: it stays the same directory even if its name leads elsewhere later."""
 
     def __init__(self, path: Path, parent: "OpenDir | None" = None) -> None:
         """Open `path`, which is absolute and resolved, below `parent` or from the root."""
@@ -56,7 +56,7 @@ class OpenDir:
             yield fd, name
 
     def look(self, path: Path) -> os.stat_result | None:
-        """Return the status of a file, None where there is none; RefusedError if it is no file."""
+        """Return the status of a file, None if it is missing; RefusedError if it is not a file."""
         try:
             with self.reach(path) as (fd, name):
                 status = os.stat(name, dir_fd=fd, follow_symlinks=False)
@@ -69,12 +69,12 @@ class OpenDir:
         return status
 
     def names(self) -> list[str]:
-        """Return the names of what lies in this directory, sorted."""
+        """Return the names in this directory, sorted."""
         with translated(self.path), os.scandir(self.fd) as entries:
             return sorted(entry.name for entry in entries)
 
     def close(self) -> None:
-        """Let the directory go now, not only when nobody uses this object any more."""
+        """Close the directory now, and not only when this object is deleted."""
         self._closing()
 
 
@@ -115,7 +115,7 @@ class OpenFile:
 
 
 def check_trusted(path: Path, fd: int) -> None:
-    """Refuse what somebody else than the caller and root owns or may write: it is believed."""
+    """Raise RefusedError if another user than the caller or root owns a file or may write to it."""
     status = os.fstat(fd)
     if status.st_uid not in (0, os.geteuid()):
         raise RefusedError(
@@ -131,14 +131,14 @@ def check_trusted(path: Path, fd: int) -> None:
 
 @contextmanager
 def _descended(fd: int, path: Path, way: "list[str] | tuple[str, ...]") -> Iterator[int]:
-    """Yield the directory that is reached from `fd` one by one; closes `fd`."""
+    """Yield the descriptor of the directory at the end of `way`, from `fd` on; close `fd`."""
     try:
         for name in way:
             path /= name
             try:
                 below = os.open(name, _ON_THE_WAY, dir_fd=fd)
             except OSError as error:
-                # This is what the system says of a link when a directory is asked for.
+                # The system returns these for a link in place of a directory.
                 if error.errno in (errno.ENOTDIR, errno.ELOOP):
                     text = f"{path}: is no directory, and a symbolic link is not followed"
                     raise RefusedError(text) from error
@@ -152,13 +152,13 @@ def _descended(fd: int, path: Path, way: "list[str] | tuple[str, ...]") -> Itera
 
 
 def _next_data(fd: int, position: int, size: int) -> int:
-    """Return where the next byte stands that is not in a hole; `size` where there is none."""
+    """Return the position of the next byte that is not in a hole; `size` if only a hole follows."""
     try:
         return os.lseek(fd, position, os.SEEK_DATA)
     except OSError as error:
         if error.errno == errno.ENXIO:
             return size
-        return position  # a file system that does not tell: everything is read
+        return position  # a file system that does not report holes: everything is read
 
 
 def _user(number: int) -> str:

@@ -1,8 +1,8 @@
 """Every call that changes something on disk, each through `change`: a test stops or fails the n-th.
 
-An error of the system becomes an `UnwritableError` that names the file. Files are reached through a
-`OpenDir`, so that no link is followed anywhere. What is written anew gets its owner, mode and times
-through the descriptor that wrote it: its name could mean another file by then.
+An error of the system becomes an `UnwritableError` that names the file. Files are reached through
+an `OpenDir`, so that no link is followed anywhere. A new file gets its owner, mode and times
+through the descriptor that wrote it: its name could lead to another file by then.
 """
 
 import errno
@@ -27,7 +27,8 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_LINK = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS)
 _NO_COPY = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EIO)
-"""Of the system's own copying: it cannot, or not between these, or a sector cannot be read."""
+"""Errors with which the system's own copying fails: it is not possible, or not between these two
+files, or a sector cannot be read."""
 _ACL = "system.posix_acl_access"
 _USER = "user."
 """Attributes that a copy gets. Others are the system's, such as capabilities, which would let a
@@ -35,7 +36,7 @@ program do more: a copy never gets them."""
 
 
 def change(path: Path, call: Callable[..., Any], *arguments: Any) -> Any:
-    """Do `call(*arguments)`, which changes something; `path` is what an error names."""
+    """Call `call(*arguments)`, which changes something; an error names `path`."""
     try:
         return call(*arguments)
     except OSError as error:
@@ -62,11 +63,11 @@ def write_new(
     look: FileAttributes | None = None,
     like: OpenFile | None = None,
 ) -> tuple[int, int]:
-    """Write a file that is not there yet and make it durable; returns its size and CRC-32C.
+    """Write a file that does not exist yet, make it durable, and return its size and CRC-32C.
 
-    It gets mode, owner and mtime of `look`, or else is its owner's alone; and the access control
-    list and the user's extended attributes of `like`. Pages of zeros become holes: a pre-allocated
-    index of 10 MiB, or a log that a power loss left with a long hole, stays as small as it was.
+    It gets mode, owner and mtime of `look`, or else only its owner may use it; and the access
+    control list and the user's extended attributes of `like`. Pages of zeros become holes: a
+    pre-allocated index of 10 MiB, or a log that a power loss left with a long hole, stays small.
     """
     fd = _open(home, path, _NEW, 0o600)
     try:
@@ -95,10 +96,10 @@ class CopiedRange(NamedTuple):
 def copy_new(
     home: OpenDir, path: Path, runs: Iterable[CopiedRange], look: FileAttributes | None = None
 ) -> None:
-    """Write a file that is not there yet of stretches of others, and make it durable.
+    """Write a file that does not exist yet from stretches of others, and make it durable.
 
-    The system copies them by itself where it can; a file system that shares blocks between files
-    takes no room for them. UnreadableError where a stretch is not there any more.
+    If it can, the system copies them by itself; a file system that shares blocks between files
+    takes no space for them. UnreadableError if a stretch is gone.
     """
     fd = _open(home, path, _NEW, 0o600)
     try:
@@ -115,16 +116,16 @@ def copy_new(
 
 
 def cut(home: OpenDir, path: Path, size: int, mtime_ns: int) -> bool:
-    """Cut a file in place to `size` bytes, durably; False for one that has other names too."""
+    """Truncate a file in place to `size` bytes, durably; False if it has other names, too."""
     return append(home, path, size, (), mtime_ns)
 
 
 def append(
     home: OpenDir, path: Path, position: int, blocks: Iterable[bytes], mtime_ns: int | None = None
 ) -> bool:
-    """Let a file go on, and end, with `blocks` from byte `position` on, durably.
+    """Replace the end of a file, from byte `position` on, with `blocks`, durably.
 
-    False, and nothing is done, for a file that has other names too.
+    Return False, and change nothing, for a file that has other names, too.
     """
     fd = _open(home, path, _WRITE)
     try:
@@ -223,13 +224,13 @@ def _directory(home: OpenDir, path: Path) -> OpenDir:
 def _is_alone(path: Path, fd: int) -> bool:
     """Return whether a file has one name only: to change it in place changes nothing else.
 
-    A file outside of the log dir, of which somebody made a second name in there, has two.
+    A file outside of the log dir that somebody linked into it has two names.
     """
     return os.fstat(fd).st_nlink == 1
 
 
 def _write(path: Path, fd: int, blocks: Iterable[bytes], position: int) -> tuple[int, int]:
-    """Write blocks from byte `position` on, where there is nothing yet; returns size and CRC."""
+    """Write blocks behind the content, from byte `position` on; return their size and CRC."""
     size = crc = 0
     for block in blocks:
         for start, end in _data(block):
@@ -280,7 +281,7 @@ def _write_at(path: Path, fd: int, rest: memoryview, position: int) -> None:
 
 
 def _data(block: bytes) -> Iterator[tuple[int, int]]:
-    """Yield where a block has other bytes than whole pages of zeros."""
+    """Yield start and end of each part of a block that is not whole pages of zeros."""
     start = None
     for position in range(0, len(block), _PAGE):
         size = min(_PAGE, len(block) - position)

@@ -1,4 +1,4 @@
-"""The undo directory: what is needed to go on and to go back, and how far a plan has come.
+"""The undo directory: all that is needed to finish or undo a plan, and the state of the plan.
 
 ====================  ===================================================================
 ``journal.ndjson``    there from the commit on: ``begin``, one ``step`` per file,
@@ -43,7 +43,7 @@ class Journal:
         self.undo_dir = undo_dir.path
         self.log_dir = log_dir
         self.command = command
-        """The command line that made the plan, for people."""
+        """The command line that made the plan, for messages."""
         self.state = PlanState.PREPARED
         self.steps: list[FileStep] = []
         self._home: OpenDir | None = None
@@ -55,7 +55,7 @@ class Journal:
     def begin(cls, undo_dir: Path, log_dir: Path, command: str) -> "Journal":
         """Make the undo directory.
 
-        RefusedError where it lies in a log dir, is in use, or somebody else may write there.
+        RefusedError if it lies in a log dir, is in use, or another user may write there.
         """
         undo_dir, log_dir = undo_dir.resolve(), log_dir.resolve()
         with _hint(undo_dir, f"nothing in {log_dir} was changed", _ELSEWHERE):
@@ -67,7 +67,7 @@ class Journal:
             else:
                 journal = cls(OpenDir(undo_dir), log_dir, command)
         with journal._given_up():
-            # Whatever its name led to before, this is what is held.
+            # The name may have led elsewhere before: this checks the directory that is open.
             check_trusted(undo_dir, journal._undo.fd)
             if journal._undo.names():
                 raise RefusedError(f"{undo_dir}: is not empty; give a new directory")
@@ -76,7 +76,7 @@ class Journal:
 
     @classmethod
     def open(cls, undo_dir: Path) -> "Journal":
-        """Read an undo directory; RefusedError for one that is none or is not believed."""
+        """Read an undo directory; RefusedError if it is not one, or not to be trusted."""
         held = OpenDir(undo_dir.resolve())
         known = records.read(held)
         journal = cls(held, known.log_dir, known.command)
@@ -90,15 +90,15 @@ class Journal:
     def stage(self, changes: Sequence[Change], *, first: bool = False) -> None:
         """Save what these changes need; all changes of one file belong into one call.
 
-        They are carried out behind those of earlier calls, with `first` before them. A file that
-        an earlier call replaces may be replaced once more, behind that.
-        RefusedError where a file is not as it was judged. If anything is wrong, the undo directory
-        goes, and nothing was changed.
+        They are carried out after the changes of earlier calls, with `first` before them. A later
+        call may replace a file that an earlier call replaces. RefusedError if a file has changed
+        since it was examined. After any error the undo directory is removed, and no file of the log
+        dir was changed.
         """
         if self.state is not PlanState.PREPARED:
             raise ValueError(f"{self.undo_dir}: is {self.state}, nothing can be added")
         with self._given_up():
-            # Always that of the log dir too, in which the lock comes and goes.
+            # Always the time of the log dir, too: the lock is made and removed there.
             self._times.setdefault(self.log_dir, os.fstat(self._log_dir.fd).st_mtime_ns)
             drafts = merge(map(_resolved, changes))
             freed = {draft.before for draft in drafts if draft.after is None}
@@ -119,7 +119,7 @@ class Journal:
             self._paths.update(staged)
 
     def _replaced(self, draft: Draft) -> FileStep | None:
-        """Return the last step that replaces the file that a draft replaces once more."""
+        """Return the last step that replaces the file of a draft that replaces it again."""
         if draft.before not in self._paths:
             return None
         twice = (s for s in reversed(self.steps) if s.kind is draft.kind is FileChange.REPLACE)
@@ -162,16 +162,16 @@ class Journal:
             self._enter(PlanState.DONE)
 
     def finish(self, on_action: OnAction | None = None) -> None:
-        """Go on with what a kill or an error stopped; the same as `carry_out`."""
+        """Call `carry_out` after a kill or an error stopped it."""
         self.carry_out(on_action)
 
     @property
     def can_be_undone(self) -> bool:
-        """Return whether `undo` has something to do, if only to say that it is undone."""
+        """Return whether `undo` has something to do, if only to record that the plan is undone."""
         return self.state not in (PlanState.PREPARED, PlanState.UNDONE)
 
     def undo_actions(self) -> list[Action]:
-        """Return what `undo` would do now; RefusedError if it would refuse. Changes nothing."""
+        """Return the actions that `undo` would take now; RefusedError if it would raise that."""
         if not self.can_be_undone:
             return []
         progress = self._find()
@@ -179,7 +179,7 @@ class Journal:
         return [action for item in reversed(progress) for action in stepping.undo_actions(item)]
 
     def undo(self, on_action: OnAction | None = None) -> None:
-        """Put everything back, times of directories too; RefusedError if a file was changed."""
+        """Put everything back, also times of directories; RefusedError if a file has changed."""
         if not self.can_be_undone:
             return
         again = f"run '{self._undo_command()}' again to go on"
@@ -199,7 +199,7 @@ class Journal:
 
     @property
     def _log_dir(self) -> OpenDir:
-        """The log dir, held open from the first time on that it is needed."""
+        """The log dir, which is held open from its first use on."""
         if self._home is None:
             try:
                 self._home = OpenDir(self.log_dir)
@@ -211,7 +211,10 @@ class Journal:
         return self._home
 
     def _check_log_dir(self) -> None:
-        """Refuse to change what is no log dir, unless all that made it one was removed."""
+        """Raise RefusedError for a directory that is not a log dir.
+
+        A directory counts as a log dir if the plan itself removes the files that make it one.
+        """
         gone = [step.path.name for step in self.steps if step.kind is FileChange.REMOVE]
         if not (
             outside.belongs_to_broker(self.log_dir)
@@ -244,7 +247,7 @@ class Journal:
 
     @contextmanager
     def _given_up(self) -> Iterator[None]:
-        """Remove the undo directory if what it is for fails."""
+        """Remove the undo directory if the block fails."""
         try:
             with _hint(self.undo_dir, f"nothing in {self.log_dir} was changed", _ELSEWHERE):
                 yield
@@ -254,15 +257,16 @@ class Journal:
 
 
 class PendingJournal:
-    """The changes of one log dir as they come; without any, no undo directory is made.
+    """The changes of one log dir, collected one by one; without any, no undo directory is made.
 
-    The lock of the log dir is held. What was not committed when `stack` is left is discarded.
+    The caller holds the lock of the log dir. A journal that is not committed when the caller leaves
+    `stack` is discarded.
     """
 
     def __init__(
         self, log_dir: Path, *, undo_dir: Path | None, command: str, stack: ExitStack
     ) -> None:
-        """Make the directory `undo_dir`, or without one a directory next to the log dir."""
+        """Use the directory `undo_dir`, or without one a directory next to the log dir."""
         self._log_dir = log_dir
         self._undo_dir = undo_dir
         self._command = command
@@ -270,7 +274,7 @@ class PendingJournal:
         self.journal: Journal | None = None
 
     def stage(self, changes: Sequence[Change], *, first: bool = False) -> None:
-        """Save what is needed to carry changes out, with `first` before all, and to undo them."""
+        """Save what is needed to carry out and undo changes; `first` puts them before all."""
         if not changes:
             return
         if self.journal is None:
@@ -282,14 +286,14 @@ class PendingJournal:
 
 @contextmanager
 def _hint(undo_dir: Path, state: str, room: str) -> Iterator[None]:
-    """Let an error of the system say what things are like and how to go on.
+    """Add to an error of the system the state of the plan and the way to go on.
 
-    `room` is what to do where the disk is full.
+    `room` is the advice for a full disk.
     """
     try:
         yield
     except KeyboardInterrupt as error:
-        # Of Ctrl-C or another signal: whoever reports it says this too.
+        # From Ctrl-C or another signal: the caller that reports it also prints the note.
         if not hasattr(error, "__notes__"):
             error.add_note(f"stopped; {state}")
         raise
@@ -302,7 +306,7 @@ def _hint(undo_dir: Path, state: str, room: str) -> Iterator[None]:
 
 
 def _with_room(error: BaseException | None, state: str, room: str) -> str:
-    """Return what things are like, and what to do if the error is that of a full disk."""
+    """Return the state of the plan, and the advice if the error is that of a full disk."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
             return f"{state}; {room}"
@@ -317,7 +321,7 @@ def _mtime(home: OpenDir, path: Path) -> int:
 
 
 def default_undo_dir(log_dir: Path) -> Path:
-    """Return a free name beside `log_dir`: ``<log dir>.logtool-undo-<UTC time>``."""
+    """Return a free name next to `log_dir`: ``<log dir>.logtool-undo-<UTC time>``."""
     home = log_dir.resolve()
     now = time.time()
     while True:
@@ -331,7 +335,7 @@ def default_undo_dir(log_dir: Path) -> Path:
 def find_unfinished(log_dir: Path, undo_dir: Path | None = None) -> list[Journal]:
     """Return the plans for `log_dir` that were begun and neither carried out nor undone.
 
-    They are looked for beside the log dir and in `undo_dir`.
+    They are searched for next to the log dir and in `undo_dir`.
     """
     home = log_dir.resolve()
     places = set(home.parent.glob(f"{_escaped(home.name)}{records.DEFAULT_INFIX}*"))
@@ -348,9 +352,9 @@ def find_unfinished(log_dir: Path, undo_dir: Path | None = None) -> list[Journal
 
 
 def _opened(path: Path) -> Journal | None:
-    """Read an undo directory that was found, not named.
+    """Read an undo directory that was found, not named on the command line.
 
-    None for one of another user that says itself that it is done with: it may stay there.
+    None for one of another user whose journal ends as done or undone: it may stay there.
     """
     try:
         return Journal.open(path)
@@ -363,10 +367,10 @@ def _opened(path: Path) -> Journal | None:
 def finish_earlier(
     log_dir: Path, undo_dir: Path | None = None, *, dry_run: bool = False
 ) -> Iterator[Action]:
-    """Go on with what a kill interrupted: what is judged must not be half of a change.
+    """Finish plans that a kill interrupted, so that no half of a change is examined.
 
-    Yields before each that it is done, or with `dry_run` would be; its path is the undo directory.
-    The lock must be held but for a dry run.
+    Yield an action before each plan, also with `dry_run`, which changes nothing; its path is the
+    undo directory. The caller must hold the lock, except for a dry run.
     """
     for journal in find_unfinished(log_dir, undo_dir):
         text = f"was not finished, which is done first: {journal.command}"
@@ -378,9 +382,9 @@ def finish_earlier(
 def _by_directory(
     progress: Sequence[states.StepState], log_dir: OpenDir
 ) -> Iterator[states.StepState]:
-    """Yield what is to be done, and make names durable when a directory is left.
+    """Yield the steps to take, and make names durable after the last step in a directory.
 
-    What comes later, such as the marker of a clean stop, never outlives what comes before it.
+    So a later step, such as the clean-shutdown marker, is never durable before an earlier one.
     """
     for item, following in zip(progress, [*progress[1:], None], strict=True):
         yield item
@@ -390,7 +394,7 @@ def _by_directory(
 
 
 def _resolved(change: Change) -> Change:
-    """Return the change with paths that no link of a directory leads elsewhere."""
+    """Return the change with paths whose directories are resolved, without links."""
     home = change.path.parent.resolve()
     target = None if change.target is None else change.target.parent.resolve() / change.target.name
     return replace(change, path=home / change.path.name, target=target)

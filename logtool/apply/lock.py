@@ -1,4 +1,4 @@
-"""A broker's own lock on a log dir, taken the way it takes it: Kafka's, or Redpanda's."""
+"""A broker's own lock on a log dir, Kafka's or Redpanda's, taken as the broker takes it."""
 
 import errno
 import fcntl
@@ -19,11 +19,12 @@ from logtool.log.kafka import KAFKA
 
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OURS = re.compile(rb"logtool (-?[0-9]{1,19})\n")
-"""A ``.lock`` that was made here: with the mtime that its directory had before, in ns. A broker's
-is empty, and a broker does not read it. Whoever finds one that a kill left behind takes it away."""
+"""Content of a ``.lock`` that `locked` made: the mtime that its directory had before, in ns. A
+broker's lock is empty, and a broker does not read it. A later `locked` removes one that a kill left
+behind."""
 
 _AT_ONCE = 100_000_000
-"""Nanoseconds by which the time of a name may be behind that of its file."""
+"""Nanoseconds that the mtime of a directory and the ctime of a new file in it may differ."""
 
 
 @contextmanager
@@ -57,7 +58,7 @@ def locked(log_dir: Path, flavour: Flavour | None = None) -> Iterator[None]:
                     disk.set_dir_time(home, home.path, mtime_ns)
                 yield
             finally:
-                # Before it is let go, so that nobody else can have taken it.
+                # Before it is unlocked, so that no other process can have taken it.
                 if mtime_ns is not None:
                     _remove(home, path.name)
     finally:
@@ -79,7 +80,7 @@ def _held(log_dir: Path, path: Path) -> OpenDir:
 
 
 def _open(home: OpenDir, path: Path) -> int:
-    """Return a descriptor of the lock file, which is made where it is not there."""
+    """Return a descriptor of the lock file, which is made if it does not exist."""
     name = path.name
     try:
         return os.open(name, _FLAGS, dir_fd=home.fd)
@@ -109,7 +110,10 @@ def _open(home: OpenDir, path: Path) -> int:
 
 
 def _nameless(home: OpenDir, path: Path) -> tuple[int, bool]:
-    """Return a new file that has no name yet, so that none is half made; and whether it has."""
+    """Return the descriptor of a new file, and whether it has its name already.
+
+    If the file system can do so, the file has no name yet, so that a kill leaves no part of one.
+    """
     flags = os.O_RDWR | os.O_CLOEXEC
     try:
         return os.open(".", flags | os.O_TMPFILE, 0o600, dir_fd=home.fd), False
@@ -122,10 +126,10 @@ def _nameless(home: OpenDir, path: Path) -> tuple[int, bool]:
 
 
 def _made_by_us(home: OpenDir, fd: int) -> int | None:
-    """Return what mtime the directory had before the lock was made, None for a broker's lock.
+    """Return the mtime of the directory before the lock was made, None for a broker's lock.
 
-    It has the time of the lock where a kill came between the two. What was changed in the
-    directory since then has a time of its own, which stays.
+    If a kill left the lock behind, the directory has the time of the lock. If the directory was
+    changed since then, its present mtime is returned.
     """
     mark = _OURS.fullmatch(os.pread(fd, 64, 0))
     if not mark:

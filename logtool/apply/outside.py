@@ -1,4 +1,4 @@
-"""Whether a directory lies outside of every log dir: an unknown folder in one stops a broker."""
+"""Check that a directory lies outside of every log dir: an unknown folder in one stops a broker."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ _PARTITION_KINDS = (
 
 
 def check(undo_dir: Path, log_dir: Path) -> None:
-    """Refuse an undo directory that is in use, is no directory, or lies in a log dir."""
+    """Raise RefusedError for an undo directory that is in use, not a directory, or in a log dir."""
     check_place(undo_dir, log_dir)
     if undo_dir.exists() and not undo_dir.is_dir():
         raise RefusedError(f"{undo_dir}: exists and is not a directory")
@@ -26,7 +26,7 @@ def check(undo_dir: Path, log_dir: Path) -> None:
 
 
 def check_place(undo_dir: Path, log_dir: Path) -> None:
-    """Refuse an undo directory that lies in a log dir."""
+    """Raise RefusedError for an undo directory that lies in a log dir."""
     undo_dir, log_dir = undo_dir.resolve(), log_dir.resolve()
     if undo_dir.is_relative_to(log_dir):
         raise RefusedError(f"{undo_dir}: lies in the log dir {log_dir}")
@@ -36,7 +36,7 @@ def check_place(undo_dir: Path, log_dir: Path) -> None:
 
 
 def belongs_to_broker(path: Path) -> bool:
-    """Return whether a directory is a log dir or a partition dir by what it holds.
+    """Return whether a directory is a log dir or a partition dir by its content.
 
     The names of folders prove nothing here: ``/var/lib/kafka`` with the log dirs ``data-0`` and
     ``data-1`` is not a log dir, though these look like partitions. Nor does a ``.lock``.

@@ -1,4 +1,4 @@
-"""What a journal may say. It is carried out, maybe by root: everything else is refused.
+"""Parsing of a journal, which is carried out, maybe by root: any unexpected content is refused.
 
 Paths are relative and have at most two parts, a partition dir and a file; in a data directory of
 Redpanda a partition dir is three folders deep. Every number has a range; each kind of step has what
@@ -26,21 +26,21 @@ _MOST_TEXT = 100
 
 
 class PlanState(StrEnum):
-    """How far a plan has come."""
+    """State of a plan."""
 
     PREPARED = "prepared"
     """Not committed: the log dir is untouched, the undo directory can be removed."""
     COMMITTED = "committed"
-    """It is to be carried out; some of it may have been."""
+    """The plan is to be carried out; some steps may have been."""
     DONE = "done"
     UNDOING = "undoing"
-    """It is to be undone; some of it may have been."""
+    """The plan is to be undone; some steps may have been."""
     UNDONE = "undone"
 
 
 @dataclass(frozen=True, slots=True)
 class JournalRecord:
-    """What a journal says."""
+    """Content of a journal."""
 
     log_dir: Path
     command: str
@@ -51,7 +51,7 @@ class JournalRecord:
 
 
 def parse(data: bytes) -> JournalRecord:
-    """Return what the lines of a journal say; ValueError, or RecursionError, for any others."""
+    """Return the content of a journal; ValueError, or RecursionError, if it is not valid."""
     rows = data.splitlines(keepends=True)
     lines = [_object(json.loads(row)) for row in rows]
     at = next((i for i, line in enumerate(lines) if line.get("type") == "commit"), None)
@@ -64,7 +64,7 @@ def parse(data: bytes) -> JournalRecord:
     if not home.is_absolute() or ".." in home.parts:
         raise ValueError(f"log_dir is {_shown(str(home))}, no absolute path")
     steps = [_step(line, home) for line in middle if line.get("type") == "step"]
-    # They stand in the order in which they are carried out, not in that in which they were saved.
+    # They are in the order in which they are carried out, not in the order of saving.
     if sorted(step.number for step in steps) != list(range(1, len(steps) + 1)):
         raise ValueError("the steps are not numbered from 1 on")
     if not steps or lines[at].get("steps") != len(steps):
@@ -135,7 +135,7 @@ def _look(line: dict[str, Any], key: str) -> FileAttributes | None:
 
 
 def _path(line: dict[str, Any], key: str, home: Path, parts: int) -> Path | None:
-    """Return a path in the log dir; the dot alone is the log dir itself, and no file."""
+    """Return a path in the log dir; a single dot is the log dir itself, for a directory only."""
     if line.get(key) is None:
         return None
     text = _text(line, key)

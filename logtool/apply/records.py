@@ -49,14 +49,14 @@ def write(undo: OpenDir, record: JournalRecord) -> None:
 
 
 def append_state(undo: OpenDir, state: PlanState) -> None:
-    """Add durably that the plan has come to `state`."""
+    """Add a line with the state of the plan, durably."""
     line = _line(STATE.make(state=str(state), time=_now()))
-    # What power loss left of a line is written over.
+    # Part of a line that a power loss left is overwritten.
     data = _content(undo)
     data = data[: data.rfind(b"\n") + 1]
     if disk.append(undo, undo.path / NAME, len(data), [line]):
         return
-    # A snapshot has the journal too, and keeps it as it was.
+    # The file has other names, as in a snapshot, which must keep it as it was.
     disk.remove(undo, undo.path / _TEMPORARY)
     disk.write_new(undo, undo.path / _TEMPORARY, [data + line])
     disk.rename(undo, undo.path / _TEMPORARY, undo.path / NAME)
@@ -66,8 +66,8 @@ def append_state(undo: OpenDir, state: PlanState) -> None:
 def read(undo: OpenDir) -> JournalRecord:
     """Read the journal of an undo directory.
 
-    RefusedError for what is none, is damaged, or could have been written by somebody else than the
-    caller and root.
+    RefusedError if it is not an undo directory, if it is damaged, or if another user than the
+    caller or root could have written it.
     """
     check_trusted(undo.path, undo.fd)
     path = undo.path / NAME
@@ -89,7 +89,7 @@ def read(undo: OpenDir) -> JournalRecord:
 
 
 def claims_to_be_ended(undo: OpenDir) -> bool:
-    """Return whether a journal, which need not be believed, says that nothing is left to do."""
+    """Return whether a journal, which may be untrusted, ends with a state that needs no more."""
     try:
         with OpenFile(undo, undo.path / NAME) as file:
             last = b"".join(file.blocks(max(0, file.status.st_size - _LINE))).splitlines()[-1:]
@@ -99,8 +99,8 @@ def claims_to_be_ended(undo: OpenDir) -> bool:
 
 
 def discard(undo: OpenDir, *, keep_dir: bool) -> None:
-    """Remove what `logtool` wrote into an undo directory, and the directory unless told not to."""
-    # The journal first: without it nobody takes the rest for a plan.
+    """Remove what `logtool` wrote into an undo directory, and without `keep_dir` the directory."""
+    # The journal first: without it the rest is not taken for a plan.
     for name in reversed(undo.names()):
         if _OURS.fullmatch(name):
             disk.remove(undo, undo.path / name)
@@ -110,13 +110,13 @@ def discard(undo: OpenDir, *, keep_dir: bool) -> None:
 
 
 def _log_dir_beside(undo_dir: Path) -> Path:
-    """Return the log dir that an undo directory of the default name stands beside."""
+    """Return the log dir next to an undo directory with the default name."""
     name, infix, _ = undo_dir.name.rpartition(DEFAULT_INFIX)
     return undo_dir.with_name(name) if infix and name else undo_dir
 
 
 _LIMIT = 1 << 30
-"""Bytes of the largest journal: of some million files."""
+"""Bytes of the largest journal, which has room for some million files."""
 _LINE = 1 << 10
 _ENDS = (PlanState.DONE, PlanState.UNDONE)
 

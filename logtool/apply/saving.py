@@ -1,4 +1,4 @@
-"""Saving what a step needs into the undo directory; the log dir is only read."""
+"""Saving the bytes that a step needs into the undo directory; the log dir is only read."""
 
 import os
 import stat
@@ -17,7 +17,7 @@ from logtool.errors import RefusedError
 def save(
     draft: Draft, number: int, home: OpenDir, undo: OpenDir, freed: Set[Path | None]
 ) -> FileStep:
-    """Save the old bytes and the new ones; RefusedError where a file is not as it was judged.
+    """Save the old and the new bytes; RefusedError if a file has changed since it was examined.
 
     `freed` are the names that other steps of the plan remove.
     """
@@ -39,7 +39,7 @@ def save(
 def save_again(
     draft: Draft, number: int, earlier: FileStep, home: OpenDir, undo: OpenDir
 ) -> FileStep:
-    """Save what a file gets once more, behind an `earlier` step that replaces it.
+    """Save the new bytes of a file that an `earlier` step replaces, too.
 
     Its old bytes are those that the earlier step writes.
     """
@@ -59,7 +59,7 @@ def save_again(
 
 
 def _expect(home: OpenDir, path: Path | None, seen: Stamp | None) -> None:
-    """Refuse a file that is not as it was judged."""
+    """Raise RefusedError for a file that has changed since it was examined."""
     status = None if path is None else home.look(path)
     stamp = None if status is None else Stamp(status.st_size, status.st_mtime_ns)
     if stamp != seen:
@@ -75,8 +75,7 @@ def _save_old(
     _expect(home, path, draft.seen)
     crc = None
     target = undo.path / f"{number:06d}.old"
-    # One descriptor says what the file is like and gives its bytes: under its name another file
-    # may stand at any time.
+    # Status and bytes come from one descriptor: its name may lead to another file at any time.
     with OpenFile(home, path) as file:
         status = file.status
         mode = stat.S_IMODE(status.st_mode)
@@ -101,7 +100,7 @@ def _save_old(
 
 
 def _keep(file: OpenFile, home: OpenDir, undo: OpenDir, target: Path) -> int:
-    """Keep a whole file under another name, or a copy; returns its CRC-32C."""
+    """Keep a whole file under another name, or as a copy; return its CRC-32C."""
     if not disk.link(home, file.path, undo, target):
         return disk.write_new(undo, target, file.blocks(), like=file)[1]
     with OpenFile(undo, target) as kept:
@@ -133,7 +132,7 @@ def _save_new(
         return FileAttributes(
             size=size, mtime_ns=now, mode=old.mode, user=old.user, group=old.group, crc32c=crc
         )
-    # A new file belongs to whom its directory belongs to, so that the broker can open it.
+    # A new file gets the owner of its directory, so that the broker can open it.
     with home.reach(draft.after) as (fd, _):
         folder = os.fstat(fd)
     mode = stat.S_IMODE(folder.st_mode) & 0o666

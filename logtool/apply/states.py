@@ -1,9 +1,9 @@
-"""How far a step has come, told from what is on disk: there is no other record of it.
+"""Progress of a step, found from the files on disk: there is no other record of it.
 
-A name that a rename sets free is never filled again in the same plan, so that a file that is to be
-renamed has been as soon as its old name is gone. What is neither as before nor as after the step
-was changed by somebody else. A file that is replaced twice is as before the second step until the
-first was carried out, and as after the first one from then on.
+A name that a rename sets free is never filled again in one plan, so that a rename is done as soon
+as the old name is gone. A file that is neither as before nor as after the step was changed by
+another process. For a file that is replaced twice, one step shows what the other cannot:
+before the first step, the second is not done either, and after the second, the first is done.
 """
 
 import os
@@ -21,7 +21,7 @@ from logtool.lazy_dataclass import dataclass
 
 
 class FileContent(Enum):
-    """Which content the file of a step has."""
+    """Content of the file of a step: before the step, after it, or in between."""
 
     OLD = "old"
     NEW = "new"
@@ -31,11 +31,11 @@ class FileContent(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StepState:
-    """A step and how far it has come."""
+    """A step and its progress."""
 
     step: FileStep
     path: Path
-    """Where its file is, or would be."""
+    """Present path of its file, or the path that a missing one would have."""
     content: FileContent
 
     @property
@@ -67,9 +67,9 @@ def checksum(blocks: Iterable[bytes]) -> int:
 def find(
     steps: Sequence[FileStep], home: OpenDir, undo: OpenDir, *, settled: bool
 ) -> list[StepState]:
-    """Return how far each step has come; RefusedError names a file that somebody else changed.
+    """Return the state of each step; RefusedError names a file that another process changed.
 
-    `settled` says that everything was carried out: then no step can be half done.
+    `settled` means that everything was carried out: then no step can be half done.
     """
     places = [_place(step, home) for step in steps]
     pairs = list(zip(steps, places, strict=True))
@@ -91,7 +91,7 @@ def find(
 
 
 def _link_replaced(steps: Sequence[FileStep], contents: list[FileContent | None]) -> None:
-    """Let one step of a file that is replaced twice say what the other cannot know."""
+    """Find the content of a file that is replaced twice from the other of its two steps."""
     last: dict[Path, int] = {}
     for at, step in enumerate(steps):
         if step.kind is not FileChange.REPLACE or step.is_renamed:
@@ -132,7 +132,7 @@ def _content(
     is_old = _has_bytes(home, path, status, step.old)
     is_new = _has_bytes(home, path, status, step.new)
     if is_old and is_new and step.old:
-        # The same bytes as before: only the time tells.
+        # Old and new bytes are equal: only the mtime shows the difference.
         is_new = status.st_mtime_ns != step.old.mtime_ns
     return FileContent.NEW if is_new else FileContent.OLD if is_old else None
 
@@ -166,7 +166,7 @@ def written(undo: OpenDir, step: FileStep) -> Path:
 
 
 def _begins(tail: Iterable[bytes], whole: Iterable[bytes]) -> bool:
-    """Return whether `tail` is how `whole` begins, then zeros: a write that power loss stopped."""
+    """Return whether `tail` is a prefix of `whole`, then zeros: a write that power loss stopped."""
     ended = False
     for block, expected in zip_longest(tail, whole, fillvalue=b""):
         if ended or not expected.startswith(block):
@@ -178,7 +178,7 @@ def _begins(tail: Iterable[bytes], whole: Iterable[bytes]) -> bool:
 
 
 def _common(first: bytes, second: bytes) -> int:
-    """Return how many bytes two blocks have in common from their beginning."""
+    """Return the length of the common prefix of two blocks, in bytes."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
 
@@ -186,7 +186,7 @@ def _common(first: bytes, second: bytes) -> int:
 def _is_like(
     home: OpenDir, path: Path, status: os.stat_result, wanted: FileAttributes | None
 ) -> bool:
-    """Return whether size and mtime are the same, or else the bytes, where they are known."""
+    """Return whether a file has the wanted size and mtime, or else the wanted bytes."""
     same = wanted and (status.st_size, status.st_mtime_ns) == (wanted.size, wanted.mtime_ns)
     return bool(same) or _has_bytes(home, path, status, wanted)
 

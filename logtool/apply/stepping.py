@@ -1,4 +1,4 @@
-"""One step forward or back, from wherever it stands; and how it is told to people."""
+"""Carrying out and undoing one step, from any progress; and the actions that report it."""
 
 import stat
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,11 +17,11 @@ from logtool.formats import names
 from logtool.formats.names import FileKind, PartitionDirectory
 
 SUFFIX = ".logtool-tmp"
-"""Of a file that gets its name when it is whole: nothing to a broker, in the root and below."""
+"""Suffix of a file that is not whole yet; a broker ignores it in a log dir and below."""
 
 
 def carry_out(state: StepState, home: OpenDir, undo_dir: OpenDir) -> None:
-    """Bring the file of a step to what it shall be; names are not durable yet."""
+    """Change the file of a step to its new state; names are not durable yet."""
     step, path = state.step, state.path
     _clear(step, home)
     if step.kind is FileChange.REMOVE:
@@ -34,7 +34,7 @@ def carry_out(state: StepState, home: OpenDir, undo_dir: OpenDir) -> None:
     if step.new is None:
         return
     if step.kind is FileChange.TRUNCATE:
-        # Once more where it is cut already: a kill may have come before that was durable.
+        # Again if it is cut already: a kill may have come before that was durable.
         if not disk.cut(home, path, step.new.size, step.new.mtime_ns):
             with OpenFile(home, path) as file:
                 _write_over(home, path, file.blocks(0, step.new.size), step.new, file)
@@ -45,7 +45,7 @@ def carry_out(state: StepState, home: OpenDir, undo_dir: OpenDir) -> None:
 
 
 def undo(state: StepState, home: OpenDir, undo_dir: OpenDir) -> None:
-    """Bring the file of a step back to what it was; names are not durable yet."""
+    """Change the file of a step back to its old state; names are not durable yet."""
     step, path = state.step, state.path
     _clear(step, home)
     if step.old is None:
@@ -64,7 +64,7 @@ def undo(state: StepState, home: OpenDir, undo_dir: OpenDir) -> None:
 
 
 def check_saved(states: Sequence[StepState], undo_dir: OpenDir) -> None:
-    """Refuse to undo with anything but the very bytes that were saved."""
+    """Raise RefusedError if the saved bytes have changed since they were saved."""
     for item in states:
         step = item.step
         if item.content is FileContent.OLD or step.old is None or step.old.crc32c is None:
@@ -76,7 +76,7 @@ def check_saved(states: Sequence[StepState], undo_dir: OpenDir) -> None:
 
 
 def actions(state: StepState) -> Iterator[Action]:
-    """Yield what is still to be done to carry out a step."""
+    """Yield the actions that are left to carry out a step."""
     step = state.step
     if step.is_renamed and not state.is_renamed:
         yield _action_of(
@@ -95,7 +95,7 @@ def actions(state: StepState) -> Iterator[Action]:
 
 
 def undo_actions(state: StepState) -> Iterator[Action]:
-    """Yield what is still to be done to undo a step."""
+    """Yield the actions that are left to undo a step."""
     step = state.step
     old, new = step.old, step.new
     if old is None:
@@ -146,7 +146,7 @@ def _action_of(
 def _put_tail_back(
     home: OpenDir, path: Path, tail: OpenFile, new: FileAttributes, old: FileAttributes
 ) -> None:
-    """Let a file that was cut go on with its tail; what has other names too is left alone."""
+    """Append its tail to a file that was cut; a file with other names is copied first."""
     if not disk.append(home, path, new.size, tail.blocks(), old.mtime_ns):
         with OpenFile(home, path) as file:
             whole = chain(file.blocks(0, new.size), tail.blocks())
@@ -156,17 +156,17 @@ def _put_tail_back(
 def _put_back(
     home: OpenDir, path: Path, undo_dir: OpenDir, source: OpenFile, old: FileAttributes
 ) -> None:
-    """Let `path` be the file that was saved: the same one, if it still is what it was."""
+    """Put the saved file back at `path`: the file itself if it is unchanged, else a copy."""
     if not _looks_like(source, old) or not disk.link(undo_dir, source.path, home, _temporary(path)):
         _write_over(home, path, source.blocks(), old, source)
         return
     disk.rename(home, _temporary(path), path)
-    # Where both are names of one file already, a rename does nothing.
+    # If both are names of one file already, a rename does nothing.
     disk.remove(home, _temporary(path))
 
 
 def _looks_like(file: OpenFile, look: FileAttributes) -> bool:
-    """Return whether a file needs no change; one with several names must not get any."""
+    """Return whether a file has these attributes: one with other names must not be changed."""
     status = file.status
     return look == FileAttributes(
         size=status.st_size,
@@ -181,7 +181,7 @@ def _looks_like(file: OpenFile, look: FileAttributes) -> bool:
 def _write_over(
     home: OpenDir, path: Path, blocks: Iterable[bytes], look: FileAttributes, like: OpenFile | None
 ) -> None:
-    """Let `path` be a new file: written under another name, then renamed."""
+    """Replace `path` with a new file, which is written under another name, then renamed."""
     temporary = _temporary(path)
     size, crc = disk.write_new(home, temporary, blocks, look, like)
     if size != look.size or look.crc32c not in (None, crc):
@@ -191,7 +191,7 @@ def _write_over(
 
 
 def _clear(step: FileStep, home: OpenDir) -> None:
-    """Remove what a kill left of a file that was being written."""
+    """Remove an incomplete file that a kill left behind."""
     for path in step.paths:
         disk.remove(home, _temporary(path))
 

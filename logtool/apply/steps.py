@@ -1,4 +1,4 @@
-"""What becomes of one file in the course of a plan: the changes of a plan, put together by file.
+"""Steps of a plan: its changes, put together by file.
 
 A plan may rename a file and then cut it. A `FileStep` has both changes, so that one look at the
 file on disk shows after a kill which of them was made.
@@ -13,7 +13,7 @@ from logtool.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FileAttributes:
-    """What a file looks like before a step or after it."""
+    """Attributes of a file before or after a step."""
 
     size: int
     mtime_ns: int
@@ -21,33 +21,33 @@ class FileAttributes:
     user: int
     group: int
     crc32c: int | None = None
-    """Of what the undo directory holds: the whole file or the tail that is cut off."""
+    """CRC-32C of what the undo directory holds: the whole file or the tail that is cut off."""
 
     @property
     def stamp(self) -> Stamp:
-        """Return what it must look like to be as it was judged."""
+        """Return the size and the mtime of the file."""
         return Stamp(self.size, self.mtime_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class FileStep:
-    """What becomes of one file; `before` and `after` differ where it gets another name."""
+    """The changes of one file; `before` and `after` differ if it gets another name."""
 
     number: int
     kind: FileChange
-    """What happens to its content; RENAME where that stays."""
+    """Change of its content; RENAME if the content stays."""
     before: Path | None
     """None for a file that is not there yet."""
     after: Path | None
-    """None for a file that goes."""
+    """None for a file that is removed."""
     old: FileAttributes | None
     """None for a file that is not there yet."""
     new: FileAttributes | None
-    """None for a file that goes or keeps its content."""
+    """None for a file that is removed or keeps its content."""
 
     @property
     def path(self) -> Path:
-        """Return the name that a person knows it by."""
+        """Return the path for messages: the old path, or the new one of a created file."""
         path = self.before or self.after
         if path is None:
             raise ValueError(f"step {self.number} has no file")
@@ -60,7 +60,7 @@ class FileStep:
 
     @property
     def paths(self) -> list[Path]:
-        """Return every name it has at some time."""
+        """Return every path that the file has before or after the step."""
         return list(dict.fromkeys(p for p in (self.before, self.after) if p is not None))
 
 
@@ -73,20 +73,19 @@ class Draft:
     after: Path | None
     seen: Stamp | None
     content: bytes | None = None
-    """Of a file that is created or replaced."""
+    """New content of a file that is created or replaced."""
     blocks: Blocks | None = None
-    """The same, where it is not held in memory."""
+    """New content of a file that is created or replaced, if it is not held in memory."""
     size: int | None = None
-    """Of a file that is cut."""
+    """New size of a file that is cut, in bytes."""
     order: int = 0
 
 
 def merge(changes: Iterable[Change]) -> list[Draft]:
     """Put the changes of a plan together by file, in the order of the last change of each.
 
-    ValueError for what makes no sense (a file that is not there any more is changed), and for two
-    things no plan needs: to remove or rename what was created, and to fill a name that a rename
-    set free.
+    ValueError for an impossible change (of a file that is gone), and for two changes that no plan
+    needs: to remove or rename a created file, and to fill a name that a rename set free.
     """
     drafts: list[Draft] = []
     there: dict[Path, Draft] = {}
@@ -118,7 +117,7 @@ def merge(changes: Iterable[Change]) -> list[Draft]:
 
 
 def _add(draft: Draft, change: Change) -> None:
-    """Let `draft` be what it was and then `change`."""
+    """Add `change` to a draft, after its earlier changes."""
     is_new = draft.before is None
     match change.kind:
         case FileChange.RENAME:

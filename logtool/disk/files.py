@@ -1,8 +1,8 @@
 """Opening and reading files of a data directory: read-only by construction.
 
 Every open is O_RDONLY, does not follow a symbolic link in the last component and never blocks on
-a pipe. What cannot be read is an `UnreadableError` with the path and the system's reason.
-Of a path that is a URL `logtool.disk.remote` reads; whoever calls these functions need not know.
+a pipe. A read that fails raises `UnreadableError` with the path and the system's reason.
+`logtool.disk.remote` reads a path that is a URL; callers of these functions need not know that.
 """
 
 import errno
@@ -31,19 +31,19 @@ _READ_AT_ONCE = 128 * 1024
 _LEAST_MAPPED = 512 * 1024
 """Bytes for which a mapping costs less than a copy."""
 MOST_MAPPED = 32 * 1024 * 1024
-"""Bytes of files that are mapped at once, which count as memory of the process. To give a mapping
-up empties what a processor knows of addresses: with 8 MiB at a time a pass over batches of 16 KiB
-takes a twelfth more of it."""
+"""Bytes of files that are mapped at once, which count as memory of the process. To close a mapping
+flushes a processor's address cache: with 8 MiB at a time a pass over batches of 16 KiB takes a
+twelfth more processor time."""
 _LEAST_SHARE = 8 * 1024 * 1024
-"""Bytes of them that each thread has, however many there are."""
+"""Mapped bytes that each thread may have at least, for any number of threads."""
 _MOST_LISTINGS = 100
 """Times that a directory is listed again: cleaning changes names some twenty times in a row."""
 READ_ONLY = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-"""What everything is opened with."""
+"""Flags with which every file is opened."""
 
 
 def path_of(text: str) -> Path:
-    """Return the path that a text names, also by a URL; UsageError for one that leads nowhere."""
+    """Return the path that a text names, also by a URL; UsageError for a URL of no known kind."""
     if "://" not in text:
         return Path(text)
     from logtool.disk import remote  # it takes a while, and local paths need none of it
@@ -57,8 +57,8 @@ def text_of(path: Path | str) -> str:
 
 
 def is_remote(path: Path) -> bool:
-    """Return whether a path leads away from what the system itself can open."""
-    # What stands for a URL is no Path, whatever the types say.
+    """Return whether a path stands for a URL, which the system itself cannot open."""
+    # A `RemotePath` is not a Path, although the types say so.
     return not isinstance(cast(object, path), Path)
 
 
@@ -86,7 +86,8 @@ def read_small(path: Path, limit: int = SMALL_FILE_LIMIT) -> bytes:
 def glance(path: str, most: int) -> tuple[bytes, os.stat_result]:
     """Return the first `most` bytes of a local file in one read, and its status; OSError.
 
-    For many small files: there is no message, and who gets an error looks again with what has one.
+    This is for many small files. An error has no message: the caller opens the file again with a
+    function that has one.
     """
     fd = os.open(path, READ_ONLY)
     try:
@@ -112,7 +113,7 @@ def list_dir(path: Path) -> Sequence[Entry]:
 
 
 def at_one_moment(path: Path, described: Callable[[Sequence[Entry]], T]) -> T:
-    """Return what `described` makes of the entries of a directory that a broker may be changing.
+    """Return the result of `described` for the entries of a directory that a broker may change.
 
     A file that is renamed while its directory is listed may be in the listing under neither name.
     So a local directory is listed until two listings in a row have the same names, the second after
@@ -129,7 +130,7 @@ def at_one_moment(path: Path, described: Callable[[Sequence[Entry]], T]) -> T:
 
 
 def is_dir(entry: Entry) -> bool:
-    """Return whether it is a directory or leads to one; a link that leads nowhere does not."""
+    """Return whether an entry is a directory or a link to one; a broken link is not."""
     try:
         return entry.is_dir()
     except OSError:
@@ -137,7 +138,7 @@ def is_dir(entry: Entry) -> bool:
 
 
 def leads_to_dir(path: Path) -> bool:
-    """Return whether a directory is at `path`, links followed; UnreadableError for nothing."""
+    """Return whether `path` is a directory or leads to one; UnreadableError if nothing is there."""
     if is_remote(path):
         from logtool.disk import remote
 
@@ -157,7 +158,7 @@ def has_dir(path: Path) -> bool:
 
 
 def size_at(path: Path) -> int:
-    """Return the bytes of the file at `path`, of a link its own; UnreadableError without one."""
+    """Return the size of a file in bytes, of a link its own; UnreadableError without a file."""
     if is_remote(path):
         from logtool.disk import remote
 
@@ -167,15 +168,15 @@ def size_at(path: Path) -> int:
 
 
 def has_vanished(error: UnreadableError) -> bool:
-    """Return whether a file that was listed is gone, as where a broker is at work.
+    """Return whether a file that was listed is gone, as when a broker deletes it.
 
-    No broker deletes files behind a URL: what is listed there and is not there was not looked at.
+    No broker deletes files behind a URL: a listed file that is missing there could not be read.
     """
     return error.missing and not is_remote(error.path)
 
 
 def real(path: Path) -> str:
-    """Return where a path leads in the end: two with the same are one place."""
+    """Return the path with all links resolved: two paths with one result are one place."""
     return str(path) if is_remote(path) else os.path.realpath(path)
 
 
@@ -185,7 +186,7 @@ def each_once(paths: Sequence[Path]) -> list[Path]:
 
 
 def device_of(path: Path) -> int | None:
-    """Return the number of the device that a path lies on; None behind a URL, or of nothing."""
+    """Return the number of the device of a path; None behind a URL, or if nothing is there."""
     if is_remote(path):
         return None
     try:
@@ -195,15 +196,15 @@ def device_of(path: Path) -> int | None:
 
 
 class LogFile:
-    """A file read at positions; survives that it grows or shrinks meanwhile.
+    """A file that is read at positions, and may grow or shrink meanwhile.
 
-    `size` is what it was when opened: what is appended later is not looked at, and where it
-    shrank `read_into` returns less than asked. Who has a size from a listing gives it as `listed`:
-    a URL then costs no request to open, and is taken to be that long.
+    `size` is its size when it was opened: bytes that are appended later are not read, and if it
+    shrank `read_into` returns less than asked. A caller that has a size from a listing gives it as
+    `listed`: a URL then costs no request to open, and is taken to be that long.
     """
 
     def __new__(cls, path: Path, listed: int | None = None) -> "LogFile":
-        """Return what reads the path; the type of a path decides it once."""
+        """Return an object of the class that reads this type of path."""
         return super().__new__(_RemoteFile if is_remote(path) else cls)
 
     def __init__(self, path: Path, listed: int | None = None) -> None:
@@ -213,11 +214,11 @@ class LogFile:
             os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_SEQUENTIAL)
 
     def read_into(self, buffer: memoryview, position: int) -> int:
-        """Fill `buffer` from byte `position`; returns how many bytes the file still had."""
+        """Fill `buffer` from byte `position`; return the bytes that the file still had."""
         done = 0
         while done < len(buffer):
-            # What lies before a bad sector is given first: the error comes where it begins. Without
-            # `translated`, which takes longer than to read a header.
+            # Bytes before a bad sector are returned first: the error comes at its start. This does
+            # not use `translated`, which takes longer than to read a header.
             try:
                 count = os.preadv(self._fd, [buffer[done:]], position + done)
             except OSError as error:
@@ -228,11 +229,11 @@ class LogFile:
         return done
 
     def fileno(self) -> int:
-        """Return the descriptor, for what copies from it without reading."""
+        """Return the descriptor, for a system call that copies from it without reading."""
         return self._fd
 
     def map_range(self, position: int, size: int) -> "MappedRange | None":
-        """Return a mapping of up to `size` bytes, as there is room; None where a copy is better."""
+        """Return a mapping of up to `size` bytes, as there is room; None if a copy is better."""
         if size < _LEAST_MAPPED:
             return None
         from logtool.disk.mapped import MappedRange  # few commands read large logs
@@ -241,7 +242,7 @@ class LogFile:
             others = len(MappedRange.living)
             share = max(MOST_MAPPED // (others + 1), min(MOST_MAPPED, _LEAST_SHARE))
             return MappedRange(self._fd, position, min(size, share))
-        except (OSError, ValueError):  # such a file system, or the file is shorter by now
+        except (OSError, ValueError):  # the file system cannot map, or the file is shorter by now
             return None
 
     def read(self, position: int, size: int) -> bytes:
@@ -250,18 +251,18 @@ class LogFile:
         return bytes(data[: self.read_into(memoryview(data), position)])
 
     def data_end(self) -> int:
-        """Return a byte from which on the file is one hole, which reads as zeros; or its size."""
+        """Return the start of a hole that lasts to the end, which reads as zeros; or the size."""
         end = 0
         try:
             while end < self.size:
                 end = os.lseek(self._fd, os.lseek(self._fd, end, os.SEEK_DATA), os.SEEK_HOLE)
-        except OSError as error:  # no data is left, or the file system does not tell
+        except OSError as error:  # no data is left, or the file system does not report holes
             return end if error.errno == errno.ENXIO else self.size
         return self.size
 
     def forget(self, position: int, size: int) -> None:
-        """Tell the system that these bytes will not be read again and need no page cache."""
-        # What is mapped stays in it; so what was mapped at the time of the last call is told again.
+        """Advise the system that these bytes are not read again and need no page cache."""
+        # Mapped bytes stay in the cache; so those mapped at the last call are named again.
         first = max(0, position - MOST_MAPPED)
         os.posix_fadvise(self._fd, first, position - first + size, os.POSIX_FADV_DONTNEED)
 
@@ -281,12 +282,12 @@ class LogFile:
         self.close()
 
     def close(self) -> None:
-        """Close it, where no `with` does."""
+        """Close the file, if no `with` statement does."""
         os.close(self._fd)
 
 
 class _RemoteFile(LogFile):
-    """One behind a URL; what only concerns this system, such as its page cache, does nothing."""
+    """A file behind a URL; methods that concern only a local file, such as `forget`, do nothing."""
 
     def __init__(self, path: Path, listed: int | None = None) -> None:
         from logtool.disk import remote
@@ -312,7 +313,7 @@ class _RemoteFile(LogFile):
         pass
 
     def size_now(self) -> int:
-        """Return what was listed, or less where a read found the end: nobody is asked again."""
+        """Return the listed size, or less if a read found the end; no request is made."""
         return self._window.size
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Is a broker using this directory? Asked without taking a lock and without writing."""
+"""Check whether a broker uses a directory, without taking a lock and without writing."""
 
 import fcntl
 import os
@@ -24,17 +24,17 @@ class Holder:
     """The process that holds a log dir's ``.lock``."""
 
     pid: int
-    """0 when the system does not tell (another container or host)."""
+    """0 if the system does not report it (another container or host)."""
     command: str
     """The program's name, empty when it cannot be found out."""
 
 
 def holder(log_dir: Path) -> Holder | None:
-    """Return who holds the ``.lock`` of `log_dir`, or the ``pid.lock`` of Redpanda, or None.
+    """Return the process that holds ``.lock``, or Redpanda's ``pid.lock``, in `log_dir`, or None.
 
     Kafka's ``FileLock`` is a POSIX record lock, so the question is F_GETLK; the file itself stays
-    behind after a kill and proves nothing. A lock of this very process is nobody's; to look at the
-    file would even let it go.
+    behind after a kill and proves nothing. None for a lock of this process itself, which would
+    lose it if it opened and closed the file.
     """
     if is_held_here(log_dir):
         return None
@@ -65,7 +65,7 @@ def is_held_here(log_dir: Path) -> bool:
 
 @contextmanager
 def held_here(log_dir: Path) -> Iterator[None]:
-    """Say that this process holds the lock of `log_dir` meanwhile."""
+    """Record that this process holds the lock of `log_dir` inside of the block."""
     path = log_dir.resolve()
     _held_here.add(path)
     try:

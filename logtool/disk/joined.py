@@ -12,7 +12,7 @@ _BLOCK = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """Bytes of a file, and which file that was when they were judged."""
+    """Bytes of a file, and the inode of the file when it was examined."""
 
     path: Path
     position: int
@@ -21,7 +21,7 @@ class Extract:
 
 
 class Joined:
-    """Pieces of files, one behind the other. Nothing of them is held."""
+    """Pieces of files, one behind the other. Nothing of them is kept in memory."""
 
     def __init__(self, pieces: Iterable[Extract]) -> None:
         self._pieces = tuple(piece for piece in pieces if piece.size)
@@ -40,7 +40,7 @@ class Joined:
         return done
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield its bytes; UnreadableError where a file is not the one that was judged."""
+        """Yield its bytes; UnreadableError if a file was replaced since it was examined."""
         for piece in self._pieces:
             if inode(piece.path) != piece.inode:
                 raise UnreadableError(piece.path, "was replaced since it was judged")
@@ -51,7 +51,7 @@ class Joined:
                     yield bytes(data)
 
     def _between(self, start: int, stop: int) -> Iterator[tuple[Extract, int]]:
-        """Yield what of its pieces lies between two positions, and where that is from `start`."""
+        """Yield the parts of its pieces between two positions, with their distance from `start`."""
         at = 0
         for piece in self._pieces:
             low, high = max(start, at), min(stop, at + piece.size)
@@ -68,7 +68,7 @@ class Joined:
 
 
 def inode(path: Path) -> int:
-    """Return which file a path leads to; UnreadableError where it leads to none."""
+    """Return the inode of the file at a path; UnreadableError without a file."""
     try:
         return path.stat().st_ino
     except OSError as error:

@@ -13,15 +13,15 @@ from logtool.formats import _mapped
 class MappedRange:
     """A stretch of a file, mapped: read without being copied, for kernels alone.
 
-    What the file has lost, or what its disk cannot read, turns into zeros. So whoever has read from
-    `data` asks `whole` afterwards, and where that says no, reads the file itself.
+    Bytes that the file has lost, or that its disk cannot read, turn into zeros. So a caller that
+    has read from `data` calls `whole` afterwards, and if that returns False, reads the file itself.
     """
 
     living: ClassVar[WeakSet["MappedRange"]] = WeakSet()
-    """Those that were not closed, of all threads."""
+    """All ranges that are not closed, in all threads."""
 
     def __init__(self, fd: int, position: int, size: int) -> None:
-        """Map ``size`` bytes from `position` on; OSError where that cannot be done."""
+        """Map ``size`` bytes from `position` on; OSError if that is not possible."""
         self._fd = fd
         first = position // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
         self.position, self.end = position, position + size
@@ -36,17 +36,17 @@ class MappedRange:
 
     def whole(self) -> bool:
         """Return whether all that `data` showed so far were bytes of the file."""
-        # Behind its end a file has zeros up to the end of the page, for which there is no signal.
+        # Behind the end of a file, the rest of the page reads as zeros, without a signal.
         return not _mapped.is_struck(self._watched) and os.fstat(self._fd).st_size >= self.end
 
     def close(self) -> None:
-        """Give the stretch up; nobody may read a view of `data` any more.
+        """Close the mapping; no view of `data` may be read any more.
 
-        Where an error or an interrupt is on its way, its frames still hold views of it. The
-        mapping goes with them then, and the error is not replaced by another.
+        While an error or an interrupt is raised, its frames still hold views of the mapping. Then
+        the mapping ends with the last view, and the error is not replaced by another.
         """
         MappedRange.living.discard(self)
-        # An interrupt may have it closed once more, when the number may be another's.
+        # An interrupt may close it a second time, when the number may belong to another.
         number, self._watched = self._watched, -1
         if number >= 0:
             _mapped.unwatch(number)

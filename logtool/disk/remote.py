@@ -1,13 +1,13 @@
 """Log dirs that fsspec reaches by a URL, such as ``s3://bucket/broker-1``: listed, read by ranges.
 
-A URL travels as a `RemotePath`, which joins, prints, compares and pickles like the `Path` it stands
-in for, and carries nothing but its text. Only this module and `logtool.disk.files` look behind it.
-It is no `UPath`, of which that of hdfs loses its host and its parts, and joining takes forty times
-as long.
+A URL is passed as a `RemotePath`, which joins, prints, compares and pickles like the `Path` it
+stands for, and holds only its text. Only this module and `logtool.disk.files` use the file system
+behind it. It is not a `UPath`: that of hdfs loses its host and its parts, and joining takes forty
+times as long.
 Endpoint and credentials are found as fsspec and its file systems find them: for s3 the ``AWS_*``
 variables with ``AWS_ENDPOINT_URL``, for all the files in ``~/.config/fsspec``. Nothing of fsspec is
-imported, nor this module, before a URL is there. What goes wrong is an `UnreadableError` of one
-line, whatever a library raises.
+imported, nor this module, before a URL is given. Every error of a library becomes an
+`UnreadableError` of one line.
 """
 
 import errno
@@ -23,9 +23,9 @@ from logtool.errors import UnreadableError, UsageError
 from logtool.lazy_dataclass import dataclass
 
 READ_AHEAD = 8 * 1024 * 1024
-"""Most bytes of one request where reads go on, each from where the last one ended."""
+"""Most bytes of one request when each read begins at the end of the last one."""
 LEAST_READ = 256 * 1024
-"""Bytes of one request for a single place: they take no longer than its way there and back."""
+"""Bytes of one request for a single position: they take no longer than the round trip."""
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _LOCAL = ("file", "local")
@@ -34,7 +34,7 @@ _MISSING = "No such file or directory"
 
 
 def parse(text: str) -> Path:
-    """Return the path that a text names; UsageError for a URL that nothing here can follow.
+    """Return the path that a text names; UsageError for a URL of no installed file system.
 
     A ``file://`` URL is the local path in it.
     """
@@ -62,9 +62,9 @@ def parse(text: str) -> Path:
 
 @total_ordering
 class RemotePath:
-    """What stands for a URL where a `Path` is asked for: the part of it that needs no file system.
+    """Stand-in for a `Path` that is a URL: the methods of it that need no file system.
 
-    The bucket or host is no name in it: it is its own parent, as the root of a `Path` is.
+    The bucket or host has no name: it is its own parent, like the root of a `Path`.
     """
 
     __slots__ = ("_top", "_url")
@@ -76,7 +76,7 @@ class RemotePath:
 
     @property
     def name(self) -> str:
-        """Return what stands behind the last slash."""
+        """Return the text behind the last slash."""
         return self._url[self._top :].rpartition("/")[2]
 
     @property
@@ -94,7 +94,7 @@ class RemotePath:
         return RemotePath(f"{self._url}/{name}")
 
     def with_name(self, name: str) -> "RemotePath":
-        """Return what is beside it."""
+        """Return the path of another name in the same directory as this path."""
         return self.parent / name
 
     def absolute(self) -> "RemotePath":
@@ -102,7 +102,7 @@ class RemotePath:
         return self
 
     def resolve(self) -> "RemotePath":
-        """Return itself: links are for the file system there to know."""
+        """Return itself: only the file system behind the URL knows its links."""
         return self
 
     def __str__(self) -> str:
@@ -123,19 +123,19 @@ class RemotePath:
 
 @dataclass(frozen=True, slots=True)
 class RemoteEntry:
-    """What a listing says of a name; asked in the words of `os.DirEntry`."""
+    """An entry of a listing, with the methods of `os.DirEntry`."""
 
     name: str
     kind: str
     """``file`` or ``directory``; anything else is neither."""
     size: int
     mtime_ns: int
-    """When it was stored; 0 where the listing does not tell."""
+    """Time of storing, in ns; 0 if the listing does not have it."""
     etag: str | None = None
-    """What the store says that tells its content from any other."""
+    """The store's tag for the content, which differs for any other content; None without one."""
 
     def is_dir(self) -> bool:
-        """Return whether names are below it."""
+        """Return whether it is a directory."""
         return self.kind == "directory"
 
     def is_file(self, *, follow_symlinks: bool = True) -> bool:
@@ -143,12 +143,12 @@ class RemoteEntry:
         return self.kind == "file"
 
     def is_symlink(self) -> bool:
-        """Return False: where a link leads is for the file system there to know."""
+        """Return False: only the file system behind the URL knows its links."""
         return False
 
 
 def list_dir(path: Path) -> list[RemoteEntry]:
-    """Return what is in a directory, sorted by name: one listing, never one that is remembered."""
+    """Return the entries of a directory, sorted by name, from a new listing and no cache."""
     system, own = _system(path)
     with _translated(path):
         try:
@@ -164,7 +164,7 @@ def list_dir(path: Path) -> list[RemoteEntry]:
 
 
 def look(path: Path) -> RemoteEntry:
-    """Return what stands at a path, without what is in it."""
+    """Return the entry of a path itself, without listing a directory."""
     system, own = _system(path)
     with _translated(path):
         return _entry(system.info(own))
@@ -173,7 +173,7 @@ def look(path: Path) -> RemoteEntry:
 def read(path: Path, start: int, stop: int) -> bytes:
     """Return the bytes from `start` up to `stop`, fewer where the file ends: one request."""
     system, own = _system(path)
-    # Else Arrow opens a stream for what begins at 0, and cannot say how much of it to read.
+    # Else Arrow opens a stream for a range from 0 on, which has no limit.
     more = {"seekable": True} if system.protocol == "hdfs" else {}
     with _translated(path):
         try:
@@ -197,7 +197,8 @@ class _Block:
 class RemoteFile:
     """A file read at positions, through the last two blocks of it that were fetched.
 
-    Two, because whoever reads on begins a little before the end, with what was cut there.
+    It keeps two, because a sequential reader goes on a little before the end of the last block,
+    with the batch that was cut there.
     """
 
     def __init__(self, path: Path, size: int | None) -> None:
@@ -209,7 +210,7 @@ class RemoteFile:
                 raise UnreadableError(path, "is not a regular file")
             size = entry.size
         self.size = size
-        """As listed, or less once a read found the end before."""
+        """Size in bytes as listed, or less after a read found an earlier end."""
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill `buffer` from byte `position`; returns how many bytes the file still had."""
@@ -221,11 +222,11 @@ class RemoteFile:
         return done
 
     def close(self) -> None:
-        """Let go of the blocks."""
+        """Release the blocks."""
         self._blocks.clear()
 
     def _held(self, position: int, size: int) -> memoryview:
-        """Return at most `size` bytes from `position` on; none only where the file ended early."""
+        """Return at most `size` bytes from `position` on; empty only if the file ended early."""
         for block in self._blocks:
             if block.start <= position < block.stop:
                 break
@@ -280,14 +281,14 @@ def _nanoseconds(time: object) -> int:
 
 @contextmanager
 def _translated(path: Path) -> Iterator[None]:
-    """Turn whatever the library of a file system raises into one line that names the path."""
+    """Turn any error of a file system's library into one line that names the path."""
     try:
         yield
     except Exception as error:
         missing = isinstance(error, FileNotFoundError)
         reason = _line(error)
         if missing and (" " not in reason or reason == "Not Found"):
-            reason = _MISSING  # else it says what is missing: the bucket, perhaps
+            reason = _MISSING  # any other reason names what is missing, such as the bucket
         raise UnreadableError(path, reason, missing=missing) from error
 
 

@@ -1,4 +1,4 @@
-"""Words of a command as a shell takes them: what is printed can be pasted, whatever its names."""
+"""Quoting for a shell: a printed command can be pasted, even with odd file names."""
 
 import os
 import shlex
