@@ -1,8 +1,8 @@
 """Stretches of ordinary batches with their records as columns, for writers that are fast.
 
-`logtool.log.records` says which batches are ordinary. Everything else goes the way of single
-objects (`logtool.dump.log` and `records`), which alone define the fields: a block only gives their
-values for many at once.
+`logtool.log.records` defines which batches are ordinary. Everything else becomes single objects
+(`logtool.dump.log` and `records`), which alone define the fields: a block only gives their values
+for many records at once.
 """
 
 from collections.abc import Iterator
@@ -21,10 +21,10 @@ class Origin:
 
     path: Path
     topic: str | None = None
-    """Of the partition dir that it lies in."""
+    """Topic of its partition dir; None if it does not lie in one."""
     partition: int | None = None
     segment: int | None = None
-    """Base offset of the segment, where the file is one."""
+    """Base offset of the segment; None for a file that is not a segment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Block:
     origin: Origin
     batches: BatchTable
     records: RecordTable | None
-    """None where records are not asked for."""
+    """None if records are not asked for."""
 
 
 def cut(

@@ -1,10 +1,10 @@
-"""What can still be decoded of bytes in which no sound batch is.
+"""Decoding of bytes without a sound batch, as far as it is possible.
 
-Nothing here is held to be what a producer wrote: the CRC says that some bit is wrong, and not which
-one. So every object says ``"damaged": true``, and where decoding ends an ``error`` says why. A size
-field that the bytes contradict is not believed: the batch is then taken to reach to the end.
+The result may differ from what a producer wrote: a wrong CRC means that some bit is wrong, but not
+which one. So every object has ``"damaged": true``, and an ``error`` follows where decoding ends. A
+size field that the bytes contradict is not used: the batch is then taken to reach to the end.
 
-Of a metadata log the bytes of records are stars: where a bit is wrong, a secret may stand anywhere.
+The bytes of records of a metadata log are stars: if a bit is wrong, a secret may be anywhere.
 """
 
 from collections.abc import Iterator
@@ -31,8 +31,8 @@ def decode(
 ) -> Iterator[Object]:
     """Yield batches, their records and ``error`` objects, as a dump does, marked as damaged.
 
-    `data` stood at byte `position` of the log that `origin` tells. `limit` is how many bytes one
-    batch may decompress to. A segment of Redpanda has a `term`.
+    `data` begins at byte `position` of the log that is `origin`. One batch may decompress to at
+    most `limit` bytes. A segment of Redpanda has a `term`.
     """
     if term is not None:
         yield from _of_redpanda(origin, data, position, limit, term)
@@ -57,7 +57,7 @@ def decode(
 def _of_redpanda(
     origin: Origin, data: memoryview, position: int, limit: int, term: int
 ) -> Iterator[Object]:
-    """Yield the same for Redpanda; offsets are Raft's, for Kafka's are not known behind damage."""
+    """Yield the objects for a segment of Redpanda; Kafka offsets are not known behind damage."""
     at = 0
     while at < len(data):
         left = data[at:]
@@ -107,7 +107,7 @@ def _marked(obj: Object) -> Object:
 
 
 def origin_of(path: Path, topic: str | None, partition: int | None) -> Origin:
-    """Return what a batch is said to be of, from the path of the log that it stood in."""
+    """Return the origin of a batch, by the path of its log."""
     name = redpanda_names.parse_partition_file(path.name)
     if name.term is not None:
         return Origin(path, topic, partition, name.base_offset)

@@ -16,7 +16,7 @@ _BY_TOPIC = (FileKind.LOG, FileKind.REDPANDA_SEGMENT)
 
 
 class Decoding:
-    """Decodes records; counts what a newer release wrote in `unknown` and `unknown_tags`."""
+    """Decodes records, and counts those of a newer release in `unknown` and `unknown_tags`."""
 
     def __init__(
         self,
@@ -31,11 +31,11 @@ class Decoding:
         self._unknown_tags = unknown_tags
 
     def concerns(self, item: Input) -> bool:
-        """Return whether records of a file are printed in another way than their bytes."""
+        """Return whether records of a file are printed otherwise than as their bytes."""
         return self._topic(item) is not None or self._hides(item)
 
     def among(self, item: Input, objects: Iterator[Object | Block]) -> Iterator[Object | Block]:
-        """Yield objects of a file, its records with what was decoded of them and is wrong there."""
+        """Yield objects of a file, its records with decoded fields and errors."""
         topic, hides = self._topic(item), self._hides(item)
         for obj in objects:
             if isinstance(obj, Block) or obj["type"] != "record" or obj["control"]:
@@ -49,15 +49,15 @@ class Decoding:
                 yield from self._decoded(topic, obj)
 
     def _topic(self, item: Input) -> str | None:
-        """Return the topic by which records are decoded; None where they are printed as bytes."""
+        """Return the topic whose decoder is used; None if records are printed as bytes."""
         return (self._as_topic or _topic(item)) if self._chosen.decode else None
 
     def _hides(self, item: Input) -> bool:
-        """Return whether records of a metadata log are printed, and not their secrets."""
+        """Return whether a file is of a metadata log and its secrets are hidden."""
         return not self._chosen.secrets and CLUSTER_METADATA in (self._as_topic, _topic(item))
 
     def _decoded(self, topic: str, obj: Object) -> Iterator[Object]:
-        """Yield a record with what was decoded of it, and what is wrong with it."""
+        """Yield a record with its decoded fields, and an error if a broker cannot read it."""
         decoded = decode(topic, obj["key"], obj["value"], secrets=self._chosen.secrets)
         yield {**obj, "decoded": decoded}
         if decoded.unknown_type is not None:
@@ -70,7 +70,7 @@ class Decoding:
 
 
 def _topic(item: Input) -> str | None:
-    """Return the topic whose records a file holds, where these can be decoded."""
+    """Return the topic of the records in a file; None if they cannot be decoded."""
     if item.name.kind not in _BY_TOPIC:
         return CLUSTER_METADATA
     return item.topic if has_decoder(item.topic) else None

@@ -1,9 +1,10 @@
-r"""Records as the lines that a producer of the command line takes in to write the same again.
+r"""Records as lines from which a command-line producer writes equal records.
 
-``kcat -P`` splits its input at one delimiter and each part at another; ``-Z`` makes what is empty
-null. ``kafka-console-producer.sh`` reads lines of UTF-8: headers, key and value between tabs, with
-a text that stands for null. Neither takes a timestamp, and kcat no headers of a single record. What
-would be produced wrongly is refused: every record is looked at before the first line is written.
+``kcat -P`` splits its input at one delimiter and each part at another; ``-Z`` turns empty keys and
+values into null. ``kafka-console-producer.sh`` reads lines of UTF-8: headers, key and value between
+tabs, with a text that stands for null. Neither takes a timestamp, and kcat takes no headers of a
+single record. A record that would be produced wrongly is refused: every record is checked before
+the first line is written.
 
 Source: ``producer_run`` of kcat 1.7.1; ``org.apache.kafka.tools.LineMessageReader`` of Kafka 4.x.
 """
@@ -16,16 +17,16 @@ from logtool.errors import RefusedError
 
 NULL_MARKER = "__NULL__"
 _ENDS = (b"\n", b"\x1e", b"\x1e\x02\x1d\x03\x1c")
-"""What may end a record for kcat. The first byte of each stands nowhere else in it, so that one
-that is not in a text cannot arise at its end either."""
+"""Possible ends of a record for kcat. The first byte of each occurs in it only once, so that a
+text without an end, followed by it, contains it only at its own end."""
 _SEPARATORS = (b"\t", b"\x1f", b"\x1f\x02\x1d\x03\x1c")
-"""What may stand between a key and a value; no part of one begins like an end."""
+"""Possible delimiters between key and value; no part of one begins like an end."""
 _USUAL_SIZE = 900_000
-"""Bytes of a record that kcat sends without being told that it may."""
+"""Bytes of the largest record that kcat sends without a setting for larger ones."""
 
 
 class Export(ABC):
-    """Give every record to `look`, then call `settle`; then `line` gives the bytes of each."""
+    """Lines for a producer: call `look` for each record, `settle` once, then `line` for each."""
 
     def __init__(self) -> None:
         self.records = 0
@@ -34,22 +35,22 @@ class Export(ABC):
         self.partitions: dict[tuple[str | None, int | None], None] = {}
 
     def look(self, obj: Object) -> None:
-        """Take a record into account; RefusedError for one that cannot be said."""
+        """Take a record into account; RefusedError if the producer cannot write it."""
         self.records += 1
         self.transactional += obj["transactional"]
         self.topics[obj["topic"]] = None
         self.partitions[obj["topic"], obj["partition"]] = None
 
     def settle(self) -> None:  # noqa: B027 - most have nothing to choose
-        """Choose what depends on all records; RefusedError where nothing suits all of them."""
+        """Choose what depends on all records; RefusedError if no choice suits all of them."""
 
     @abstractmethod
     def line(self, obj: Object) -> bytes:
-        """Return a record with what ends it."""
+        """Return the bytes of a record with its end."""
 
     @abstractmethod
     def command(self) -> str:
-        """Return the command that takes the lines in."""
+        """Return the command that reads the lines."""
 
     def _refuse(self, where: str, why: str) -> NoReturn:
         raise RefusedError(
@@ -68,11 +69,11 @@ class Kcat(Export):
     def __init__(self) -> None:
         super().__init__()
         self._first: dict[str, str] = {}
-        """Of each sort of key and value, the first place."""
+        """Place of the first null or empty key, and of the first null or empty value."""
         self._ends = list(_ENDS)
         self._separators = list(_SEPARATORS)
         self._after_no_key = list(_SEPARATORS)
-        """Those that are in no value without a key."""
+        """Delimiters that occur in no value without a key."""
         self._largest = 0
         self._nulls = False
 
@@ -97,7 +98,7 @@ class Kcat(Export):
         self._largest = max(self._largest, len(key) + len(value))
 
     def settle(self) -> None:
-        """Choose delimiters, and whether what is empty is to be null."""
+        """Choose delimiters, and whether kcat turns empty keys and values into null."""
         first = self._first
         empty = first.get("empty value") or first.get("empty key")
         self._nulls = "null value" in first or ("null key" in first and not empty)
@@ -137,7 +138,7 @@ class ConsoleProducer(Export):
     """Lines for ``kafka-console-producer.sh`` with ``parse.key`` and ``parse.headers``."""
 
     def look(self, obj: Object) -> None:
-        """Take a record into account; RefusedError for one that is no line of text."""
+        """Take a record into account; RefusedError for one that cannot be a line of text."""
         super().look(obj)
         self._say(obj)
 
@@ -184,7 +185,7 @@ _NAMES = {10: "line feed", 13: "carriage return", 9: "tab", 44: "comma", 58: "co
 
 
 def place(obj: Object) -> str:
-    """Return where a record stands, in words."""
+    """Return the place of a record as text."""
     if obj["offset"] is None:
         return f"{obj['path']}: Raft offset {obj['raft_offset']}"
     return f"{obj['path']}: offset {obj['offset']}"

@@ -1,4 +1,4 @@
-"""Which files a dump is about: the paths given, with directories spelled out in order."""
+"""Input files of a dump: the given paths, with the files of directories in order."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -53,10 +53,10 @@ def find_inputs(
     logs_with: Range | None = None,
     flavour: Flavour | None = None,
 ) -> tuple[list[Input], list[UnreadableError]]:
-    """Return the files meant, and the paths that cannot be.
+    """Return the files that are meant, and errors for the paths that cannot be read.
 
-    With `logs_with` a directory stands for its logs alone, and of these for the ones whose names
-    leave room for an offset of that range. `flavour` overrules what the names say.
+    With `logs_with` a directory stands only for its logs that may hold an offset of that range, by
+    their names. `flavour` overrules the names.
     """
     inputs: list[Input] = []
     unreadable: list[UnreadableError] = []
@@ -170,7 +170,7 @@ def _single(path: Path) -> Input:
 
 
 def _is_meant(place: SegmentPlace, selection: Selection, logs_with: Range | None) -> bool:
-    """Return whether a file of a directory is asked for; of ranges each batch is asked itself."""
+    """Return whether a file of a directory is selected; ranges are applied to each batch later."""
     if logs_with is not None and place.name.kind is redpanda_names.RedpandaFileKind.BASE_INDEX:
         return False
     directory = PartitionDirectory(

@@ -1,6 +1,6 @@
 """`dump-index`: every index of the given paths, with the batch that each entry points at.
 
-The log of a segment is read once, whatever the number of its indexes, and only if it is asked for.
+The log of a segment is read once for all of its indexes, and only if `join_log` is set.
 """
 
 from collections.abc import Iterator, Sequence
@@ -111,7 +111,7 @@ class IndexDump:
         return joins
 
     def _redpanda(self, item: Input, data: bytes, join: Join | None) -> Iterator[Object]:
-        from logtool.dump import redpanda  # where none of its files is dumped nothing needs it
+        from logtool.dump import redpanda  # only if a file of Redpanda is dumped
 
         content = redpanda.read_index(item.path, item.name, data)
         yield file_object(item, len(data), None) | {"entries": content.count}
@@ -137,7 +137,7 @@ class IndexDump:
 
 
 def _beside(join: Join | None, number: int) -> Object:
-    """Return what is said of an entry beside the log."""
+    """Return batch and verdict of an entry from the comparison with the log."""
     return {
         "batch": join.batch(number) if join else None,
         "verdict": join.verdict(number) if join else None,

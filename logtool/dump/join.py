@@ -1,6 +1,6 @@
-"""Index entries beside the log: which batch each points at, and whether a lookup comes out right.
+"""Index entries compared with the log: the batch of each, and whether a lookup finds it.
 
-The rules are those of `logtool.log.index_join`; here the batch is remembered too. One pass over
+The rules are those of `logtool.log.index_join`; here the batch is remembered, too. One pass over
 the log serves all indexes of a segment.
 """
 
@@ -18,14 +18,14 @@ from logtool.log.index_join import ABSENT, EntryState, OffsetIndexJoin, TimeInde
 from logtool.times import rfc3339
 
 UNKNOWN = "unknown"
-"""The verdict where the place in the log is damaged."""
+"""The verdict if the place in the log is damaged."""
 
 
 class Join(ChunkConsumer, Protocol):
-    """Takes all chunks of the log, and then says of each entry which batch it points at."""
+    """Takes all chunks of the log, and then has batch and verdict of each entry."""
 
     def batch(self, entry: int) -> Object | None:
-        """Return the batch that the entry points at; None if there is none."""
+        """Return the batch that the entry points at; None without one."""
 
     def verdict(self, entry: int) -> str:
         """Return ``right``, or what is wrong."""
@@ -44,7 +44,7 @@ def make_join(kind: FileKind, data: bytes, base_offset: int) -> Join:
 
 
 class _Batches:
-    """Remembers one batch an entry."""
+    """One batch for each entry."""
 
     def __init__(self, count: int) -> None:
         self._columns = {
@@ -73,7 +73,7 @@ class _Batches:
 
 
 class _Lookup:
-    """An offset or a time index: the engine's join, and the batches that it found."""
+    """An offset or a time index: the join of `logtool.log.index_join` with its batches."""
 
     def __init__(self, join: OffsetIndexJoin | TimeIndexJoin) -> None:
         self._join = join
@@ -106,7 +106,7 @@ class _Lookup:
 
 
 class _Direct:
-    """An index whose entries are held against single batches, as these come by."""
+    """An index whose entries are compared with single batches of each chunk."""
 
     _batches: _Batches
 

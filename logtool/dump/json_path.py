@@ -1,7 +1,7 @@
 """Places in JSON values, by the part of RFC 9535 (JSONPath) that needs no search.
 
 A path is ``$`` and then any of ``.name``, ``['name']``, ``["name"]``, ``[0]``, ``[-1]``, ``.*`` and
-``[*]``. Of a value in the format of a schema registry the JSON begins behind 5 bytes, of which the
+``[*]``. In a value with a schema registry's prefix the JSON begins behind 5 bytes, of which the
 first is 0.
 """
 
@@ -25,20 +25,20 @@ Step = str | int | None
 
 @dataclass(frozen=True, slots=True)
 class JsonPath:
-    """Something that a value must have: at one of the places that a path leads to."""
+    """Condition for a JSON value: one of the places of a path must exist, or hold a value."""
 
     steps: tuple[Step, ...]
     any_value: bool = True
-    """Whether it is enough that the place is there."""
+    """True if the place must only exist."""
     text: str = ""
-    """What a string must be there."""
+    """Text that a string at the place must equal."""
     value: Any = None
-    """What anything else must be there."""
+    """JSON value that anything else at the place must equal; see `is_json`."""
     is_json: bool = False
-    """Whether `value` is meant at all: `text` was JSON."""
+    """True if `text` is JSON, so that `value` counts."""
     parts: tuple[bytes, ...] = ()
-    """What stands in JSON with such a place, if that has no backslash: names of the path, and text
-    that can only be a string."""
+    """Bytes that any JSON with such a place contains, if it has no backslash: names of the path,
+    and a text that can only be a string."""
 
     def holds(self, data: bytes) -> bool:
         """Return whether a record's value is JSON with such a place."""
@@ -63,10 +63,10 @@ class JsonPath:
 
 
 def parse(text: str) -> JsonPath:
-    """Parse ``PATH`` or ``PATH=VALUE``; UsageError for what is neither.
+    """Parse ``PATH`` or ``PATH=VALUE``; UsageError for anything else.
 
-    VALUE is what a string there must be, or as JSON a number, true, false, null, a string in
-    quotes, an array or an object.
+    VALUE is the text of a string, or JSON: a number, true, false, null, a string in quotes, an
+    array or an object.
     """
     steps, position = [], 1
     while match := _STEP.match(text, position):
@@ -96,7 +96,7 @@ def parse(text: str) -> JsonPath:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether a text stands in JSON as it is, where that has no backslash."""
+    """Return whether JSON without a backslash contains a text unchanged."""
     return text.isprintable() and not {'"', "\\"} & set(text)
 
 
@@ -119,7 +119,7 @@ def _step(match: re.Match[str]) -> Step:
 
 
 def _below(node: Any, step: Step) -> list[Any]:
-    """Return what a step leads to from a node."""
+    """Return the nodes that a step leads to."""
     if step is _EVERY:
         return list(node.values()) if isinstance(node, dict) else _elements(node)
     if isinstance(step, str):
@@ -133,7 +133,7 @@ def _elements(node: Any) -> list[Any]:
 
 
 def _same(node: Any, value: Any) -> bool:
-    """Compare as JSON does: true is no 1, and 1 is 1.0."""
+    """Compare as JSON does: true is not 1, and 1 equals 1.0."""
     if isinstance(node, bool) or isinstance(value, bool):
         return node is value
     if isinstance(node, dict) and isinstance(value, dict):

@@ -1,6 +1,6 @@
 """The batches and records of a ``.log`` or a KRaft snapshot as plain dicts, one by one.
 
-What is no sound batch is an ``error`` in its place, and the dump goes on behind it.
+Bytes that are not a sound batch are an ``error`` in their place, and the dump goes on behind them.
 """
 
 from collections.abc import Iterator
@@ -34,22 +34,22 @@ from logtool.times import rfc3339
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which batches and records are meant."""
+    """Choice of batches and records."""
 
     offsets: Range = EVERYTHING
     timestamps: Range = EVERYTHING
     """Milliseconds."""
     producer_id: int | None = None
     records: bool = False
-    """Whether each batch is followed by its records."""
+    """True if each batch is followed by its records."""
     content: RecordContent = ANY_CONTENT
-    """What records must hold; anything but `ANY_CONTENT` needs `records`."""
+    """Required content of records; anything but `ANY_CONTENT` needs `records`."""
     max_batch_memory: int = compression.DEFAULT_LIMIT
     """Bytes that the records of one batch may decompress to."""
     decode: bool = False
-    """Whether records of brokers' own topics get what was decoded of them, in ``decoded``."""
+    """True if records of brokers' own topics get their decoded fields, in ``decoded``."""
     secrets: bool = False
-    """Whether that has passwords and keys in it."""
+    """True if decoded fields and values may contain passwords and keys."""
 
     @property
     def every_record(self) -> bool:
@@ -61,7 +61,7 @@ class Filter:
 def dump_chunk(
     origin: Origin, file: LogFile, chunk: Chunk, chosen: Filter, *, in_blocks: bool = False
 ) -> Iterator[Object | Block]:
-    """Yield what one chunk of the scan of `file` holds; `in_blocks` lets ordinary batches be so."""
+    """Yield the content of one chunk of `file`, with `in_blocks` ordinary batches as blocks."""
     if chunk.damage:
         damage = chunk.damage
         reason, message = str(damage.reason), damage.message
@@ -76,7 +76,7 @@ def dump_chunk(
         if block is None:
             yield from _objects(origin, file, chunk, some, chosen)
             continue
-        # Also where objects are wanted: most records are none that is meant.
+        # Also for objects: most records do not match, and a block is filtered faster.
         part = block if chosen.every_record else select(block, _rows(block, chosen))
         if part and in_blocks:
             yield part
@@ -85,7 +85,7 @@ def dump_chunk(
 
 
 def _rows(block: Block, chosen: Filter) -> Column:
-    """Return the records of a block that are asked for."""
+    """Return the records of a block that match."""
     records = block.records
     assert records
     mask = np.ones(len(records.offset), np.bool_)
@@ -141,7 +141,7 @@ def _objects(
 
 
 def _wanted(table: BatchTable, chosen: Filter) -> Column:
-    """Return a mask of the batches that may hold what is asked for."""
+    """Return a mask of the batches that may match."""
     mask = np.ones(len(table), np.bool_)
     offsets, times = chosen.offsets, chosen.timestamps
     if offsets.first is not None:
@@ -235,7 +235,7 @@ def _timestamp_type(magic: int, attributes: int) -> str | None:
 
 
 def _with_records(batch: Object, records: Iterator[Object], chosen: Filter) -> Iterator[Object]:
-    """Yield the batch and its records; the batch only if it has a record that is asked for."""
+    """Yield the batch and its matching records; a batch without any is left out."""
     if chosen.every_record:
         yield batch
     pending: Object | None = None if chosen.every_record else batch
@@ -258,7 +258,7 @@ def _record_wanted(obj: Object, chosen: Filter) -> bool:
 
 
 def _unsound_batch(origin: Origin, file: LogFile, damage: Damage) -> Iterator[Object]:
-    """Yield what the header of a batch with a wrong CRC says, where its size can be believed."""
+    """Yield the header of a batch with a wrong CRC, if its size field frames it."""
     if not damage.framed or damage.reason is not DamageReason.CRC:
         return
     head = memoryview(bytearray(HEADER_SIZE))

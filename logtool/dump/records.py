@@ -20,7 +20,7 @@ from logtool.times import rfc3339
 
 Object = dict[str, Any]
 LIMIT = "limit"
-"""Reason of the ``error`` for a batch of which the records were not read: it may well be sound."""
+"""Reason of the ``error`` for a batch whose records were not read: it may be sound."""
 
 
 def error_object(
@@ -37,11 +37,11 @@ def read_records(
 ) -> Iterator[Object]:
     """Yield the records of a batch, which is row `row` of a chunk.
 
-    `limit` is how many bytes it may decompress to. Of one that is larger there is an ``error``
-    whose reason is ``limit``. `source` is where one that the chunk does not hold is read from.
+    It may decompress to at most `limit` bytes: a larger one gives an ``error`` with the reason
+    ``limit``. A batch that the chunk does not hold is read from `source`.
     """
     if batch["magic"] >= MAGIC and chunk.table.record_count[row] < 0:
-        # The line of the batch shows its count; a count below 0 is not said once more.
+        # The batch itself shows its count; a count below 0 needs no error of its own.
         table = chunk.table[row : row + 1]
         none = np.zeros(1, np.int64)
         chunk, row = chunk.with_table(replace(table, record_count=none)), 0

@@ -1,7 +1,7 @@
-"""What Redpanda's segments and base indexes hold, as plain dicts in file order.
+"""Content of Redpanda's segments and base indexes, as plain dicts in file order.
 
-A batch is an ``entry`` here: it has a type and Raft offsets, which a batch of Kafka has not. What
-is no sound batch is an ``error`` in its place, and the dump goes on behind it.
+A batch is an ``entry`` here: it has a type and Raft offsets, which a batch of Kafka does not have.
+Bytes that are not a sound batch are an ``error`` in their place, and the dump goes on behind them.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class IndexEntries:
-    """What one base index holds."""
+    """Content of one base index."""
 
     objects: Iterator[Object]
     """Entries and errors, in the order of the file."""
@@ -46,14 +46,14 @@ class IndexEntries:
 
 
 def read_index(path: Path, name: FileName, data: bytes) -> IndexEntries:
-    """Take apart a base index whose name is `name`."""
+    """Parse a base index whose name is `name`."""
     index = base_index.parse(data)
     count = len(index) if isinstance(index, BaseIndex) else 0
     return IndexEntries(_index(path, data, index, name.offset or 0), count)
 
 
 def is_wanted(obj: Object, chosen: Filter) -> bool:
-    """Return whether an entry is asked for; ranges of offsets are of Raft offsets."""
+    """Return whether an entry matches; ranges of offsets are ranges of Raft offsets."""
     if obj["kind"] == FileKind.REDPANDA_SEGMENT:
         first, last = obj["raft_base_offset"], obj["raft_last_offset"]
         oldest, newest = obj["base_timestamp_ms"], obj["max_timestamp_ms"]
@@ -70,29 +70,29 @@ def is_wanted(obj: Object, chosen: Filter) -> bool:
 
 
 class RedpandaFiles:
-    """What is meant of segments and base indexes, which must come in the order of their offsets."""
+    """Filter for segments and base indexes, which must come in the order of their offsets."""
 
     def __init__(self, chosen: Filter) -> None:
         self._chosen = chosen
         self._kafka_offsets = KafkaOffsets()
 
     def index(self, path: Path, name: FileName, data: bytes) -> IndexEntries:
-        """Take apart a base index whose name is `name`."""
+        """Parse a base index whose name is `name`, and leave out entries that do not match."""
         content = read_index(path, name, data)
         return IndexEntries(self._wanted(content.objects), content.count)
 
     def begin(self, path: Path, base: int) -> None:
-        """Begin with a segment."""
+        """Begin a segment."""
         self._kafka_offsets.begin(path, base)
 
     def batches(self, path: Path, chunk: Chunk, term: int) -> Iterator[Object]:
-        """Yield the batches of a chunk of that segment, or the error that it is."""
+        """Yield the matching batches of a chunk of the segment, or the error for its damage."""
         return self._wanted(read_chunk(path, chunk, term, self._kafka_offsets))
 
     def records(
         self, origin: Origin, file: LogFile, chunk: Chunk, *, in_blocks: bool
     ) -> Iterator[Object | Block]:
-        """Yield the same as `dump_chunk`: records stand in batches of data alone."""
+        """Yield the objects of `dump_chunk` for batches of data, which alone hold records."""
         if chunk.damage:
             yield damage_object(origin.path, chunk.damage)
             return
@@ -108,9 +108,9 @@ class RedpandaFiles:
 
 
 def read_chunk(path: Path, chunk: Chunk, term: int, kafka: KafkaOffsets) -> Iterator[Object]:
-    """Yield the batches of a chunk of a segment, or the error that it is.
+    """Yield the batches of a chunk of a segment, or the error for its damage.
 
-    `kafka` follows the segments in their order.
+    `kafka` is given the chunks of all segments in their order.
     """
     damage = chunk.damage
     if damage:
@@ -126,7 +126,7 @@ def read_chunk(path: Path, chunk: Chunk, term: int, kafka: KafkaOffsets) -> Iter
 
 
 def damage_object(path: Path, damage: Damage) -> Object:
-    """Return the error that stands for damage."""
+    """Return the ``error`` for damage."""
     reason = _reason(damage)
     message = f"{_REASONS[reason]}; {wording.count(damage.length, 'byte')} are no batch"
     return error_object(path, reason, message, damage.position, damage.length)

@@ -1,7 +1,7 @@
-"""The records of what was saved of a partition of Redpanda, as those of a dump of Kafka's.
+"""Records of the saved parts of a partition of Redpanda, in the form of a dump of Kafka's logs.
 
-A record has its Kafka offset where the log tells it, and None behind damage that no copy filled: a
-batch that has no Kafka offset may have been in it. Its Raft offset stands beside it.
+A record has its Kafka offset if it is known, and None behind damage that no copy filled: a batch
+without a Kafka offset may have been lost there. The record also has its Raft offset.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,8 +31,8 @@ INTERNAL = ("redpanda", "kafka_internal")
 def records(origin: Origin, parts: Sequence[Part], images: Mapping[Path, Path]) -> Iterator[Object]:
     """Yield the records of data in `parts`, without markers; the path of `origin` is the folder.
 
-    `images` are where the bytes of a log are that its disk does not give whole. UnreadableError
-    where a log cannot be read any more.
+    `images` are the readable bytes of logs that a failing disk gives only in part. UnreadableError
+    if a log cannot be read any more.
     """
     offsets = KafkaOffsets()
     segment: int | None = None

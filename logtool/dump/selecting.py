@@ -1,6 +1,6 @@
-"""Which records are meant by what they hold: keys, values, headers, bytes, places in JSON.
+"""Selection of records by content: keys, values, headers, bytes, places in JSON.
 
-A block is looked through as columns: a key is compared byte by byte for all of its records at once.
+A block is searched as columns: a key is compared byte by byte for all of its records at once.
 """
 
 import base64
@@ -27,7 +27,7 @@ Mask = npt.NDArray[np.bool_]
 _FORMS = "text, hex:.., base64:.., utf8:.. or null:"
 _SPECIAL = frozenset(b".^$*+?{}[]()|\\")
 _SCREENED = 32
-"""Bytes of a key that are compared for many records at once, before each is compared whole."""
+"""Bytes of a key that are compared for many records at once, before whole comparisons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class HeaderWanted:
     value: bytes | None = None
 
     def is_one_of(self, headers: Sequence[Header]) -> bool:
-        """Return whether one of the headers is so."""
+        """Return whether one of the headers matches."""
         return any(
             name == self.name and (self.any_value or value == self.value) for name, value in headers
         )
@@ -47,18 +47,18 @@ class HeaderWanted:
 
 @dataclass(frozen=True, slots=True)
 class RecordContent:
-    """What a record must hold: all that is given. A control record never does."""
+    """Required content of a record: every given part must match. No control record matches."""
 
     keys: tuple[bytes | None, ...] = ()
-    """One of them must be its key."""
+    """Possible keys; one of them must be its key."""
     values: tuple[bytes | None, ...] = ()
     headers: tuple[HeaderWanted, ...] = ()
     patterns: tuple[re.Pattern[bytes], ...] = ()
-    """Each must be found in its key or in its value."""
+    """Patterns; each must be found in its key or in its value."""
     paths: tuple[JsonPath, ...] = ()
 
     def holds(self, obj: Object) -> bool:
-        """Return whether a ``record`` is meant."""
+        """Return whether a ``record`` matches."""
         key, value = obj["key"], obj["value"]
         if self == ANY_CONTENT:
             return True
@@ -72,9 +72,9 @@ class RecordContent:
         )
 
     def rows(self, records: RecordTable, rows: Column) -> Column:
-        """Return those of the `rows` of a block's records that are meant.
+        """Return the matching `rows` of a block's records.
 
-        What costs least is asked first.
+        The cheapest conditions come first.
         """
         data, spans = records.data, records.spans
         if self.keys:
@@ -96,7 +96,7 @@ ANY_CONTENT = RecordContent()
 
 
 def select(block: Block, rows: Column) -> Block | None:
-    """Return a block with some of its records and the batches that hold them; None for none."""
+    """Return a block with some of its records and their batches; None without any."""
     records = block.records
     assert records
     if not len(rows):
@@ -125,9 +125,9 @@ def select(block: Block, rows: Column) -> Block | None:
 
 
 def parse_bytes(option: str, text: str) -> bytes | None:
-    """Return the bytes that are meant by text, ``hex:..``, ``base64:..`` or ``utf8:..``.
+    """Return the bytes for text, ``hex:..``, ``base64:..`` or ``utf8:..``.
 
-    None is null, which ``null:`` means. UsageError for what is none of them.
+    Return None, a null, for ``null:``. UsageError for an argument that does not parse.
     """
     form, colon, rest = text.partition(":")
     try:
@@ -137,7 +137,7 @@ def parse_bytes(option: str, text: str) -> bytes | None:
             return base64.b64decode(rest, validate=True)
         if text == "null:":
             return None
-        # An argument that is no UTF-8 comes with surrogates in the place of its bytes.
+        # An argument that is not UTF-8 comes with surrogates in place of its bytes.
         plain = rest if colon and form == "utf8" else text
         return plain.encode("utf-8", "surrogateescape")
     except (ValueError, binascii.Error) as error:
@@ -167,7 +167,7 @@ def parse_content(
     keys: Sequence[str], values: Sequence[str], headers: Sequence[str],
     patterns: Sequence[str], paths: Sequence[str],
 ) -> RecordContent:  # fmt: skip
-    """Return what all of these options say together."""
+    """Return the content that these options require together."""
     return RecordContent(
         keys=tuple(parse_bytes("--key", text) for text in keys),
         values=tuple(parse_bytes("--value", text) for text in values),
@@ -230,7 +230,7 @@ def _with_path(path: JsonPath, records: RecordTable, rows: Column) -> Column:
 
 
 def _is_literal(pattern: re.Pattern[bytes]) -> bool:
-    """Return whether a pattern finds its own bytes and nothing else, wherever they stand."""
+    """Return whether a pattern matches only its own bytes, at any position."""
     return not _SPECIAL & set(pattern.pattern)
 
 

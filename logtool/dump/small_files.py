@@ -1,8 +1,7 @@
 """The entries of the small files of a data directory as plain dicts.
 
-Each function takes the whole content and yields the entries that can be read; what breaks the
-format's own rules is said by the format's `check`, which `state.problems` turns into ``error``
-objects.
+Each function takes the whole content and yields the entries that can be read. The format's `check`
+finds breaches of its own rules, which `state.problems` turns into ``error`` objects.
 """
 
 from collections.abc import Callable, Iterator

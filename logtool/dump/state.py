@@ -1,4 +1,4 @@
-"""What the small files of a data directory come to: entries, and what is wrong with them."""
+"""Content of the small files of a data directory: entries and findings."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,19 +21,19 @@ KIND_NAMES = {
     FileKind.CLEAN_SHUTDOWN: "clean-shutdown",
     FileKind.LOCK: "lock",
 }
-"""The word for a kind of file where it is not the file's own name."""
+"""Words for kinds of files, for those that are not the file's own name."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileEntries:
-    """What one small file holds."""
+    """Content of one small file."""
 
     entries: Iterator[Object]
-    """Without ``type``, ``path`` and ``kind``."""
+    """Fields of the entries, without ``type``, ``path`` and ``kind``."""
     findings: Iterator[Finding]
     count: int
     padding: int | None = None
-    """Bytes of preallocated zeros behind the entries; None where there are never any."""
+    """Bytes of preallocated zeros behind the entries; None for files that never have any."""
 
 
 def kind_name(kind: FileKind) -> str:
@@ -47,7 +47,7 @@ def entry(path: Path, kind: FileKind, fields: Object) -> Object:
 
 
 def problems(path: Path, findings: Iterator[Finding]) -> Iterator[Object]:
-    """Yield an ``error`` for each finding that is more than worth knowing."""
+    """Yield an ``error`` for each finding of a higher severity than info."""
     known = catalogue()
     for finding in findings:
         rule = known.get(finding.code)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Dump:
-    """Iterate to get the objects; `summary` is filled meanwhile."""
+    """One dump: iterate to get the objects; `summary` is filled meanwhile."""
 
     paths: Sequence[Path]
     chosen: Filter = field(default_factory=Filter)
@@ -50,27 +50,27 @@ class Dump:
     limit: int | None = None
     """Objects after which to stop; files and errors do not count."""
     as_topic: str | None = None
-    """Of which of brokers' own topics all records are taken to be; None: by where the file lies."""
+    """Topic of brokers whose decoder is used for all records; None: by the path of each file."""
     stop: int | None = None
-    """Bytes of a log that are read at most; a batch that they cut in two is left aside."""
+    """Bytes of a log that are read at most; a batch that they cut in two is left out."""
     limits_records: bool = False
-    """Whether batches do not count either."""
+    """True if only records count for `limit`, and not batches."""
     progress: Progress = field(default_factory=Progress)
     in_blocks: bool = False
-    """Whether ordinary batches may come as a `Block`, which is faster than their objects."""
+    """True if ordinary batches may come as a `Block`, which is faster than their objects."""
     summary: Summary = field(default_factory=Summary)
     matched: int = 0
     """Records that were yielded."""
     unknown: Counter[tuple[str, int]] = field(default_factory=Counter)
-    """By topic and type: records of brokers' own topics that a newer release wrote."""
+    """Number of records of brokers' own topics that a newer release wrote, by topic and type."""
     unknown_tags: Counter[str] = field(default_factory=Counter)
-    """By topic: tagged fields of their records that no table knows."""
+    """Number of tagged fields of these topics' records that no table knows, by topic."""
     flavour: Flavour | None = None
     """The value of ``--flavour``; None: each directory by its names."""
     _decoding: "Decoding | None" = None
-    """None where no record is decoded or loses what is secret."""
+    """None if no record is decoded, and no secret is hidden."""
     _redpanda: "RedpandaFiles | None" = None
-    """None where no file is of Redpanda."""
+    """None without a file of Redpanda."""
     _inputs: list[Input] = field(init=False)
     _unreadable: list[UnreadableError] = field(init=False)
 
@@ -147,7 +147,7 @@ class Dump:
             yield from self._of_redpanda(item, self._redpanda)
             return
         if self.chosen.content != ANY_CONTENT:
-            return  # an entry is no record
+            return  # an entry is not a record
         data = files.read_small(item.path)
         content = read_content(item, data)
         yield file_object(item, len(data), content)
@@ -162,7 +162,7 @@ class Dump:
             yield from self._log(item) if self.chosen.records else self._segment(item, redpanda)
             return
         if self.chosen.records:
-            return  # an entry is no record
+            return  # an entry is not a record
         data = files.read_small(item.path)
         content = redpanda.index(item.path, item.name, data)
         yield file_object(item, len(data), None) | {"entries": content.count}
@@ -215,7 +215,7 @@ class Dump:
                 if decoding:
                     objects = decoding.among(item, objects)
                 for obj in objects:
-                    if head:  # what holds nothing that is looked for has no head
+                    if head:  # a file without a match has no head
                         yield head
                         head = None
                     yield obj
@@ -237,7 +237,7 @@ class PartitionCount:
     """The number of records of one partition that would be printed."""
 
     path: Path
-    """The partition dir, or a file that lies in none."""
+    """The partition dir, or a file outside of one."""
     topic: str | None
     partition: int | None
     records: int
@@ -253,12 +253,12 @@ class TotalCount:
 
 
 Place = tuple[Path, str | None, int | None]
-"""A partition dir with its topic and partition, or a file that lies in none."""
+"""A partition dir with its topic and partition, or a file outside of one."""
 
 
 @dataclass(slots=True)
 class Count:
-    """Iterate to get what cannot be read or shown, then the counts of partitions and of all."""
+    """Counts of a dump: iterate to get the errors, then a count per partition, then the total."""
 
     job: Dump
 
@@ -280,7 +280,7 @@ class Count:
             elif item["type"] == "error":
                 yield item
         if not logs:
-            return  # of nothing there is no count
+            return  # without a log there is no count
         for (path, topic, partition), records in counts.items():
             yield PartitionCount(path, topic, partition, records)
         yield TotalCount(
@@ -294,12 +294,12 @@ def _place_of(path: Path, topic: str | None, partition: int | None) -> Place:
 
 
 def _is_cut(damage: Damage) -> bool:
-    """Return whether damage is no more than a batch of which the end was not read."""
+    """Return whether damage is only a batch whose end was not read."""
     return damage.reason is DamageReason.INCOMPLETE and not damage.resynchronised
 
 
 def file_object(item: Input, size: int, content: FileEntries | None) -> Object:
-    """Return the ``file`` object that stands before what a file holds."""
+    """Return the ``file`` object that comes before the content of a file."""
     return FILE.make(
         path=str(item.path),
         kind=kind_name(item.name.kind),
@@ -326,7 +326,7 @@ def read_content(item: Input, data: bytes) -> FileEntries:
 
 
 def _entry_wanted(kind: FileKind, fields: Object, chosen: Filter) -> bool:
-    """Return whether an entry is asked for: only those about records of the log are filtered."""
+    """Return whether an entry matches: only entries about records of the log are filtered."""
     if kind not in (*names.INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT):
         return True
     if chosen.producer_id is not None and fields.get("producer_id") != chosen.producer_id:

@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,19}")
 
 
 class Values(StrEnum):
-    """How keys, values and headers are shown."""
+    """Forms in which keys, values and headers are shown."""
 
     UTF8 = "utf8"
     HEX = "hex"
@@ -24,7 +24,7 @@ class Values(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Numbers from `first` to `last`, both included; None is without limit."""
+    """Numbers from `first` to `last`, both included; None means no limit."""
 
     first: int | None = None
     last: int | None = None
@@ -40,10 +40,10 @@ EVERYTHING = Range()
 
 
 def show_bytes(data: bytes | None, values: Values) -> dict[str, Any] | None:
-    """Return bytes as an object that says its encoding, or None for null: never lossy.
+    """Return bytes as an object with the encoding as key, or None for null.
 
-    ``{"size": 2, "utf8": "hi"}``, ``{"size": 1, "base64": "/w=="}`` where bytes are not UTF-8 (or
-    as asked), ``{"size": 2, "hex": "6869"}``, ``{"size": 2}`` for `Values.LEN`.
+    ``{"size": 2, "utf8": "hi"}``, ``{"size": 1, "base64": "/w=="}`` if bytes are not UTF-8 (or as
+    asked), ``{"size": 2, "hex": "6869"}``, ``{"size": 2}`` for `Values.LEN`.
     """
     if data is None:
         return None
@@ -87,7 +87,7 @@ def show_headers(
 
 
 def or_null(value: int) -> int | None:
-    """Return None for -1, by which Kafka says that there is none."""
+    """Return None for -1, with which Kafka marks a missing number."""
     return None if value == -1 else value
 
 
@@ -98,10 +98,10 @@ def parse_offsets(text: str) -> Range:
 
 
 def parse_timestamps(text: str, now_ms: int) -> tuple[Range, str | None]:
-    """Parse a range of times like `parse_offsets`, each end as `parse_moment` has it.
+    """Parse a range of times like `parse_offsets`, each end as in `parse_moment`.
 
-    A day is meant from its first to its last millisecond; ``-2h`` alone is ``-2h..``. Returns the
-    range, ms, and the line that says which it is, where UTC or the present decided that.
+    A day lasts from its first to its last millisecond; ``-2h`` alone is ``-2h..``. Return the range
+    in ms, and a line that shows it, or None if it does not depend on UTC or the present time.
     """
     option = "--timestamp"
     first, last = _ends(text, option, lambda end: parse_moment(end, now_ms), EXPECTED)
@@ -130,7 +130,7 @@ End = TypeVar("End")
 def _ends(
     text: str, option: str, parse: Callable[[str], End | None], what: str
 ) -> tuple[End | None, End | None]:
-    """Return both ends of a range, None for one left out; `what` says what an end may be."""
+    """Return both ends of a range, None for one left out; `what` describes a valid end."""
     first, dots, last = text.partition("..")
     given = [first, last] if dots else [first, first]
     ends = [parse(end) if end else None for end in given]
