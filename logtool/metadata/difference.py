@@ -10,10 +10,10 @@ from logtool.metadata.state import MetadataImage
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that is in one of the images alone, or other in them."""
+    """One entity that only one of two images has, or that differs between them."""
 
     entity: Entity
-    """As the second image has it, or the first where the second does not."""
+    """The entity of the second image, or of the first if the second does not have it."""
     word: str
     """`added`, `removed` or `changed`."""
     changes: tuple[EntityChange, ...]
@@ -22,7 +22,7 @@ class Difference:
 def differences(
     first: MetadataImage, second: MetadataImage, view: EntityView, topics: tuple[str, ...]
 ) -> Iterator[Difference]:
-    """Yield what differs between two images, kind by kind."""
+    """Yield the differences between two images, kind by kind."""
     before = dict(view.all(first))
     after = dict(view.all(second))
     kinds = list(KINDS)

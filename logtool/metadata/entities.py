@@ -1,4 +1,4 @@
-"""What an image holds, taken apart into things with a name and a state that can be compared.
+"""Content of an image, as entities with a name and a state that can be compared.
 
 Secrets are left out unless they are asked for. Source of the names for numbers:
 ``ResourceType``, ``PatternType``, ``AclOperation``, ``AclPermissionType``, ``ConfigResource.Type``,
@@ -47,17 +47,17 @@ _DEFAULT = "(default)"
 
 
 class Key(NamedTuple):
-    """Which thing is meant."""
+    """Key of an entity."""
 
     kind: str
     """One of `KINDS`."""
     key: Any
-    """What tells it from others of the kind; it may be a secret."""
+    """Identifier among the entities of the kind; it may be a secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One thing of an image, with its state as JSON has it."""
+    """One entity of an image, with its state as in JSON."""
 
     kind: str
     name: str
@@ -69,7 +69,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class EntityChange:
-    """One field of a thing that was changed; None stands for what is not there."""
+    """One changed field of an entity; None for a value that does not exist."""
 
     field: str
     before: Any
@@ -89,14 +89,14 @@ def changes(before: Entity | None, after: Entity | None) -> list[EntityChange]:
 
 @dataclass(frozen=True, slots=True)
 class EntityView:
-    """Looks at the things of an image; with `show_secrets` nothing is left out."""
+    """View of the entities of an image; with `show_secrets` nothing is left out."""
 
     show_secrets: bool = False
     topic_names: dict[str, str] = field(default_factory=dict)
     """Names of topics that an image may no longer have, by id."""
 
     def all(self, image: MetadataImage) -> Iterator[tuple[Key, Entity]]:
-        """Yield everything that an image holds, kind by kind, each in the order of its names."""
+        """Yield all entities of an image, kind by kind, each in the order of names."""
         for kind, (keys, _) in KINDS.items():
             for key in keys(image):
                 found = self.find(image, Key(kind, key))
@@ -104,11 +104,11 @@ class EntityView:
                     yield Key(kind, key), found
 
     def find(self, image: MetadataImage, key: Key) -> Entity | None:
-        """Return one thing; None where the image does not have it."""
+        """Return one entity; None if the image does not have it."""
         return KINDS[key.kind][1](self, image, key.key)
 
     def name_of(self, image: MetadataImage, topic_id: str) -> str | None:
-        """Return the name of a topic, also of one that is no more."""
+        """Return the name of a topic, also of a deleted one."""
         return image.names.get(topic_id) or self.topic_names.get(topic_id)
 
     def topic(self, image: MetadataImage, topic_id: str) -> Entity | None:
@@ -195,7 +195,7 @@ class EntityView:
         return Entity("controller", str(node), state)
 
     def quorum(self, image: MetadataImage, _: None) -> Entity | None:
-        """Return who votes, as far as the log says it: with a static quorum it does not."""
+        """Return the voters; None with a static quorum, which is not in the log."""
         if image.voters is None and not image.kraft_version:
             return None
         voters = [
@@ -231,7 +231,7 @@ class EntityView:
         return Entity("acl", acl_id, state)
 
     def scram(self, image: MetadataImage, key: tuple[str, int]) -> Entity | None:
-        """Return that a user has a SCRAM credential."""
+        """Return a SCRAM credential of a user."""
         data = image.scram_users.get(key)
         if data is None:
             return None
@@ -245,7 +245,7 @@ class EntityView:
         return Entity("scram-credential", key[0], state)
 
     def token(self, image: MetadataImage, token_id: str) -> Entity | None:
-        """Return that there is a delegation token."""
+        """Return a delegation token by its id."""
         data = image.tokens.get(token_id)
         if data is None:
             return None
@@ -261,13 +261,13 @@ class EntityView:
         return Entity("delegation-token", name, state)
 
     def producer_ids(self, image: MetadataImage, _: None) -> Entity | None:
-        """Return which producer ids are still free."""
+        """Return the first free producer id."""
         if image.next_producer_id is None:
             return None
         return Entity("producer-ids", "producer-ids", {"next_producer_id": image.next_producer_id})
 
     def zk_migration(self, image: MetadataImage, _: None) -> Entity | None:
-        """Return how far the migration from ZooKeeper came."""
+        """Return the state of the migration from ZooKeeper."""
         if image.zk_migration_state is None:
             return None
         return Entity("zk-migration", "zk-migration", {"state": image.zk_migration_state})
@@ -338,11 +338,11 @@ KINDS: dict[
     "producer-ids": (_one, EntityView.producer_ids),
     "zk-migration": (_one, EntityView.zk_migration),
 }
-"""Each kind in the order of the view: its keys in an image, and what returns one."""
+"""Each kind in the order of the view: the functions for its keys and for one entity."""
 
 
 def of_record(content: Record) -> Key | None:
-    """Return what a record is about; None where it is about nothing, or about many things."""
+    """Return the key of the entity of a record; None if it has no entity, or many."""
     match content:
         case TopicRecord(_, topic_id) | RemoveTopicRecord(topic_id):
             return Key("topic", topic_id)

@@ -1,4 +1,4 @@
-"""What each record of the metadata log changed, told while the log is applied."""
+"""Changes that each record of the metadata log made, emitted while the log is applied."""
 
 from collections.abc import Callable
 from dataclasses import field
@@ -32,51 +32,51 @@ class MetadataEvent:
 
     path: Path
     position: int
-    """Of its batch."""
+    """Position of the batch, in bytes."""
     offset: int
     epoch: int
     timestamp_ms: int
     record: str
     """Kafka's name of the record."""
     entity: Entity | None
-    """What it is about, as it was before where it is no more."""
+    """The entity of the record, in its old state if it was removed; None without one."""
     changes: tuple[EntityChange, ...] = ()
     problem: str | None = None
-    """Why it does not apply."""
+    """Reason why the record does not apply; None if it applies."""
 
     @property
     def timestamp(self) -> str | None:
-        """Return its time as text; None where no calendar has it."""
+        """Return its time as text; None for a time that no calendar has."""
         return rfc3339(self.timestamp_ms)
 
     @property
     def kind(self) -> str | None:
-        """Return the kind of what it is about; None where it is about no one thing."""
+        """Return the kind of the entity; None without one."""
         return self.entity.kind if self.entity else None
 
     @property
     def name(self) -> str | None:
-        """Return the name of what it is about; None where it is about no one thing."""
+        """Return the name of the entity; None without one."""
         return self.entity.name if self.entity else None
 
     @property
     def topic(self) -> str | None:
-        """Return the topic that it is about; None where it is about none."""
+        """Return the topic of the entity; None without one."""
         return self.entity.topic if self.entity else None
 
     @property
     def topic_id(self) -> str | None:
-        """Return the id of this topic; None where it is about none, or its id is not known."""
+        """Return the id of the topic; None without one, or if its id is not known."""
         return self.entity.topic_id if self.entity else None
 
     @property
     def partition(self) -> int | None:
-        """Return the number of the partition that it is about; None where it is about none."""
+        """Return the number of the partition; None without one."""
         return self.entity.partition if self.entity else None
 
 
 def takes(topics: tuple[str, ...], entity: Entity | None) -> bool:
-    """Return whether something is of one of the topics meant, by glob or by id; all if none is."""
+    """Return whether an entity is of one of `topics`, globs or ids; True without topics."""
     if not topics:
         return True
     if entity is None:
@@ -87,11 +87,11 @@ def takes(topics: tuple[str, ...], entity: Entity | None) -> bool:
 
 @dataclass(slots=True)
 class MetadataHistory:
-    """Watches a replay, and emits an `MetadataEvent` for each record but those that do nothing."""
+    """Watcher of a replay; emits a `MetadataEvent` for each record except those that do nothing."""
 
     emit: Callable[[MetadataEvent], None]
     topics: tuple[str, ...] = ()
-    """Globs or ids of the topics meant; empty for everything."""
+    """Globs or ids of the selected topics; empty for everything."""
     view: EntityView = field(default_factory=EntityView)
     image: MetadataImage = field(default_factory=MetadataImage)
     _before: Entity | None = None
@@ -102,12 +102,12 @@ class MetadataHistory:
         self.view.topic_names.update(image.names)
 
     def before(self, entry: MetadataEntry) -> None:
-        """Look at what the record is about."""
+        """Remember the entity of the record before the change."""
         key = _key(entry.content)
         self._before = self.view.find(self.image, key) if key else None
 
     def after(self, entry: MetadataEntry, problem: str | None) -> None:
-        """Tell what has become of it."""
+        """Emit the event for the record."""
         content = entry.content
         if isinstance(content, OtherRecord) and content.type == _NO_OP:
             return
@@ -134,7 +134,7 @@ class MetadataHistory:
         )
 
     def _named(self, entry: MetadataEntry) -> Entity | None:
-        """Return what a record is about that is not there, neither before nor after it."""
+        """Return the entity of a record for an entity that exists neither before nor after it."""
         match entry.content:
             case PartitionRecord(topic_id, number) | PartitionChangeRecord(topic_id, number):
                 topic = self.view.name_of(self.image, topic_id)
@@ -159,7 +159,7 @@ def _key(content: object) -> Key | None:
 
 
 def _changes_of_other(content: object) -> list[EntityChange]:
-    """Return what a record says that changes no one thing."""
+    """Return the changes of a record that has no entity of its own."""
     if isinstance(content, Control) and content.type == control_record.LEADER_CHANGE:
         return [EntityChange("leader", None, content.data.get("leaderId"))]
     if isinstance(content, OtherRecord) and content.type == _CLEAR_ELR:

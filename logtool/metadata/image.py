@@ -1,9 +1,9 @@
-"""What a broker's metadata log says, read offline: everything that is known of its cluster.
+"""State of a cluster from a broker's metadata log, read offline.
 
-The image is that of ``MetadataImage``: the newest KRaft snapshot that is whole, and what the log of
-``__cluster_metadata-0`` says behind it. How far the log is committed is not on disk: everything is
-read, so that the last records may be some that the controllers never agreed on. And a broker that
-starts first fetches what it missed: the image is what it knew, not what it will be told.
+The image is that of ``MetadataImage``: the newest KRaft snapshot that is whole, and the records of
+``__cluster_metadata-0`` behind it. The high watermark is not on disk: all records are read, so that
+the controllers may never have committed the last ones. And a broker that starts first fetches what
+it missed: the image is what it knew before.
 Source: ``MetadataLoader``, ``MetadataBatchLoader``, ``RecordsSnapshotReader`` (Kafka 3.9 and 4.x).
 """
 
@@ -29,7 +29,7 @@ DIRECTORY = f"{CLUSTER_METADATA}-0"
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """Where reading is to end, inclusive; by default at the end of the log."""
+    """The end of reading, inclusive; by default the end of the log."""
 
     offset: int | None = None
     timestamp_ms: int | None = None
@@ -53,8 +53,8 @@ END = Until()
 def read(metadata_dir: Path, until: Until = END, watcher: Watcher | None = None) -> MetadataImage:
     """Read ``__cluster_metadata-0``, or that of the log dir given; UnreadableError without one.
 
-    With a `watcher` reading begins as early as the log can be applied from, and the watcher is told
-    of each record of the log.
+    With a `watcher` reading begins as early as the log can be applied from, and the watcher gets
+    each record of the log.
     """
     inner = metadata_dir / DIRECTORY
     log = opening.open_partition(inner if files.has_dir(inner) else metadata_dir)
@@ -79,9 +79,9 @@ def read(metadata_dir: Path, until: Until = END, watcher: Watcher | None = None)
 
 
 def read_any(path: Path, until: Until = END, watcher: Watcher | None = None) -> MetadataImage:
-    """Read what a path has of a metadata log: a snapshot, the dir of the log, or its log dir.
+    """Read a metadata log from a path: a snapshot, the dir of the log, or its log dir.
 
-    UnreadableError where it cannot be read, NothingMatchedError where there is none.
+    UnreadableError if it cannot be read, NothingMatchedError without a metadata log.
     """
     if inputs.kind_of(path, lacking="has no metadata log of KRaft") is PathKind.FILE:
         if until != END:
@@ -90,7 +90,7 @@ def read_any(path: Path, until: Until = END, watcher: Watcher | None = None) -> 
         return read_snapshot(path)
     inner = path / DIRECTORY
     log = opening.open_partition(inner if files.has_dir(inner) else path)
-    # A copy may have any name; what beside the log only controllers write tells it from others.
+    # A copy may have any name; a file that only controllers write shows what it is.
     is_named_so = log.is_metadata_log or log.topic is None
     is_own = is_named_so or FileKind.QUORUM_STATE in log.fixed
     if not log.kraft_snapshots and not (is_own and log.segments):
@@ -99,7 +99,7 @@ def read_any(path: Path, until: Until = END, watcher: Watcher | None = None) -> 
 
 
 def read_snapshot(path: Path) -> MetadataImage:
-    """Read one ``.checkpoint``; where it is not whole, `damage` says so. UnreadableError."""
+    """Read one ``.checkpoint``; `damage` is set if it is not whole. UnreadableError."""
     name = kraft_snapshot.parse(path.name)
     if name is None:
         raise NothingMatchedError(path, "is no snapshot of a metadata log (.checkpoint)")
@@ -121,7 +121,7 @@ def _note_damage(image: MetadataImage, error: FormatError | UnreadableError) -> 
 
 
 def _compare_end(image: MetadataImage, log: Partition, until: Until) -> None:
-    """Raise FormatError where the newest snapshot covers records behind the end of the log."""
+    """Raise FormatError if the newest snapshot covers records behind the end of the log."""
     newest = max(log.kraft_snapshots, key=_place, default=None)
     covered = newest.name.offset or 0 if newest else 0
     is_far_enough = until.offset is not None and until.offset < image.offset
@@ -132,7 +132,7 @@ def _compare_end(image: MetadataImage, log: Partition, until: Until) -> None:
 
 
 def _oldest_first(newest_first: list[File], log: Partition) -> list[File]:
-    """Return the snapshots that the log goes on from; with a log from 0, what comes before it."""
+    """Return the snapshots from which the log continues; for a log from 0, one at offset 0."""
     start = log.segments[0].base_offset if log.segments else None
     if start == 0:
         return [file for file in newest_first if not file.name.offset]
@@ -141,7 +141,7 @@ def _oldest_first(newest_first: list[File], log: Partition) -> list[File]:
 
 
 def _snapshot(snapshots: list[File], until: Until) -> ImageReplay:
-    """Return what the first usable snapshot says; nothing where there is none."""
+    """Return a replay with the first usable snapshot, or an empty one without any."""
     skipped: list[Problem | UnreadableError] = []
     for file in snapshots:
         replay, offset = ImageReplay(), file.name.offset or 0
@@ -165,7 +165,10 @@ def _place(file: File) -> tuple[int, int]:
 
 
 def _apply_snapshot(replay: ImageReplay, path: Path, until: Until, offset: int = 0) -> bool:
-    """Apply a snapshot, unless it covers what is behind the end; FormatError if it is not whole."""
+    """Apply a snapshot, and return True; FormatError if it is not whole.
+
+    Return False if it covers records behind the end of reading.
+    """
     types: list[int | None] = []
     for batch in reading.batches(path, 0):
         first: int | None = None
@@ -192,7 +195,7 @@ def _read_log(
 ) -> bool:
     """Apply the records of a segment from the image's offset on; FormatError at damage.
 
-    Returns False once the end is reached.
+    Return False once the end is reached.
     """
     image = replay.image
     for batch in reading.batches(path, base_offset, active=active):

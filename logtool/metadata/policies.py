@@ -1,9 +1,9 @@
-"""Which topics were ever compacted, as far back as a metadata log goes.
+"""Topics that were ever compacted, as far back as a metadata log goes.
 
-A topic that is deleted by age today may have been compacted before: gaps stay behind. A snapshot
-holds what counted when it was made, and nothing of what was before it, so that the answer begins
-where the log can be applied from. A broker's own file may have said other than both: it is not
-in the metadata log.
+A topic with the policy delete today may have been compacted before: its gaps stay. A snapshot holds
+the settings at its time, and none from before, so that the answer begins where the log can be
+applied from. A broker's server.properties may have set another policy: it is not in the metadata
+log.
 """
 
 from dataclasses import field
@@ -27,27 +27,27 @@ _POLICY, _DEFAULT = "cleanup.policy", "log.cleanup.policy"
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What a metadata log tells of the policies that a topic had."""
+    """Policies that a topic had, as far as a metadata log shows them."""
 
     since: int
     """Offset of the metadata log from which on all of them are known."""
     compacted_at: int | None
-    """Offset from which on the topic was compacted for the first time; None where it never was."""
+    """Offset from which on the topic was compacted for the first time; None if it never was."""
 
 
 @dataclass(slots=True)
 class _Watcher:
-    """Notes when each topic is compacted for the first time."""
+    """Watcher that notes the first time that each topic is compacted."""
 
     image: MetadataImage = field(default_factory=MetadataImage)
     since: int = 0
     compacted: dict[str, int] = field(default_factory=dict)
-    """Offset by topic id."""
+    """Offset of the first time, by topic id."""
     seen: set[str] = field(default_factory=set)
-    """Ids of all topics that were there, deleted ones too."""
+    """Ids of all topics that existed, also of deleted ones."""
 
     def begin(self, image: MetadataImage) -> None:
-        """Take what the replay begins with."""
+        """Take the image that the replay begins with."""
         self.image, self.since = image, image.snapshot_offset
         self._look_at_all(self.since)
 
@@ -62,7 +62,7 @@ class _Watcher:
                     self._look(topic, entry.offset)
                 elif kind == BROKER_RESOURCE and name == _DEFAULT:
                     self._look_at_all(entry.offset)
-            # The settings of a new topic stand between it and its partitions.
+            # The settings of a new topic come between its record and its partitions.
             case PartitionRecord(topic_id=topic_id):
                 self._look(self.image.names.get(topic_id, ""), entry.offset)
 
@@ -77,7 +77,7 @@ class _Watcher:
             return
         self.seen.add(topic_id)
         own = image.topic_configs.get(topic, {}).get(_POLICY)
-        # Any broker's default counts: batches come from whoever led.
+        # Any broker's default counts: batches come from every leader that there was.
         defaults = [of_node.get(_DEFAULT, "") for of_node in image.broker_configs.values()]
         if any("compact" in policy for policy in ([own] if own is not None else defaults)):
             self.compacted[topic_id] = offset
@@ -85,7 +85,7 @@ class _Watcher:
 
 @dataclass()
 class PastPolicies:
-    """The policies that topics had, read when they are first asked for."""
+    """The policies that topics had, read at the first query."""
 
     metadata_dir: Path
     """The log dir with the metadata log, or its directory."""
@@ -100,7 +100,7 @@ class PastPolicies:
         return None if image.damage else watcher
 
     def of(self, topic_id: str) -> Past | None:
-        """Return what is known of a topic, also of a deleted one; None where nothing is."""
+        """Return the policies of a topic, also of a deleted one; None if they are not known."""
         watcher = self._read
         if watcher is None or topic_id not in watcher.seen:
             return None

@@ -1,4 +1,4 @@
-"""The records of a metadata log or snapshot, one after the other, with where each stands."""
+"""The records of a metadata log or snapshot, one after the other, each with its position."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,17 +38,17 @@ class Control:
 
     type: int
     data: Value
-    """Its fields; empty where they are not known."""
+    """Its fields; empty if they are not known."""
 
 
 class MetadataEntry(NamedTuple):
-    """One record and where it stands."""
+    """One record and its place."""
 
     path: Path
     position: int
-    """Of its batch."""
+    """Position of the batch, in bytes."""
     offset: int
-    """In a snapshot a number from 0, which has nothing to do with the offsets of the log."""
+    """Offset in the log; in a snapshot a number from 0, independent of the offsets of the log."""
     epoch: int
     timestamp_ms: int
     content: Record | Control
@@ -92,7 +92,7 @@ def batches(path: Path, base_offset: int, *, active: bool = False) -> Iterator[M
 def _entries(
     chunk: Chunk, row: int, path: Path, together: RecordTable | None, which: slice
 ) -> Iterator[MetadataEntry]:
-    """Yield the records of a batch, which are those of `together`, if it was read with others."""
+    """Yield the records of a batch, from `together` if it was read with others."""
     table = chunk.table
     position = int(table.position[row])
     epoch, is_control = int(table.leader_epoch[row]), bool(table.is_control[row])
@@ -125,9 +125,9 @@ def _entries(
 
 
 def _control(key: bytes, value: bytes) -> Control:
-    """Return a control record; one that does not decode is kept without fields, as Kafka goes on.
+    """Return a control record; one that does not decode has no fields, as Kafka goes on.
 
-    Its version is the first field; one that is newer is read as the newest known.
+    Its version is the first field; a newer version is read as the newest known.
     """
     kind = UNREADABLE
     try:

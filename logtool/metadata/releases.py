@@ -1,14 +1,14 @@
-"""Releases of Kafka whose start is known, and which of them a log dir shows.
+"""Releases of Kafka whose start is known, and the release that a log dir shows.
 
-A release is known once what `logtool plan` says of it was held against its broker: the campaigns in
-tests/broker. A node registers with the highest ``metadata.version`` that it supports, which tells
+A release is known once the output of `logtool plan` was compared with its broker: the campaigns in
+tests/broker. A node registers with the highest ``metadata.version`` that it supports, which shows
 its release.
 """
 
 from collections.abc import Mapping
 
 KNOWN = ((3, 3), (3, 7), (3, 9), (4, 3))
-"""Held against brokers of 3.3.2, 3.7.2, 3.9.2 and 4.3.1."""
+"""Releases whose start is known, compared with brokers of 3.3.2, 3.7.2, 3.9.2 and 4.3.1."""
 NEWEST = max(KNOWN)
 """The newest release whose start is known."""
 _NEWEST_FEATURE = {
@@ -17,7 +17,7 @@ _NEWEST_FEATURE = {
 }  # fmt: skip
 """The highest ``metadata.version`` that a broker of each release offers (``MetadataVersion``)."""
 NEWEST_FEATURE = max(_NEWEST_FEATURE.values())
-"""What is higher is of a release that is newer than this program."""
+"""Highest known level: a higher one is of a release that is newer than this program."""
 
 
 _BEFORE_FIRST = ((3, 0), (3, 1), (3, 2))
@@ -25,7 +25,7 @@ _BEFORE_FIRST = ((3, 0), (3, 1), (3, 2))
 
 
 def feature_name(level: int) -> str:
-    """Return how Kafka calls a ``metadata.version``, such as ``4.3-IV0``; the number if unknown.
+    """Return Kafka's name of a ``metadata.version``, such as ``4.3-IV0``; the number if unknown.
 
     Source: ``MetadataVersion``.
     """
@@ -52,10 +52,10 @@ def of_feature(level: int) -> tuple[int, int]:
 
 
 def hinted(static: Mapping[str, str]) -> tuple[int, int] | None:
-    """Return the release that a broker's own file hints at; None where it says nothing of it.
+    """Return the release that a broker's own file hints at; None without a hint.
 
-    ``inter.broker.protocol.version`` is no newer than the broker, and 4.0 knows it no more. With
-    ZooKeeper no broker is newer than 3.9; what KRaft does without is not among `static`.
+    ``inter.broker.protocol.version`` is no newer than the broker, and 4.0 removed it. With
+    ZooKeeper no broker is newer than 3.9; settings that KRaft ignores are not in `static`.
     """
     protocol = static.get("inter.broker.protocol.version")
     if protocol:

@@ -1,7 +1,7 @@
-"""What each record of the metadata log changes, and which do not apply.
+"""Replay of a metadata log: the change that each record makes, and records that do not apply.
 
-A record applies as a broker's or controller's own classes say: where these throw, a `Problem` is
-noted, and the record is passed over, as a broker does; a controller ends. Source:
+A record applies as in a broker's or controller's own classes: if these throw, a `Problem` is noted,
+and the record is skipped, as a broker does; a controller ends. Source:
 ``MetadataBatchLoader.replay``, ``MetadataDelta`` and the deltas of its parts, such as
 ``TopicsDelta``, ``ClusterDelta`` and ``AclsDelta``, ``PartitionRegistration.merge`` (Kafka 3.9 and
 4.x).
@@ -50,16 +50,16 @@ _LISTS = ("endPoints", "features")
 
 
 class Watcher(Protocol):
-    """Who is told of each record as it is applied."""
+    """Receiver of each record as it is applied."""
 
     def begin(self, image: MetadataImage) -> None:
         """Take the image that will change."""
 
     def before(self, entry: MetadataEntry) -> None:
-        """Look at the image before."""
+        """Take a record before it is applied."""
 
     def after(self, entry: MetadataEntry, problem: str | None) -> None:
-        """Look at it afterwards; `problem` says why the record does not apply."""
+        """Take a record after it was applied; `problem` is the reason if it does not apply."""
 
 
 class ImageReplay:
@@ -126,7 +126,7 @@ class ImageReplay:
         return None
 
     def _try(self, entries: list[MetadataEntry]) -> None:
-        """Note which records do not apply, of those that change nothing."""
+        """Note the records that do not apply, for records that are not to change the image."""
         if entries:
             trial = ImageReplay(self.image.copy())
             for one in entries:
@@ -135,7 +135,7 @@ class ImageReplay:
             self.image.problem_count = trial.image.problem_count
 
     def finish(self) -> None:
-        """End with a transaction open: a broker applies its records as they come."""
+        """Note problems in an open transaction: a broker applies its records as they come."""
         self._try(self._pending or [])
 
     def apply(self, entry: MetadataEntry) -> None:
@@ -155,7 +155,7 @@ class ImageReplay:
     def _note(self, entry: MetadataEntry, text: str) -> None:
         image = self.image
         if image.not_understood:
-            return  # what is missing may stand in what was not understood
+            return  # a record that was not understood may hold what is missing
         image.problem_count += 1
         if len(image.problems) < MOST_PROBLEMS:
             image.problems.append(Problem(entry.path, entry.position, entry.offset, text))
@@ -168,7 +168,7 @@ class ImageReplay:
             self.image.voters = tuple(data["voters"])
 
     def _record(self, change: Record) -> str | None:
-        """Change the image; returns why the record does not apply, or None."""
+        """Change the image; return the reason why the record does not apply, or None."""
         image = self.image
         match change:
             case PartitionRecord():
@@ -190,7 +190,7 @@ class ImageReplay:
         return None
 
     def _put(self, state: PartitionRecord) -> str | None:
-        """Set the state of a partition, or return why it cannot be."""
+        """Set the state of a partition, or return the reason why it is not valid."""
         name = f"{state.topic_id}:{state.partition_id}"
         if state.topic_id not in self.image.names:
             return f"partition {name} is of a topic that is not there"
@@ -207,7 +207,7 @@ class ImageReplay:
         image.partitions.pop(topic_id, None)
         if name is None:
             return f"topic {topic_id} is removed, but it is not there"
-        # By its name, even where a topic of another id has it too.
+        # By its name, even if a topic with another id has that name, too.
         image.topics.pop(name, None)
         image.topic_configs.pop(name, None)
         return None
@@ -256,7 +256,7 @@ def _register_broker(image: MetadataImage, data: Value) -> None:
 
 
 def _ordered(data: Value) -> Value:
-    """Return a registration with endpoints and features by name: their order means nothing."""
+    """Return a registration with endpoints and features sorted: their order has no meaning."""
     by_name = {name: {one["name"]: one for one in data[name]} for name in _LISTS}
     lists = {name: [ones[key] for key in sorted(ones)] for name, ones in by_name.items()}
     return data | lists
@@ -267,7 +267,7 @@ def _unregister_broker(image: MetadataImage, data: Value) -> None:
 
 
 def _registration(image: MetadataImage, node: int, epoch: int, does: str) -> Value | str:
-    """Return what is known of a broker, or why the record about it does not apply."""
+    """Return the registration of a broker, or the reason why its record does not apply."""
     known = image.brokers.get(node)
     if known is None:
         return f"broker {node} is {does}, but it is not registered"
@@ -345,7 +345,7 @@ def _quota(image: MetadataImage, data: Value) -> None:
 
 
 def entity_of(data: Value) -> QuotaEntity:
-    """Return whom a ClientQuotaRecord is for."""
+    """Return the entity of a ClientQuotaRecord."""
     parts = {one["entityType"]: one["entityName"] for one in data["entity"]}
     return tuple(sorted(parts.items(), key=lambda part: part[0]))
 
@@ -393,7 +393,7 @@ def _zk_migration(image: MetadataImage, data: Value) -> None:
 
 
 def _clear_elr(image: MetadataImage, data: Value) -> str | None:
-    """Take the ELR from the partitions of one topic, or of all where no name is given."""
+    """Clear the ELR of the partitions of one topic, or of all topics without a name."""
     name = data["topicName"]
     if name and name not in image.topics:
         return f"the ELR of topic {name} is cleared, but the topic is not there"
@@ -429,4 +429,4 @@ _OTHERS: dict[int, Callable[[MetadataImage, Value], str | None]] = {
     27: _register_controller,
     28: _clear_elr,
 }
-"""What the other records do, by type; NoOpRecord (20) does nothing."""
+"""Functions for the other records, by type; NoOpRecord (20) does nothing."""
