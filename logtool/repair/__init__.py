@@ -1,8 +1,8 @@
-"""The parts of damaged logs that can be kept, filled from another copy, and written anew.
+"""The parts of damaged logs that can be kept, filled from another copy, and written again.
 
 ranges           ranges of sound batches, and ranges that are left behind
 reading          one segment: its ranges
-ordering         the batches that stay where offsets or epochs contradict each other
+ordering         the batches that stay if offsets or epochs contradict each other
 bad_sectors      a file with sectors that the disk does not give
 disk_image       the bytes that the disk gave of such a file, with a map, for a second run
 sources          the logs that are saved together: partition dirs of a log dir, or deleted ones

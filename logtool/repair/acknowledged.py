@@ -1,13 +1,14 @@
-"""What proves the end of a log without leader epochs, as those of magic 0 and 1 are.
+"""Proof of the end of a log without leader epochs, such as one of magic 0 or 1.
 
-Before there were leader epochs, Kafka itself took what stands below a high watermark for the same
-on all brokers: a follower cut its log there, and asked its leader for the rest. So batches behind
-our last one are taken as far as the other copy's own ``replication-offset-checkpoint`` says that
-they were acknowledged. Source: KIP-101, "Current code"; ``ReplicaFetcherThread`` (Kafka 0.10.2).
+Before there were leader epochs, Kafka itself took records below a high watermark for equal on all
+brokers: a follower truncated its log there, and fetched the rest from its leader. So batches behind
+our last one are taken up to the high watermark in the other copy's own
+``replication-offset-checkpoint``. Source: KIP-101, "Current code"; ``ReplicaFetcherThread`` (Kafka
+0.10.2).
 
-Where nothing of ours is left, the partition is the same if the topic ids are, or without topic ids
-the cluster and the name. Our indexes must not contradict that: what they say of an offset and its
-position must hold in the other copy's segment of the same base offset.
+If nothing of our log is left, both copies are of one partition if the topic ids are equal, or
+without topic ids the cluster and the name. Our indexes must not contradict that: their offsets and
+positions must hold in the other copy's segment with the same base offset.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ from logtool.repair.ranges import starts
 
 
 def watermark(copy: Partition) -> int:
-    """Return the high watermark of a copy by the checkpoint beside it; 0 without one."""
+    """Return the high watermark of a copy, from the checkpoint of its log dir; 0 without one."""
     path = copy.path.resolve().parent / FileKind.REPLICATION_CHECKPOINT.value
     try:
         rows = offset_checkpoint.parse(files.read_small(path)).offsets
@@ -48,9 +49,9 @@ def is_same_partition(ours: Partition, copy: Partition) -> bool:
 
 
 def index_denies(ours: Partition, copy: Partition, tables: Sequence[BatchTable]) -> bool:
-    """Return whether one of our offset indexes says something else than a copy's batches.
+    """Return whether one of our offset indexes contradicts a copy's batches.
 
-    `tables` are of that copy. Segments that begin at other offsets there are not compared.
+    `tables` are of that copy. Segments that it does not have are not compared.
     """
     bases = {segment.base_offset for segment in copy.segments}
     found = [(one.base_offset, one.indexes.get(FileKind.OFFSET_INDEX)) for one in ours.segments]

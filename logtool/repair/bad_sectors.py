@@ -1,4 +1,4 @@
-"""A log on a disk that fails: what cannot be read is skipped sector by sector, and noted."""
+"""A log on a failing disk: sectors that cannot be read are skipped and noted."""
 
 from typing import TYPE_CHECKING
 
@@ -9,17 +9,17 @@ if TYPE_CHECKING:
     from logtool.disk.mapped import MappedRange
 
 SECTOR = 4096
-"""Bytes of what is given up at once; a disk fails in sectors of 512 or 4,096."""
+"""Bytes that are skipped at once; a disk fails in sectors of 512 or 4,096."""
 
 
 class SectorTolerantFile:
-    """A source for `walk.scan` that gives zeros for sectors that cannot be read.
+    """A source for a scan that gives zeros for sectors that cannot be read.
 
-    No batch over such a sector passes its CRC, unless zeros are what was there.
+    No batch over such a sector passes its CRC, unless the sector held zeros.
     """
 
     coarse = True
-    """Whether what is given up may hold smaller sectors that the disk would give."""
+    """True if the skipped bytes may contain smaller sectors that can be read."""
 
     def __init__(self, log: LogFile) -> None:
         self._log = log
@@ -35,7 +35,7 @@ class SectorTolerantFile:
             return self._by_sectors(buffer, position)
 
     def map_range(self, position: int, size: int) -> "MappedRange | None":
-        """Return a mapping; where a sector of it cannot be read, the scan reads and notes it."""
+        """Return a mapping; if a sector cannot be read, the scan goes on with `read_into`."""
         return self._log.map_range(position, size)
 
     def _by_sectors(self, buffer: memoryview, position: int) -> int:

@@ -1,9 +1,9 @@
-"""Images of logs that a disk does not give whole, each with a map as GNU ddrescue keeps one.
+"""Images of logs that a failing disk gives only in part, each with a map of GNU ddrescue.
 
     DIR/rejects/TOPIC-N/LOG.image   all bytes that the disk gave, zeros for those that it did not
-    DIR/rejects/TOPIC-N/LOG.map     which these are
+    DIR/rejects/TOPIC-N/LOG.map     ranges of the image that were read, and ranges that failed
 
-A later run takes what the map says was read from the image, and asks the disk for the rest alone;
+A later run takes from the image the ranges that were read, and reads only the rest from the disk;
 ddrescue can do that, too, with ``ddrescue LOG LOG.image LOG.map``. Source of the form of a map: the
 manual of GNU ddrescue 1.27, "Mapfile structure".
 """
@@ -24,26 +24,26 @@ from logtool.repair.bad_sectors import SectorTolerantFile
 
 IMAGE, MAP = ".image", ".map"
 SECTOR = 512
-"""Bytes that a later run asks for at once."""
+"""Bytes that a later run reads from the disk at once."""
 _DONE, _COARSE, _FAILED = "+", "/", "-"
-"""Read; failed, to be tried in smaller parts; failed as a sector."""
+"""Status of a range: read; failed, to be tried in smaller parts; failed as a sector."""
 _NUMBER = "(?:0x[0-9A-Fa-f]+|[0-9]+)"
 _LINE = re.compile(rf"({_NUMBER})[ \t]+({_NUMBER})[ \t]+([?*/+-])")
 _BLOCK = 1024 * 1024
 Ranges = tuple[tuple[int, int], ...]
-"""Position and length of each, rising."""
+"""Position and length of each range, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """What an earlier run has of a log."""
+    """Bytes of a log that an earlier run has read."""
 
     path: Path
     missing: Ranges
 
 
 class Refined(SectorTolerantFile):
-    """A source that asks the disk only for what an earlier image lacks, sector by sector."""
+    """A source that reads from the disk only what an earlier image lacks, sector by sector."""
 
     coarse = False
 
@@ -51,10 +51,10 @@ class Refined(SectorTolerantFile):
         super().__init__(log)
         self._earlier, self._missing = earlier, missing
         self._got: dict[int, bytes] = {}
-        """What the disk gave of sectors that it was asked for, by position."""
+        """Content of sectors that were read from the disk, by position; zeros if that failed."""
 
     def map_range(self, position: int, size: int) -> None:
-        """Map nothing: what is read comes from two files."""
+        """Return None: the bytes come from two files."""
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill `buffer` from `position`; return the number of bytes that there were."""
@@ -80,9 +80,9 @@ class Refined(SectorTolerantFile):
 
 
 def _read(log: LogFile, sector: memoryview, at: int) -> None:
-    """Read a sector past the page cache, which asks for a page and fails for all of it.
+    """Read a sector past the page cache, which reads whole pages and fails for all of one.
 
-    What no disk or file system can give like that is read as anything else.
+    Without support for that, the sector is read through the page cache.
     """
     if len(sector) == SECTOR:
         fd = log.fileno()
@@ -104,9 +104,9 @@ def _read(log: LogFile, sector: memoryview, at: int) -> None:
 
 
 def find(home: Path, log: Path, size: int) -> Image | None:
-    """Return the image of a log that an earlier run left in `home`; None where it left none.
+    """Return the image of a log that an earlier run left in `home`; None without one.
 
-    UnreadableError for one that is of another size, or whose map is none.
+    UnreadableError if its size differs from `size`, or its map is not valid.
     """
     image, ranges = home / f"{log.name}{IMAGE}", home / f"{log.name}{MAP}"
     if not image.is_file() or not ranges.is_file():
@@ -118,7 +118,7 @@ def find(home: Path, log: Path, size: int) -> Image | None:
 
 
 def parse(path: Path, data: bytes, size: int) -> Ranges:
-    """Return which bytes of a file of `size` bytes a map does not say were read."""
+    """Return the ranges of a file of `size` bytes that were not read, by its map."""
     lines = [line for line in data.decode("ascii", "replace").splitlines() if line.strip()]
     rows = [line for line in lines if not line.startswith("#")][1:]
     missing, end = [], 0
@@ -138,7 +138,7 @@ def parse(path: Path, data: bytes, size: int) -> Ranges:
 
 
 def encode(bad: dict[int, int], size: int, *, coarse: bool) -> bytes:
-    """Return the map of a file with `bad` bytes by position; `coarse`: not tried by sectors."""
+    """Return the map of a file with `bad` bytes by position; `coarse`: sectors were not tried."""
     status = _COARSE if coarse else _FAILED
     rows, end = [], 0
     for position, length in sorted(bad.items()):

@@ -1,19 +1,19 @@
-"""What one copy of a log lacks, taken from another: only where it is proved to be the same log.
+"""Batches that one copy of a log lacks, taken from another copy that is proved to be the same log.
 
-The proof is that of replication: a leader writes an offset of its epoch once, and a follower takes
-it over with all that stands before it. So where two logs hold the same batch (offsets, leader
-epoch, CRC and size), they are the same up to there.
+The proof is that of replication: a leader writes an offset of its epoch once, and a follower copies
+it with all records before it. So if two logs hold one batch (equal offsets, leader epoch, CRC and
+size), they are equal up to there.
 
-* A hole before a batch that both hold is filled with what the other copy has up to that batch, if
-  the batch before the hole is the same, too.
-* Behind the last batch nothing of ours proves anything but the epochs: the other copy's batches are
-  taken as far as each is of the epoch that our ``leader-epoch-checkpoint`` has for its offset, or,
-  without such a file, of the epoch of our last batch.
+* A hole before a batch that both copies hold is filled with the other copy's batches up to that
+  batch, if both also hold the batch before the hole.
+* Behind our last batch only the epochs are a proof: the other copy's batches are taken as far as
+  each is of the epoch that our ``leader-epoch-checkpoint`` has for its offset, or, without such a
+  file, of the epoch of our last batch.
 * Without any batch of ours that file decides, if ``partition.metadata`` has one topic id in both.
-* Where a log has no leader epochs the high watermark of the other copy decides in their place; see
+* For a log without leader epochs the high watermark of the other copy decides; see
   `logtool.repair.acknowledged`.
-* Else, if the other copy's batches are as long as what is damaged and more than half of the bytes
-  are the same, those are what was there; or as many as end with one whose header is left.
+* Else, if the other copy's batches are as long as the damage and more than half of the bytes are
+  equal, the batches were there; or those up to the last one whose header is left.
 """
 
 from bisect import bisect_right
@@ -40,7 +40,7 @@ _MOST_COMPARED = 64 * 1024 * 1024
 _LEAST_COMPARED = 26
 """Bytes of the smallest message: fewer prove nothing."""
 _HEADER = 21
-"""Bytes that hold offset, size and CRC of an entry, whatever its magic."""
+"""Bytes that hold offset, size and CRC of an entry of any magic."""
 NO_COPY = "no other copy holds offsets that are missing here"
 Rows = Sequence[tuple[int, int]]
 """(leader epoch, start offset) in order."""
@@ -56,7 +56,7 @@ class Hole:
     """The batch behind it; None at its end."""
     rejects: tuple[Rejected, ...]
     start: int = 0
-    """The offset at which the log begins: what another copy holds below it was deleted here."""
+    """The offset at which the log begins: records below it were deleted here."""
 
     @property
     def low(self) -> int:
@@ -71,7 +71,7 @@ class Hole:
 
 @dataclass(frozen=True, slots=True)
 class FillRange:
-    """Batches of one file of another copy, and whether damage stands before them."""
+    """Batches of one file of another copy; `torn` if damage comes before them."""
 
     path: Path
     table: BatchTable
@@ -79,16 +79,16 @@ class FillRange:
 
 
 class FillCondition(Protocol):
-    """What must hold besides, where a log is filled in its own place."""
+    """Further conditions for a log that is filled in its own place."""
 
     def end(self, copy: Partition) -> int:
-        """Return up to which offset the log is known to have gone, by what a copy says, too.
+        """Return the offset that the log is known to have reached, also by a copy's checkpoint.
 
-        Behind its last batch nothing else is taken but what its own bytes show.
+        From there on only batches that the log's own bytes prove are taken.
         """
 
     def refusal(self, hole: Hole, copy: Partition, chosen: Sequence[FillRange]) -> str | None:
-        """Return why batches that are proved to be of the log do not fill a hole after all."""
+        """Return the reason why proved batches do not fill a hole after all, or None."""
 
 
 def fill(
@@ -101,9 +101,9 @@ def fill(
 ) -> Iterator[Part | UnreadableError]:
     """Yield the parts of a log with its holes filled, in order.
 
-    `replicas` are partition dirs of other copies, the first that helps is taken; `bases` are those
-    of the segments that will be written, at which extents are divided, and the first of them is
-    where the log begins. What is taken has to be `held` good, too.
+    `replicas` are partition dirs of other copies, the first that helps is used; `bases` are the
+    base offsets of the segments that will be written, at which extents are divided, and the log
+    begins at the first of them. `held` has further conditions for the batches.
     """
     pending: list[Part] = []
     before: BatchKey | None = None
@@ -170,7 +170,7 @@ def _filled(
 
 
 def _acked(hole: Hole, ours: Partition, copy: Partition, stretches: Sequence[FillRange]) -> int:
-    """Return below which offset a copy proves the end of a log without leader epochs."""
+    """Return the offset up to which a copy proves the end of a log without leader epochs."""
     if hole.behind is not None or not ours.flavour.has_checkpoints:
         return 0
     if hole.before is None:
@@ -182,7 +182,7 @@ def _acked(hole: Hole, ours: Partition, copy: Partition, stretches: Sequence[Fil
 
 
 def _with_offsets(one: Rejected, chosen: Sequence[FillRange]) -> Rejected:
-    """Return a reject with the offsets of what takes its place, where it has none of its own."""
+    """Return a reject with the offsets of the batches in its place, if it has none of its own."""
     first, last = ranges.starts(chosen[0].table)[0], chosen[-1].table.last_offset[-1]
     return replace(
         one,
@@ -192,14 +192,14 @@ def _with_offsets(one: Rejected, chosen: Sequence[FillRange]) -> Rejected:
 
 
 def _begins_behind(copy: Partition, hole: Hole) -> str | None:
-    """Return where a copy begins, if offsets before that are missing."""
+    """Return a text with the first offset of a copy, if offsets before that are missing."""
     base = copy.segments[0].base_offset if copy.segments else 0
     first = hole.low + 1
     return f"that copy begins at offset {base}" if first < base else None
 
 
 def _stretches(copy: Partition, hole: Hole) -> Iterator[FillRange]:
-    """Yield what another copy has from the batch before a hole up to the one behind it."""
+    """Yield the batches of another copy from the one before a hole to the one behind it."""
     low = hole.before.base_offset if hole.before else hole.low
     high = hole.behind.last_offset if hole.behind else 2**63 - 1
     for segment in copy.segments:
@@ -226,11 +226,10 @@ def _of_segment(segment: Segment, low: int, high: int) -> Iterator[FillRange]:
 def _proved(
     hole: Hole, stretches: Sequence[FillRange], epochs: Rows, end: int | None, acked: int
 ) -> tuple[list[FillRange], str | None]:
-    """Return what of another copy fills a hole, and why; or nothing, and why not.
+    """Return the batches of another copy that fill a hole, and the proof; or none, and the reason.
 
-    Behind our last batch the epochs vouch for offsets below `end` alone, if it is given, and what
-    is left of the bytes for the batches that it is left of. Without epochs, offsets below `acked`
-    are those of every copy.
+    Behind our last batch the epochs prove only offsets below `end`, if it is given, and bytes that
+    are left prove the batches that they are of. Without epochs, all copies are equal below `acked`.
     """
     edges = [_edges(stretch, hole) for stretch in stretches]
     inner = [_between(stretch, hole) for stretch in stretches]
@@ -263,7 +262,7 @@ def _proved(
 
 
 def _first_epochs(hole: Hole, inner: Sequence[FillRange]) -> Iterator[int]:
-    """Yield the leader epochs where another copy goes on behind our last batch; -1 for none."""
+    """Yield the leader epochs of our last batch and of the first one of a copy; -1 for none."""
     if hole.before:
         yield hole.before.leader_epoch
     yield int(inner[0].table.leader_epoch[0])
@@ -275,7 +274,7 @@ def _below(stretches: Sequence[FillRange], end: int) -> list[FillRange]:
 
 
 def _left_of(hole: Hole, agreed: Sequence[FillRange], epochs: Rows) -> list[FillRange]:
-    """Return the first batches of which bytes are left, and whose leader epoch those do not deny.
+    """Return the first batches of which bytes are left that do not contradict the leader epoch.
 
     No CRC covers the epoch: a batch that was sent to two leaders may differ in nothing else.
     """
@@ -326,7 +325,7 @@ def _between(stretch: FillRange, hole: Hole) -> FillRange:
 def _of_our_epochs(
     last: BatchKey | None, inner: Sequence[FillRange], epochs: Rows
 ) -> Iterator[FillRange]:
-    """Yield the batches behind our last one that are of the epochs that our log had there."""
+    """Yield the batches behind our last one whose epochs our log had at these offsets."""
     known = [(start, epoch) for epoch, start in epochs]
     end, own = (last.last_offset + 1, last.leader_epoch) if last else (0, -1)
     for stretch in inner:
@@ -358,10 +357,10 @@ def _without_epochs(inner: Sequence[FillRange], acked: int) -> Iterator[FillRang
 
 
 def _agreeing(hole: Hole, inner: Sequence[FillRange]) -> list[FillRange]:
-    """Return the batches of another copy that the damaged bytes are, as far as they are left.
+    """Return the batches of another copy that agree with the damaged bytes.
 
-    That is all where they are as long and more than half of the bytes are the same. Else it is
-    those up to the last one whose header still stands in its place, offset, size and CRC.
+    These are all, if they are as long and more than half of the bytes are equal. Else they are
+    those up to the last one whose header (offset, size and CRC) is still in its place.
     """
     size = sum(one.length for one in hole.rejects)
     if not _LEAST_COMPARED <= size <= _MOST_COMPARED:
@@ -397,7 +396,7 @@ def _first(inner: Sequence[FillRange], count: int) -> Iterator[FillRange]:
 
 
 def _left(hole: Hole) -> bytes:
-    """Return the bytes that stand where something is missing; zeros for a log not to be read."""
+    """Return the bytes of the rejects of a hole; zeros for a log that cannot be read."""
     return b"".join(
         _bytes(one.path, one.position, one.length) if one.is_given else bytes(one.length)
         for one in hole.rejects

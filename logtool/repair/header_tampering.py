@@ -1,9 +1,9 @@
-"""Sound batches whose offset or leader epoch changed, where nothing in the log itself says so.
+"""Sound batches whose offset or leader epoch has changed, which the log itself does not show.
 
-No CRC covers the base offset and the leader epoch of a batch. Where a bit of them flips, the
-batches around contradict it (`logtool.repair.ordering`), but not at the end of a log, nor at the
-edge of a segment; and of two that contradict each other either may be wrong. There another copy is
-asked: a batch of the same size and CRC in the place where ours belongs is ours, as it was written.
+No CRC covers the base offset and the leader epoch of a batch. If a bit of them flips, the batches
+around contradict it (`logtool.repair.ordering`), but not at the end of a log, nor at the edge of a
+segment; and of two that contradict each other either may be wrong. Then another copy decides: a
+batch of equal size and CRC in the place of ours is our batch, as it was written.
 """
 
 from bisect import bisect_right
@@ -27,7 +27,7 @@ from logtool.repair.reading import take
 def without_altered(
     found: Sequence[Part], epochs: Rows, copies: Sequence[Partition]
 ) -> Iterator[Part]:
-    """Yield the parts of a log; batches that a copy holds with another offset or epoch apart."""
+    """Yield the parts of a log, with rejects for batches that a copy has with another header."""
     last = next((part for part in reversed(found) if isinstance(part, Kept)), None)
     end: int | None = None
     for number, part in enumerate(found):
@@ -46,18 +46,18 @@ def without_altered(
 
 @dataclass(frozen=True, slots=True)
 class _CopyQuery:
-    """One extent."""
+    """The comparison of one extent with other copies."""
 
     extent: Kept
     start: int
     """The offset at which it would begin if nothing before it were missing."""
     epochs: Rows
     may_jump: bool
-    """Whether its offsets may have risen unnoticed: no batch stands behind it, or damage beside it,
-    or one of those that contradict each other, of which the wrong one may have been put aside."""
+    """True if its offsets may have risen unnoticed: no batch comes behind it, or the part before or
+    behind it is damage or a reject for its order, which may be the right one of two."""
 
     def is_odd(self) -> bool:
-        """Return whether it is worth while to read it again."""
+        """Return whether the extent has to be read again and compared."""
         first, last = self.extent.first, self.extent.last
         rises = self.may_jump and self.extent.records != last.last_offset - self.start + 1
         return rises or any(self._denied(e.base_offset, e.leader_epoch) for e in (first, last))
@@ -69,7 +69,7 @@ class _CopyQuery:
         return bool(at) and epoch != -1 and self.epochs[at - 1][0] != epoch
 
     def parts(self, copies: Sequence[Partition]) -> Iterator[Part]:
-        """Yield the extent, cut at what a copy holds otherwise."""
+        """Yield the extent, cut where a copy has other offsets or epochs."""
         with LogFile(self.extent.path) as log:
             chunks = read_batches(
                 SectorTolerantFile(log),
@@ -108,7 +108,7 @@ def _held_otherwise(
 ) -> set[int]:
     """Return the rows that a copy holds in their places, with another offset or epoch.
 
-    It is read once, as far as these places reach.
+    The copy is read once, as far as these places reach.
     """
     wanted = {int(place[row]): row for row in rows}
     low, high = min(wanted), max(wanted)

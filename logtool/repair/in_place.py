@@ -1,19 +1,19 @@
-"""A log that is repaired in its own place: batches of another copy where damage stands.
+"""A log that is repaired in its own place, with batches of another copy in place of damage.
 
-The proofs are those of `logtool.repair.filling`. What takes the place of damage stays there, so
-more must hold than where sound batches are merely saved:
+The proofs are those of `logtool.repair.filling`. The batches stay in the log, so the conditions are
+stricter than for `salvage`:
 
-* The other copy is of the same topic id and the same cluster, as far as both say so.
-* Behind the last batch a leader may have cut what another copy still holds. So nothing is taken but
-  what this log is known to have held: offsets below a high watermark of either copy, its own
-  recovery point, its newest producer snapshot or the last entry of its last offset index, and
-  batches of which bytes are left.
-* A copy that was cleaned at another time holds other batches. So what is taken is as long as what
-  is damaged; or both copies hold the same batches in the rest of the segment; or neither lacks any
+* The other copy has the same topic id and the same cluster, as far as both are known.
+* Behind our last batch a leader may have truncated batches that another copy still holds. So only
+  batches that this log is known to have held are taken: offsets below a high watermark of either
+  copy, its own recovery point, its newest producer snapshot or the last entry of its last offset
+  index, and batches of which bytes are left.
+* A copy that was cleaned at another time holds other batches. So the batches must be as long as the
+  damage; or both copies hold the same batches in the rest of the segment; or neither lacks any
   offset.
 
-A segment below the recovery point is replaced if nothing of its damage is left, or not at all: a
-broker does not read it again, and where it is read, it would be cut.
+A segment below the recovery point is replaced only if none of its damage is left: a broker does not
+read it again, and if it did, it would truncate it.
 """
 
 from bisect import bisect_right
@@ -54,25 +54,25 @@ class RepairRequest:
     fill_from: Sequence[Path]
     """Log dirs or partition dirs of other copies; the first that helps is taken."""
     end: int
-    """The offset up to which the log is known to have gone."""
+    """The end offset that the log is known to have reached."""
     recovered_from: int | None
-    """The recovery point; None where a start recovers no segment."""
+    """The recovery point; None if a start recovers no segment."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepairedLog:
-    """What a log becomes."""
+    """Result of a repair."""
 
     joined: dict[int, Joined] = field(default_factory=dict)
-    """The logs that change or are new, by base offset."""
+    """The changed and new logs, by base offset."""
     whole: frozenset[int] = frozenset()
-    """Those of them in which no damage is left."""
+    """Base offsets of the logs in `joined` in which no damage is left."""
     reported: tuple[Rejected, ...] = ()
     """The damaged ranges in order, with the copy that fills them and the proof."""
 
 
 def replaced(wanted: RepairRequest, on_bytes: Callable[[int], None]) -> RepairedLog:
-    """Return what becomes of a log; UnreadableError where it cannot be read itself."""
+    """Return the repaired log; UnreadableError if the log itself cannot be read."""
     source = DamagedLog(wanted.listed, 0)
     asked = list(usable(wanted.listed, source.name, wanted.fill_from))
     copies = [one for one in asked if isinstance(one, Partition)]
@@ -101,9 +101,9 @@ def replaced(wanted: RepairRequest, on_bytes: Callable[[int], None]) -> Repaired
 def _reported(
     rejects: Sequence[Rejected], refused: Sequence[str], lost_logs: Sequence[int]
 ) -> Iterator[Rejected]:
-    """Yield what is reported, with the copies that were not asked.
+    """Yield the rejects to be reported, with the copies that could not be used.
 
-    Offsets that no copy has, and that no file of ours shows either, are nothing to be told of here.
+    Offsets that no copy has, and that no file of ours shows, are not reported here.
     """
     for one in rejects:
         proof = one.proof or ""
@@ -124,7 +124,7 @@ def _found(
     copies: Sequence[Partition],
     on_bytes: Callable[[int], None],
 ) -> Iterator[Part]:
-    """Yield the parts of a log, and what is missing between its segments and behind its end."""
+    """Yield the parts of a log, with rejects for offsets missing between and behind segments."""
     ends = [*(base for base, _ in source.logs[1:]), None]
     by_base: dict[int, list[Part]] = {}
     for (base, file), end in zip(source.logs, ends[: len(source.logs)], strict=True):
@@ -147,7 +147,7 @@ def _found(
 
 
 def _indexed_end(listed: Partition) -> int:
-    """Return the offset behind that of the last entry of the last offset index; 0 without one."""
+    """Return the offset behind the last entry of the last offset index; 0 without one."""
     indexes = {one.base_offset: one.indexes.get(FileKind.OFFSET_INDEX) for one in listed.segments}
     indexes |= {
         file.name.offset or 0: file
@@ -172,17 +172,17 @@ def _last_log(source: DamagedLog, end: int) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class _InPlaceCondition:
-    """What must hold besides the proof, see above."""
+    """Further conditions of the module docstring; see `FillCondition`."""
 
     known: int
     own: Sequence[Kept]
 
     def end(self, copy: Partition) -> int:
-        """Return up to which offset the log is known to have gone, by what a copy says, too."""
+        """Return the offset that the log is known to have reached, also by a copy's checkpoint."""
         return max(self.known, acknowledged.watermark(copy))
 
     def refusal(self, hole: Hole, copy: Partition, chosen: Sequence[FillRange]) -> str | None:
-        """Return why batches that are proved to be of the log do not fill a hole after all."""
+        """Return the reason why proved batches do not fill a hole after all, or None."""
         size = sum(int(one.table.size.sum()) for one in chosen)
         damaged = sum(one.length for one in hole.rejects)
         if size == damaged:
@@ -235,7 +235,7 @@ def _is_damaged(copy: Partition, hole: Hole) -> bool:
 
 
 def _holds(copy: Partition, extent: Kept) -> bool:
-    """Return whether a copy has as many batches, and bytes, of the offsets of an extent."""
+    """Return whether a copy has as many batches and bytes as an extent, at its offsets."""
     low, high = extent.first.base_offset, extent.last.last_offset
     batches = size = 0
     for chunk in _chunks(copy, low, high):
@@ -246,7 +246,7 @@ def _holds(copy: Partition, extent: Kept) -> bool:
 
 
 def _chunks(copy: Partition, low: int, high: int) -> Iterator[Chunk]:
-    """Yield what is in the segments of a copy that may hold offsets of a range."""
+    """Yield the chunks of the segments of a copy that may hold offsets of a range."""
     for segment in copy.segments:
         beyond = segment.next_base_offset is not None and segment.next_base_offset <= low
         if beyond or segment.base_offset > high:
@@ -255,7 +255,7 @@ def _chunks(copy: Partition, low: int, high: int) -> Iterator[Chunk]:
 
 
 class _Assembly:
-    """The parts of a log, put together again by segment."""
+    """Builder of the repaired log from its parts, segment by segment."""
 
     def __init__(self, source: DamagedLog, parts: Sequence[Part], wanted: RepairRequest) -> None:
         self._source, self._parts, self._wanted = source, parts, wanted
@@ -265,10 +265,10 @@ class _Assembly:
         self._changed: set[int] = set()
         self._broken: set[int] = set()
         self._reported: list[tuple[Rejected, int | None]] = []
-        """Each with the base offset of its segment."""
+        """Rejects, each with the base offset of its segment."""
 
     def result(self) -> RepairedLog:
-        """Return what the segments become."""
+        """Return the repaired log."""
         last_own = self._last_own()
         end, hole = -1, 0
         waiting: list[Rejected] = []
@@ -297,7 +297,7 @@ class _Assembly:
         return self._chosen()
 
     def _last_own(self) -> dict[int, int]:
-        """Return which is the last part that stays in each segment."""
+        """Return the number of the last own part that stays in each segment, by base offset."""
         last: dict[int, int] = {}
         for number, part in enumerate(self._parts):
             stays = not part.filled if isinstance(part, Kept) else part.filled_from is None
@@ -308,8 +308,8 @@ class _Assembly:
     def _place(self, part: Kept, number: int, end: int, last_own: dict[int, int]) -> int:
         """Return the base offset of the segment that a batch of another copy goes to.
 
-        It is the one that the offset leads to; one of its own, as in the other copy, where the
-        batches that stay end before it.
+        It is the segment of our log with that offset, or a new one as in the other copy, if our
+        own batches of the segment end before it.
         """
         first = part.first.base_offset
         theirs = _base(part.path)
@@ -321,7 +321,7 @@ class _Assembly:
     def _settle(
         self, rejects: Sequence[Rejected], filled: int, piece: Callable[[Path, int, int], Extract]
     ) -> None:
-        """Take the rejects of a hole: bytes that are not filled stay, behind what is taken."""
+        """Add the rejects of a hole: bytes that are not filled stay, behind the batches taken."""
         for one in rejects:
             base = self._base_of.get(one.path)
             if base is not None and one.length:
@@ -336,7 +336,7 @@ class _Assembly:
             self._reported.append((one, base))
 
     def _chosen(self) -> RepairedLog:
-        """Return the segments that are replaced: where damage stays, those that a start reads."""
+        """Return the segments to replace: one with damage left only if a start reads it."""
         left = {base for base in self._changed & self._broken if not self._is_recovered(base)}
         changed = self._changed - left
         text = "other damage in the segment cannot be filled, and no start reads it: it stays"

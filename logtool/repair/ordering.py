@@ -1,8 +1,7 @@
-"""Which batches stay where the offsets or the leader epochs of sound ones contradict each other.
+"""Choice of batches if the offsets or the leader epochs of sound ones contradict each other.
 
-No CRC covers the base offset and the leader epoch of a batch. A bit that flips there leaves a sound
-batch in a wrong place: among batches that rise it is the one that does not, so the most batches
-that rise together stay.
+No CRC covers the base offset and the leader epoch of a batch. If a bit flips there, a sound batch
+is out of order among batches that rise, so the largest set of batches that rise together stays.
 """
 
 from bisect import bisect_left, bisect_right
@@ -17,9 +16,9 @@ Mask = npt.NDArray[np.bool_]
 
 
 def rises(first: Column, last: Column, epoch: Column) -> bool:
-    """Return whether batches follow each other with nothing to decide.
+    """Return whether all batches are in order.
 
-    No epoch is negative but -1, of a batch that has none.
+    The only valid negative epoch is -1, of a batch without one.
     """
     known = epoch[epoch >= 0]
     return bool(
@@ -28,7 +27,7 @@ def rises(first: Column, last: Column, epoch: Column) -> bool:
 
 
 def longest(first: Column, last: Column, epoch: Column) -> Mask:
-    """Return which batches stay: the most whose offsets rise, and of them whose epochs do."""
+    """Return a mask of the most batches whose offsets rise, and of them the most by epoch."""
     kept = np.flatnonzero((last >= first) & (epoch >= -1))
     kept = kept[_longest(first[kept], last[kept], bisect_left)]
     known = epoch[kept] >= 0
@@ -42,10 +41,10 @@ def longest(first: Column, last: Column, epoch: Column) -> Mask:
 
 
 def _exchange(mask: Mask, row: int, first: Column, last: Column, epoch: Column) -> None:
-    """Let a batch stay in the place of its neighbour that fits less well.
+    """Keep a batch instead of a neighbour that fits less well.
 
-    Of two batches that contradict each other alone, the one is right whose offsets go on from the
-    batch before, or up to the batch behind.
+    If only two batches contradict each other, the right one is that whose offsets adjoin the batch
+    before, or the batch behind.
     """
     for other in (row - 1, row + 1):
         if not 0 <= other < len(mask) or not mask[other]:
@@ -65,17 +64,17 @@ def _exchange(mask: Mask, row: int, first: Column, last: Column, epoch: Column) 
 
 
 def _joints(row: int, first: Column, last: Column, low: list[int], high: list[int]) -> int:
-    """Return to how many of its neighbours the offsets of a batch join."""
+    """Return the number of neighbours that the offsets of a batch adjoin."""
     return (int(first[row]) in low) + (int(last[row]) + 1 in high)
 
 
 def _longest(low: Column, high: Column, place: Callable[[list[int], int], int]) -> Column:
-    """Return where the longest chain of ranges stands, each behind the one before it.
+    """Return the rows of the longest chain of ranges, each behind the one before it.
 
-    `place` says how many of rising ends lie before a range.
+    `place` returns the number of rising ends that lie before a range.
     """
     ends: list[int] = []
-    """The least end of all chains of 1, 2, 3 and so on ranges."""
+    """The least end of all chains with 1, 2, 3 and so on ranges."""
     at: list[int] = []
     before: list[int] = []
     for number, (first, last) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):

@@ -1,16 +1,16 @@
 """The directory that salvage makes: new partition dirs, rejects and a manifest.
 
     DIR/partitions/TOPIC-N/    logs, indexes, snapshots and epochs as a broker's recovery makes them
-    DIR/rejects/TOPIC-N/       the bytes of each range that was not taken over; where it was asked
-                               for, what decodes of them, as .ndjson
-                               of a log that its disk does not give whole, all that it gives, as
-                               .image, and what that is, as .map
-    DIR/records/               where it was asked for, the records of each partition
+    DIR/rejects/TOPIC-N/       the bytes of each range that was not taken over; on request, the
+                               objects that decode of them, as .ndjson; for a log that a failing
+                               disk gives only in part, the bytes that were read, as .image, and
+                               their ranges, as .map
+    DIR/records/               on request, the records of each partition
     DIR/manifest.ndjson        a line for each of them, and for each partition
 
 ``partitions`` has the form of a log dir, and nothing in it but partition dirs and a checkpoint. A
 partition that comes a second time lies in ``partitions.2``; the metadata log, which only belongs
-beside its own ``meta.properties``, in ``metadata``.
+next to its own ``meta.properties``, in ``metadata``.
 """
 
 import hashlib
@@ -61,12 +61,12 @@ class OutputDir:
         self._held: OpenDir | None = None
         self._lines: list[bytes] = []
         self.images: dict[Path, Path] = {}
-        """Where the bytes of a log are that its disk does not give whole."""
+        """Image of each log that a failing disk gives only in part, by the path of the log."""
         self.of_redpanda: tuple[Path, tuple[Part, ...]] | None = None
-        """What was written last of Redpanda, and what it is made of."""
+        """Folder and parts of the partition of Redpanda that was written last; None before."""
 
     def check(self, log_dirs: Iterable[Path], size: int) -> None:
-        """RefusedError where it is in use, lies in a log dir, or has no room for `size` bytes."""
+        """Raise RefusedError if it is in use, in a log dir, or without room for `size` bytes."""
         for log_dir in log_dirs:
             outside.check(self.path, log_dir)
         if not self.path.parent.is_dir():
@@ -94,14 +94,14 @@ class OutputDir:
         self._lines.append(json.dumps(row).encode() + b"\n")
 
     def place(self, name: str) -> tuple[Path, Path]:
-        """Return the directories for what is saved and what is rejected of the next partition."""
+        """Return the directories for the saved logs and the rejects of the next partition."""
         self._turns[name] += 1
         turn = f".{self._turns[name]}" if self._turns[name] > 1 else ""
         kind = "metadata" if name == _METADATA else "partitions"
         return self.path / f"{kind}{turn}" / name, self.path / f"rejects{turn}" / name
 
     def coming_rejects(self, name: str) -> Path:
-        """Return the directory, below this one, for what is rejected of the next partition."""
+        """Return the directory, below this one, for the rejects of the next partition."""
         turn = f".{self._turns[name] + 1}" if self._turns[name] else ""
         return Path(f"rejects{turn}", name)
 
@@ -142,7 +142,7 @@ class OutputDir:
         base: int,
         flavour: Flavour,
     ) -> None:
-        """Write a log, and check each batch as it stands there: nothing reads them again."""
+        """Write a log, and check each batch in the new file: nothing reads it again."""
         look = _look(extents) if flavour is KAFKA else None
         disk.copy_new(home, target, _runs(extents, self.images), look)
         batches = end = 0
@@ -157,9 +157,9 @@ class OutputDir:
             raise _changed(extents, end)
 
     def image(self, name: str, log: Path, given: SectorTolerantFile) -> KeptImage:
-        """Keep all that a disk gives of a log, and a map of it.
+        """Keep the bytes of a log that a failing disk gives, and a map of them.
 
-        What is saved of the log is then read from there.
+        The saved parts of the log are then read from this image.
         """
         folder = self.path / self.coming_rejects(name)
         home = self._home(folder)
@@ -195,10 +195,10 @@ class OutputDir:
     def recovered(
         self, folder: Path, start: StartConditions, *, trusted: bool = False
     ) -> LoadResult:
-        """Write beside the logs of a folder what a broker's recovery makes of them.
+        """Write the files that a broker's recovery makes of the logs of a folder next to them.
 
-        Of logs that are `trusted` the headers alone are read once more: each batch was checked as
-        it was written. What is strange in them is left to the rules of a broker.
+        For `trusted` logs only the headers are read again: each batch was checked as it was
+        written. If anything in them is unusual, the whole recovery of a broker is run.
         """
         home = self._home(folder)
         listed = opening.open_partition(folder, KAFKA)
@@ -217,7 +217,7 @@ class OutputDir:
         return loaded
 
     def finish(self, log_starts: dict[TopicPartition, int]) -> None:
-        """Write the manifest, and the log starts that no segment tells."""
+        """Write the manifest, and the checkpoint of log starts that are not those of a segment."""
         home = self._home(self.path / "partitions")
         if log_starts:
             content = offset_checkpoint.encode(offset_checkpoint.build(log_starts))
@@ -271,7 +271,7 @@ def _changed(extents: Sequence[Kept], end: int) -> UnreadableError:
 
 
 def _look(extents: Sequence[Kept]) -> FileAttributes | None:
-    """Return the look of the file that most of a log comes from: retention goes by its time."""
+    """Return the attributes of the file of the first extent: retention depends on its mtime."""
     if not extents:
         return None
     status = extents[0].path.stat()

@@ -10,10 +10,10 @@ from logtool.repair.sources import copies
 
 
 def repair(path: Path, places: Sequence[Path]) -> str | None:
-    """Return the command line, as a shell takes it; None where no place holds another copy.
+    """Return the command line, quoted for a shell; None if no place holds another copy.
 
-    `path` is a partition dir; `places` are log dirs and partition dirs, the first is asked first.
-    None of Redpanda, whose copies `salvage` takes, but no recovery.
+    `path` is a partition dir; `places` are log dirs and partition dirs, in order of preference.
+    None for Redpanda: `salvage` uses its copies, but a recovery does not.
     """
     if files.is_remote(path) or not path.is_dir() or opening.try_flavour(path) is REDPANDA:
         return None

@@ -1,4 +1,4 @@
-"""What a log is made of when it is salvaged: stretches of sound batches, and what stays behind."""
+"""Parts of a log that is salvaged: stretches of sound batches, and rejects."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -25,16 +25,16 @@ class BatchKey(NamedTuple):
     leader_epoch: int
     magic: int
     start: int
-    """With which offset it begins; see `starts`."""
+    """First offset of the batch; see `starts`."""
 
 
 class RejectReason(StrEnum):
-    """Why bytes are not taken over."""
+    """Reason why bytes are not taken over."""
 
     DAMAGE = "damage"
     """No sound batch."""
     UNREADABLE = "unreadable"
-    """The disk gives them no more."""
+    """The disk cannot read them."""
     ORDER = "order"
     """Sound batches whose offsets or leader epochs contradict the others."""
     OVERLAP = "overlap"
@@ -59,9 +59,9 @@ class Kept:
     last: BatchKey
     batches: int
     records: int
-    """As far as they are known."""
+    """Number of records, without batches whose count is not known."""
     filled: bool = False
-    """Whether it is from another copy."""
+    """True if the batches are from another copy."""
 
     @property
     def end(self) -> int:
@@ -79,17 +79,17 @@ class Rejected:
     kind: RejectReason
     reason: str
     first_offset: int | None = None
-    """Of the offsets that can have been in it; None where that is not known."""
+    """First offset that can have been in it; None if it is not known."""
     last_offset: int | None = None
     filled_from: Path | None = None
-    """The copy that has what was here."""
+    """The copy that has the batches that were here; None without one."""
     proof: str | None = None
-    """Why that is the same log, or why nothing was taken from another copy."""
+    """Proof that the copy is of the same log, or the reason why no copy was used."""
     is_given: bool = True
-    """Whether its bytes can be read, as far as the disk gives them; not so without permission."""
+    """True if its bytes can be read, at least in part; False for a log without permission."""
 
     def refused(self, reasons: Sequence[str]) -> "Rejected":
-        """Return it with more reasons why nothing was taken from another copy."""
+        """Return the reject with more reasons why no other copy was used."""
         return replace(self, proof="; ".join([*([self.proof] if self.proof else []), *reasons]))
 
 
@@ -97,7 +97,7 @@ Part = Kept | Rejected
 
 
 def edge(table: BatchTable, row: int) -> BatchKey:
-    """Return one row of a table as it is compared."""
+    """Return the key of one row of a table."""
     return BatchKey(
         int(table.base_offset[row]),
         int(table.last_offset[row]),
@@ -112,7 +112,7 @@ def edge(table: BatchTable, row: int) -> BatchKey:
 def starts(table: BatchTable) -> Column:
     """Return the first offset of each batch, int64.
 
-    A wrapper of magic 0 or 1 tells its last one alone; it begins as many records before.
+    A wrapper of magic 0 or 1 only has its last offset; its record count gives the first one.
     """
     counted = (table.magic < MAGIC) & (table.record_count > 0)
     return np.where(counted, table.last_offset - table.record_count + 1, table.base_offset)
@@ -139,7 +139,7 @@ def is_dense(extent: Kept) -> bool:
 
 
 def missing(folder: Path, base: int, text: str, term: int | None = None) -> Rejected:
-    """Return what says that a log from an offset on is not there; of Redpanda it has a `term`."""
+    """Return the reject for a missing log from an offset on; for Redpanda with its `term`."""
     if term is None:
         name = names.format_partition_file(base, FileKind.LOG)
     else:
@@ -148,9 +148,9 @@ def missing(folder: Path, base: int, text: str, term: int | None = None) -> Reje
 
 
 def with_gaps(found: Sequence[Part], folder: Path) -> Iterator[Part]:
-    """Yield the parts; where offsets between segments lack in a log that lacks no other, that, too.
+    """Yield the parts, and rejects for missing offsets between segments of a log without gaps.
 
-    That is a segment that is gone, or the end of one.
+    Such offsets were in a segment that is gone, or at the end of one.
     """
     dense = all(is_dense(part) for part in found if isinstance(part, Kept))
     before: Part | None = None

@@ -1,4 +1,4 @@
-"""One segment read for what can be saved of it: extents and rejects, in the order of the file."""
+"""Reading of one segment to be saved: extents and rejects, in the order of the file."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -33,20 +33,20 @@ class LogToRead:
     log: File
     base_offset: int
     end_offset: int | None
-    """Base offset of the segment behind it, None of the last one."""
+    """Base offset of the next segment; None for the last one."""
     flavour: Flavour
     earlier: Image | None = None
-    """What an earlier run has of it."""
+    """Bytes of it that an earlier run has read; None without any."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogRanges:
-    """What is in one segment."""
+    """Parts of one segment."""
 
     piece: LogToRead
     found: tuple[Part, ...]
     bad: dict[int, int]
-    """Bytes that the disk does not give, by position."""
+    """Number of bytes that the disk does not give, by position."""
 
 
 def read(piece: LogToRead, on_bytes: Callable[[int], None]) -> LogRanges | UnreadableError:
@@ -64,7 +64,7 @@ def read(piece: LogToRead, on_bytes: Callable[[int], None]) -> LogRanges | Unrea
 
 @contextmanager
 def opened(piece: LogToRead) -> Iterator[SectorTolerantFile]:
-    """Return what reads a segment, from the disk or from what an earlier run has of it."""
+    """Yield the source of a segment: the disk, and the image of an earlier run if given."""
     with piece.log.open() as log, ExitStack() as stack:
         if piece.earlier is None:
             yield SectorTolerantFile(log)
@@ -79,13 +79,13 @@ def _chunks(piece: LogToRead, source: SectorTolerantFile) -> Iterator[Chunk]:
 
 
 class _DisorderError(Exception):
-    """Offsets or epochs do not rise: all batches are needed to decide which stay."""
+    """Offsets or epochs do not rise: all batches are needed for the choice of those that stay."""
 
 
 def _plainly(
     piece: LogToRead, source: SectorTolerantFile, on_bytes: Callable[[int], None]
 ) -> Iterator[Part]:
-    """Yield the parts of a segment whose batches rise, with memory for one at a time."""
+    """Yield the parts of a segment whose batches rise, with one part in memory at a time."""
     last, epoch, known = piece.base_offset - 1, -1, 0
     open_extent: Kept | None = None
     for chunk in _chunks(piece, source):
@@ -120,7 +120,7 @@ def _plainly(
 
 
 def _decided(piece: LogToRead, source: SectorTolerantFile) -> list[Part]:
-    """Return the parts of a segment where some sound batches contradict others."""
+    """Return the parts of a segment in which some sound batches contradict others."""
     tables: list[BatchTable] = []
     found: list[Part] = []
     for chunk in _chunks(piece, source):
@@ -199,7 +199,7 @@ def _contradicting(piece: LogToRead, made: Kept, *, beyond: bool) -> Rejected:
 
 
 def _explained(found: list[Part], source: SectorTolerantFile) -> Iterator[Part]:
-    """Yield the parts; damage over bytes that the disk does not give is told as that."""
+    """Yield the parts; damage over bytes that the disk does not give becomes UNREADABLE."""
     for part in found:
         if isinstance(part, Rejected) and source.holds_bad(part.position, part.length):
             text = "the disk does not give all of it"

@@ -2,11 +2,11 @@
 
 Segments that a start has given up (``.cannotrecover``) are read, too. The output has the folders of
 a data directory, so that a partition can be put in the place of the damaged one. Each segment gets
-a base index, with which a start believes it; offsets may be missing between batches.
+a base index, with which a start trusts it; offsets may be missing between batches.
 
-Other copies are asked as for Kafka's logs (`logtool.repair.filling`), and their proof holds better
-here: by the rules of Raft two logs that hold a batch of one offset and one term are the same up to
-there. Names of segments tell the terms, in place of a ``leader-epoch-checkpoint``.
+Other copies are used as for Kafka's logs (`logtool.repair.filling`), and the proof is stronger
+here: by the rules of Raft two logs that hold a batch of one offset and one term are equal up to
+there. The terms are in the names of segments, in place of a ``leader-epoch-checkpoint``.
 """
 
 from bisect import bisect_right
@@ -36,7 +36,7 @@ from logtool.repair.saved import SavedPartition, saved
 
 
 def partitions(path: Path, selection: Selection) -> Iterator[Partition | UnreadableError]:
-    """Yield the partitions that a path stands for, and why some cannot be listed."""
+    """Yield the partitions of a path, and errors for those that cannot be listed."""
     try:
         kind = inputs.kind_of(path, REDPANDA, redpanda=True)
         if kind is PathKind.FILE:
@@ -68,7 +68,7 @@ def pieces(listed: Partition) -> list[LogToRead]:
 
 
 def missing(listed: Partition) -> list[Rejected]:
-    """Return the segments that are gone while base indexes of theirs are there."""
+    """Return the segments that are gone, by base indexes that are left of them."""
     text = "the segment is gone, and an index of it is left"
     there = {base_and_term(piece.log) for piece in pieces(listed)}
     return [
@@ -86,7 +86,7 @@ def missing(listed: Partition) -> list[Rejected]:
 
 
 def ordered(found: Sequence[Part]) -> Iterator[Part]:
-    """Yield the parts of a log; batches of offsets that a segment before them holds are rejects."""
+    """Yield the parts of a log, with rejects for offsets that an earlier segment holds."""
     end = -1
     for part in found:
         if isinstance(part, Kept) and part.first.base_offset <= end:
@@ -101,18 +101,18 @@ def ordered(found: Sequence[Part]) -> Iterator[Part]:
 
 
 def base_and_term(file: File) -> tuple[int, int]:
-    """Return what the name of a segment or an index of it says."""
+    """Return the parsed name of a segment or its index."""
     return file.name.offset or 0, file.name.epoch or 0
 
 
 def base_of(part: Part) -> tuple[int, int]:
-    """Return by what the parts of a log are sorted: base offset and term of the segment."""
+    """Return the sort key of the parts of a log: base offset and term of the segment."""
     name = names.parse_partition_file(part.path.name)
     return name.base_offset or 0, name.term or 0
 
 
 def copies(listed: Partition, dirs: Sequence[Path]) -> list[Path]:
-    """Return the folders of a partition in other data directories, or that are given themselves.
+    """Return the folders of a partition in other data directories, or among `dirs` themselves.
 
     The revision in the name of a folder may be another on each broker.
     """
@@ -133,7 +133,7 @@ def _same_partition(folder: Path, listed: Partition) -> bool:
 
 
 def terms(listed: Partition) -> list[tuple[int, int]]:
-    """Return (term, base offset) of the segments: a term begins with a new one."""
+    """Return (term, base offset) of the segments: each term begins with a new segment."""
     rows: list[tuple[int, int]] = []
     for base, term in (base_and_term(piece.log) for piece in pieces(listed)):
         if not rows or term > rows[-1][0]:
@@ -155,10 +155,10 @@ class NewSegment:
 
 
 def segments(listed: Partition, parts: Sequence[Part]) -> list[NewSegment]:
-    """Return the segments to be written: those of the log, and new ones for what none holds.
+    """Return the segments to be written: those of the log, and new ones for other batches.
 
-    What another copy has goes to the segment that its offset leads to, if that is of its term, or
-    behind what stands before it.
+    A batch of another copy goes to the segment with its offset, if the segment is of its term, or
+    else behind the batches before it.
     """
     of_path = {piece.log.path: base_and_term(piece.log) for piece in pieces(listed)}
     own = list(of_path.values())
@@ -184,7 +184,7 @@ def segments(listed: Partition, parts: Sequence[Part]) -> list[NewSegment]:
 
 
 def place_of(listed: Partition) -> str:
-    """Return where a partition lies in a data directory."""
+    """Return the path of a partition in a data directory."""
     return "/".join(("", "", *listed.path.resolve().parts)[-3:]).lstrip("/")
 
 
@@ -200,7 +200,7 @@ def write_index(home: OpenDir, target: Path, segment: NewSegment) -> None:
 
 
 def saved_of(listed: Partition, parts: Sequence[Part], target: Path) -> SavedPartition:
-    """Return what is said of one partition."""
+    """Return the object about one partition."""
     extents = [part for part in parts if isinstance(part, Kept)]
     start = extents[0].first.base_offset if extents else 0
     end = extents[-1].last.last_offset + 1 if extents else 0

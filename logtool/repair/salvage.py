@@ -57,16 +57,16 @@ _UNKNOWN_OFFSETS = frozenset({RejectReason.DAMAGE, RejectReason.UNREADABLE, Reje
 
 @dataclass(slots=True)
 class Salvage:
-    """One run: iterate for what was saved and what was not; errors come among the objects."""
+    """One run: iterate to get the saved partitions, rejects and other objects, with errors."""
 
     paths: Sequence[Path]
     output: OutputDir
     fill_from: Sequence[Path] = ()
     """Log dirs or partition dirs of other copies; the first that helps is taken."""
     retry: Path | None = None
-    """The output of an earlier run: what that has of a log is not asked for again."""
+    """The output of an earlier run: bytes of logs that it has are not read from the disk again."""
     deleted: bool = False
-    """Whether what waits for its deletion is wanted, and nothing else."""
+    """True to save only segments that wait for their deletion."""
     selection: Selection = field(default_factory=Selection)
     flavour: Flavour | None = None
     """The value of ``--flavour``; None: each directory by its names."""
@@ -275,13 +275,13 @@ class Salvage:
         yield from bounded(found, min(by_base))
 
     def _earlier(self, name: str, log: File) -> Image | None:
-        """Return what an earlier run has of a log."""
+        """Return the image of a log from an earlier run."""
         if self.retry is None:
             return None
         return disk_image.find(self.retry / self.output.coming_rejects(name), log.path, log.size)
 
     def _image(self, name: str, piece: LogToRead) -> KeptImage:
-        """Keep what the disk gives of a log that it does not give whole."""
+        """Keep the readable bytes of a log that a failing disk gives only in part."""
         with reading.opened(piece) as given:
             return self.output.image(name, piece.log.path, given)
 
@@ -324,15 +324,15 @@ class Salvage:
 
 
 def _unread(piece: LogToRead, why: UnreadableError) -> Rejected:
-    """Return what says that a log could not be read at all."""
+    """Return the reject for a log that could not be read at all."""
     one = Rejected(piece.log.path, 0, piece.log.size, RejectReason.UNREADABLE, why.reason)
     return replace(one, is_given=False)
 
 
 def bounded(found: list[Part], start: int | None = None) -> Iterator[Part]:
-    """Yield the parts; those without offsets of their own get those that are missing there.
+    """Yield the parts; rejects without offsets get the offsets that are missing there.
 
-    `start` is where the log begins, if that is known.
+    `start` is the first offset of the log, if it is known.
     """
     before = None if start is None else start - 1
     for number, part in enumerate(found):
@@ -351,7 +351,7 @@ def bounded(found: list[Part], start: int | None = None) -> Iterator[Part]:
 def not_there(
     fill_from: Sequence[Path], flavour: Flavour | None = None
 ) -> Iterator[UnreadableError]:
-    """Yield which of the other copies cannot be looked at: nothing is filled from them."""
+    """Yield errors for other copies that cannot be read: nothing is filled from them."""
     for path in fill_from:
         try:
             if kind_of(path, flavour, redpanda=True) is PathKind.FILE:

@@ -45,7 +45,7 @@ class KeptReject:
     crc32c: int | None = None
     sha256: str | None = None
     target: Path | None = None
-    """None where there are no bytes, or none can be read."""
+    """File with the bytes; None if there are no bytes, or none can be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +103,10 @@ def saved(
     ends: tuple[int, int],
     loaded: LoadResult | None = None,
 ) -> SavedPartition:
-    """Return what is said of a partition that was saved.
+    """Return the object about a saved partition.
 
-    `place` is its topic and number, `paths` are where it was and where it is, `ends` are where its
-    log starts and ends, and `loaded` is what a broker makes of it; None of one of Redpanda.
+    `place` is its topic and number, `paths` are its old and its new directory, `ends` are its log
+    start and log end offset, and `loaded` is the result of a broker's load; None for Redpanda.
     """
     extents = [part for part in parts if isinstance(part, Kept)]
     left = [part for part in parts if isinstance(part, Rejected) and part.filled_from is None]

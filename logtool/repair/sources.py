@@ -1,4 +1,4 @@
-"""Which logs are salvaged together: those of a partition dir, or what of it waits for deletion."""
+"""Logs that are salvaged together: those of a partition dir, or those waiting for deletion."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -39,11 +39,11 @@ class DamagedLog:
     listed: Partition
     log_start: int
     deleted: bool = False
-    """Whether it is what waits for its deletion."""
+    """True if its segments that wait for their deletion are meant."""
 
     @property
     def key(self) -> TopicPartition:
-        """Return topic and partition; the name of the directory tells both."""
+        """Return topic and partition, from the name of the directory."""
         return self.listed.topic or "", self.listed.number or 0
 
     @property
@@ -67,7 +67,7 @@ class DamagedLog:
 
     @property
     def bases(self) -> list[int]:
-        """Return the base offsets of all segments, those with a lost log among them."""
+        """Return the base offsets of all segments, also of those with a lost log."""
         return sorted({*(base for base, _ in self.logs), *self.lost_logs})
 
     @property
@@ -77,13 +77,13 @@ class DamagedLog:
 
     @property
     def lost_logs(self) -> list[int]:
-        """Return the base offsets of logs that are gone while indexes of theirs are there."""
+        """Return the base offsets of logs that are gone, by indexes that are left of them."""
         if self.deleted:
             return []
         return sorted({file.name.offset or 0 for file in self.listed.orphans})
 
     def epochs(self) -> list[tuple[int, int]]:
-        """Return the rows of ``leader-epoch-checkpoint``, none where it cannot be read."""
+        """Return the rows of ``leader-epoch-checkpoint``; no rows if it cannot be read."""
         file = self.listed.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT)
         if file is None:
             return []
@@ -114,7 +114,7 @@ def sources(
     deleted: bool,
     flavour: Flavour | None = None,
 ) -> Iterator[DamagedLog | UnreadableError]:
-    """Yield the logs of log dirs and partition dirs, and why some cannot be listed."""
+    """Yield the logs of log dirs and partition dirs, and errors for those that cannot be listed."""
     for path in paths:
         try:
             kind = inputs.kind_of(path, flavour, lacking="keeps nothing of what it deletes")
@@ -158,7 +158,7 @@ def _of_partition(
 
 
 def _kept(source: DamagedLog) -> Iterator[DamagedLog]:
-    # What was formatted and never started has no log of metadata, but the snapshot before it.
+    # A log dir that was formatted and never started has a metadata snapshot, but no log.
     may_lack = source.deleted or source.key[0] == names.CLUSTER_METADATA
     if source.logs or source.lost_logs or not may_lack:
         yield source
@@ -185,7 +185,7 @@ def _is_deleted_dir(listed: Partition) -> bool:
 
 
 def copies(name: str, dirs: Sequence[Path]) -> list[Path]:
-    """Return the partition dirs of that name in other log dirs, or that are given themselves."""
+    """Return the partition dirs with a name among `dirs`, or in these as log dirs."""
     found = []
     for path in dirs:
         directory = names.parse_directory(path.resolve().name)
@@ -199,7 +199,7 @@ def copies(name: str, dirs: Sequence[Path]) -> list[Path]:
 def usable(
     ours: Partition, name: str, dirs: Sequence[Path]
 ) -> Iterator[Partition | str | UnreadableError]:
-    """Yield the copies that may be asked for what is missing, and why others may not."""
+    """Yield the copies that may be used, and the reasons or errors for the others."""
     for place in dirs:
         there = copies(name, [place])
         for path in there:
@@ -214,7 +214,7 @@ def usable(
 
 
 def _not_of_this(ours: Partition, copy: Partition) -> str | None:
-    """Return why another partition dir is no copy of ours; None if nothing says so."""
+    """Return the reason why a partition dir is not a copy of ours; None if it may be one."""
     if copy.path.resolve() == ours.path.resolve():
         return "is the damaged log itself"
     ids = [topic_id_of(one.path) for one in (ours, copy)]

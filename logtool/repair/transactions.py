@@ -1,4 +1,4 @@
-"""Transactions of a log that has lost a part of what it held."""
+"""Transactions of a log that has lost a part of its records."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
@@ -18,7 +18,7 @@ from logtool.repair.reading import take
 
 _NO_IMAGES: Mapping[Path, Path] = {}
 _SEQUENCES = 2**31
-"""Sequence numbers of a producer: behind the last comes 0 again."""
+"""Number of sequence numbers of a producer: after the last one comes 0 again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,14 @@ class Torn:
     producer_id: int
     producer_epoch: int
     first_offset: int
-    """Of what is left of it."""
+    """First offset of the part of the transaction that is left."""
     lost_from: int
     """The first offset that is missing."""
     text: str
 
     @property
     def reason(self) -> str:
-        """Return what may be lost of it, and why."""
+        """Return a text with the part that may be lost, and the reason."""
         return self.text.format(
             of=f"producer {self.producer_id}",
             first=self.first_offset,
@@ -60,10 +60,10 @@ _MARKER = (
 def torn(
     parts: Sequence[Part], images: Mapping[Path, Path] = _NO_IMAGES, flavour: Flavour = KAFKA
 ) -> Iterator[Torn]:
-    """Yield the transactions that were open where something is missing, or may have begun there.
+    """Yield the transactions that were open at missing offsets, or may have begun there.
 
-    `images` are where the bytes of a log are that its disk does not give whole. Nothing is read
-    where all is there. A transaction that is lost with its marker leaves nothing that tells of it.
+    `images` are the readable bytes of logs that a failing disk gives only in part. Nothing is read
+    if no offset is missing. A transaction that is lost with its marker leaves no trace.
     """
     if any(isinstance(one, Rejected) and one.filled_from is None for one in parts):
         yield from _OpenTransactions(images, flavour).of(parts)
@@ -76,9 +76,9 @@ class _OpenTransactions:
     state: ProducerState = field(default_factory=ProducerState)
     reported: set[tuple[int, int]] = field(default_factory=set)
     lost_from: int | None = None
-    """The first offset of the last place where something is missing."""
+    """The first offset of the last place where offsets are missing."""
     seen: set[int] = field(default_factory=set)
-    """The producers that wrote behind it, or were told of there."""
+    """The producers that wrote behind it, or were reported there."""
 
     def of(self, parts: Sequence[Part]) -> Iterator[Torn]:
         end = 0
@@ -122,7 +122,7 @@ class _OpenTransactions:
                     self.state.apply(found)
 
     def _begun_before(self, rows: BatchTable) -> Iterator[Torn]:
-        """Yield whose first batch behind what is missing goes on with what may be lost."""
+        """Yield transactions whose first batch behind missing offsets continues lost ones."""
         if self.lost_from is None:
             return
         producers, places = np.unique(rows.producer_id, return_index=True)
@@ -137,7 +137,7 @@ class _OpenTransactions:
                 yield Torn(producer_id, epoch, offset, self.lost_from, _HEADLESS)
 
     def _next_sequence(self, producer_id: int, epoch: int) -> int:
-        """Return with which sequence number a producer goes on that lost nothing."""
+        """Return the next sequence number of a producer that lost nothing."""
         before = self.state.producers.get(producer_id)
         if before is None or before.epoch != epoch or before.last_sequence == NONE:
             return 0
