@@ -1,7 +1,7 @@
-"""Indexes and producer snapshots built anew from the logs, as a broker's recovery writes them.
+"""Indexes and producer snapshots rebuilt from the logs, as a broker's recovery writes them.
 
-The logs are only read. What is bad is what `verify` finds (`targets`); each segment is recovered on
-paper (`building`), with the producers that its log begins with (`producer_states`).
+The logs are only read. `verify` finds the bad files (`targets`); each segment is recovered in
+memory (`building`), with the producers at its beginning (`producer_states`).
 """
 
 from logtool.rebuild.building import IMPOSSIBLE
@@ -11,6 +11,6 @@ from logtool.rebuild.scope import Indexing
 from logtool.rebuild.targets import KINDS, FileChoice
 
 BLOCKED = (DAMAGED, IMPOSSIBLE)
-"""The actions of what somebody else has to mend first."""
+"""Actions for files that cannot be built before another command repairs the log."""
 
 __all__ = ["BLOCKED", "KINDS", "FileChoice", "IndexRebuild", "Indexing", "RebuildConsent"]

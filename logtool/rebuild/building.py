@@ -1,4 +1,4 @@
-"""What recovery writes for one segment, and how that differs from what is there."""
+"""Files that recovery writes for one segment, and actions where the present ones differ."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -31,13 +31,13 @@ IMPOSSIBLE = "impossible"
 
 @dataclass(frozen=True, slots=True)
 class IndexesToBuild:
-    """The indexes to be built of one segment."""
+    """Request for the indexes of one segment."""
 
     segment: Segment
     reasons: Mapping[FileKind, str]
-    """Of each index."""
+    """Reason for each index to be built."""
     producers: Producers | None
-    """Before the segment; None where they are not known."""
+    """Producers before the segment; None if they are not known."""
     index_interval: int
     max_index_size: int
 
@@ -48,15 +48,15 @@ class Built:
 
     piece: IndexesToBuild
     files: Mapping[FileKind, bytes | None] = field(default_factory=dict)
-    """None: a broker makes no such file."""
+    """Content of each index; None if a broker makes no such file."""
     note: str = ""
-    """How far they reach, where that is not to the end of the log."""
+    """Text with the end of the indexes, if they do not reach the end of the log."""
     error: UnreadableError | str | None = None
-    """Why there are none."""
+    """Reason why the indexes could not be built, or None."""
 
 
 def build(piece: IndexesToBuild, on_bytes: Callable[[int], None]) -> Built:
-    """Recover one segment, without touching it, for the indexes that come of it."""
+    """Recover one segment in memory, and return the indexes."""
     log, base = piece.segment.log, piece.segment.base_offset
     known = {} if piece.producers is None else dict(piece.producers)
     state = ProducerState({number: replace(producer) for number, producer in known.items()})
@@ -87,7 +87,7 @@ def build(piece: IndexesToBuild, on_bytes: Callable[[int], None]) -> Built:
 
 
 def index_actions(built: Built) -> Iterator[Action | UnreadableError]:
-    """Yield what is to be done so that the indexes are those of recovery."""
+    """Yield the actions that give the segment the indexes of recovery."""
     if isinstance(built.error, UnreadableError):
         yield built.error
         return
@@ -114,9 +114,9 @@ def snapshot_actions(
     *,
     bad: bool,
 ) -> Iterator[Action]:
-    """Yield what is to be done with one producer snapshot.
+    """Yield the actions for one producer snapshot.
 
-    Outside of `span`, the offsets at which a broker keeps one, it goes if it is bad.
+    Outside of `span`, the offsets at which a broker keeps one, a bad one is removed.
     """
     kind, offset = key
     path = partition.path / names.format_partition_file(offset, kind)
@@ -136,7 +136,7 @@ def snapshot_actions(
         yield Action(action=IMPOSSIBLE, path=path, reason=text)
     else:
         old = snapshots.decode(ShadowFile(file, file.size).read()) if file and not bad else None
-        # The order of the entries means nothing: what says the same stays.
+        # The order of the entries has no meaning: a snapshot of the same producers stays.
         if old is None or old != producers:
             content = snapshots.encode(ProducerState(dict(producers)))
             yield from _written(path, file, content, why)

@@ -1,8 +1,8 @@
-"""Small partitions with which nothing is wrong but that indexes are missing, dealt with quickly.
+"""Fast path for small partitions that are sound except for missing indexes.
 
-The look that `verify` takes at small partitions is taken here too. Where it says that no rule has
-anything to say, what a recovery would write is known from the same read, and neither a rule nor a
-recovery is asked. Whatever it does not answer for goes the long way (`logtool.rebuild.partition`).
+This uses the quick check of `verify` for small partitions. If it shows that no rule has a finding,
+the same read gives the files that a recovery would write, and neither rules nor a recovery are run.
+All other partitions are checked in full (`logtool.rebuild.partition`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ _SNAPSHOT = FileKind.PRODUCER_SNAPSHOT
 
 @dataclass(frozen=True, slots=True)
 class PlainPartition:
-    """What a quick look has found; it stands where a `PartitionToRebuild` does."""
+    """Result of a quick look, used in place of a `PartitionToRebuild`."""
 
     path: Path
     directory: PartitionDirectory
@@ -42,7 +42,7 @@ class PlainPartition:
     def actions(
         self, _reports: Sequence[SegmentReport], _build: Build
     ) -> Iterator[Action | UnreadableError]:
-        """Yield what is to be done: all of it was built already."""
+        """Yield the actions, whose files are all built already."""
         for file, why in self.others:
             path, seen = self.path / names.format_partition_file(file.offset, file.kind), file.seen
             change = Change(
@@ -64,7 +64,7 @@ class PlainPartition:
 
 
 class QuickLook:
-    """Looks at one partition dir after the other, in one thread."""
+    """Quick look at one partition dir after the other, in one thread."""
 
     def __init__(self, wanted: FileChoice) -> None:
         self._wanted = wanted
@@ -73,7 +73,7 @@ class QuickLook:
     def look(
         self, path: Path, directory: PartitionDirectory | BadDirectory, settings: PartitionSettings
     ) -> PlainPartition | None:
-        """Return what is to be done in a partition; None where that takes a longer look."""
+        """Return the result for a partition; None if it has to be checked in full."""
         if not isinstance(directory, PartitionDirectory) or root.key_of(directory) is None:
             return None
         if directory.kind is not DirectoryKind.LIVE:
@@ -108,7 +108,7 @@ class QuickLook:
 
 
 def looks(wanted: FileChoice, budget: Budget, flavour: Flavour | None = None) -> QuickLook | None:
-    """Return what takes a quick look first; None where a run is to keep to a budget."""
+    """Return a `QuickLook`; None if a budget or an option of the run rules it out."""
     pace = budget.pace
     paced = pace.bytes_per_second is not None or pace.deadline is not None
     if paced or budget.drop_cache or wanted.snapshot_every is not None or flavour is not None:

@@ -1,4 +1,4 @@
-"""One partition: from what `verify` found in it to the actions that mend its indexes."""
+"""One partition: from the findings of `verify` to the actions that repair its indexes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
@@ -29,7 +29,7 @@ Build = Callable[[Sequence[IndexesToBuild]], Iterator[Built]]
 
 @dataclass(slots=True)
 class PartitionToRebuild:
-    """A partition to be looked at, and what was found."""
+    """A partition to be checked, and the facts that were found."""
 
     partition: Partition
     settings: PartitionSettings
@@ -41,7 +41,7 @@ class PartitionToRebuild:
 
     @property
     def request(self) -> CheckRequest:
-        """Return what is asked of `verify`."""
+        """Return the request to `verify`."""
         clean = self.settings.clean
         cleaning = compaction.beside(self.partition.path, clean=clean)
         return CheckRequest(
@@ -49,7 +49,7 @@ class PartitionToRebuild:
         )
 
     def tasks(self) -> list[SegmentTask]:
-        """Return what is to be looked at in each segment."""
+        """Return a task for each segment to be checked."""
         tasks = partition_checks.plan(self.partition, self.request)
         every = self.wanted.snapshot_every
         if every is None:
@@ -58,7 +58,7 @@ class PartitionToRebuild:
         return [self._cut(task) for task in tasks]
 
     def _cut(self, task: SegmentTask) -> SegmentTask:
-        """Return a task that tells the producers at the snapshots that are wanted too."""
+        """Return a task that also gives the producers at the additional snapshots."""
         base = task.segment.base_offset
         inside = {offset for offset, its in self._more.items() if its == base and offset > base}
         return replace(task, cuts=tuple(sorted(inside.union(task.cuts))))
@@ -66,7 +66,7 @@ class PartitionToRebuild:
     def actions(
         self, reports: Sequence[SegmentReport], build: Build
     ) -> Iterator[Action | UnreadableError]:
-        """Yield what is to be done, and what cannot be; `build` builds indexes."""
+        """Yield the actions, also for files that cannot be built; `build` builds indexes."""
         partition = self.partition
         items = partition_checks.check_partition(partition, self.request, self.facts, reports)
         judged = targets.sort_findings(items, clean=self.settings.clean)
@@ -94,7 +94,7 @@ class PartitionToRebuild:
     def _with_frequent(
         self, judged: PartitionFindings, chosen: dict[FileKey, str]
     ) -> dict[FileKey, str]:
-        """Return the files to be built with the snapshots that no broker takes."""
+        """Return the files to be built, with the additional snapshots that no broker takes."""
         there = {file.name.offset for file in self.partition.snapshots}
         bases = [segment.base_offset for segment in self.partition.segments[:1]]
         start = max([self.settings.log_start, *bases])
@@ -107,7 +107,7 @@ class PartitionToRebuild:
         return {**extra, **chosen}
 
     def _hindrances(self, judged: PartitionFindings) -> Iterator[Action | UnreadableError]:
-        """Yield what cannot be read, the damage in logs, and indexes without a log."""
+        """Yield errors for files that cannot be read, and actions for damage and orphan indexes."""
         for key, error in judged.unread.items():
             if key[0] is FileKind.LOG or self.wanted.takes(key, self.only):
                 yield error
@@ -138,7 +138,7 @@ class PartitionToRebuild:
         judged: PartitionFindings,
         chosen: dict[FileKey, str],
     ) -> dict[int, Producers]:
-        """Return the producers before each segment and each snapshot, where they are known."""
+        """Return the producers before each segment and each snapshot, if they are known."""
         bad = [offset for kind, offset in (*judged.bad, *judged.unread) if kind is _SNAPSHOT]
         sound = producer_states.read_sound(self.partition.snapshots, bad, self.settings.log_start)
         return producer_states.at(self.partition, reports, sound, {offset for _, offset in chosen})

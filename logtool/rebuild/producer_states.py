@@ -1,6 +1,6 @@
 """The producers at points of a log, from the sound snapshots and from the batches between them.
 
-None is taken for expired: a broker leaves those out when it reads a snapshot.
+Expired producers are included: a broker leaves them out when it reads a snapshot.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,9 +21,9 @@ Producers = Mapping[int, Producer]
 def read_sound(
     snapshots: Iterable[File], bad: Iterable[int], log_start: int
 ) -> dict[int, Producers]:
-    """Return the producers of each snapshot that a broker would read and nothing speaks against.
+    """Return the producers of each snapshot that a broker would read and that is not bad.
 
-    Those at or below the start of the log are deleted by a broker before it reads any.
+    A broker deletes snapshots at or below the start of the log before it reads any.
     """
     sound: dict[int, Producers] = {}
     excluded = set(bad)
@@ -37,7 +37,7 @@ def read_sound(
 
 
 def read(file: File) -> Producers | None:
-    """Return the producers of one snapshot, None where it cannot be read or makes no sense."""
+    """Return the producers of one snapshot, None if it cannot be read or decoded."""
     try:
         return decode(files.read_small(file.path))
     except UnreadableError:
@@ -52,8 +52,8 @@ def at(
 ) -> dict[int, Producers]:
     """Return the producers before each of `offsets`, without those that damage hides.
 
-    The nearest sound snapshot at or below an offset counts, and what the log holds behind it. Each
-    offset is the base of a segment, a snapshot's, or the end of the log.
+    The producers come from the nearest sound snapshot at or below an offset, and the log behind it.
+    Each offset is that of a segment or a snapshot, or the end of the log.
     """
     state = ProducerState()
     known = True
@@ -82,7 +82,7 @@ def at(
 
 
 def _is_hidden(report: SegmentReport) -> bool:
-    """Return whether something between sound batches is unknown; a torn tail is behind them."""
+    """Return whether bytes between sound batches are unknown; a torn tail is behind them."""
     return not report.scanned or any(
         not isinstance(item, UnreadableError)
         and item.code.startswith("batch/")

@@ -1,9 +1,9 @@
 """The base indexes of a partition of Redpanda, as a start makes them when it replays a segment.
 
-An index is made anew where it is bad, and where it is missing behind a segment that is not the
-last: the last one has none while it is open. It ends where the segment has damage, as it does after
-the start has cut the segment there. In place no index of a damaged segment is made: a start would
-believe it, and not cut the segment, nor give up one that holds no batch.
+An index is rebuilt if it is bad, or if it is missing for a segment that is not the last: the last
+one has no index while it is open. It ends at the first damage of the segment, as it does after the
+start has cut the segment there. In place no index of a damaged segment is made: a start would trust
+it, and not cut the segment, nor give up one that holds no batch.
 """
 
 from collections.abc import Iterator
@@ -33,16 +33,16 @@ _LEGAL = "base-index/wrapped"
 
 
 def data_dir_of(path: Path) -> Path:
-    """Return the data directory that a path lies in, whose lock counts; UnreadableError."""
+    """Return the data directory that a path lies in, which has the lock; UnreadableError."""
     return redpanda_dir.data_dir_of(path.absolute().parent if redpanda_dir.place(path) else path)[0]
 
 
 def partitions(
     path: Path, selection: Selection
 ) -> Iterator[tuple[Partition | UnreadableError, Path | None]]:
-    """Yield the partitions that a path stands for, and the one file of it that is meant, if any.
+    """Yield the partitions of a path, each with the one file that is meant, or None for all.
 
-    One that cannot be listed comes as the error that says why; UnreadableError for `path` itself.
+    An error stands for one that cannot be listed; UnreadableError is raised for `path` itself.
     """
     if redpanda_dir.place(path):
         yield opening.try_partition(path.parent, REDPANDA), path
@@ -59,7 +59,7 @@ def partitions(
 def actions(
     listed: Partition, *, everything: bool, only: Path | None = None, in_place: bool
 ) -> Iterator[Action | UnreadableError]:
-    """Yield what is to be done with the indexes of a partition; `only` is one segment or index."""
+    """Yield the actions for the indexes of a partition; `only` is one segment or index."""
     all_data = listed.path.absolute().parent.parent.name != KAFKA_NAMESPACE
     tasks = plan(listed, CheckRequest())
     reports = [check_segment(task) for task in tasks]
@@ -123,9 +123,9 @@ def _made(
 
 
 def _content(segment: Segment, *, all_data: bool) -> tuple[bytes | None, str]:
-    """Return the index of a segment up to its first damage, and what that is.
+    """Return the index of a segment up to its first damage, and a text about the damage.
 
-    There is no index where no batch stands before it.
+    Without a batch before the damage, return None in place of the index.
     """
     builder = Builder(segment.base_offset, all_data=all_data)
     with segment.log.open() as log:

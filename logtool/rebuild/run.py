@@ -1,6 +1,6 @@
 """One run of `rebuild-index` over paths: log dir by log dir, partition by partition.
 
-What is built goes into a directory of its own, or in place through a journal.
+Files are written to a directory of their own, or in place through a journal.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,29 +38,29 @@ from logtool.running.workers import OutOfTimeError
 
 Item = Action | LogtoolError
 _TOGETHER = 64
-"""Segments that are built before any of it is written: what is held in memory."""
+"""Segments whose indexes are held in memory before any of them is written."""
 
 
 @dataclass(frozen=True, slots=True)
 class RebuildConsent:
-    """What may be written."""
+    """Places that may be written to."""
 
     apply: bool = False
-    """In place."""
+    """True to change files in place."""
     undo_dir: Path | None = None
-    """With `apply`; None: beside the log dir."""
+    """Undo directory for `apply`; None: one next to the log dir."""
     output: Path | None = None
-    """A directory for copies; it is made."""
+    """A directory for copies, which is made; None: no copies."""
     command: str = "logtool rebuild-index"
-    """The command line, for the person who finds the undo directory."""
+    """The command line, which is stored in the undo directory."""
 
 
 @dataclass(slots=True)
 class IndexRebuild:
-    """One run: iterate for what is done or would be; inputs that cannot be read come as errors.
+    """One run: iterate to get the actions, done or proposed, and errors for unreadable inputs.
 
-    Of each log dir nothing is changed before all of it was looked at. Where that cannot be done
-    safely, the error among the items says why, and the other log dirs are still dealt with.
+    Nothing in a log dir is changed before all of it was checked. If it cannot be changed safely,
+    an error is among the items, and the run goes on with the other log dirs.
     """
 
     paths: Sequence[Path]
@@ -71,7 +71,7 @@ class IndexRebuild:
     run: Run = field(default_factory=Run)
     summary: Summary = field(default_factory=Summary)
     undo_dirs: list[Path] = field(default_factory=list)
-    """Those of the log dirs that were changed."""
+    """Undo directories of the log dirs that were changed."""
     flavour: Flavour | None = None
     """The value of ``--flavour``; None: each directory by its names."""
     _quick: QuickLook | None = None
@@ -112,7 +112,7 @@ class IndexRebuild:
                 return
 
     def _redpanda(self, paths: Sequence[Path]) -> Iterator[list[Action | UnreadableError]]:
-        """Yield what is to be done with base indexes, some segments at a time."""
+        """Yield the actions for base indexes, some segments at a time."""
         for path in dict.fromkeys(paths):
             for listed, only in redpanda.partitions(path, self.selection):
                 if isinstance(listed, UnreadableError):
@@ -153,7 +153,7 @@ class IndexRebuild:
     def _partitions(
         self, log_dir: Path, given: list[Scope | None]
     ) -> Iterator[list[Action | UnreadableError]]:
-        """Yield what is to be done, some segments at a time."""
+        """Yield the actions, some segments at a time."""
         found = opening.open_log_dir(log_dir, KAFKA)
         home = LogDirState(found, StartOptions(NEWEST, static=self.indexing.static))
         yield list(home.unread)
@@ -226,7 +226,7 @@ def _some(
 
 
 class IndexOutput:
-    """A directory that gets what was built: a folder for each partition dir."""
+    """A directory for the built files, with a folder for each partition dir."""
 
     def __init__(self, path: Path) -> None:
         self._path = path.resolve()
@@ -235,7 +235,7 @@ class IndexOutput:
         self._held: OpenDir | None = None
 
     def check(self, log_dirs: Sequence[Path]) -> None:
-        """RefusedError where it is in use, or lies in a log dir."""
+        """Raise RefusedError if it is in use, or lies in a log dir."""
         for log_dir in log_dirs:
             outside.check(self._path, log_dir.resolve())
 
@@ -267,7 +267,7 @@ class IndexOutput:
 
 
 def _made(home: OpenDir, path: Path) -> OpenDir:
-    """Return a directory in `home`, made where it is not there yet."""
+    """Return a directory in `home`, which is made if it does not exist."""
     return OpenDir(path, home) if path.exists() else disk.make_dir(home, path)
 
 

@@ -1,4 +1,4 @@
-"""The partitions that paths name, and what their log dir says about building indexes."""
+"""The partitions that paths name, and the settings of their log dir for building indexes."""
 
 import os
 from collections.abc import Mapping
@@ -30,10 +30,10 @@ from logtool.rebuild.targets import FileKey
 
 @dataclass(frozen=True, slots=True)
 class PartitionSettings:
-    """What the log dir, or the command line, says of one partition."""
+    """Settings of one partition, from the log dir or the command line."""
 
     clean: bool
-    """Whether a broker will take the log as it is."""
+    """True if a broker will take the log as it is."""
     log_start: int = 0
     index_interval: int = INDEX_INTERVAL
     max_index_size: int = MAX_INDEX_SIZE
@@ -46,30 +46,30 @@ class Scope:
     path: Path
     only: frozenset[FileKey] | None = None
     directory: PartitionDirectory | BadDirectory | None = None
-    """What the name of the directory says; None: it was not asked for yet."""
+    """Parsed name of the directory; None if it was not parsed yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Indexing:
-    """What holds for all topics; None: what the metadata log says of each, else the default."""
+    """Settings for all topics; None: those of each topic in the metadata log, else defaults."""
 
     interval: int | None = None
     """Bytes, ``index.interval.bytes``."""
     max_size: int | None = None
     """Bytes, ``segment.index.bytes``."""
     static: Mapping[str, str] = field(default_factory=dict)
-    """What the broker's own file sets, where the metadata log says nothing."""
+    """Settings of the broker's own file, for those that the metadata log does not have."""
 
 
 def directory_of(scope: Scope) -> PartitionDirectory | BadDirectory:
-    """Return what the name of a partition dir says."""
+    """Return the parsed name of a partition dir."""
     return scope.directory or names.parse_directory(scope.path.resolve().name)
 
 
 def partition_settings(
     home: LogDirState, directory: PartitionDirectory | BadDirectory, indexing: Indexing
 ) -> PartitionSettings:
-    """Return the settings of a partition; `indexing` goes before that of the topic."""
+    """Return the settings of a partition; `indexing` overrules those of the topic."""
     interval, size = indexing.interval, indexing.max_size
     if not isinstance(directory, PartitionDirectory):
         return PartitionSettings(
@@ -78,7 +78,7 @@ def partition_settings(
             index_interval=home.index_interval("", interval),
             max_index_size=home.max_index_size("", size),
         )
-    # The metadata log is recovered at every start, whatever the marker says.
+    # The metadata log is recovered at every start, also after a clean shutdown.
     clean = home.clean and directory.topic != names.CLUSTER_METADATA
     key = directory.topic, directory.partition
     live = directory.kind is DirectoryKind.LIVE
@@ -92,9 +92,9 @@ def partition_settings(
 
 
 def scope_of(path: Path, flavour: Flavour | None = None) -> tuple[Path, Scope | None]:
-    """Return the log dir that a path belongs to and what of it is meant; None for all partitions.
+    """Return the log dir that a path belongs to, and its scope; None for all partitions.
 
-    An index that is missing may be named if its log is there. UnreadableError for other paths,
+    A missing index may be named if its log exists. UnreadableError for other paths,
     NothingMatchedError for those of Redpanda.
     """
     name = names.parse_partition_file(path.name)
@@ -147,10 +147,10 @@ def _chosen(home: LogDirState, selection: Selection) -> list[Scope]:
 
 
 def read(scope: Scope, log_start: int) -> Partition:
-    """List a partition dir, without the segments that are not needed for what is meant in it.
+    """List a partition dir, without the segments that its scope does not need.
 
-    Offset and time indexes need their own log alone. For the others the producers must be known:
-    they are from the nearest producer snapshot on.
+    Offset and time indexes need only their own log. For the others the producers must be known,
+    which needs the log from the nearest producer snapshot on.
     """
     listed = opening.open_partition(scope.path, KAFKA)
     if not scope.only or not listed.segments:

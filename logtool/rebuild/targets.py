@@ -1,4 +1,4 @@
-"""What has to be built anew in one partition: what `verify` finds bad, or everything."""
+"""Files that have to be rebuilt in one partition: those that `verify` finds bad, or all."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -24,7 +24,7 @@ KINDS = {
     "transaction": FileKind.TRANSACTION_INDEX,
     "snapshot": FileKind.PRODUCER_SNAPSHOT,
 }
-"""What can be built, by the words of the command line."""
+"""Kinds of files that can be built, by their words on the command line."""
 _AREAS = {
     "offset-index": FileKind.OFFSET_INDEX,
     "time-index": FileKind.TIME_INDEX,
@@ -32,24 +32,24 @@ _AREAS = {
     "producer-snapshot": FileKind.PRODUCER_SNAPSHOT,
 }
 OTHERWISE = "recovery of the log writes it otherwise"
-"""Why a sound file is built."""
+"""Reason for a sound file to be built."""
 _PADDED = "/preallocated"
 _BEHIND = "transaction-index/behind"
-"""Normal after a kill, and yet not what recovery writes."""
+"""Finding that is normal after a kill, but recovery writes the index otherwise."""
 _NOT_WRITTEN = "/not-written"
-"""Of an active index that is not there, as normal, and the start makes it."""
+"""End of the finding for a missing active index, which is normal: the start makes it."""
 _ORPHAN = "partition/orphan-index"
 
 
 @dataclass(frozen=True, slots=True)
 class FileChoice:
-    """What is asked for."""
+    """Choice of the files to be built."""
 
     kinds: frozenset[FileKind] = frozenset(KINDS.values())
     everything: bool = False
-    """Also what is sound, where recovery would write something else."""
+    """True to build also sound files that recovery would write otherwise."""
     snapshot_every: int | None = None
-    """Bytes of log between producer snapshots beyond those of a broker; None: no such."""
+    """Bytes of log between additional producer snapshots; None: only those of a broker."""
 
     def takes(self, key: FileKey, only: frozenset[FileKey] | None) -> bool:
         """Return whether a file is meant, of those `only` that were named."""
@@ -58,7 +58,7 @@ class FileChoice:
 
 @dataclass(slots=True)
 class PartitionFindings:
-    """What `verify` says of a partition, as far as it matters here."""
+    """Findings of `verify` in a partition, as far as they matter here."""
 
     bad: dict[FileKey, list[Finding]] = field(default_factory=dict)
     damage: dict[int, Finding] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class PartitionFindings:
 
 
 def sort_findings(items: Iterable[Item], *, clean: bool) -> PartitionFindings:
-    """Sort what `verify` says by file.
+    """Sort the findings of `verify` by file.
 
     Zeros behind the entries of an active index are normal, unless a broker will take the log as it
     is (`clean`): then they count as entries.
@@ -128,17 +128,17 @@ def select(
 
 
 def no_snapshot_text(offset: int) -> str:
-    """Return why a producer snapshot is built where there is none."""
+    """Return the reason for a producer snapshot that does not exist yet."""
     return f"there is no producer snapshot at offset {offset}"
 
 
 def needed_snapshots(
     bases: Sequence[int], *, clean: bool, log_start: int, log_end: int | None
 ) -> list[int]:
-    """Return where a broker has producer snapshots: those it would write itself.
+    """Return the offsets of the producer snapshots that a broker would write itself.
 
-    These are the bases of the last two segments, and the end of a log that was stopped in order
-    (``UnifiedLog.rebuildProducerState``, Kafka 3.9 and 4.3). At the start of the log none is kept.
+    These are the bases of the last two segments, and the end of a log that was stopped cleanly
+    (``UnifiedLog.rebuildProducerState``, Kafka 3.9 and 4.3), but not the start of the log.
     `bases` are the base offsets of the segments, by offset.
     """
     if not bases:
@@ -153,11 +153,11 @@ def needed_snapshots(
 def frequent_offsets(partition: Partition, every: int) -> dict[int, int]:
     """Return the bases of all segments and offsets about `every` bytes of log apart in them.
 
-    Each comes with the base of its segment. They are for producer snapshots that no broker takes,
-    so that less of a log has to be played back. A broker takes one where a segment begins. Between
-    these a snapshot may stand wherever a batch ends: each entry of an offset index names such a
-    place, so that they are known before the log is read. A broker that starts deletes all but the
-    newest of them, and keeps that one only where it stands behind the base of the last segment
+    Each comes with the base of its segment. They are for additional producer snapshots, with which
+    less of a log has to be replayed. A broker takes one at the base of a segment. In between, a
+    snapshot may be at the end of any batch: each entry of an offset index names such a place, so
+    that they are known before the log is read. A broker that starts deletes all but the newest of
+    them, and keeps that one only if it is behind the base of the last segment
     (``ProducerStateManager.removeStraySnapshots``, Kafka 3.9 and 4.3).
     """
     found: dict[int, int] = {}
@@ -183,10 +183,10 @@ def _offsets_inside(segment: Segment, every: int) -> Iterator[int]:
 def frequent_snapshots(
     judged: PartitionFindings, chosen: Mapping[FileKey, str], more: Mapping[int, int]
 ) -> dict[FileKey, str]:
-    """Return the snapshots of `more`, offsets with their segments, that can be relied on.
+    """Return the snapshots of `more`, offsets with their segments, that are reliable.
 
-    What an index says of where a batch ends is believed of a sound one alone. And a snapshot says
-    that no transaction in front of it is missing in its index: there is none behind a bad one.
+    Only a sound index is trusted for the end of a batch. And a snapshot implies that the
+    transaction indexes before it are complete: so it must not be behind a bad one.
     """
     behind = min(
         (key[1] for key in judged.bad.keys() - chosen if key[0] is FileKind.TRANSACTION_INDEX),
