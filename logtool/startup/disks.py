@@ -1,10 +1,10 @@
-"""Times of reading: of a log as it is loaded, of files through the page cache and past it.
+"""Read times: of a log while it is loaded, of files through the page cache and past it.
 
-A sample of each disk says what it gives to a broker, which reads logs through the page cache.
+A sample of each disk gives its read rate for a broker, which reads logs through the page cache.
 
-A broker reads a log from its beginning, batch by batch, and the system reads ahead of it. So a few
-logs that are not in the page cache are read like that, before anything else is read of them, and
-as few bytes past the page cache (O_DIRECT), which tell what the disk gives once nothing is in it.
+A broker reads a log from its beginning, batch by batch, and the system reads ahead. So the sample
+reads a few logs that are not in the page cache like that, before anything else of them is read.
+It also reads a few bytes past the page cache (O_DIRECT), for the rate with an empty page cache.
 Files are opened with the flags of `logtool.disk.files`: nothing is written, and no pipe blocks.
 """
 
@@ -28,19 +28,19 @@ _MOST_LOGS = 16
 """Logs of a disk that are read for its sample, the largest ones."""
 _MOST_READ = 32 * MIB
 _MOST_SECONDS = 0.25
-"""For either way to read."""
+"""Most seconds for each of the two ways to read."""
 _LARGE = 4 * MIB
 _LOOKS = 4
-"""Logs of a partition that are looked at for all its small ones."""
+"""Most small logs of a partition that are looked at; the others are estimated from these."""
 _READ_PAST_CACHE = 1024 * 1024
 _STEP = 16 * 1024
 PIECE = 4 * 1024 * 1024
-"""Bytes of log whose reading time is worth a measurement."""
+"""Bytes of log that are timed together; fewer are too few for a rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cold:
-    """What of the logs of a partition is not in the page cache, about."""
+    """Estimate of the part of a partition's logs that is not in the page cache."""
 
     bytes: int = 0
     logs: int = 0
@@ -48,19 +48,19 @@ class Cold:
 
 @dataclass(frozen=True, slots=True)
 class DiskSample:
-    """What one disk gives."""
+    """Read rates of one disk."""
 
     log_dir: Path
-    """The first log dir that was sampled on it."""
+    """The first log dir of those on this disk."""
     past_cache: float | None = None
-    """Bytes a second past the page cache; None where that was not tried, or cannot be."""
+    """Bytes a second past the page cache; None if that was not tried, or is not possible."""
     through_cache: float | None = None
-    """Bytes a second of what is not in the page cache; None where everything was."""
+    """Bytes a second of logs outside the page cache; None if all logs were in the page cache."""
     first_seconds: float = 0.0
-    """From the call to the first bytes of a log that is not in the page cache."""
+    """Seconds until the first bytes of a log that is not in the page cache arrive."""
 
     def seconds(self, cold: Cold) -> float:
-        """Return for how long a broker waits for what is not in the page cache."""
+        """Return how many seconds a broker waits for bytes that are not in the page cache."""
         if self.through_cache is None:
             return 0.0
         return cold.bytes / self.through_cache + cold.logs * self.first_seconds
@@ -68,18 +68,18 @@ class DiskSample:
 
 Timed = Callable[[Path, int, float], tuple[int, float, float]]
 Disks = Mapping[int, DiskSample]
-"""By the number of the device."""
+"""Samples by device number."""
 
 
 class Samples:
-    """The largest logs of each disk, of those that a broker reads."""
+    """The largest logs on each disk, among the logs that a broker reads."""
 
     def __init__(self) -> None:
         self._logs: dict[int, list[tuple[int, Path]]] = {}
         self._log_dirs: dict[int, Path] = {}
 
     def add(self, log_dir: Path, logs: Iterable[tuple[Path, int]]) -> None:
-        """Take the logs of a partition, given with their sizes."""
+        """Take the logs of a partition, each with its size."""
         if (device := files.device_of(log_dir)) is None:
             return
         self._log_dirs.setdefault(device, log_dir)
@@ -88,7 +88,7 @@ class Samples:
         self._logs[device] = nlargest(_MOST_LOGS, known + nlargest(_MOST_LOGS // 4, sized))
 
     def taken(self) -> Disks:
-        """Read a little of each disk; return what it gave."""
+        """Read a little of each disk; return the samples."""
         return {
             device: _sampled(self._log_dirs[device], [path for _, path in logs])
             for device, logs in self._logs.items()
@@ -107,13 +107,13 @@ def _sampled(log_dir: Path, logs: Sequence[Path]) -> DiskSample:
 
 
 def _timed(logs: Iterable[Path], timed: Timed) -> tuple[tuple[int, float, float], int]:
-    """Return bytes read, seconds for that and seconds for the first bytes of logs, and how many."""
+    """Return bytes read, seconds to read them, seconds until first bytes, and the logs read."""
     size, seconds, first, count = 0, 0.0, 0.0, 0
     for log in logs:
         left = _MOST_SECONDS - seconds
         if size >= _MOST_READ or left <= 0:
             break
-        with suppress(UnreadableError):  # which who reads it next finds and tells
+        with suppress(UnreadableError):  # the next reader of the log reports it
             found = timed(log, _MOST_READ // 4, left)
             size, seconds, first = size + found[0], seconds + found[1], first + found[2]
             count += found[0] > 0
@@ -128,9 +128,9 @@ def _uncached(log: Path, most: int, seconds: float) -> tuple[int, float, float]:
 
 
 def cold(logs: Iterable[tuple[Path, int]]) -> Cold:
-    """Return what of logs, given with their sizes, is not in the page cache.
+    """Return how much of the logs, given with their sizes, is not in the page cache.
 
-    Some of the small ones speak for all of them.
+    Of the small logs only some are looked at; the rest is estimated from them.
     """
     here = [(path, size) for path, size in logs if size and not files.is_remote(path)]
     large = [one for one in here if one[1] >= _LARGE]
@@ -155,7 +155,7 @@ class StretchTimes:
     """Times the loading of one log, stretch by stretch.
 
     Call it with the bytes of each stretch. It passes them on to `on_bytes`, which may wait to keep
-    to a rate: that wait is not counted.
+    to a rate; that wait is not counted.
     """
 
     def __init__(self, on_bytes: Callable[[int], None]) -> None:
@@ -163,10 +163,10 @@ class StretchTimes:
         self._bytes = 0
         self._since = time.perf_counter()
         self.rates: list[float] = []
-        """Bytes a second of each 4 MiB or a little more."""
+        """Bytes a second, one value for each 4 MiB or a little more."""
 
     def __call__(self, count: int) -> None:
-        """Take the next stretch."""
+        """Count the bytes of the next stretch."""
         self._bytes += count
         now = time.perf_counter()
         taken = now - self._since
@@ -180,7 +180,7 @@ class StretchTimes:
 def cached_bytes(path: Path) -> int:
     """Return how many bytes of a file are in the page cache, in whole pages; nothing is read.
 
-    All of them where the system does not say; UnreadableError where the file cannot be opened.
+    The size of the file if the system does not say. UnreadableError if the file cannot be opened.
     """
     from logtool.formats import _mapped
 
@@ -190,7 +190,7 @@ def cached_bytes(path: Path) -> int:
         size = os.fstat(fd).st_size
         if not size:
             return 0
-        # No page of it is touched: a look by reading, even with RWF_NOWAIT, begins to read ahead.
+        # No page of it is touched: even a read with RWF_NOWAIT would start to read ahead.
         with (
             mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ) as mapped,
             memoryview(mapped) as data,
@@ -204,10 +204,10 @@ def cached_bytes(path: Path) -> int:
 
 
 def past_cache(path: Path, most: int, seconds: float) -> tuple[int, float]:
-    """Return how many bytes were read of a file past the page cache, and how long it took.
+    """Return how many bytes of a file were read past the page cache, and the seconds.
 
-    At most `most` bytes and about so many seconds. (0, 0.0) where the file system reads nothing
-    past its cache; UnreadableError where it cannot be read.
+    At most `most` bytes are read, for about `seconds`. (0, 0.0) if the file system cannot read
+    past its cache; UnreadableError if the file cannot be read.
     """
     with translated(path):
         try:
@@ -230,10 +230,10 @@ def past_cache(path: Path, most: int, seconds: float) -> tuple[int, float]:
 
 
 def through_cache(path: Path, most: int, seconds: float) -> tuple[int, float, float]:
-    """Return how many bytes were read of a file through the page cache, and how long it took.
+    """Return how many bytes of a file were read through the page cache, and the seconds.
 
-    The last number is the seconds until the first of them came. It is read in small steps from its
-    beginning, at most `most` bytes and about so many seconds; UnreadableError where it cannot be.
+    The last number is the seconds until the first bytes came. The file is read in small steps from
+    its beginning, at most `most` bytes, for about `seconds`. UnreadableError if it cannot be read.
     """
     with translated(path):
         fd = os.open(path, READ_ONLY)
@@ -250,11 +250,11 @@ def through_cache(path: Path, most: int, seconds: float) -> tuple[int, float, fl
 
 
 def cached_pass(path: Path, most: int, seconds: float) -> tuple[int, float]:
-    """Return how many bytes were read and checked with CRC-32C, and how long that took.
+    """Return how many bytes were read and checked with CRC-32C, and the seconds.
 
-    They are the first `most` bytes of a file, or fewer, again and again until this thread had a
-    processor for so many seconds, or 20 times as long: what else the machine does meanwhile shows
-    in it. UnreadableError where it cannot be read.
+    The first `most` bytes of a file, or fewer, are read again and again until this thread has used
+    `seconds` of processor time, or 20 times as many have passed. So a busy machine shows in the
+    result. UnreadableError if the file cannot be read.
     """
     from logtool.formats.crc import crc32c
 

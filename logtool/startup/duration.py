@@ -1,4 +1,4 @@
-"""How long a broker takes to load the logs of a log dir, and which of them take longest."""
+"""The time a broker takes to load the logs of its log dirs, and the slowest of these logs."""
 
 import math
 import os
@@ -24,27 +24,27 @@ from logtool.startup.rates import (
 )
 
 MOST_NAMED = 10
-"""Partitions that are named."""
+"""Most partitions that are named."""
 _FILES = 4
-"""Of each segment: its log, two indexes and a producer snapshot."""
+"""Files of each segment: its log, two indexes and a producer snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """How long one partition takes to load, and why."""
+    """The time that one partition takes to load, and the causes."""
 
     forecast: PartitionForecast
     seconds_low: float
     seconds: float
     seconds_high: float
     processor_seconds: float = 0.0
-    """Of `seconds`, for which a processor works."""
+    """Part of `seconds` in which a processor works."""
     disk_seconds: float = 0.0
-    """Of `seconds`, for which a disk reads what is not in the page cache."""
+    """Part of `seconds` in which a disk reads bytes that are not in the page cache."""
 
     @property
     def causes(self) -> Iterator[str]:
-        """Yield what takes the time, in words, what is read first."""
+        """Yield the causes of the time, in words, in the order in which a broker reads."""
         one = self.forecast
         batches = wording.count(one.batches_scanned, "batch", "batches")
         if one.bytes_scanned:
@@ -65,50 +65,50 @@ class Slow:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """How long the logs of the log dirs of a broker take to load, all at once."""
+    """The time that the logs of all log dirs of a broker take to load."""
 
     threads: int
-    """For each log dir."""
+    """Threads for each log dir."""
     rates: ReadRates
-    """Of each thread."""
+    """Rates of each thread."""
     bytes: int
     seconds_low: float
-    """At the fastest rate, with the least that a broker spends on a batch."""
+    """Seconds at the fastest rate, with the least that a broker spends on a batch."""
     seconds: float
-    """At the usual rate."""
+    """Seconds at the usual rate."""
     seconds_high: float
-    """At the slowest rate, with the most that a broker spends on a batch."""
+    """Seconds at the slowest rate, with the most that a broker spends on a batch."""
     slowest: Sequence[Slow]
-    """Those partitions of which something is read that take longest, the worst first."""
+    """The partitions that take longest, the slowest first; only those that are read at all."""
 
     @property
     def probe_timeout_s(self) -> int:
-        """Return what a liveness probe should wait at least.
+        """Return the least seconds that a liveness probe should wait.
 
-        Twice the longest time, and a minute for the rest.
+        Twice the longest time, and a minute for the rest of the start.
         """
         return math.ceil(2 * self.seconds_high + 60)
 
     @property
     def critical(self) -> Path | None:
-        """Return the partition that takes longest; no number of threads is quicker than that."""
+        """Return the partition that takes longest; no number of threads loads faster than that."""
         return self.slowest[0].forecast.request.path if self.slowest else None
 
     @property
     def critical_seconds(self) -> float:
-        """Return how long the partition `critical` takes; 0 without one."""
+        """Return the seconds that the partition `critical` takes; 0 without one."""
         return self.slowest[0].seconds if self.slowest else 0.0
 
     @property
     def disks(self) -> Sequence[DiskSample]:
-        """Return what each disk gave."""
+        """Return the samples of all disks."""
         return list(self.rates.disks.values())
 
 
 def duration(forecasts: Iterable[PartitionForecast], threads: int, rates: ReadRates) -> Duration:
-    """Return how long a broker needs with so many threads for each log dir.
+    """Return the time that a broker needs with so many threads for each log dir.
 
-    The logs of each are dealt out in their order, as a broker does.
+    The logs of each log dir are dealt out to its threads in their order, as a broker does.
     """
     loads = [_timed(forecast, rates) for forecast in forecasts]
     read = (one for one in loads if one.forecast.bytes_read)
@@ -159,10 +159,10 @@ def _timed(forecast: PartitionForecast, rates: ReadRates) -> Slow:
 
 
 def _besides(seconds: float, running: int, strain: float) -> float:
-    """Return how much longer threads take that work for so many seconds, where a broker starts.
+    """Return how many seconds longer threads with `seconds` of work take at a broker's start.
 
-    It compiles its code meanwhile: at first they run it uncompiled, and the compiler takes its
-    share of the processors of this machine, as they do from each other.
+    The broker compiles its code meanwhile: at first the threads run it uncompiled, and the compiler
+    takes its share of the processors of this machine, as the threads take theirs from each other.
     """
     cores = len(os.sched_getaffinity(0))
     compiling = seconds * max(1, (running + 1) / cores)
@@ -172,7 +172,7 @@ def _besides(seconds: float, running: int, strain: float) -> float:
 
 
 def _of_disks(loads: Iterable[Slow], rates: ReadRates) -> float:
-    """Return how long the slowest disk takes, whichever log dirs share it."""
+    """Return the seconds of the slowest disk, over all log dirs that share it."""
     disks: dict[DiskSample | None, float] = defaultdict(float)
     for one in loads:
         disks[rates.disk_under(one.forecast.request.log_dir)] += one.disk_seconds
@@ -180,7 +180,7 @@ def _of_disks(loads: Iterable[Slow], rates: ReadRates) -> float:
 
 
 def _dealt_out(times: Iterable[float], threads: int) -> float:
-    """Return when the last thread ends; each log goes to the thread that is free first."""
+    """Return when the last thread ends; each log goes to the first thread that is free."""
     busy = [0.0] * threads
     for seconds in times:
         busy[busy.index(min(busy))] += seconds

@@ -1,7 +1,7 @@
-"""What a broker's next start does to the partitions of log dirs.
+"""A forecast of a broker's next start on the partitions of log dirs.
 
 Each partition is loaded on a shadow of its directory, as a broker would load it; nothing is
-written. The order of the output is that of the paths, whatever was done first.
+written. Results come in the order of the paths, not in that of loading.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,10 +40,10 @@ _MOST_HELD = 16_384
 
 
 class Forecast:
-    """One run over paths: iterate for what happens, partition by partition.
+    """One run over paths: iterate over what happens, partition by partition.
 
-    Log dirs and partition dirs are taken; a partition dir is judged by the checkpoints of the log
-    dir that it stands in.
+    Paths are log dirs and partition dirs; a partition dir is judged by the checkpoints of its log
+    dir.
     """
 
     def __init__(
@@ -59,17 +59,17 @@ class Forecast:
         sample_disks: bool = False,
         flavour: Flavour | None = None,
     ) -> None:
-        """Take the paths for all there is of a broker, or for some log dirs of a `broker`.
+        """Take the paths as all log dirs of a broker, or as some log dirs of a `broker`.
 
-        With `is_locked` nobody else changes them meanwhile, and what was listed once still holds.
-        With `sample_disks` a little of each disk is read before, to know how long a start takes.
-        `flavour` overrules what the names of files and directories say.
+        With `is_locked` no other process changes the log dirs meanwhile, and listings stay true.
+        With `sample_disks` a little of each disk is read first, to estimate how long a start takes.
+        `flavour` overrules the names of files and directories.
         """
         self._flavour = flavour
         self._is_locked = is_locked
         self._samples = Samples() if sample_disks else None
         self.disks: Disks | None = None
-        """What each disk gave, where that was asked for."""
+        """Samples of the disks; None if they were not asked for."""
         self._paths = paths
         self.assumed = assumed
         self._selection = selection or Selection()
@@ -123,7 +123,7 @@ class Forecast:
         return gone and request.path not in self._paths and not files.has_dir(request.path)
 
     def _with_fix(self, forecast: PartitionForecast) -> PartitionForecast:
-        """Return a forecast of a log that is damaged with the command that repairs it."""
+        """Return the forecast; for a damaged log with the command that repairs it."""
         if len(self._paths) < 2 or not forecast.is_damaged:
             return forecast
         from logtool.repair import propose
@@ -132,7 +132,7 @@ class Forecast:
         return replace(forecast, fix=propose.repair(forecast.request.path, places))
 
     def _afterwards(self) -> Iterator[Action]:
-        """Yield what becomes of the log dirs as wholes, and of copies that are on their way."""
+        """Yield the actions on the log dirs as wholes, and on future replicas."""
         whole, node = self.broker, self.broker.node
         skip = self.out_of_time or whole.refuses
         for future in () if skip else whole.future_replicas:
@@ -164,7 +164,7 @@ class Forecast:
                 yield Action(action="limits", path=holder.path, reason=text)
 
     def _cleaned_twice(self) -> Iterator[Action]:
-        """Yield a row that two log dirs have for the cleaner of 4.x, which does not survive it."""
+        """Yield a row that two log dirs have for the cleaner of 4.x, which ends because of it."""
         seen: set[TopicPartition] = set()
         for start in self.log_dirs if self.broker.node.kafka >= (4, 0) else ():
             rows = start.rows(FileKind.CLEANER_CHECKPOINT)
@@ -180,7 +180,7 @@ class Forecast:
             seen |= rows.keys()
 
     def _opened(self) -> Iterator[OpenedPath | UnreadableError]:
-        """Yield the paths, those that were looked up before as they are."""
+        """Yield the opened paths; those that were opened before as they are."""
         looked_up = open_each(
             (path for path in self._paths if not isinstance(path, OpenedPath)), self._flavour
         )
@@ -188,7 +188,7 @@ class Forecast:
             yield path if isinstance(path, OpenedPath) else next(looked_up)
 
     def _open(self) -> Iterator[LoadRequest | Action | UnreadableError]:
-        """Yield what is to be loaded, and what is said of the log dirs as wholes."""
+        """Yield the partitions to load, and the notes on the log dirs as wholes."""
         members: dict[Path, LogDirIdentity] = {}
         opened: list[tuple[LogDir, list[tuple[Path, PartitionDirectory]]]] = []
         known = {one.path for one in self._given.node.log_dirs} if self._given else set()
@@ -227,7 +227,7 @@ class Forecast:
 
 
 def _with_copies(requests: list[LoadRequest]) -> list[LoadRequest]:
-    """Return the requests of a broker that deletes a partition by its name, wherever it lies."""
+    """Return the requests for a broker that deletes every copy of a partition by its name."""
     fates = {
         (request.topic, request.partition): request.fate
         for request in requests
@@ -245,7 +245,7 @@ def _with_copies(requests: list[LoadRequest]) -> list[LoadRequest]:
 def _future(
     future: FutureReplica, copy: PartitionForecast, live: PartitionForecast | None
 ) -> Iterator[Action]:
-    """Yield what becomes of a copy on its way, and what goes with that."""
+    """Yield the fate of a future replica, and of the live log that it replaces."""
     topic, number = future.key
     if future.live is None and not future.assigned:
         if copy.log_end > copy.log_start:
@@ -299,17 +299,17 @@ class _Load:
 
     request: LoadRequest
     bytes_ahead: int = 0
-    """About how many bytes of its log a broker reads: those not flushed."""
+    """Estimate of the bytes of its log that a broker reads: the segments that are not flushed."""
     listed: Partition | None = None
-    """What its directory holds; None where that is to be looked up."""
+    """The listing of its directory; None if the worker has to make it."""
     cold: Cold = field(default_factory=Cold)
-    """What a broker reads of it that is not in the page cache, where that was asked for."""
+    """The part of those bytes that is not in the page cache, if that was asked for."""
 
     def forecast(self, on_bytes: Callable[[int], None]) -> PartitionForecast | UnreadableError:
-        """Load it; what was listed is needed no more then.
+        """Load the partition; `listed` is not kept after that.
 
-        Under a running broker damage may be what it was about to write or to replace: then the log
-        is loaded again, until it stands still or is in order.
+        Under a running broker, damage may be bytes that it was about to write or to replace. Then
+        the log is loaded again, until it no longer changes or is in order.
         """
         listed, self.listed = self.listed, None
         found = self._once(on_bytes, listed)
@@ -330,7 +330,7 @@ class _Load:
         self, on_bytes: Callable[[int], None], listed: Partition | None
     ) -> PartitionForecast | UnreadableError:
         if self.request.redpanda:
-            # Here, because Kafka's logs have no need of it.
+            # Imported here because Kafka's logs do not need it.
             from logtool.startup import redpanda_forecast
 
             return redpanda_forecast.forecast(self.request, self.request.redpanda, on_bytes, listed)
@@ -339,7 +339,7 @@ class _Load:
 
 
 def _is_alarm(found: PartitionForecast | UnreadableError) -> bool:
-    """Return whether a log is damaged, or files of it were not there any more."""
+    """Return whether a log is damaged, or files of it have vanished."""
     if isinstance(found, UnreadableError):
         return files.has_vanished(found)
     return found.is_damaged
@@ -348,10 +348,10 @@ def _is_alarm(found: PartitionForecast | UnreadableError) -> bool:
 def _prepared(
     requests: Sequence[LoadRequest], samples: Samples | None, *, hold: bool
 ) -> list[_Load]:
-    """Return the partitions with the bytes that are ahead, and give their logs to the `samples`.
+    """Return the loads with the bytes ahead of each, and give their logs to the `samples`.
 
-    What was listed to know them is kept if it may be held, up to `_MOST_HELD` segments. Otherwise
-    the worker lists the directory once more.
+    With `hold` the listings made for that are kept, up to `_MOST_HELD` segments. Otherwise the
+    worker lists the directory again.
     """
     loads, held = [], 0
     for request in requests:
@@ -362,7 +362,7 @@ def _prepared(
         try:
             listed = opening.open_partition(request.path, request.flavour)
         except UnreadableError:
-            continue  # which the worker finds and tells
+            continue  # the worker meets this error and reports it
         ahead = [(one.log.path, one.log.size) for one in _ahead(request, listed)]
         load.bytes_ahead = sum(size for _, size in ahead)
         if samples and not request.redpanda:

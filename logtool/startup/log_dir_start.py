@@ -42,9 +42,9 @@ _NO_NUMBER = {
 
 
 class LogDirStart(LogDirState):
-    """One log dir, and what a start makes of it.
+    """One log dir at the start of its broker.
 
-    `broker` has the rules for all log dirs of its node; None: for this log dir alone.
+    `broker` has the rules for all log dirs of its node; None for this log dir alone.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class LogDirStart(LogDirState):
             truncate_to=truncate_to,
         )
         watermark = None
-        if directory.kind in OF_TODAY:  # A row of that name is not about one that goes.
+        if directory.kind in OF_TODAY:  # The row is not that of a directory to be deleted.
             watermark = self.rows(FileKind.REPLICATION_CHECKPOINT).get(key)
         return LoadRequest(
             path=path,
@@ -103,7 +103,7 @@ class LogDirStart(LogDirState):
 
     def _redpanda_request(self, path: Path, directory: PartitionDirectory) -> LoadRequest:
         """Return the request for a partition of Redpanda, with its values in the kvstores."""
-        # Here and below, because a log dir of Kafka needs none of the formats behind it.
+        # Imported here and below because a log dir of Kafka needs none of the formats behind it.
         from logtool.startup.redpanda_start import RedpandaStart
 
         namespace, known = path.absolute().parent.parent.name, self._kvstores

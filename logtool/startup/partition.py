@@ -1,4 +1,4 @@
-"""What a broker's next start does to one partition: loaded on a shadow of its directory."""
+"""A broker's next start on one partition, loaded on a shadow of its directory."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartitionForecast:
-    """What becomes of one partition."""
+    """Forecast of the next start for one partition."""
 
     request: LoadRequest
     outcome: Outcome
@@ -49,45 +49,45 @@ class PartitionForecast:
     producers: int = 0
     """Producers that are known at the end of the log."""
     indexes_changed: int = 0
-    """Offset, time and transaction indexes that are made, or come out other than they are."""
+    """Offset, time and transaction indexes that are made or changed."""
     why: Mapping[str, int] = field(default_factory=dict)
     """Recoveries of segments, by the reason: one without an offset index may have two."""
     needs: host_limits.Needs = field(default_factory=host_limits.Needs)
-    """What the log needs of the host."""
+    """Numbers of files and indexes of the log, for the limits of the host."""
     unread_segments: int = 0
-    """Segments that are not recovered: whether their logs are sound is asked by nobody."""
+    """Segments that are not recovered: no broker checks whether their logs are sound."""
     unread_bytes: int = 0
     """Bytes of the logs of these segments."""
     log_bytes: int = 0
-    """Bytes of all logs."""
+    """Bytes of the logs of all segments."""
     last_bytes: int = 0
-    """Bytes of the last log."""
+    """Bytes of the log of the last segment."""
     damaged_before_last: tuple[tuple[Path, int, str], ...] = ()
-    """Logs but the last of which recovery finds that they are damaged, with the byte and why."""
+    """Logs, the last excepted, that recovery finds damaged, each with the byte and the reason."""
     trusted: bool = False
-    """Whether its log was trusted: no CRC was compared, and headers alone were read."""
+    """True if the log was trusted: only headers were read, and no CRC was compared."""
     distrust: str = ""
-    """Why its log was checked although it was to be trusted."""
+    """Why the log was checked although it was to be trusted."""
     playback: Playback | None = None
-    """From where on the log is played back, where what is there is supplemented."""
+    """Start of the playback of the log, if indexes and producer state are supplemented."""
     bytes_saved: int = 0
-    """Bytes of the log that a rebuild reads and that were not read."""
+    """Bytes of the log that a rebuild would have read and that were not read."""
     unchecked_bytes: int = 0
     """Bytes of logs whose CRCs were not compared because the log was trusted."""
     cold: Cold = field(default_factory=Cold)
-    """What of the logs that may be recovered was not in the page cache before."""
+    """The part of the logs to be recovered that was not in the page cache before."""
     rates: tuple[float, ...] = ()
     """Bytes a second at which each 4 MiB was loaded here."""
     actions: tuple[Action, ...] = ()
     fix: str | None = None
     """The command that repairs the log from another copy, where one is at hand."""
     other_end: int | None = 0
-    """Where the log would end if offsets out of order were cut the other way: as a broker does
-    where it is cut precisely, and the reverse. None where a broker would not load it."""
+    """Log end if offsets out of order were cut the other way: as a broker cuts if `log_end` is of
+    a precise cut, and precisely if not. None if a broker would not load the log."""
 
     @property
     def lost_acknowledged(self) -> int | None:
-        """Return how many offsets below the high watermark the log lacks; None without a row."""
+        """Return how many offsets below the high watermark the log lacks; None without one."""
         watermark = self.request.high_watermark
         if watermark is None or self.outcome is not Outcome.LOADS:
             return None
@@ -95,12 +95,12 @@ class PartitionForecast:
 
     @property
     def bytes_read(self) -> int:
-        """Return the bytes of log that a broker reads."""
+        """Return how many bytes of log a broker reads."""
         return self.bytes_scanned + self.bytes_replayed
 
     @property
     def losses(self) -> list[Loss]:
-        """Return what its actions lose."""
+        """Return the losses of its actions."""
         return [action.loss for action in self.actions if action.loss]
 
     @property
@@ -116,51 +116,51 @@ class PartitionForecast:
 
     @property
     def failure(self) -> str | None:
-        """Return why the log does not load; None where it does."""
+        """Return why the log does not load; None if it does."""
         return self.reason or None
 
     @property
     def why_checked(self) -> str | None:
-        """Return why the log was checked although it was to be trusted; None where it was not."""
+        """Return why the log was checked although it was to be trusted; None if it was not."""
         return self.distrust or None
 
     @property
     def broker_log_end(self) -> int | None:
-        """Return where a broker ends the log; None where it would not load it."""
+        """Return the log end after a broker's start; None if a broker would not load the log."""
         return self.other_end if self.request.start.cut_precisely else self.log_end
 
     @property
     def recover_log_end(self) -> int | None:
-        """Return where `recover` ends the log, which cuts precisely."""
+        """Return the log end after `recover`, which cuts precisely."""
         return self.log_end if self.request.start.cut_precisely else self.other_end
 
     @property
     def lost_batches(self) -> int:
-        """Return the sound batches that its actions lose."""
+        """Return how many sound batches its actions lose."""
         return sum(loss.batches for loss in self.losses)
 
     @property
     def lost_records(self) -> int:
-        """Return the records that its actions lose."""
+        """Return how many records its actions lose."""
         return sum(loss.records for loss in self.losses)
 
     @property
     def lost_bytes(self) -> int:
-        """Return the bytes of log that its actions lose."""
+        """Return how many bytes of log its actions lose."""
         return sum(loss.bytes for loss in self.losses)
 
     @property
     def supplemented(self) -> "PartitionForecast | None":
-        """Return the forecast itself where indexes and producer state are supplemented."""
+        """Return the forecast itself if indexes and producer state are supplemented, else None."""
         return self if self.playback else None
 
 
 def forecast_partition(
     request: LoadRequest, on_bytes: Callable[[int], None], listed: Partition | None = None
 ) -> PartitionForecast | UnreadableError:
-    """Load one partition on its shadow; work for a thread of its own.
+    """Load one partition on its shadow, in the thread that calls.
 
-    `listed` is what its directory holds, where that was looked up already.
+    `listed` is the listing of its directory, if there is one already.
     """
     stopwatch = StretchTimes(on_bytes)
     try:
@@ -223,8 +223,8 @@ def forecast_partition(
 def _loader(
     assumed: StartOptions,
 ) -> Callable[[Partition, StartConditions, StretchTimes], LoadResult]:
-    """Return what loads a log as is wanted: as a broker does, or with less work than that."""
-    # Here, because few ask for these, and every start is foretold without their modules.
+    """Return the function that loads a log: as a broker does, or with less work."""
+    # Imported here because few ask for these, and every other forecast does without them.
     if assumed.trust:
         from logtool.loading.trusting import trust
 
@@ -239,7 +239,7 @@ def _loader(
 def _replaced(
     listed: Partition, request: LoadRequest, on_bytes: Callable[[int], None]
 ) -> "RepairedLog":
-    """Return what becomes of a log whose damage is filled from other copies."""
+    """Return the log with its damage filled from other copies."""
     from logtool.repair import in_place
 
     start, snapshots = request.start, [one.name.offset or 0 for one in listed.snapshots]
@@ -253,7 +253,7 @@ def _replaced(
 
 
 def _action_of(one: "Rejected") -> Action:
-    """Say what becomes of one damaged range."""
+    """Return the action on one damaged range."""
     span = ""
     if one.first_offset is not None:
         last = one.last_offset
@@ -275,7 +275,7 @@ def _action_of(one: "Rejected") -> Action:
 
 
 def _lacking(loaded: LoadResult, request: LoadRequest, done: Sequence[Action]) -> Iterator[Action]:
-    """Say where a log has lost acknowledged records before, so that nothing is left to be cut."""
+    """Yield an action if the log ends below its high watermark and nothing of it is cut."""
     end, watermark = loaded.log_end, request.high_watermark or 0
     if watermark <= end or any(action.loss.below_high_watermark for action in done):
         return
@@ -287,7 +287,7 @@ def _lacking(loaded: LoadResult, request: LoadRequest, done: Sequence[Action]) -
 
 
 def _other_end(listed: Partition, loaded: LoadResult, request: LoadRequest) -> int | None:
-    """Return where the log would end if offsets out of order were cut the other way."""
+    """Return the log end if offsets out of order were cut the other way; None without a load."""
     differs = any(segment.emptied or segment.precise for segment in loaded.recovered)
     if not differs and not loaded.out_of_reach and not loaded.zombies:
         return loaded.log_end
@@ -297,7 +297,7 @@ def _other_end(listed: Partition, loaded: LoadResult, request: LoadRequest) -> i
 
 
 def _damaged_before_last(listed: Partition, loaded: LoadResult) -> Iterator[tuple[Path, int, str]]:
-    """Yield the logs but the last that recovery cuts: path, byte and why."""
+    """Yield the logs, the last excepted, that recovery cuts: path, byte and reason."""
     logs = {one.base_offset: one.log.path for one in listed.segments[:-1]}
     for one in loaded.recovered:
         if one.base_offset in logs and one.valid_size < one.size:
@@ -306,7 +306,7 @@ def _damaged_before_last(listed: Partition, loaded: LoadResult) -> Iterator[tupl
 
 
 def _bytes_saved(listed: Partition, loaded: LoadResult, start: StartConditions) -> int:
-    """Return how much less was read of the log than a rebuild reads, its replay left out."""
+    """Return how many bytes of log a rebuild reads more than were read, its replay left out."""
     rebuilt = sum(
         one.log.size
         for one in listed.segments
@@ -329,8 +329,8 @@ def _placed(action: Action, request: LoadRequest) -> Action:
 
 
 def _unnoticed(segments: Sequence[Segment], request: LoadRequest) -> Iterator[Action]:
-    """Yield the bad indexes of segments that a broker opens without reading them."""
-    # Of a log that is recovered from its first segment, none is asked for.
+    """Yield bad indexes (and logs) of segments that a broker opens without reading them."""
+    # Imported here: a log that is recovered from its first segment does not need them.
     from logtool.checks.report import Level, SegmentTask
     from logtool.checks.segment import check_segment
 

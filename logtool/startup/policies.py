@@ -1,8 +1,8 @@
-"""Two policies of recovery after a kill, side by side: what each reads, and what it misses.
+"""A comparison of two policies of recovery after a kill: the bytes read, the damage missed.
 
-Up to Kafka 0.8.0 the last segment of every log was recovered, whatever was flushed; since 0.8.1
-(KAFKA-615) all segments are, from the one with the recovery point on. After an orderly stop neither
-reads anything.
+Up to Kafka 0.8.0 the broker recovered the last segment of every log, flushed or not. Since 0.8.1
+(KAFKA-615) it recovers all segments from the one with the recovery point on. After an orderly stop
+neither reads anything.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from logtool.startup.rates import BROKER_BYTES_PER_SECOND, ReadRates
 
 
 class Policy(StrEnum):
-    """What is recovered after a kill."""
+    """Choice of the segments that are recovered after a kill."""
 
     LAST_SEGMENT = "last-segment"
     RECOVERY_POINT = "recovery-point"
@@ -34,24 +34,24 @@ class Missed:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What recovery by a policy reads, how long that takes, and what stays unseen."""
+    """Costs of recovery by one policy, and the damage that it misses."""
 
     policy: Policy
     segments: int
     bytes: int
-    """Of logs, those that are read once more for the producer state among them."""
+    """Bytes of logs that are read, with those read once more for the producer state."""
     seconds_low: float
     seconds: float
     seconds_high: float
     unread_segments: int
     unread_bytes: int
     missed: tuple[Missed, ...]
-    """Of what is known: what neither policy reads was not read here."""
+    """Damage missed, as far as known: what neither policy reads was not read here either."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyComparison:
-    """The outlooks of policies, side by side."""
+    """The outlooks of policies, next to each other."""
 
     outlooks: tuple[Outlook, ...]
 
@@ -64,7 +64,7 @@ def compare(
 ) -> PolicyComparison:
     """Return the outlook of each policy.
 
-    Without `rates` those of a broker with the logs in the page cache are taken.
+    Without `rates`, it uses those of a broker with the logs in the page cache.
     """
     slow, fast = BROKER_BYTES_PER_SECOND
     known = rates or ReadRates(slow, (slow + fast) / 2, fast)
@@ -98,7 +98,7 @@ def _outlook(
 
 
 def _by_last_segment(forecast: PartitionForecast) -> PartitionForecast:
-    """Return what recovering the last segment alone would have read; no producer was known then."""
+    """Return the forecast of recovering the last segment alone; 0.8.0 had no producer state."""
     if forecast.request.start.clean or not forecast.segments:
         return replace(forecast, recovered=0, bytes_scanned=0, bytes_replayed=0, batches_scanned=0)
     share = forecast.last_bytes / forecast.bytes_scanned if forecast.bytes_scanned else 0

@@ -1,7 +1,7 @@
-"""Recovery of log dirs without a broker: what a broker would do at its next start, done now.
+"""Recovery of log dirs without a broker: the changes that a broker's next start would make.
 
-Each partition is loaded on a shadow of its directory (`logtool.startup.partition`). What differs
-from the disk is carried out through a journal (`logtool.apply`), so that it can be finished or
+Each partition is loaded on a shadow of its directory (`logtool.startup.partition`). The differences
+from the disk are carried out through a journal (`logtool.apply`), so that they can be finished or
 undone.
 """
 
@@ -47,32 +47,32 @@ _DECIDE = (
     FileKind.LOG_START_CHECKPOINT,
     FileKind.REPLICATION_CHECKPOINT,
 )
-"""The offset checkpoints that say where recovery begins, and whether what is lost was committed."""
+"""The offset checkpoints that decide where recovery begins, and whether a loss was committed."""
 HINDRANCES = ("refuse", "offline", "ignore")
-"""What is said of a log dir as a whole, and still holds for the next start after a recovery."""
+"""Actions on a log dir as a whole that still apply to the next start after a recovery."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApplyConsent:
-    """What may be done."""
+    """The changes that the user allows."""
 
     apply: bool = False
     accepted: frozenset[TopicPartition] = frozenset()
     """Partitions that may lose records."""
     mark_clean: bool = False
-    """Whether a broker is to find the log dir as if it had been stopped in order."""
+    """True if the log dir is to be marked as stopped in order."""
     undo_dir: Path | None = None
-    """None: beside the log dir."""
+    """Directory for the undo data; None for one next to the log dir."""
     command: str = "logtool recover"
 
 
 @dataclass(slots=True)
 class Recover:
-    """One run: iterate for what is done or would be, log dir by log dir.
+    """One run: iterate over the actions, done or planned, log dir by log dir.
 
-    A partition that a broker could not load is left alone, everything else is still done. Without
-    consent to a loss, or where a log dir is not to be marked clean after all, nothing of that log
-    dir is done, and the error among the items says why.
+    A partition that a broker could not load is left alone; everything else is still done. Without
+    consent to a loss, or if a log dir cannot be marked clean, nothing of that log dir is done, and
+    the error among the items gives the reason.
     """
 
     paths: Sequence[Path]
@@ -82,17 +82,17 @@ class Recover:
     points: Points = lambda key, row: row or 0
     run: Run = field(default_factory=Run)
     undo_dirs: list[Path] = field(default_factory=list)
-    """Those of the log dirs that were changed."""
+    """Undo directories of the log dirs that were changed."""
     named_by: str = "--from-offset"
     """The option that named the partitions of the selection."""
     made: int = 0
     """Changes that were carried out."""
     begun: bool = False
-    """Whether the changes to a log dir began and did not all come to their end."""
+    """True if the changes to a log dir began and were not all carried out."""
     flavour: Flavour | None = None
-    """The value of ``--flavour``; None: each directory by its names."""
+    """The value of ``--flavour``; None to go by the names in each directory."""
     blocked: bool = False
-    """Whether --apply refuses, because a file that decides could not be read."""
+    """True if --apply refuses because one of the deciding checkpoints could not be read."""
     _broker: BrokerDirs = field(init=False)
     """The log dirs given, which belong to one broker."""
 
@@ -113,23 +113,23 @@ class Recover:
                 yield error
 
     def _gather(self, opened: Sequence[OpenedPath | UnreadableError]) -> BrokerDirs:
-        """Take the log dirs together, as the start of their broker does."""
+        """Return the log dirs as those of one broker, as its start takes them."""
         members: dict[Path, LogDirIdentity] = {}
         for given in opened:
             if isinstance(given, OpenedPath) and given.log_dir not in members:
-                with suppress(UnreadableError):  # which is told in its turn
+                with suppress(UnreadableError):  # reported when its turn comes
                     if (root := given.read()).flavour.has_checkpoints:
                         members[given.log_dir] = identify(root)
         return BrokerDirs(Node(list(members.values()), self.assumed.kafka, self.assumed.static))
 
     def _check(self, opened: Sequence[OpenedPath | UnreadableError]) -> None:
-        """UsageError for what makes no sense, before anything is done to any log dir."""
+        """Raise UsageError for contradictory options, before any log dir is changed."""
         if self.consent.undo_dir and len(self.paths) > 1:
             raise UsageError("--undo-dir is for one log dir; give one PATH")
         selected: set[TopicPartition] = set()
         unread = False
         for given in opened:
-            # Which is told in its turn.
+            # Reported when its turn comes.
             if isinstance(given, UnreadableError) or isinstance(given.contents, UnreadableError):
                 unread = True
                 continue
@@ -159,7 +159,7 @@ class Recover:
                 self.undo_dirs.append(action.path)
             yield action
         if self.consent.apply:
-            opened = opened.again()  # another may have changed it before it was locked
+            opened = opened.again()  # another process may have changed it before it was locked
         forecast = Forecast(
             [opened],
             replace(
@@ -200,7 +200,7 @@ class Recover:
 
 
 class _LogDirPlan:
-    """What is to be done to one log dir."""
+    """The changes to one log dir."""
 
     def __init__(self, consent: ApplyConsent, log_dir: Path, stack: ExitStack) -> None:
         self._consent = consent
@@ -211,7 +211,7 @@ class _LogDirPlan:
             log_dir, undo_dir=consent.undo_dir, command=consent.command, stack=stack
         )
         self.staged = 0
-        """Changes that the journal has."""
+        """Number of changes in the journal."""
         self.unread = False
         self._truncated: set[TopicPartition] = set()
         self._refusals: list[str] = []
@@ -224,7 +224,7 @@ class _LogDirPlan:
         return self._pending.journal
 
     def take(self, forecast: PartitionForecast) -> None:
-        """Save what one partition needs, and remember what speaks against it."""
+        """Stage the changes to one partition, and note what speaks against them."""
         request = forecast.request
         if forecast.outcome is not Outcome.LOADS:
             self._doubts.append(f"{request.path.name}: {forecast.reason}")
@@ -250,7 +250,7 @@ class _LogDirPlan:
         self.stage(actions if request.redpanda else _in_safe_order(actions))
 
     def stage(self, actions: Sequence[Action], *, first: bool = False) -> None:
-        """Save what is needed to carry the actions out, with `first` before all, and to undo it."""
+        """Save the data to do and undo the actions; with `first` they are done before all others."""
         changes = [action.change for action in actions if action.change]
         if not changes or not self._consent.apply:
             return
@@ -258,7 +258,7 @@ class _LogDirPlan:
         self.staged += len(changes)
 
     def check(self, starts: Sequence[LogDirStart], broker: BrokerDirs) -> None:
-        """RefusedError where what is planned must not be done, or what to do is not known."""
+        """Raise RefusedError if the plan must not be carried out, or a deciding file is unread."""
         for error in (error for start in starts for error in start.lacking(*_DECIDE)):
             if self._consent.apply:
                 text = f"nothing was changed: what is to be recovered depends on {error.path.name}"
@@ -280,10 +280,10 @@ class _LogDirPlan:
             )
 
     def log_dir_actions(self, start: LogDirStart) -> Iterator[tuple[Action, bool]]:
-        """Yield what becomes of the log dir's own files, and whether that is done first of all.
+        """Yield the actions on the log dir's own files; True for those before all others.
 
-        A row that comes down does so before the log is cut: whatever interrupts that, a broker
-        reads what was cut again. Rows rise when everything is done, and the marker comes last.
+        A row that is lowered is written before the log is cut: after an interruption a broker then
+        reads the cut log again. Rows are raised when all is done, and the marker is written last.
         """
         rows = start.rows(FileKind.RECOVERY_POINT_CHECKPOINT)
         lowered = {key: min(row, self._ends.get(key, row)) for key, row in rows.items()}
@@ -312,7 +312,7 @@ class _LogDirPlan:
             yield _write(start, FileKind.CLEAN_SHUTDOWN, clean_shutdown.MARKER, text), False
 
     def commit(self, journal: Journal) -> None:
-        """Make everything durable that is to be, so that the log dir can be changed."""
+        """Sync the logs if they are to be marked clean, then commit the journal."""
         if self._consent.mark_clean:
             for path in self._paths:
                 apply.sync(file.path for file in opening.open_partition(path, KAFKA).files())
@@ -320,10 +320,10 @@ class _LogDirPlan:
 
 
 def _in_safe_order(actions: Sequence[Action]) -> list[Action]:
-    """Return the actions of a log so that one of which some are done can be loaded.
+    """Return the actions on a log in an order in which it can be loaded at any interruption.
 
-    Where a log is cut, the segments behind go first, the last one before the others: what stays is
-    always the beginning of the log, with no hole. Then its indexes become shorter, then the log
+    If a log is cut, the segments behind go first, the last one before the others: the rest is
+    always the beginning of the log, without a hole. Then its indexes become shorter, then the log
     itself, and the leader epochs last.
     """
     cuts = [
@@ -347,7 +347,7 @@ def _in_safe_order(actions: Sequence[Action]) -> list[Action]:
 
 
 def _not_there(fill_from: Sequence[Path]) -> Iterator[UnreadableError]:
-    """Yield which other copies cannot be looked at: nothing is filled from them."""
+    """Yield the other copies that cannot be read, from which nothing is filled."""
     if fill_from:
         from logtool.repair.salvage import not_there
 
@@ -355,7 +355,7 @@ def _not_there(fill_from: Sequence[Path]) -> Iterator[UnreadableError]:
 
 
 def _is_cut_anew(action: Action) -> bool:
-    """Return whether a log gets batches of another copy, and is cut behind them."""
+    """Return whether a log gets batches of another copy and is cut behind them."""
     change = action.change
     return bool(
         change and change.blocks and change.kind is FileChange.REPLACE and action.loss.bytes
@@ -363,11 +363,11 @@ def _is_cut_anew(action: Action) -> bool:
 
 
 def _stops(starts: Sequence[LogDirStart], broker: BrokerDirs) -> Iterator[str]:
-    """Yield what takes a log dir offline, or stops the broker, be it in another log dir of it."""
+    """Yield what takes a log dir offline, or stops the broker, even in another of its log dirs."""
     here = {start.log_dir.path for start in starts}
     for start in starts:
         for note in start.notes:
-            # Recovery points that are not read are written anew with the mark.
+            # Recovery points that could not be read are written again with the mark.
             mended = note.path.name == FileKind.RECOVERY_POINT_CHECKPOINT.value
             if note.action in HINDRANCES and not mended:
                 yield f"{note.path}: {note.reason}"

@@ -1,4 +1,4 @@
-"""What the next start of Redpanda does to one partition, as actions."""
+"""The next start of Redpanda on one partition, as actions."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +27,7 @@ def forecast(
     on_bytes: Callable[[int], None],
     listed: Partition | None = None,
 ) -> PartitionForecast | UnreadableError:
-    """Return what becomes of one partition; work for a thread of its own."""
+    """Return the forecast for one partition, loaded in the thread that calls."""
     try:
         listed = opening.open_partition(request.path, request.flavour) if listed is None else listed
         found = redpanda_start.load(listed, start, on_bytes)
@@ -39,7 +39,7 @@ def forecast(
 def outcome_of(
     request: LoadRequest, start: RedpandaStart, listed: Partition, found: Sequence[Replayed]
 ) -> PartitionForecast:
-    """Return the same of segments that were looked at; UnreadableError."""
+    """Return the forecast for a partition whose segments are loaded; UnreadableError."""
     refusing = next((one for one in found if one.refusal), None)
     done = [_refused(refusing)] if refusing else list(_actions(listed, found))
     replayed = [
@@ -84,9 +84,9 @@ def _placed(action: Action, request: LoadRequest) -> Action:
 
 
 def _actions(listed: Partition, found: Sequence[Replayed]) -> Iterator[Action]:
-    """Yield what is done, in an order in which a kill leaves nothing that a start believes.
+    """Yield the actions, in an order in which a start after a kill believes nothing wrong.
 
-    A log is cut before its index says that it ends there: until then a start replays it.
+    A log is cut before its index says that it ends there: until then a start replays the log.
     """
     holes = {id(one): (first, last) for one, first, last in redpanda_start.holes(found)}
     compaction = {
@@ -189,7 +189,7 @@ def _index(one: Replayed) -> Iterator[Action]:
 
 
 def _of(one: Replayed, kind: str, file: File, reason: str, *, length: int) -> Action:
-    """Return an action on a file as it is, with the change where `kind` is one of those."""
+    """Return an action on a file, with the change if `kind` is a removal or a renaming."""
     change = None
     if kind in (FileChange.REMOVE, FileChange.RENAME):
         change = Change(kind=FileChange(kind), path=file.path, seen=_stamp(file))
@@ -219,7 +219,7 @@ def _loss(one: Replayed, size: int) -> Loss:
 
 
 def _unnoticed(one: Replayed) -> Iterator[Action]:
-    """Yield what is wrong with the base index of a segment that no start replays."""
+    """Yield faults in the base index of a segment that no start replays."""
     if one.index is None:
         return
     for finding in BaseIndexRules(one.segment, one.index).alone():

@@ -1,25 +1,26 @@
-"""What a start of Redpanda does to the segments of one log.
+"""A start of Redpanda on the segments of one log.
 
 ====================================  ============================================================
-a segment is replayed                 where its base index is missing or cannot be read, or reaches
-                                      into the next segment; where there is none such, the last one
-                                      is, unless a clean stop left it so and its index can be read
-of those, a file of no byte           is removed with its index
+a segment is replayed                 if its base index is missing or cannot be read, or reaches
+                                      into the next segment; if there is no such segment, the last
+                                      one is, unless a clean stop left it so and its index can be
+                                      read
+a file of no byte among those         is removed with its index
 a replay                              reads the file from its first byte up to the first header of
                                       zeros, wrong CRC, or batch that the file does not hold
-no batch is read                      the file gets another name, ``.cannotrecover``, and is never
+if no batch is read                   the file gets another name, ``.cannotrecover``, and is never
                                       read again; its base index stays
-else                                  the file is cut behind the last batch, its base index is made
-                                      anew, its compaction index is removed
+else                                  the file is cut behind the last batch, its base index is
+                                      rebuilt, its compaction index is removed
 ====================================  ============================================================
 
 A sound batch whose offset is below that of its segment's name ends the process when it is replayed.
-No other segment is looked into. What follows a segment that is cut stays, so that offsets are
-missing in the middle of the log, and nothing says so. Releases since August 2026 put into the name
-of a segment they give up why the replay stopped, and whether it was the last one: that form is
-taken where such a file lies beside it. Source: ``storage/segment_set.cc``,
+No other segment is read. The segments after one that is cut stay, so that offsets are missing in
+the middle of the log, and nothing reports that. Releases since August 2026 put into the name of a
+segment that they give up why the replay stopped, and whether it was the last one: that form is
+used if the directory holds such a file. Source: ``storage/segment_set.cc``,
 ``storage/log_replayer.cc``, ``storage/segment_index.cc`` (Redpanda 1c6cff34ea, 2024-12-20; the
-names: ``replay_stop_reason`` of 2026). No start of a real broker was there to hold this against.
+names: ``replay_stop_reason`` of 2026). This was not compared with the start of a real broker.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -49,16 +50,16 @@ INDEX = kafka_names.FileKind.REDPANDA_BASE_INDEX
 
 @dataclass(frozen=True, slots=True)
 class RedpandaStart:
-    """What the data directory says of a log: plain data for a worker."""
+    """Facts about a log from the data directory: plain data for a worker."""
 
     data_dir: Path
-    """Whose lock counts."""
+    """Data directory of the log; its lock shows whether a broker is running."""
     clean_segment: str | None = None
-    """The file name that a clean stop left last, by the kvstore."""
+    """File name of the segment that a clean stop left last, from the kvstore."""
     start_offset: int | None = None
-    """The Raft offset at which the log begins for its readers, by the kvstore."""
+    """Raft offset at which the log begins for its readers, from the kvstore."""
     everything: bool = False
-    """Whether every segment is to be replayed, as no broker does."""
+    """True if every segment is to be replayed, which no broker does."""
 
 
 class ReplayReason(StrEnum):
@@ -72,10 +73,10 @@ class ReplayReason(StrEnum):
 
 
 class SegmentOutcome(StrEnum):
-    """What becomes of a segment."""
+    """The fate of a segment."""
 
     STAYS = "stays"
-    """It is not read."""
+    """The segment is not read."""
     REMOVED = "removed"
     GIVEN_UP = "given up"
     REPLAYED = "replayed"
@@ -83,16 +84,16 @@ class SegmentOutcome(StrEnum):
 
 @dataclass(slots=True)
 class UnreplayedTail:
-    """What stands behind the byte at which a replay stops."""
+    """Batches behind the byte at which a replay stops."""
 
     batches: int = 0
-    """Sound ones."""
+    """Sound batches."""
     records: int = 0
     bad_batches: int = 0
-    """Those whose header can be believed by its own CRC, and of which the file holds all."""
+    """Unsound batches that are whole in the file and whose header matches its own CRC."""
     bad_records: int = 0
     offsets: list[int] = field(default_factory=list)
-    """First and last of each."""
+    """First and last offset of each batch, or of each group of sound batches."""
 
     def add(self, table: BatchTable) -> None:
         """Count sound batches."""
@@ -104,39 +105,39 @@ class UnreplayedTail:
 
 @dataclass(slots=True)
 class Replayed:
-    """What comes of one segment."""
+    """Result of a start for one segment."""
 
     segment: Segment
     fate: SegmentOutcome = SegmentOutcome.STAYS
     why: str = ""
     valid_size: int = 0
-    """Bytes that stay."""
+    """Bytes of the log that stay."""
     next_offset: int | None = None
-    """Behind its last batch, or what its index names as that; None where it holds none."""
+    """Offset after its last batch, or after the last one by its index; None without a batch."""
     stop: Damage | None = None
-    """What ended the replay before the file; None where only zeros follow, or nothing."""
+    """Damage at which the replay stopped; None if only zeros follow, or nothing."""
     believed: BaseIndex | None = None
-    """Its base index, where the start can read it."""
+    """Base index of the segment, if the start can read it."""
     new_index: bytes = b""
     refusal: str = ""
-    """Why the process ends while it replays the segment."""
+    """Why the process ends during the replay of the segment; empty if it does not."""
     lost: UnreplayedTail = field(default_factory=UnreplayedTail)
     batches: int = 0
     records: int = 0
 
     @property
     def index(self) -> File | None:
-        """Return its base index, where there is one."""
+        """Return the file of its base index; None without one."""
         return self.segment.indexes.get(INDEX)
 
     @property
     def only_zeros(self) -> bool:
-        """Return whether nothing but zeros stands behind what stays."""
+        """Return whether only zeros follow the bytes that stay."""
         return self.stop is None and self.valid_size < self.segment.log.size
 
 
 def segments(listed: Partition) -> list[Segment]:
-    """Return the segments that a start opens: it reads no copy of one from tiered storage."""
+    """Return the segments that a start opens: it reads no copies from tiered storage."""
     return [
         one
         for one in listed.segments
@@ -147,7 +148,7 @@ def segments(listed: Partition) -> list[Segment]:
 def load(
     listed: Partition, start: RedpandaStart, on_bytes: Callable[[int], None]
 ) -> list[Replayed]:
-    """Return what becomes of each segment, in their order; UnreadableError."""
+    """Return the result for each segment, in their order; UnreadableError."""
     found = [Replayed(one) for one in segments(listed)]
     _choose(found, start)
     all_data = listed.path.absolute().parent.parent.name != KAFKA_NAMESPACE
@@ -158,7 +159,7 @@ def load(
 
 
 def _choose(found: Sequence[Replayed], start: RedpandaStart) -> None:
-    """Say of each segment whether it is replayed, and of an empty one that it is removed."""
+    """Mark each segment that is replayed, and each empty one that is removed."""
     clean = start.clean_segment
     marked: dict[int, str] = {}
     for number, one in enumerate(found):
@@ -192,7 +193,7 @@ def _choose(found: Sequence[Replayed], start: RedpandaStart) -> None:
 
 
 def _replay(one: Replayed, all_data: bool, on_bytes: Callable[[int], None]) -> None:
-    """Read a segment as the start does, and what stands behind the place where that stops."""
+    """Replay a segment as the start does, and count the batches behind the place of the stop."""
     builder = Builder(one.segment.base_offset, all_data=all_data)
     one.next_offset, at = None, 0
     with one.segment.log.open() as log:
@@ -237,7 +238,7 @@ def _count_bad(damage: Damage, log: LogFile, lost: UnreplayedTail) -> None:
         if len(head) < HEADER_SIZE:
             return
         header = record_batch.parse(head)
-        # What the file ends in was never answered.
+        # A batch cut off at the end of the file was never acknowledged.
         if not HEADER_SIZE <= header.size <= end - position:
             return
         if header.header_crc != record_batch.header_crc(header) or header.record_count < 0:
@@ -249,7 +250,7 @@ def _count_bad(damage: Damage, log: LogFile, lost: UnreplayedTail) -> None:
 
 
 def given_up_name(one: Replayed, listed: Partition, *, is_last: bool) -> str:
-    """Return the name that a segment gets in which nothing can be read."""
+    """Return the new name of a segment in which no batch can be read."""
     name = one.segment.log.path.name
     others = [names.parse_partition_file(file.path.name) for file in listed.others]
     if not any(other.reason for other in others):
@@ -267,7 +268,7 @@ def _reason(stop: Damage | None) -> str:
 
 
 def holes(found: Sequence[Replayed]) -> Iterator[tuple[Replayed, int, int]]:
-    """Yield the segments by which offsets go missing that the log goes on behind, with these."""
+    """Yield the segments that leave a hole in the log, each with its first and last offset."""
     gone = (SegmentOutcome.GIVEN_UP, SegmentOutcome.REMOVED)
     for number, one in enumerate(found):
         rest = [other for other in found[number + 1 :] if other.fate not in gone]

@@ -1,4 +1,4 @@
-"""What is asked of the load of one partition, apart from what answers it."""
+"""Request to load one partition, apart from the code that answers it."""
 
 from dataclasses import field
 from pathlib import Path
@@ -26,14 +26,14 @@ class LoadRequest:
     partition: int | None = None
     high_watermark: int | None = None
     flushed: int | None = None
-    """Its row of recovery-point-offset-checkpoint."""
+    """Row of the partition in recovery-point-offset-checkpoint."""
     fate: StrayOutcome | None = None
-    """What a broker does with the directory once it is loaded, and its metadata log does not know
-    it."""
+    """Fate of a directory that the broker's metadata log does not know, once it is loaded; None if
+    the metadata log knows it."""
     assumed: StartOptions = field(default_factory=StartOptions)
-    """What is assumed of the broker, and how much of the answer is wanted."""
+    """Assumptions about the broker, and options for the extent of the answer."""
     redpanda: "RedpandaStart | None" = None
-    """What the data directory says, where Redpanda wrote the log."""
+    """Facts from the data directory, if Redpanda wrote the log."""
 
     @property
     def flavour(self) -> Flavour:
@@ -42,5 +42,5 @@ class LoadRequest:
 
     @property
     def log_dir(self) -> Path:
-        """Return the log dir that it lies in."""
+        """Return the log dir of the partition; of Redpanda the data directory."""
         return self.redpanda.data_dir if self.redpanda else self.path.parent

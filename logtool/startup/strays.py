@@ -1,12 +1,12 @@
-"""What a broker does with a log that its metadata log does not know, release by release.
+"""The fate of a log that the broker's metadata log does not know, release by release.
 
 =====  =========================================  =============================================
        a topic id that is not known               no ``partition.metadata``
 =====  =========================================  =============================================
-3.3    the directory is deleted once all logs     it is written anew, if the metadata log has a
+3.3    the directory is deleted once all logs     it is written again, if the metadata log has a
        are loaded                                 topic of that name here; if not, the log stays,
                                                   and nothing is deleted at all
-3.7    the directory is renamed to ``-stray``     the same
+3.7    the directory is renamed to ``-stray``     the directory is renamed to ``-stray``
 =====  =========================================  =============================================
 
 Source: ``BrokerMetadataPublisher.findStrayPartitions``, ``UnifiedLog.assignTopicId`` (3.3),
@@ -25,7 +25,7 @@ from logtool.node.node import Node
 
 @dataclass(frozen=True, slots=True)
 class StrayOutcome:
-    """What becomes of a directory once its log is loaded."""
+    """The fate of a directory once its log is loaded."""
 
     action: str
     """``stray``, ``delete``, ``adopt`` or ``keep``, as in `logtool.actions`."""
@@ -33,7 +33,7 @@ class StrayOutcome:
 
 
 def fate(node: Node, path: Path, directory: PartitionDirectory) -> StrayOutcome | None:
-    """Return what becomes of a log in use that is stray; None where no metadata log says so."""
+    """Return the fate of a stray log in use; None without a metadata log that decides it."""
     if not node.image:
         return None
     topic_id = topic_id_of(path)
@@ -55,7 +55,7 @@ def fate(node: Node, path: Path, directory: PartitionDirectory) -> StrayOutcome 
 
 
 def _id_by_name(node: Node, directory: PartitionDirectory) -> str | None:
-    """Return the topic id of the name, if the node has the partition by that."""
+    """Return the topic id of the name, if the metadata log gives the partition to the node."""
     image, node_id = node.image, node.node_id
     if not image or node_id is None or directory.kind is not DirectoryKind.LIVE:
         return None
@@ -65,7 +65,7 @@ def _id_by_name(node: Node, directory: PartitionDirectory) -> str | None:
 
 
 def _without_any_id(node: Node) -> Path | None:
-    """Return a log that has no topic id and gets none."""
+    """Return a log that has no topic id and gets none; None without one."""
     return next(
         (
             path
