@@ -1,7 +1,7 @@
 """Rules for the base index of a segment of Redpanda: by itself, and against the segment.
 
-A start reads an index and believes it: only the segment of one that cannot be read is replayed. So
-an entry that leads astray stays. Source: ``storage/segment_set.cc``, ``storage/segment_index.cc``
+A start reads an index and trusts it; it replays a segment only if the index cannot be read. So a
+wrong entry stays. Source: ``storage/segment_set.cc``, ``storage/segment_index.cc``
 (Redpanda 1c6cff34ea, 2024-12-20).
 """
 
@@ -26,7 +26,7 @@ class BaseIndexRules:
         self._segment, self._file = segment, file
         found = base_index.parse(file.read_listed())
         self.fault = fault_of(found)
-        """Why a start builds the index anew; None where it believes it."""
+        """Reason for which a start builds the index again; None if a start trusts the index."""
         self._index = found if isinstance(found, BaseIndex) and not self.fault else None
         self._offsets = self._positions = np.empty(0, np.int64)
         if self._index:
@@ -39,11 +39,11 @@ class BaseIndexRules:
             self._positions = self._index.entries.position.astype(np.int64)
         self._right = np.zeros(len(self._offsets), np.bool_)
         self._wrong = np.empty(0, np.int64)
-        """The entries at whose byte no batch with their offset begins."""
+        """Entries whose position is not the start of a batch with their offset."""
 
     @property
     def last_offset(self) -> int:
-        """Return the largest offset that it names, -1 for none."""
+        """Return the largest offset in the index, -1 for none."""
         return self._index.max_offset if self._index else -1
 
     def feed(self, chunk: Chunk) -> None:
@@ -57,11 +57,11 @@ class BaseIndexRules:
         self._right |= begins & (table.base_offset[at] == self._offsets)
 
     def finish(self) -> None:
-        """Note which entries no chunk has shown to be right."""
+        """Note the entries that match no batch of any chunk."""
         self._wrong = np.flatnonzero(~self._right)
 
     def alone(self) -> Iterator[Finding]:
-        """Yield what is wrong whatever the segment holds."""
+        """Yield the faults of the index that do not depend on the segment."""
         if self.fault:
             yield self._placed(Finding("base-index/unreadable", self.fault, self._position(0)))
             return
@@ -78,7 +78,7 @@ class BaseIndexRules:
                 )
 
     def joined(self, report: SegmentReport) -> Iterator[Finding]:
-        """Yield what is wrong against a segment that was read as a whole, beside `alone`."""
+        """Yield where the index contradicts a segment that was read as a whole; see `alone`."""
         if self._index is None or report.damaged:
             return
         wrong = self._wrong
@@ -96,7 +96,7 @@ class BaseIndexRules:
             yield self._placed(Finding("base-index/max-offset", text))
 
     def _position(self, row: int) -> int:
-        """Return the byte at which an entry stands, or the file begins if it cannot be read."""
+        """Return the byte of the file at which an entry stands; 0 if the index cannot be read."""
         return base_index.entry_position(self._index, row) if self._index else 0
 
     def _placed(self, finding: Finding) -> Finding:
@@ -104,7 +104,7 @@ class BaseIndexRules:
 
 
 def fault_of(found: BaseIndex | base_index.Unreadable) -> str | None:
-    """Return why a start does not believe an index; None where it does."""
+    """Return why a start does not trust an index; None if it does."""
     if not isinstance(found, BaseIndex):
         version = "is empty" if found.version is None else f"has version {found.version}"
         return f"{version}, and is no whole index of a version from 3 to 9"

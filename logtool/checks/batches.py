@@ -40,20 +40,20 @@ _TAIL_CODES = {DamageReason.INCOMPLETE: "log/torn-tail", DamageReason.ZEROS: "lo
 
 @dataclass(slots=True)
 class _Region:
-    """Damage, and the sound data up to the next: `judge_damage` adds what is behind that."""
+    """Damage and the sound data up to the next damage; `judge_damage` adds all data behind it."""
 
     damage: Damage
     after_offset: int
-    """Last offset before it, or the segment's base minus 1."""
+    """Last offset before the damage, or the segment's base minus 1."""
     before_offset: int | None = None
-    """First offset behind it."""
+    """First offset behind the damage."""
     batches: int = 0
     records: int = 0
     bytes: int = 0
 
 
 class BatchRules:
-    """Judges the chunks of one segment in order; `judge_damage` does what needs the end of it."""
+    """Rules for the chunks of one segment, in order; `judge_damage` is for the end of it."""
 
     def __init__(self, base_offset: int) -> None:
         self._base_offset = base_offset
@@ -62,9 +62,9 @@ class BatchRules:
         self.last_offset: int | None = None
         """Largest last offset so far; None before the first batch."""
         self.leader_epoch = -1
-        """Largest so far."""
+        """Largest leader epoch so far."""
         self.foreign_epoch: Column | None = None
-        """Which batches of the last chunk have a foreign leader epoch; None for none."""
+        """Mask of the batches of the last chunk with a foreign leader epoch; None for none."""
         self._foreign = False
         self.gaps = InnerGaps()
         self.with_holes = 0
@@ -72,13 +72,13 @@ class BatchRules:
         self.horizons = 0
         """Batches with a delete horizon, as far as the chunks with gaps or holes show them."""
         self._behind_damage = False
-        """Whether something unsound came since the last batch with offsets of its own."""
+        """True if something unsound came since the last batch with offsets of its own."""
 
     def judge(self, chunk: Chunk) -> Iterator[Finding]:
-        """Take one chunk; yields what is wrong with its batches.
+        """Take one chunk and yield the findings of its batches.
 
-        Afterwards `foreign_epoch` says which of them have leader epochs that nothing should be
-        compared with.
+        Afterwards `foreign_epoch` says which of the batches have a leader epoch that must not be
+        compared with anything.
         """
         if chunk.damage:
             last = self._base_offset - 1 if self.last_offset is None else self.last_offset
@@ -101,7 +101,7 @@ class BatchRules:
             yield _at(table, "batch/control-record", error.reason, row, row)
 
     def judge_damage(self, *, active: bool, clean: bool) -> Iterator[Finding]:
-        """Yield the damage, each with what stands behind it in this segment; once, at the end."""
+        """Yield each damage with the data behind it in this segment; called once, at the end."""
         for behind, region in pairwise(reversed(self._regions)):
             if region.before_offset is None:
                 region.before_offset = behind.before_offset
@@ -118,18 +118,18 @@ class BatchRules:
 
     @property
     def end_known(self) -> bool:
-        """Return whether the log ends where its last sound batch does, torn tail or not."""
+        """Return whether the log ends at its last sound batch, with or without a torn tail."""
         return not self.torn or self._regions[-1].damage.reason in _TAIL_CODES
 
     @property
     def damaged(self) -> bool:
-        """Return whether there was damage anywhere, or a batch with foreign offsets."""
+        """Return whether the segment has damage, or a batch with foreign offsets."""
         return bool(self._regions) or self._foreign
 
     def _ordinary(self, chunk: Chunk) -> bool:
-        """Return whether no rule can find anything, from its edges; then note where it ends.
+        """Return whether the edges of a chunk show that all rules hold; if so, note its end.
 
-        Nearly all chunks are of this kind, and the rules one by one cost several times as much.
+        Nearly all chunks are of this kind, and all rules together cost several times as much.
         """
         if chunk.plain is None or chunk.misplaced is not None:
             return False
@@ -141,7 +141,7 @@ class BatchRules:
         if self.first_offset is None:
             self.first_offset, start = first, first - 1
         if last - start != chunk.plain.records:
-            # Where there are no rows but those at edges, it is in front of the first.
+            # A chunk that has rows only for its edges has the gap in front of the first row.
             rows = 1 if chunk.at_edges else len(table)
             self._add_gaps(table[:rows], np.arange(rows), start)
         self._behind_damage = False
@@ -149,7 +149,7 @@ class BatchRules:
         return True
 
     def _order(self, table: BatchTable, misplaced: Column | None) -> Iterator[Finding]:
-        """Yield where offsets do not rise, and where they are none that the segment can hold."""
+        """Yield where offsets do not rise, and where they are out of the segment's range."""
         base_offset, last_offset = table.base_offset, table.last_offset
         start = self._base_offset - 1 if self.last_offset is None else self.last_offset
         if misplaced is None:
@@ -187,10 +187,10 @@ class BatchRules:
         self.last_offset = int(highest[-1])
 
     def _add_gaps(self, table: BatchTable, good: Column, start: int) -> None:
-        """Note what is missing between the batches of the rows `good`, and behind `start`.
+        """Note the offsets missing between the batches of the rows `good`, and behind `start`.
 
-        Not where damage lies in between, which is told by itself, nor in front of a wrapper, which
-        does not tell where it begins.
+        A gap with damage in it is left out, because the damage is reported itself; so is a gap in
+        front of a wrapper, whose first offset is not known.
         """
         first = int(table.base_offset[good[0]])
         if self.first_offset is None:
@@ -267,7 +267,7 @@ class BatchRules:
     def _epochs(self, table: BatchTable) -> Iterator[Finding]:
         epochs, start = table.leader_epoch.astype(np.int64), self.leader_epoch
         negative = epochs < NO_EPOCH
-        # Unlike offsets they may stay the same.
+        # Unlike offsets, epochs may stay the same.
         ahead = stands_out(epochs, epochs - 1, negative, start - 1)
         foreign = negative | ahead
         self.foreign_epoch = foreign if foreign.any() else None
@@ -292,7 +292,7 @@ def dump_command(path: Path, first: int, last: int) -> str:
 
 
 def with_next(finding: Finding, path: Path) -> Finding:
-    """Return the finding with the command that shows its place, where there is one."""
+    """Return the finding with the command that shows its offsets; unchanged if it has none."""
     if finding.next or finding.first_offset is None:
         return finding
     last = finding.first_offset if finding.last_offset is None else finding.last_offset
@@ -314,7 +314,7 @@ def _without_sequence(table: BatchTable) -> Column:
 
 
 def _at(table: BatchTable, code: str, message: str, first: int, last: int) -> Finding:
-    """Return the finding for the rows `first` to `last`; `message` speaks of the first."""
+    """Return the finding for the rows `first` to `last`; `message` is about the row `first`."""
     more = f" (and {last - first} more batches after it)" if last > first else ""
     return Finding(
         code,

@@ -1,7 +1,7 @@
-"""Rules for the log dirs of one node together: what stops its start or takes one of them offline.
+"""Rules for all log dirs of one node: what stops its start or takes a log dir offline.
 
-The effect of a log dir on a start is known only together with the others: a file that stops a
-broker with one log dir takes one of several offline. Both `plan` and `verify` ask here. Source:
+The effect of a log dir on a start depends on the others: a file that stops a broker with one log
+dir only takes the log dir offline if there are several. `plan` and `verify` use it. Source:
 ``MetaPropertiesEnsemble``, ``KafkaRaftServer.initializeLogDirs``, ``LogManager.loadLog`` and
 ``recoverAbandonedFutureLogs`` (Kafka 3.7 to 4.3); ``BrokerMetadataCheckpoint`` (before 3.7, where
 every difference between the files is fatal).
@@ -49,14 +49,14 @@ class FutureReplica:
     key: TopicPartition
     path: Path
     live: Path | None
-    """The copy that it is made of."""
+    """Directory of the live copy, from which the broker copies; None if there is no live copy."""
     assigned: bool
-    """Whether the metadata log assigns the partition to this log dir already. Then the copy becomes
-    the partition as soon as all logs are loaded, and the live one is deleted."""
+    """True if the metadata log assigns the partition to this log dir already. Then the copy becomes
+    the partition as soon as all logs are loaded, and the broker deletes the live copy."""
 
     @property
     def is_blocked(self) -> bool:
-        """Return whether the name that it is to get is taken."""
+        """Return whether its log dir already holds the live copy, which has the final name."""
         return self.live is not None and self.live.parent == self.path.parent
 
 
@@ -68,7 +68,7 @@ class BrokerDirs:
 
     @cached_property
     def verdicts(self) -> tuple[StartVerdict, ...]:
-        """Return what stops the broker, or takes a log dir of it offline."""
+        """Return the findings that stop the broker, or take one of its log dirs offline."""
         known = self._by_themselves
         return (
             *known,
@@ -80,7 +80,7 @@ class BrokerDirs:
 
     @cached_property
     def offline(self) -> frozenset[Path]:
-        """Return the log dirs that the broker starts without, and of which it loads nothing."""
+        """Return the log dirs without which the broker starts; it loads nothing from them."""
         known = self._by_themselves
         return frozenset(verdict.log_dir for verdict in known if verdict.effect is Effect.OFFLINE)
 
@@ -91,7 +91,7 @@ class BrokerDirs:
 
     @cached_property
     def future_replicas(self) -> tuple[FutureReplica, ...]:
-        """Return the copies that move to another log dir, with what becomes of them."""
+        """Return the copies of partitions that move to another log dir."""
         node = self.node
         skips_strays = node.has_directory_ids
         copies = [
@@ -119,7 +119,7 @@ class BrokerDirs:
 
     @property
     def limits(self) -> Iterator[str]:
-        """Yield what is not known because not all log dirs of the broker were given."""
+        """Yield what is not known, because of the release or because log dirs were not given."""
         node = self.node
         if not node.given_kafka and node.shown_kafka and node.shown_kafka != node.kafka:
             yield (
@@ -149,7 +149,7 @@ class BrokerDirs:
         return tuple(self._unidentified())
 
     def _unidentified(self) -> Iterator[StartVerdict]:
-        """Yield what is wrong with each meta.properties by itself."""
+        """Yield the faults of each meta.properties by itself."""
         node = self.node
         broken = {one.path: found for one in node.log_dirs if (found := self._faults(one))}
         nothing_left = len(broken) == len(node.log_dirs)
@@ -171,14 +171,14 @@ class BrokerDirs:
         return faults(log_dir, has_ids=node.has_directory_ids, is_kraft=node.is_kraft)
 
     def _identities(self) -> Iterator[StartVerdict]:
-        """Compare the files that can be read with each other."""
+        """Compare the readable meta.properties files with each other."""
         node, has_ids = self.node, self.node.has_directory_ids
         readable = [
             (one, one.meta)
             for one in node.log_dirs
             if one.meta and (not has_ids or not self._faults(one))
         ]
-        # The file next to the metadata log is right: the broker takes its id from there.
+        # The file next to the metadata log counts: the broker takes its id from there.
         readable.sort(key=lambda pair: pair[0] is not node.metadata_log)
         if not readable:
             return
@@ -212,7 +212,7 @@ class BrokerDirs:
                     yield _refusal("data-dir/stops-broker", text, path)
 
     def _twice(self) -> Iterator[StartVerdict]:
-        """Yield partitions that lie in the log dirs twice, live or on their way."""
+        """Yield partitions that have two live copies, or two future copies, in the log dirs."""
         seen: dict[tuple[TopicPartition, DirectoryKind], Path] = {}
         for one in self.node.log_dirs:
             if one.path in self.offline:
@@ -234,7 +234,7 @@ class BrokerDirs:
         yield from self._in_the_way()
 
     def _in_the_way(self) -> Iterator[StartVerdict]:
-        """Yield future copies that cannot get their name: the live copy of their log dir has it."""
+        """Yield future copies whose final name is taken by the live copy in their log dir."""
         for future in self.future_replicas:
             if not future.is_blocked:
                 continue
@@ -254,7 +254,7 @@ class BrokerDirs:
             yield StartVerdict(finding, effect, future.path.parent)
 
     def _one_is_stray(self, path: Path, other: Path, directory: PartitionDirectory) -> bool:
-        """Return whether one of two is renamed as stray before the other is in its way."""
+        """Return whether the broker renames one of two copies as stray before they collide."""
         node = self.node
         return node.has_directory_ids and any(
             node.is_stray(one, directory) for one in (path, other)
@@ -268,7 +268,7 @@ def _refusal(code: str, text: str, path: Path, key: TopicPartition | None = None
 
 
 def _with_outcome(finding: Finding, effect: Effect) -> Finding:
-    """Return the finding; its message says so where the broker starts without the log dir."""
+    """Return the finding, with a message that says so if the broker starts without the log dir."""
     if effect is Effect.REFUSE:
         return finding
     text = f"{finding.message}; the broker starts without this log dir"

@@ -1,15 +1,15 @@
-"""Whether a log was compacted, what shows it, and what compaction cannot have taken from it.
+"""Evidence that a log was compacted, and the batches that compaction cannot have removed.
 
-Kafka leaves gaps lawfully only by compaction and below the log start: a transaction takes offsets
-for its markers, but these are batches. So it matters whether a topic is or was compacted. Only the
-cleaner writes batches with fewer records than offsets and delete horizons
+Gaps in the offsets of a log are valid only after compaction and below the log start: a transaction
+uses offsets for its markers, but markers are batches. So it matters whether a topic is or was
+compacted. Only the cleaner writes batches with fewer records than offsets and delete horizons
 (``MemoryRecords.filterTo``, Kafka 3.9 and 4.x); a replica that fetched a cleaned log has the same
 gaps above its own cleaner checkpoint.
 
-A producer snapshot shows that the log ended there once: at a roll, at a stop or at a start. Where
-the cleaner empties segments, it takes the snapshots at their bases along, but not that of a stop,
-which lies inside a segment (``UnifiedLog.replaceSegments``, Kafka 3.3 to 4.3): it stays, in a gap,
-until a later start drops it.
+A producer snapshot shows that the log once ended at its offset: at a roll, a stop or a start. When
+the cleaner empties segments, it deletes the snapshots at their base offsets, but not a snapshot
+from a stop, which lies inside a segment (``UnifiedLog.replaceSegments``, Kafka 3.3 to 4.3): that
+snapshot stays, in a gap, until a later start deletes it.
 """
 
 from contextlib import suppress
@@ -25,15 +25,15 @@ from logtool.metadata.policies import Past
 from logtool.node.settings import Settings
 
 _ALWAYS_COMPACTED = frozenset({"__consumer_offsets", "__transaction_state"})
-"""A broker compacts these whatever their settings say."""
+"""Topics that a broker compacts even if their settings say otherwise."""
 MANY_GAPS = 3
-"""Sound gaps inside segments from which on a log counts as compacted of which nothing tells the
-policies that it had: lost batches do not end exactly where the next one begins, again and again."""
+"""Number of gaps between sound batches from which on a log with unknown policies counts as
+compacted: lost batches do not end exactly where the next batch begins, again and again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """What the batches tell of compaction."""
+    """Traces of compaction in the batches of a log."""
 
     horizons: int = 0
     """Batches with a delete horizon."""
@@ -45,7 +45,7 @@ class Traces:
 
 @dataclass(frozen=True, slots=True)
 class CompactionEvidence:
-    """Whether compaction explains gaps between sound batches of a log, and what that rests on."""
+    """Verdict whether compaction explains gaps between sound batches, and its evidence."""
 
     is_compacted: bool
     evidence: str
@@ -53,29 +53,29 @@ class CompactionEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
-    """What tells, beside the batches, whether a log was compacted, and how far."""
+    """Evidence outside of the batches that a log was compacted, and up to which offset."""
 
     topic: str | None = None
     offset: int | None = None
-    """The row of cleaner-offset-checkpoint: below it all was cleaned. None without a row: the log
-    is not compacted, or no cleaning has come to its end yet."""
+    """Offset in cleaner-offset-checkpoint: all batches below it were cleaned. None without a row:
+    the log is not compacted, or no cleaning has been completed yet."""
     clean: bool = False
-    """Whether the log dir was stopped in order. After a kill more may be cleaned than the row says:
-    it is written when a cleaning of the whole log is over."""
+    """True if the broker stopped cleanly. After a kill more may be cleaned than the row says,
+    because the broker writes the row when a cleaning of the whole log is complete."""
     policy: str | None = None
-    """``cleanup.policy``; None where nothing says."""
+    """``cleanup.policy``; None where it is not known."""
     policy_source: str = "the metadata log"
     past: Past | None = None
-    """What the policy was before, where that was asked for and is known."""
+    """Earlier policies of the topic; None where they were not read or are not known."""
 
     @property
     def by_policy(self) -> bool | None:
-        """Return what the policy says; None where it is not known."""
+        """Return whether the policy includes ``compact``; None if the policy is not known."""
         return None if self.policy is None else "compact" in self.policy
 
     @property
     def is_always_compacted(self) -> bool:
-        """Return whether a broker compacts the topic whatever its policy is."""
+        """Return whether a broker compacts the topic even if its policy says otherwise."""
         return self.topic in _ALWAYS_COMPACTED
 
     @property
@@ -84,20 +84,20 @@ class Cleaning:
         return bool(self.offset is not None or self.is_always_compacted or self.by_policy)
 
     def spared(self, offset: int) -> bool:
-        """Return whether this broker's cleaner has not touched the batch that ends at an offset."""
+        """Return whether this broker's cleaner has not cleaned the batch that ends at `offset`."""
         return self.clean and self.offset is not None and offset > self.offset
 
     def with_policy(self, settings: Settings, topic_id: str | None) -> "Cleaning":
-        """Return the same with what the settings say today; `topic_id`: the partition's own."""
+        """Return a copy with the current policy of the topic; `topic_id` is the partition's own."""
         policy, source = settings.policy(self.topic, topic_id)
         return replace(self, policy=policy, policy_source=source)
 
     def needs_past(self, traces: Traces) -> bool:
-        """Return whether what the policies were before could make a difference."""
+        """Return whether earlier policies could change the verdict."""
         return not (self.is_compacted or traces.horizons or traces.with_holes)
 
     def judge(self, traces: Traces) -> CompactionEvidence:
-        """Return whether compaction explains why sound batches leave gaps in this log."""
+        """Return whether compaction explains the gaps between sound batches of this log."""
         marked = []
         if traces.horizons:
             marked.append("delete horizons")
@@ -133,7 +133,7 @@ NOT_KNOWN = Cleaning()
 
 
 def beside(path: Path, *, clean: bool = False) -> Cleaning:
-    """Return what the log dir tells that a partition dir stands in, if it stands in one."""
+    """Return the evidence in the log dir around a partition dir; `NOT_KNOWN` without one."""
     path = path.resolve()
     directory = names.parse_directory(path.name)
     if not isinstance(directory, PartitionDirectory):

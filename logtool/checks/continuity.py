@@ -1,4 +1,4 @@
-"""Rules for what is missing in a partition, and for the leader epochs of its batches."""
+"""Rules for missing offsets in a partition, and for the leader epochs of its batches."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,7 @@ Run = tuple[int, int, int]
 
 
 def traces(reports: Sequence[SegmentReport]) -> Traces:
-    """Return what the batches of segments tell of compaction."""
+    """Return the traces of compaction in the batches of segments."""
     return Traces(
         horizons=sum(report.horizons for report in reports),
         with_holes=sum(report.with_holes for report in reports),
@@ -36,12 +36,12 @@ def check_inside(
     judged: Callable[[], CompactionEvidence],
     log_start: int,
 ) -> Iterator[Finding]:
-    """Yield what is missing between the batches of a segment, unless compaction explains it."""
+    """Yield the offsets missing between the batches of a segment, unless compaction explains it."""
     gaps = report.gaps
     if not gaps.first or gaps.end <= log_start or report.changed:
         return
     if any(isinstance(item, Finding) and item.code in _OFFSETS for item in report.findings):
-        return  # what is wrong with an offset looks like a gap, and is told by itself
+        return  # a wrong offset looks like a gap, and is reported itself
     if judged().is_compacted:
         return
     first, end, position = gaps.first
@@ -61,9 +61,9 @@ def check_segments(
     judged: Callable[[], CompactionEvidence],
     log_start: int,
 ) -> Iterator[Finding]:
-    """Yield overlaps of neighbouring segments, and what is missing between them.
+    """Yield overlaps of neighbouring segments, and offsets missing between them.
 
-    `judged` tells whether compaction explains gaps; nothing is missed below the log start.
+    `judged` says whether compaction explains gaps; below the log start nothing counts as missing.
     """
     for segment, (left, right) in zip(partition.segments, pairwise(reports), strict=False):
         if not left.scanned or left.changed:
@@ -187,7 +187,7 @@ def _hole(
 
 
 def _swap(partition: Partition, offsets: range) -> File | None:
-    """Return the output of a compaction that waits for its last rename, where segments were."""
+    """Return the output of a compaction inside `offsets` that waits for its last rename."""
     for file in partition.leftovers:
         name = file.name
         if name.state is FileState.SWAP and name.kind is FileKind.LOG and name.offset in offsets:

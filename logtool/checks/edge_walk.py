@@ -1,12 +1,12 @@
 """A pass over plain batches that keeps no row for most of them, and joins indexes on the way.
 
-Of batches that are plain and follow each other without a gap, `BatchRules`, `TimestampRules` and
-the rules of producers ask for no more than what all come to and what stands at edges. The joins
-with the indexes ask for a batch per entry, which the kernel looks up while it has the header at
-hand. So the columns need not be written and read again, which with batches of 200 bytes costs as
-much as their CRCs. What is not of this kind is left to the other walk. A test holds the reports of
-both against each other; they differ where a stretch of bad batches lies over the edge of a chunk,
-which is told as one finding for each chunk, and chunks have other edges.
+For batches that are plain and follow each other without a gap, `BatchRules`, `TimestampRules` and
+the rules of producers need only the totals of all batches and the batches at edges. The joins with
+the indexes need one batch per entry, which the kernel looks up while it has the header at hand. So
+the columns are not written and read again, which with batches of 200 bytes costs as much as their
+CRCs. All other batches are left to the other walk. A test compares the reports of both walks; they
+differ where a stretch of bad batches crosses the edge of a chunk: that gives one finding for each
+chunk, and the two walks have chunks with different edges.
 """
 
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ from logtool.log.index_join import ENTRY_ROWS, OffsetIndexJoin, TimeIndexJoin
 _NO_ENTRIES = np.empty((ENTRY_ROWS, 0), np.int64)
 _LARGEST = 2**63 - 1
 _OFFSET_ENTRY, _TIME_ENTRY, _LAST, _HIGHEST, _EPOCH = range(7, 12)
-"""Where the state of `_kernels.walk_plain` has the next entries, and what came before them."""
+"""Positions in the state of `_kernels.walk_plain`: the next entries, and the values before them."""
 _BOUNDS, _UNTIL = slice(12, 15), 15
 
 
 class EdgeWalk:
-    """Walks over the plain batches of one log; a `logtool.log.chunk.PlainWalk`."""
+    """A walk over the plain batches of one log; a `logtool.log.chunk.PlainWalk`."""
 
     def __init__(
         self,
@@ -42,10 +42,10 @@ class EdgeWalk:
         times: TimeIndexJoin | None = None,
         cuts: Sequence[int] = (),
     ) -> None:
-        """Take the rules and the joins, which are fed with every chunk before the next one.
+        """Keep the rules and the joins, which the caller feeds every chunk before the next one.
 
-        `ordinary` is what `timestamps.ordinary` says of the log; at each of `cuts`, which are
-        offsets, a chunk begins.
+        `ordinary` is the result of `timestamps.ordinary` for the log; a chunk begins at each of
+        `cuts`, which are offsets.
         """
         self._rules, self._offsets, self._times = rules, offsets, times
         self._base_offset = base_offset
@@ -53,7 +53,7 @@ class EdgeWalk:
         self._state = np.zeros(_kernels.PLAIN_STATE, np.int64)
         self._before = self._state.copy()
         """The state before the last walk."""
-        bounds = ordinary or (-2, _LARGEST)  # what is not known forbids no timestamp
+        bounds = ordinary or (-2, _LARGEST)  # without known bounds, any timestamp is allowed
         self._state[_BOUNDS] = min(base_offset + MAX_RELATIVE_OFFSET, _LARGEST - 1), *bounds
 
     def walk(
@@ -68,7 +68,7 @@ class EdgeWalk:
         )
 
     def forget(self) -> None:
-        """Take back the last walk."""
+        """Undo the last walk."""
         self._state[:] = self._before
         if self._offsets:
             self._offsets.forget(int(self._state[_OFFSET_ENTRY]))
@@ -76,7 +76,7 @@ class EdgeWalk:
             self._times.forget(int(self._state[_TIME_ENTRY]))
 
     def facts(self) -> PlainTotals:
-        """Return what the batches of the chunk come to."""
+        """Return the totals of the batches of the chunk."""
         return PlainTotals(*self._state[:_OFFSET_ENTRY].tolist())
 
     @property
@@ -85,7 +85,7 @@ class EdgeWalk:
         return offsets, self._times.columns if self._times else _NO_ENTRIES
 
     def _begin(self, position: int) -> None:
-        """Take from rules and joins what came before a chunk, which begins at `position`."""
+        """Set the state to that before a chunk at `position`, from the rules and joins."""
         rules, offsets, times = self._rules, self._offsets, self._times
         last = self._base_offset - 1 if rules.last_offset is None else rules.last_offset
         state = self._state
@@ -103,7 +103,7 @@ def plain_pass(
     offsets: OffsetIndexJoin | None,
     times: TimeIndexJoin | None,
 ) -> EdgeWalk | None:
-    """Return a pass over the plain batches of a log; None where all rows are asked for."""
+    """Return a pass over the plain batches of a log; None where all rows are needed."""
     sorted_ = all(join.is_sorted for join in (offsets, times) if join)
     if task.level is not Level.BATCHES or task.payload or not sorted_:
         return None

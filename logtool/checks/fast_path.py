@@ -1,12 +1,12 @@
-"""Small partitions with which nothing is wrong, found quickly: most of what there is to check.
+"""A fast check that recognises small partitions without faults, which are most partitions.
 
-A log dir of many small partitions costs a look at each of its files, and not the bytes in them. So
-a partition whose files are those of a broker at rest, and whose segments are plain
+In a log dir of many small partitions, opening the files costs more than reading them. So a
+partition whose files are those of a broker at rest, and whose segments are plain
 (`_kernels.plain_segment`), is read here file by file, with no object for a file and no column for a
-batch. Anything out of the ordinary, be it sound or not, ends the look with None: then the rules are
-asked, one by one, as if nobody had looked. So nothing here says what is wrong; a test holds that
-the rules have nothing to say of what is plain here, for every directory and every damage that the
-tests know.
+batch. Anything out of the ordinary, be it sound or not, ends the fast check with None: then the
+rules check the partition one by one, from the start. So this module reports no fault. A test
+ensures that the rules report nothing for a partition that is plain here, for every directory and
+every damage that the tests know.
 """
 
 import os
@@ -35,12 +35,12 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.file import File
 
 LARGEST = 256 * 1024
-"""Bytes of the largest file that is looked at: beyond it the bytes cost more than the file."""
+"""Bytes of the largest file that is read here: of larger files, reading costs more than opening."""
 _MOST_BATCHES = LARGEST // 512
 _MOST_KNOWN = 4096
-"""Contents of small files that are kept, for other partitions have the same ones."""
+"""Number of contents of small files that are kept, because many partitions have equal files."""
 _LARGEST_KNOWN = 1024
-"""Bytes of the largest of them."""
+"""Bytes of the largest content that is kept."""
 _DIGITS = 20
 _LAST_OFFSET = 2**63 - 1
 _LOG, _INDEX, _TIMES = (f".{kind}" for kind in ("log", "index", "timeindex"))
@@ -50,7 +50,7 @@ _EPOCHS, _METADATA = (
     kind.value for kind in (FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA)
 )
 _BASE, _LAST, _EPOCH, _PRODUCER, _PRODUCER_EPOCH, _SEQUENCE = 2, 3, 4, 10, 11, 12
-"""Rows of a kernel's columns."""
+"""Row numbers of the columns that the kernels write."""
 
 T = TypeVar("T")
 Epochs = tuple[tuple[int, int], ...]
@@ -67,33 +67,36 @@ class OtherFile:
     """An index that a plain segment lacks, or that is not what a recovery would write."""
 
     offset: int
-    """In its name."""
+    """Offset in the file name."""
     kind: FileKind
     content: bytes
-    """What a recovery writes."""
+    """The content that a recovery writes."""
     seen: os.stat_result | None
-    """Of what is there; None where nothing is."""
+    """Status of the existing file; None if there is no file."""
 
 
 @dataclass(slots=True)
 class DueIndexes:
-    """What the indexes of one partition are held against besides, which may then be missing."""
+    """Settings for comparing the indexes of a partition with those that a recovery writes.
+
+    With them, an index may be missing. A look fills in the other fields.
+    """
 
     interval: int
     """Bytes, ``index.interval.bytes``."""
     max_size: int
     """Bytes, ``segment.index.bytes``."""
     others: list[OtherFile] = field(default_factory=list)
-    """By base offset: filled by a look, and of use only if that finds the partition plain."""
+    """In order of base offset: valid only if the look finds the partition plain."""
     bases: list[int] = field(default_factory=list)
     snapshots: list[int] = field(default_factory=list)
-    """Offsets of segments and of producer snapshots, filled too."""
+    """Offsets of the producer snapshots; `bases` are those of the segments."""
     has_producers: bool = False
-    """Whether a batch or a snapshot tells of one."""
+    """True if a batch or a snapshot names a producer."""
 
 
 class PlainPartitions:
-    """Looks at one partition dir after the other, in one thread."""
+    """A fast check of partition dirs, one after the other, in one thread."""
 
     def __init__(self) -> None:
         self._rows = np.empty((_kernels.BATCH_COLUMNS, _MOST_BATCHES), np.int64)
@@ -106,11 +109,11 @@ class PlainPartitions:
     def look(
         self, path: Path, log_start: int, ahead_ms: int | None, due: DueIndexes | None = None
     ) -> PartitionSummary | None:
-        """Return the facts of a partition dir of which no rule has anything to say, else None.
+        """Return the facts of a partition dir for which no rule reports anything, else None.
 
         `log_start` is the offset in log-start-offset-checkpoint, 0 without one, and `ahead_ms` how
-        far ahead its timestamps may be, as far as that is known. With `due` the rules may have to
-        say of indexes that they are not there.
+        far ahead its timestamps may be; None: not known. With `due` indexes may be missing, which
+        the rules would report.
         """
         try:
             return self._look(path, log_start, ahead_ms, due)
@@ -121,7 +124,7 @@ class PlainPartitions:
         self, path: Path, log_start: int, ahead_ms: int | None, due: DueIndexes | None
     ) -> PartitionSummary:
         home, bases, snapshots = _listed(path, due)
-        # The active segment is mostly the largest, and of a broker that runs its index is.
+        # The active segment is mostly the largest file; on a running broker, its index is.
         last = f"{home}{bases[-1]:020d}"
         sizes = (os.stat(last + kind).st_size for kind in ((_LOG,) if due else (_LOG, _INDEX)))  # noqa: PTH116
         if max(sizes) > LARGEST:
@@ -173,7 +176,7 @@ class PlainPartitions:
         active: bool,
         ahead_ms: int | None,
     ) -> int:
-        """Return the offset behind a segment."""
+        """Return the offset behind the last batch of a segment."""
         index, times = indexes
         if not log and active:
             if index or times:
@@ -191,9 +194,9 @@ class PlainPartitions:
         return int(last) + 1
 
     def _due(self, due: DueIndexes, stem: str, log: bytes, base: int) -> tuple[bytes, bytes]:
-        """Return the indexes of a segment, for those that are not there what a recovery writes.
+        """Return the indexes of a segment; for a missing one, the content that a recovery writes.
 
-        Notes those that are not there or not the same.
+        Indexes that are missing, or differ from those of a recovery, are added to `due.others`.
         """
         nothing, count = memoryview(b""), 0
         if log:
@@ -224,7 +227,7 @@ class PlainPartitions:
     def _add(
         self, facts: PartitionSummary, runs: list[tuple[int, int, int]], producers: Producers
     ) -> None:
-        """Add what the last segment came to."""
+        """Add the totals of the last segment."""
         records, _, _, _, many, _, count, last, _ = self._found.tolist()
         rows = self._rows
         facts.batches += count
@@ -244,7 +247,7 @@ class PlainPartitions:
                     producers[producer] = epoch, sequence, last
 
     def _compare(self, home: str, offset: int, replayed: Producers) -> None:
-        """Hold the producer snapshot at an offset against the producers before it."""
+        """Compare the producer snapshot at an offset with the producers before it."""
         known = self._read(home, offset)
         for last in known.values():
             if last[2] >= offset:
@@ -254,7 +257,7 @@ class PlainPartitions:
                 raise _NotPlainError
 
     def _read(self, home: str, offset: int) -> Producers:
-        """Return the producers of the snapshot at an offset, with no transaction of theirs open."""
+        """Return the producers of the snapshot at an offset; an open transaction is not plain."""
         data = files.glance(f"{home}{offset:020d}{_SNAPSHOT}", LARGEST)[0]
         known = self._snapshots.get(data)
         if known is None:
@@ -299,9 +302,9 @@ def _indexes(stem: str) -> tuple[bytes, bytes]:
 
 
 def _listed(path: Path, due: DueIndexes | None) -> tuple[str, list[int], list[int]]:
-    """Return the directory with a slash, and the offsets of its logs and snapshots, by offset.
+    """Return the directory with a slash, and the sorted offsets of its logs and its snapshots.
 
-    With `due` not all indexes have to be there.
+    With `due` indexes may be missing.
     """
     home = f"{path}/"
     of: dict[str, list[int]] = {_LOG: [], _INDEX: [], _TIMES: [], _SNAPSHOT: []}
@@ -333,7 +336,7 @@ def _listed(path: Path, due: DueIndexes | None) -> tuple[str, list[int], list[in
 def _hold_epochs(
     epochs: Epochs, runs: list[tuple[int, int, int]], log_start: int, log_end: int
 ) -> None:
-    """Hold leader-epoch-checkpoint against the epochs of batches from the log start on."""
+    """Compare leader-epoch-checkpoint with the epochs of batches from the log start on."""
     starts = [start for _, start in epochs]
     if starts and starts[-1] > log_end:
         raise _NotPlainError
@@ -347,7 +350,7 @@ def _hold_epochs(
 
 
 def _keep(known: dict[bytes, T], data: bytes, value: T) -> None:
-    """Remember what a small content says; all is forgotten once that is much."""
+    """Keep the value of a small content; all values are dropped once there are too many."""
     if len(known) >= _MOST_KNOWN:
         known.clear()
     if len(data) <= _LARGEST_KNOWN:

@@ -1,4 +1,4 @@
-"""Rules for names: what lies in a partition dir or a log dir, and what a broker makes of it."""
+"""Rules for names: the entries of a partition dir or a log dir, and how a broker treats them."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ _KIND_CODES = {
 
 
 def check_partition_names(partition: Partition, *, needs_topic_id: bool) -> Iterator[Finding]:
-    """Yield what the names in a partition dir tell."""
+    """Yield the findings of the names in a partition dir."""
     if isinstance(partition.directory, PartitionDirectory):
         yield from _directory(partition.directory, partition)
     for file in partition.strangers:
@@ -56,13 +56,13 @@ def check_partition_names(partition: Partition, *, needs_topic_id: bool) -> Iter
 
 
 def check_leftovers(partition: Partition) -> Iterator[Finding]:
-    """Yield what was left half done in a partition dir."""
+    """Yield the files in a partition dir that an interrupted job left."""
     for file in partition.leftovers:
         yield _leftover("partition", file)
 
 
 def check_root_names(root: LogDir) -> Iterator[Finding]:
-    """Yield what the names in a log dir tell."""
+    """Yield the findings of the names in a log dir."""
     for path, bad in root.bad_directories:
         yield Finding("data-dir/stops-broker", bad.reason, path=path)
     for file in root.strangers:

@@ -22,13 +22,13 @@ class Effect(StrEnum):
     REFUSE = "refuse"
     """The broker does not start."""
     OFFLINE = "offline"
-    """It starts, and does without the log dir."""
+    """The broker starts without the log dir."""
 
 
 def faults(
     log_dir: LogDirIdentity, *, has_ids: bool, is_kraft: bool
 ) -> list[tuple[Finding, Effect]]:
-    """Return what makes a file unreadable, and what that does to one log dir of several.
+    """Return the faults of a file, each with its effect if the broker has several log dirs.
 
     `has_ids` says that the release reads directory ids, `is_kraft` that the broker keeps a
     metadata log.
@@ -70,9 +70,9 @@ def faults(
 def differences(
     right: MetaProperties, meta: MetaProperties, *, all_keys: bool
 ) -> Iterator[tuple[str, str | None, str | None]]:
-    """Yield the keys whose values must be the same and are not, with both.
+    """Yield (key, value in `meta`, value in `right`) for each key whose values must not differ.
 
-    Before 3.7 these are `all_keys`; since then the cluster's and the node's ids.
+    Before 3.7 all keys must be the same (`all_keys`); since 3.7 the cluster id and the node id.
     """
     if all_keys:
         first, second = right.properties, meta.properties

@@ -20,12 +20,12 @@ from logtool.log.file import File
 from logtool.log.index_join import EntryState, OffsetIndexJoin, TimeIndexJoin
 
 MOST_RESTARTS = 50
-"""Starts of brokers that a segment sees at most before it is rolled."""
+"""Largest number of broker starts that is assumed before a segment is rolled."""
 LONGEST_STRETCH = 16 * 1024 * 1024
-"""Bytes of log that one append may bring: above ``replica.fetch.response.max.bytes``."""
+"""Largest number of bytes in one append: above ``replica.fetch.response.max.bytes``."""
 
 _IMPOSSIBLE = ("/relative-zero", "/zero-entry", "-range", "/ahead-of-log", "/ahead")
-"""Ends of the codes of entries that are wrong whatever the log holds."""
+"""Ends of the codes for entries that no log can make right."""
 _JOIN_CODES = {
     EntryState.NO_BATCH: "not-a-batch",
     EntryState.OFFSET: "wrong-offset",
@@ -39,10 +39,10 @@ _Join = TypeVar("_Join", OffsetIndexJoin, TimeIndexJoin)
 
 
 class _IndexRules(Generic[_Index, _Join]):
-    """What the rules of both indexes share: the entries, held against the log as it goes by."""
+    """Rules of both indexes: their entries are compared with the log while that is read."""
 
     _joins: Callable[[_Index, int], _Join]
-    """Makes the join of an index, whose segment has a base offset."""
+    """Function of an index and the base offset of its segment that returns the join."""
 
     def __init__(self, segment: Segment, file: File, index: _Index) -> None:
         self._segment, self._file = segment, file
@@ -50,7 +50,7 @@ class _IndexRules(Generic[_Index, _Join]):
 
     @cached_property
     def join(self) -> _Join:
-        """Return the join with the log, made when it is asked for: `accept` needs no columns."""
+        """Return the join with the log, made at the first use: `accept` needs no columns."""
         return self._joins(self._index, self._segment.base_offset)
 
     @property
@@ -68,7 +68,7 @@ class _IndexRules(Generic[_Index, _Join]):
         self.join.feed(chunk)
 
     def finish(self) -> None:
-        """Come to the verdicts on the entries."""
+        """Complete the verdicts on the entries."""
         self.join.finish()
 
 
@@ -92,7 +92,7 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
         self.join.last_batch_position = last_batch_position
 
     def alone(self, *, clean: bool) -> Iterator[Finding]:
-        """Yield what the file and the log's size tell."""
+        """Yield the findings of the file by itself, with the size of the log."""
         size = self._segment.log.size
         for finding in offset_index.check(self._index, log_size=size):
             beyond = finding.code == "offset-index/position-range" and self.last_position >= size
@@ -105,16 +105,17 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
     def joined(
         self, time_entries: int, batches: int, largest_batch: int, interval: int, *, clean: bool
     ) -> Iterator[Finding]:
-        """Yield what file and log tell; `time_entries` of the time index tell of lost entries.
+        """Yield the findings of the file by itself and against the log.
 
-        `largest_batch` and `interval`, ``index.interval.bytes``, are in bytes.
+        `time_entries` is the number of entries in the time index: more than one show that offset
+        entries are lost. `largest_batch` and `interval`, ``index.interval.bytes``, are in bytes.
         """
         yield from _reconciled(
             list(self.alone(clean=clean)), list(self._mismatches()), offset_index.ENTRY_SIZE
         )
-        # Each time entry was written together with an offset entry, but for the closing one and
-        # one for each time that a broker went. Each of these ends a stretch in which no more than
-        # an interval had passed before the last append: the next broker begins to count anew.
+        # Each time entry was written together with an offset entry, except the closing one and
+        # one for each stop of a broker. Each of these ends a stretch in which no more than an
+        # interval had passed before the last append: the next broker counts from 0 again.
         went = time_entries - 1
         most = went * (interval + largest_batch) + interval
         last = self.join.last_batch_position
@@ -127,7 +128,7 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
             yield _placed(Finding("offset-index/incomplete", text), self._file)
 
     def sparse(self, log_end: int, largest_batch: int = 0) -> Iterator[Finding]:
-        """Yield when more log has no entry than one append can bring.
+        """Yield a finding if a stretch of log without entries is longer than any append.
 
         `log_end` is the position behind the last batch, `largest_batch` is in bytes.
         """
@@ -135,7 +136,7 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
         if log_end <= most:
             return
         positions = self._index.positions.astype(np.int64)
-        # They are sorted already in all but a damaged index, which a stable sort makes use of.
+        # Only a damaged index has unsorted positions; a stable sort is fast for sorted ones.
         inside = np.sort(positions[(positions > 0) & (positions < log_end)], kind="stable")
         widest = int(np.diff(inside, prepend=0, append=log_end).max())
         if widest > most:
@@ -180,13 +181,16 @@ class TimeIndexRules(_IndexRules[TimeIndex, TimeIndexJoin]):
         self.join.max_timestamp = max_timestamp
 
     def alone(self) -> Iterator[Finding]:
-        """Yield what the file tells."""
+        """Yield the findings of the file by itself."""
         for finding in time_index.check(self._index):
             yield _placed(finding, self._file)
         yield from _padding(self._segment, self._file, "time-index", self._index.padding)
 
     def joined(self, *, damaged: bool, clean: bool) -> Iterator[Finding]:
-        """Yield what file and log tell; of a damaged log the closing entry cannot be judged."""
+        """Yield the findings of the file by itself and against the log.
+
+        With a damaged log the closing entry is not judged.
+        """
         yield from _reconciled(
             list(self.alone()), list(self._mismatches(clean=clean)), time_index.ENTRY_SIZE
         )
@@ -215,12 +219,12 @@ class TimeIndexRules(_IndexRules[TimeIndex, TimeIndexJoin]):
 
 
 def missing(segment: Segment, *, clean: bool) -> Iterator[Finding]:
-    """Yield which of the two indexes a segment lacks.
+    """Yield a finding for each of the two indexes that a segment lacks.
 
-    A broker at work renames the files of a cleaned segment one after the other, the log first: an
-    index that was not there yet when the directory was listed is looked for again. And it makes the
-    indexes of a new segment after its log, at the first append: one that is killed in between
-    leaves a segment without them, which its next start recovers like any active segment
+    A running broker renames the files of a cleaned segment one after the other, the log first: so
+    an index that was missing when the directory was listed is looked for again. A broker creates
+    the indexes of a new segment after its log, at the first append: a broker that is killed in
+    between leaves a segment without indexes, which its next start recovers like any active segment
     (``LogSegment.open``, ``LazyIndex``, Kafka 3.3 to 4.3).
     """
     code = "not-written" if segment.is_active and not clean else "missing"
@@ -234,21 +238,21 @@ def missing(segment: Segment, *, clean: bool) -> Iterator[Finding]:
 
 
 def missing_text(base_offset: int, kind: FileKind) -> str:
-    """Return what is said of an index that a segment lacks."""
+    """Return the text of a finding about an index that a segment lacks."""
     return f"segment {base_offset} has no {kind} file"
 
 
 def _is_there_now(segment: Segment, kind: FileKind) -> bool:
-    """Return whether an index that was not listed is there, under its name or to be renamed to it.
+    """Return whether an index that was not listed exists now, under its name or its swap name.
 
-    What waits to be renamed after a kill gets its name at the next start, before it is missed.
+    After a kill, the next start renames a swap file before it looks for the index.
     """
     home = segment.log.path.parent
     paths = (
         home / names.format_partition_file(segment.base_offset, kind, state)
         for state in (FileState.SWAP, FileState.LIVE)
     )
-    # What is no file was listed as such, and is none of a broker's.
+    # An entry that is not a regular file is reported as such; a broker does not write one.
     return not files.is_remote(home) and any(
         path.is_file() and not path.is_symlink() for path in paths
     )
@@ -259,8 +263,8 @@ def _reconciled(
 ) -> Iterator[Finding]:
     """Yield the findings of the file by itself and against the log, each fault once.
 
-    An impossible entry need not be held against the log. Where two entries are out of order, the
-    log may tell which of them is wrong, and that says more.
+    For an impossible entry the finding of the file is enough. Where two entries are out of order,
+    the finding against the log is better, because it says which of them is wrong.
     """
 
     def entries_of(finding: Finding) -> range:

@@ -37,7 +37,7 @@ def check_kraft_snapshot(file: File) -> Iterator[Finding | UnreadableError]:
         yield error
         return
     if damaged:
-        return  # The header, the footer or what is out of step may stand in what is lost.
+        return  # The header, the footer or the missing offsets may be in the damaged part.
     for finding in kraft_snapshot.check(batches, epoch=file.name.epoch):
         yield finding.placed(file.path, next_command=command)
 

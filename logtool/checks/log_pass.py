@@ -1,4 +1,4 @@
-"""What the batches of a log add up to, chunk after chunk."""
+"""One pass over the batches of a log, which adds up a report chunk after chunk."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -17,13 +17,13 @@ from logtool.log import producer_state
 from logtool.log.chunk import Chunk, Inspect, PlainTotals
 
 _CHUNKS_OF_ROWS = 64
-"""Chunks whose producer rows are kept apart before they are reduced to one."""
+"""Number of chunks whose producer rows are kept apart before they are merged into one table."""
 
 
 class LogPass:
-    """Adds up in a report what the chunks of a log tell, or those of a piece of it.
+    """A `logtool.log.chunk.ChunkConsumer` that adds up a report of a log, or of a piece of it.
 
-    A `logtool.log.chunk.ChunkConsumer`.
+    The caller feeds it every chunk and then calls `finish`.
     """
 
     def __init__(self, task: SegmentTask, report: SegmentReport) -> None:
@@ -38,7 +38,7 @@ class LogPass:
 
     @property
     def inspect(self) -> Inspect | None:
-        """Return what looks into the batches while they are scanned; None at lower levels."""
+        """Return the function that checks records during the scan; None below that level."""
         if self._task.level is not Level.RECORDS:
             return None
         return lambda chunk: list(check_records(chunk, self._task.limit))
@@ -70,9 +70,9 @@ class LogPass:
             self._rows = [producer_state.significant(concat(self._rows), cuts)]
 
     def _add_holes(self, table: BatchTable) -> None:
-        """Note which offsets of Raft are missing, and what shows that a log was compacted."""
+        """Note the missing offsets of Raft, and whether batches show that the log was compacted."""
         if not len(table):
-            self._expected = -1  # damage: what it held is told with it
+            self._expected = -1  # damage: the offsets in it are reported with the damage
             return
         ends = np.maximum.accumulate(table.last_offset) + 1
         before = np.concatenate(([self._expected], ends[:-1]))
@@ -86,7 +86,7 @@ class LogPass:
         self._report.compacted |= bool(((fewer & data) | placeholders).any())
 
     def leave(self, log: LogFile, at: int, chunk: Chunk, on_bytes: Callable[[int], None]) -> int:
-        """Tell that the bytes from `at` to the end of a chunk are done with; returns that end."""
+        """Report the bytes from `at` to the end of a chunk as done, and return that end."""
         end = chunk.end_position
         if self._task.drop_cache:
             log.forget(at, end - at)
@@ -94,7 +94,7 @@ class LogPass:
         return end
 
     def finish(self) -> None:
-        """Complete the findings, and the report but for these."""
+        """Complete `findings`, and all fields of the report except its findings."""
         report, rules, segment = self._report, self.rules, self._task.segment
         self.findings += self.timestamps.finish(segment.log.path)
         self.findings += rules.judge_damage(active=segment.is_active, clean=self._task.clean)

@@ -1,7 +1,7 @@
-"""Whether the records of the metadata log can be applied, one after the other.
+"""Rules for the records of the metadata log: each must apply to the image of those before it.
 
-Where a broker's classes throw, a broker logs the fault, passes the record over and goes on with an
-image that differs from that of its controllers; a controller ends. Source:
+If applying a record throws, a broker logs the fault, skips the record and continues with an image
+that differs from that of its controllers; a controller exits. Source:
 ``MetadataBatchLoader.loadBatch``, ``SharedServer.metadataLoaderFaultHandler`` (Kafka 3.9 and 4.x).
 """
 
@@ -16,7 +16,7 @@ from logtool.metadata.state import MetadataImage
 
 
 def ends_early(image: MetadataImage) -> Iterator[Finding]:
-    """Yield where reading ended before the end, if it did: `logtool verify` has what is there."""
+    """Yield a finding if reading stopped before the end; `logtool verify` shows the damage."""
     if image.damage is None:
         return
     path, position = image.damaged_at or (None, None)
@@ -40,10 +40,10 @@ def ends_early(image: MetadataImage) -> Iterator[Finding]:
 
 
 def skipped_snapshots(image: MetadataImage) -> Iterator[Finding]:
-    """Yield the snapshots that are not whole, in whose place older ones or the log were read."""
+    """Yield the damaged snapshots; older snapshots or the log were read in their place."""
     for one in image.skipped:
         if isinstance(one, UnreadableError):
-            continue  # that is no damage
+            continue  # a read error is no damage
         yield Finding(
             "kraft-snapshot/damaged",
             f"{one.text}; what is older was read in its place",
@@ -56,7 +56,7 @@ def skipped_snapshots(image: MetadataImage) -> Iterator[Finding]:
 
 
 def check(image: MetadataImage) -> Iterator[Finding]:
-    """Yield the first record that does not apply: those behind it may only follow from that."""
+    """Yield the first record that does not apply: later ones may be consequences of the first."""
     if not image.problems:
         return
     first, more = image.problems[0], image.problem_count - 1

@@ -1,4 +1,4 @@
-"""One partition: its names, each segment, and the bonds between segments and the files beside."""
+"""The check of one partition: its names, its segments, and how its files fit together."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,31 +28,31 @@ Item = Finding | UnreadableError
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """How to check a partition."""
+    """The parameters for checking a partition."""
 
     level: Level = Level.BATCHES
     clean: bool = False
-    """Whether the log dir holds a clean-shutdown marker."""
+    """True if the log dir holds a clean-shutdown marker."""
     log_start_offset: int = 0
-    """From log-start-offset-checkpoint; 0 without a row."""
+    """Offset in log-start-offset-checkpoint; 0 without a row."""
     limit: int = compression.DEFAULT_LIMIT
     drop_cache: bool = False
     needs_topic_id: bool = True
-    """Whether a broker would miss partition.metadata; see `logtool.checks.topic_id_support`."""
+    """True if partition.metadata must exist; see `logtool.checks.topic_id_support`."""
     cleaning: Cleaning = NOT_KNOWN
     settings: Settings = field(default_factory=Settings)
-    """What is known of the topic's settings, asked where offsets are missing."""
+    """The known settings of the topic, used where offsets are missing."""
     ahead_ms: int | None = None
-    """How far ahead a timestamp of a producer may be; None: not known."""
+    """Largest time in ms that a timestamp of a producer may be ahead; None: not known."""
     index_interval: int = offset_index.DEFAULT_INTERVAL
     """Bytes for which an offset index may lack an entry."""
 
 
 def plan(partition: Partition, request: CheckRequest) -> list[SegmentTask]:
-    """Return what is to be looked at in each segment, in order."""
+    """Return the task of each segment, in order."""
     snapshots = [file.name.offset or 0 for file in partition.snapshots]
     return [
-        # Snapshots that do not stand at the base of a segment: taken at a clean stop, or a cut.
+        # The cuts are snapshots inside a segment: taken at a clean stop, or where a log was cut.
         SegmentTask(
             segment=segment,
             level=request.level,
@@ -73,9 +73,9 @@ def check_partition(
     facts: PartitionSummary,
     reports: Iterable[SegmentReport],
 ) -> Iterator[Item]:
-    """Yield every finding of one partition, with its place; fills `facts`.
+    """Yield every finding of one partition, with its path, and fill in `facts`.
 
-    `reports` are those of the tasks that `plan` returned, in their order.
+    `reports` are the reports of the tasks that `plan` returned, in that order.
     """
     directory = partition.directory
     known = isinstance(directory, PartitionDirectory)
@@ -101,7 +101,7 @@ def _check(
         try:
             value, findings = small_files.check_file(file)
             yield from findings
-            # What else would be said of an unsound file says the same again.
+            # Further findings about an unsound file would repeat the fault.
             if not findings:
                 values[kind] = value
         except UnreadableError as error:
@@ -117,7 +117,7 @@ def _check(
 
     @cache
     def judged() -> CompactionEvidence:
-        """Ask whether the log was compacted, at the first gap: the metadata log is read for it."""
+        """Return whether the log was compacted; called at the first gap, for it reads metadata."""
         return judge(reports, request, facts.topic_id)
 
     for segment, report in zip(partition.segments, found_in, strict=True):
@@ -145,7 +145,7 @@ def _check(
 def judge(
     reports: Sequence[SegmentReport], request: CheckRequest, topic_id: str | None
 ) -> CompactionEvidence:
-    """Return whether compaction explains gaps; `topic_id` is what partition.metadata says."""
+    """Return whether compaction explains gaps; `topic_id` is that in partition.metadata."""
     traces = continuity.traces(reports)
     cleaning = request.cleaning.with_policy(request.settings, topic_id)
     if cleaning.needs_past(traces):
@@ -180,7 +180,7 @@ def _check_epochs(
     facts: PartitionSummary,
     reports: Sequence[SegmentReport],
 ) -> Iterator[Finding]:
-    """Hold the batches against leader-epoch-checkpoint, unless that is unsound by itself."""
+    """Compare the batches with leader-epoch-checkpoint, unless that file is unsound by itself."""
     file = partition.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT)
     checkpoint = values.get(FileKind.LEADER_EPOCH_CHECKPOINT)
     if file and checkpoint is None:
@@ -196,7 +196,10 @@ def _check_epochs(
 
 
 def _grew(log: File) -> bool:
-    """Return whether the log is not as it was listed: files read since may speak of what came."""
+    """Return whether the size of the log changed since it was listed.
+
+    Files that were read later may then be about batches that were appended later.
+    """
     try:
         with log.open() as opened:
             return opened.size_now() != log.size
@@ -205,7 +208,7 @@ def _grew(log: File) -> bool:
 
 
 def _is_going(partition: Partition) -> bool:
-    """Return whether it is being deleted: a broker opens it once more, with no epochs."""
+    """Return whether the partition is being deleted: a broker then opens it without epochs."""
     return getattr(partition.directory, "kind", None) is DirectoryKind.DELETE
 
 
@@ -217,10 +220,11 @@ def _log_start(
 ) -> int:
     """Return the offset from which on leader-epoch-checkpoint must know the epochs.
 
-    It is cut at the log start at once, log-start-offset-checkpoint follows within a minute or at
-    an orderly stop, and segments below it are deleted later. Without that, the first row tells
-    where the log starts: in the oldest segment, or anywhere amid or right behind batches of its
-    own epoch, for a row that a leader began stands where epochs change.
+    When the log start rises, the broker cuts leader-epoch-checkpoint at once, writes
+    log-start-offset-checkpoint within a minute or at a clean stop, and deletes the segments later.
+    So without a clean stop the first row of leader-epoch-checkpoint gives the log start, if it lies
+    in the oldest segment, or between or right behind batches of its own epoch: a row for a new
+    leader stands where epochs change.
     """
     start = max(request.log_start_offset, partition.segments[0].base_offset)
     checkpoint = values.get(FileKind.LEADER_EPOCH_CHECKPOINT)
@@ -240,7 +244,7 @@ def _log_start(
 def _check_producers(
     partition: Partition, request: CheckRequest, reports: Sequence[SegmentReport]
 ) -> Iterator[Item]:
-    """Replay the producers through all segments; compare at each snapshot and each abort."""
+    """Replay the producers through all segments; compare them with snapshots and aborts."""
     snapshots = []
     for file in partition.snapshots:
         try:
@@ -256,7 +260,7 @@ def _check_producers(
     compacted = request.cleaning.is_compacted or any(report.has_gaps for report in reports)
     usable = True
     for segment, report in zip(partition.segments, reports, strict=True):
-        # What a damaged segment held is unknown, and so is the state from there on.
+        # The lost batches of a damaged segment are unknown, and so is the state behind it.
         usable = usable and report.scanned and not report.damaged
         rows, begin, aborted = report.producer_rows, 0, []
         for file, entries in snapshots[_between(segment, offsets, report.next_offset)]:
@@ -301,7 +305,7 @@ def _check_producers(
 
 
 def _log_end(partition: Partition, reports: Sequence[SegmentReport]) -> int | None:
-    """Return the log end offset; None where the active segment does not tell it."""
+    """Return the log end offset; None where the active segment does not show it."""
     active = reports[-1]
     empty = active.last_offset is None
     known = (
@@ -322,7 +326,7 @@ def _beyond_end(partition: Partition, end: int | None) -> Iterator[Finding]:
 
 
 def _between(segment: Segment, offsets: Sequence[int], log_end: int = 2**63) -> slice:
-    """Return which of the ascending `offsets` lie behind the segment's base, up to its end."""
+    """Return the slice of the ascending `offsets` behind the segment's base, up to its end."""
     end = log_end if segment.next_base_offset is None else segment.next_base_offset
     return slice(bisect_right(offsets, segment.base_offset), bisect_right(offsets, end))
 

@@ -25,12 +25,12 @@ def check_transaction_index(
     damaged: bool,
     unclean: bool,
 ) -> Iterator[Finding]:
-    """Hold a ``.txnindex`` against the transactions that the log shows aborted in this segment.
+    """Compare a ``.txnindex`` with the transactions that the log shows aborted in this segment.
 
     Transactions may begin before `first_known`, the first offset of the replay. In a `compacted`
-    log an entry may begin earlier than what is left of its transaction, and in a `damaged` segment
-    its marker may be lost. A marker is appended before its entry: a kill in between leaves the last
-    ones of an active segment without, which an `unclean` start mends.
+    log an entry may begin earlier than the batches left of its transaction, and in a `damaged`
+    segment its marker may be lost. A broker appends a marker before it adds the entry: after a kill
+    the last markers of an active segment may lack entries, which an `unclean` start adds.
     """
     file = segment.indexes.get(FileKind.TRANSACTION_INDEX)
     index = transaction_index.parse(file.read_listed() if file else b"")
@@ -58,7 +58,7 @@ def check_transaction_index(
         if wrong:
             yield wrong.placed(path, next_command=command)
     for (producer_id, last), (row, first) in entries.items():
-        # Without earlier segments the transaction's batches may all be gone, the marker is not.
+        # Without earlier segments all batches of the transaction may be gone, but not its marker.
         if row in told or damaged or first < first_known or compacted:
             continue
         text = (
@@ -84,7 +84,7 @@ def _aborted_finding(
     )
     span = (transaction.first_offset, transaction.last_offset)
     if row == NONE and not transaction.has_records:
-        return None  # of empty batches, which compaction leaves, nobody reads anything
+        return None  # compaction leaves empty batches, which have no records to read
     if row == NONE:
         text = f"{what}, but {'the index has no such entry' if has_file else 'there is no index'}"
         return Finding("transaction-index/missing-entry", text, None, None, *span)
@@ -97,7 +97,7 @@ def _aborted_finding(
 
 
 def check_snapshot_file(file: File) -> tuple[list[Finding], dict[int, Mapping[str, int]] | None]:
-    """Return the findings of one ``.snapshot``, and its entries by producer id if it has none."""
+    """Return the findings of one ``.snapshot``; without findings, its entries by producer id."""
     snapshot = producer_snapshot.parse(file.read_listed())
     command = f"logtool dump {shell.path(file.path)}"
     findings = [
@@ -121,10 +121,11 @@ def compare_snapshot(
     first_known: int,
     compacted: bool,
 ) -> Iterator[Finding]:
-    """Hold a snapshot against the state replayed from offset `first_known` up to the snapshot's.
+    """Compare a snapshot with the state replayed from `first_known` up to the snapshot's offset.
 
-    Only producers that the log shows can be judged. Of a compacted log batches and markers are gone
-    that the snapshot counts: the replay then may know less, but nothing that contradicts it.
+    Only producers with batches in the log are judged. From a compacted log, batches and markers
+    that the snapshot counts may be gone: the replay may then know less than the snapshot, but must
+    not contradict it.
     """
     command = f"logtool dump {shell.path(file.path)}"
     for producer_id, state in sorted(replayed.items()):
@@ -143,8 +144,8 @@ def compare_snapshot(
 
 
 def _missing(producer_id: int, state: Producer, file: File) -> str | None:
-    # By the age at which the file was written; a copy without time stamps only looks older, and so
-    # does a file of which no time is known.
+    # The age is that when the file was written; a copy without time stamps only looks older, and
+    # so does a file whose time is not known.
     age_ms = file.mtime_ns // 1_000_000 - state.timestamp if file.mtime_ns else EXPIRATION_MS
     if state.transaction_first_offset == NONE and age_ms >= EXPIRATION_MS:
         return None
@@ -157,7 +158,7 @@ def _missing(producer_id: int, state: Producer, file: File) -> str | None:
 def _difference(
     producer_id: int, state: Producer, entry: Mapping[str, int], first_known: int
 ) -> str | None:
-    """Return what differs between an entry and the replayed state, or None."""
+    """Return the difference between an entry and the replayed state, in words, or None."""
     last, began = entry["last_offset"], entry["current_txn_first_offset"]
     if state.last_offset not in (NONE, last):
         return _wording(producer_id, "last offset", last, state.last_offset)
@@ -173,10 +174,11 @@ def _difference(
 def _contradiction(
     producer_id: int, state: Producer, entry: Mapping[str, int], first_known: int
 ) -> str | None:
-    """Return what of the replayed state cannot be, were the entry right for what was cleaned since.
+    """Return how the replayed state contradicts an entry that counts cleaned batches, or None.
 
-    Epochs rise, offsets too within an epoch. A marker stays as long as a batch of its transaction
-    does, so that what is open in what is left was open, from there or from before.
+    Epochs rise, and so do offsets within an epoch. Compaction keeps a marker as long as a batch of
+    its transaction, so a transaction that is open in the batches left was open, from their first
+    offset or from an earlier one.
     """
     last, epoch, began = (
         entry[field] for field in ("last_offset", "producer_epoch", "current_txn_first_offset")
@@ -185,7 +187,7 @@ def _contradiction(
         return _wording(producer_id, "epoch", epoch, state.epoch)
     if state.epoch == epoch and state.last_offset > last:
         return _wording(producer_id, "last offset", last, state.last_offset)
-    # A sequence belongs to its offset, whatever else is gone.
+    # A sequence belongs to its offset, even if other batches are gone.
     if state.last_offset == last and state.last_sequence != entry["last_sequence"]:
         return _wording(producer_id, "last sequence", entry["last_sequence"], state.last_sequence)
     is_open, known = state.transaction_first_offset, not 0 <= began < first_known

@@ -20,10 +20,10 @@ from logtool.log.records import batch_records, batch_spans, unpack
 
 
 def check_records(chunk: Chunk, limit: int) -> Iterator[Finding]:
-    """Yield what is wrong inside each batch of the chunk; `limit` bounds decompression, bytes.
+    """Yield the faults inside each batch of the chunk; a batch may decompress to `limit` bytes.
 
-    A kernel goes through the records of many batches at once; only what looks wrong there, and
-    what cannot be decoded that way, is gone through batch by batch.
+    A kernel checks the records of many batches at once; only batches that look wrong to it, or
+    that it cannot decode, are checked one by one.
     """
     table = chunk.table
     wrong = np.ones(len(table), np.uint8) if chunk.suspects is None else chunk.suspects
@@ -53,9 +53,10 @@ def _judge_packed(
     limit: int,
     wrong: Column,
 ) -> None:
-    """Write to `wrong` what `_suspicious` tells of compressed batches; what is damaged stays wrong.
+    """Write the verdicts of `_suspicious` on compressed batches to `wrong`.
 
-    As many as have room are decompressed one behind the other, and then judged together.
+    A batch that cannot be decompressed stays marked as wrong. As many batches as have room are
+    decompressed into one buffer, and then judged together.
     """
     starts = positions + HEADER_SIZE
     for some, payloads, edges in unpack(data, codecs, starts, ends, limit=limit):
@@ -66,7 +67,7 @@ def _judge_packed(
 def _suspicious(
     heads: memoryview, positions: Column, data: memoryview, starts: Column, ends: Column
 ) -> Column:
-    """Return where the payloads ``data[starts:ends]`` may break a rule, 1 or 0 for each batch."""
+    """Return 1 for each batch whose payload ``data[starts:ends]`` may break a rule, else 0."""
     wrong = np.empty(len(starts), np.uint8)
     _kernels.judge_records(heads, positions, data, starts, ends, wrong)
     return wrong
@@ -83,7 +84,7 @@ def _check_batch(chunk: Chunk, row: int, limit: int) -> Iterator[Finding]:
     codec, count = int(table.codec[row]), int(table.record_count[row])
     is_legacy = bool(table.magic[row] < MAGIC)
     if not is_legacy and (codec >= len(compression.NAMES) or not 0 <= count <= last - first + 1):
-        return  # the header's own rules say so
+        return  # the rules for headers report it
     seen = _Seen(last - first)
     for part in (batch_records if is_legacy else batch_spans)(chunk, row, limit=limit):
         if isinstance(part, Unread):
@@ -106,14 +107,14 @@ def _check_batch(chunk: Chunk, row: int, limit: int) -> Iterator[Finding]:
 
 
 class _Seen:
-    """What is known of the records of one batch, slice after slice."""
+    """The offsets and timestamps of the records of one batch, read slice after slice."""
 
     def __init__(self, room: int) -> None:
         """`room` is the largest offset delta that stays in the batch."""
         self._room = room
         self._count, self._delta = 0, -1
         self.wrong_offset: str | None = None
-        """The first that does not rise strictly or leaves the batch, in words."""
+        """The first offset that does not rise, or lies outside of the batch, in words."""
         self.latest: int | None = None
         """Largest timestamp delta, ms; None without records."""
 
@@ -135,7 +136,7 @@ class _Seen:
 
 
 def _check_timestamps(chunk: Chunk, row: int, latest: int | None) -> Iterator[Finding]:
-    """Hold the header's largest timestamp against the records; an empty batch keeps its own."""
+    """Compare the header's largest timestamp with the records; an empty batch is not judged."""
     if latest is None:
         return
     highest = latest + int(chunk.table.base_timestamp[row])

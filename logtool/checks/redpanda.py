@@ -1,10 +1,10 @@
-"""Rules for a partition of Redpanda: its names, its terms, its snapshot, what its log lacks.
+"""Rules for a partition of Redpanda: its names, terms and snapshot, and gaps in its log.
 
-Legal here, and no damage: zeros behind the last batch, for room is reserved ahead; placeholders
-that compaction leaves for the last batch of a segment; a segment whose name lies below its first
-batch, as a follower names it that was sent ghost batches; a CRC of 0. Not legal is any gap in a log
-that was never compacted: Raft has none, and a start of Redpanda that cuts a segment in the middle
-of a log leaves one. Source: ``storage/segment_set.cc``, ``storage/disk_log_appender.cc``,
+Valid are zeros behind the last batch, because room is reserved ahead; placeholders that compaction
+leaves for the last batch of a segment; a segment whose name is below its first batch, which a
+follower writes that was sent ghost batches; a CRC of 0. A gap in a log that was never compacted is
+a fault: Raft leaves no gaps, but a start of Redpanda that cuts a segment in the middle of a log
+leaves one. Source: ``storage/segment_set.cc``, ``storage/disk_log_appender.cc``,
 ``storage/compaction_reducers.cc`` (Redpanda 1c6cff34ea, 2024-12-20).
 """
 
@@ -25,11 +25,11 @@ from logtool.log.file import File
 from logtool.log.redpanda import given_up_segments, is_compacted, is_reserved_room
 
 _LARGEST_SNAPSHOT = 256 * 1024 * 1024
-"""Bytes that are read of one: a kvstore rolls at 16 MiB, Raft's metadata have some hundred."""
+"""Bytes of a snapshot that are read: a kvstore rolls at 16 MiB, Raft's metadata are smaller."""
 
 
 def check_names(partition: Partition) -> Iterator[Finding]:
-    """Yield what the names in a partition's folder tell."""
+    """Yield the findings of the names in the directory of a partition."""
     for file in partition.strangers:
         text = "is no file of Redpanda's"
         yield Finding("partition/unknown-file", text, path=file.path)
@@ -57,7 +57,7 @@ def check_names(partition: Partition) -> Iterator[Finding]:
 
 
 def check_segments(partition: Partition, reports: Sequence[SegmentReport]) -> Iterator[Finding]:
-    """Yield what is wrong between segments, and what is missing from the log."""
+    """Yield the faults between segments, and the offsets missing from the log."""
     compacted = is_compacted(partition) or any(report.compacted for report in reports)
     pairs = zip(pairwise(partition.segments), pairwise(reports), strict=True)
     for (left, right), (found, behind) in pairs:
@@ -80,7 +80,7 @@ def check_segments(partition: Partition, reports: Sequence[SegmentReport]) -> It
         return
     for number, (segment, report) in enumerate(zip(partition.segments, reports, strict=True)):
         for first, end, position in report.holes:
-            # What is missing at the head was told with the end of the segment before.
+            # Offsets missing at the head were reported with the end of the segment before.
             earlier = reports[number - 1] if number else None
             if first == segment.base_offset and earlier and earlier.next_offset < first:
                 continue
@@ -99,13 +99,13 @@ def _placed(partition: Partition, segment: Segment, finding: Finding) -> Finding
 
 
 def check_snapshot(partition: Partition) -> Iterator[Finding | UnreadableError]:
-    """Yield what is wrong with the snapshot of a partition, where there is one.
+    """Yield the fault of the snapshot of a partition, if it has a snapshot and a fault.
 
-    That is a snapshot of Raft, or of a kvstore. Of Raft's the CRCs cover the frame and the
-    metadata, of a kvstore's its one batch as well. A start ends where one does not hold, for there
-    is nothing to take its place: Raft has the log begin there. Source: ``storage/snapshot.cc``,
-    ``storage/kvstore.cc`` (``load_snapshot_from_reader``), ``raft/consensus.cc``
-    (``hydrate_snapshot``; Redpanda 1c6cff34ea, 2024-12-20).
+    It is a snapshot of Raft or of a kvstore. The CRCs of a Raft snapshot cover the frame and the
+    metadata, those of a kvstore snapshot its one batch too. Redpanda does not start if a CRC does
+    not match, because nothing can replace the snapshot: in Raft, the log begins at it. Source:
+    ``storage/snapshot.cc``, ``storage/kvstore.cc`` (``load_snapshot_from_reader``),
+    ``raft/consensus.cc`` (``hydrate_snapshot``; Redpanda 1c6cff34ea, 2024-12-20).
     """
     for file in partition.others:
         if names.parse_partition_file(file.path.name).kind is not RedpandaFileKind.SNAPSHOT:

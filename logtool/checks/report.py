@@ -1,4 +1,4 @@
-"""What is asked of one segment, and what the answer is: plain data."""
+"""The task of checking one segment and the report of it: plain data."""
 
 from dataclasses import field
 from enum import StrEnum
@@ -13,14 +13,14 @@ from logtool.log.file import File
 
 
 class Level(StrEnum):
-    """How deep `verify` looks."""
+    """The depth of a check by `verify`."""
 
     QUICK = "quick"
     """Names, indexes, checkpoints, and the tail of each active segment."""
     BATCHES = "batches"
-    """And every batch: framing, CRC, header; indexes, snapshots and epochs against the log."""
+    """`QUICK` and every batch (framing, CRC, header); indexes, snapshots, epochs against them."""
     RECORDS = "records"
-    """And every record: decompressed and decoded."""
+    """`BATCHES` and every record: decompressed and decoded."""
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class InnerGaps:
     missing: int = 0
     """Offsets."""
     first: tuple[int, int, int] | None = None
-    """The first missing offset, the one behind the last, and the byte of what follows."""
+    """First gap: first missing offset, offset behind the gap, byte of the batch that follows."""
     end: int = 0
     """The offset behind the last gap."""
 
@@ -40,7 +40,7 @@ class InnerGaps:
         self.extend(InnerGaps(1, end - first, (first, end, position), end))
 
     def extend(self, later: "InnerGaps") -> None:
-        """Append the gaps of what follows."""
+        """Append the gaps of a later part of the segment."""
         if later.count:
             self.count += later.count
             self.missing += later.missing
@@ -50,42 +50,42 @@ class InnerGaps:
 
 @dataclass(slots=True)
 class SegmentReport:
-    """What one pass over a segment found: plain data, so that it can come from elsewhere."""
+    """The result of one pass over a segment: plain data, so that another process can send it."""
 
     base_offset: int
     findings: list[Finding | UnreadableError] = field(default_factory=list)
     skipped: bool = False
-    """Whether time ran out before it was looked at."""
+    """True if time ran out before the segment was read."""
     scanned: bool = False
-    """Whether the log was read from its start to its end."""
+    """True if the log was read from its start to its end."""
     changed: bool = False
-    """Whether it is not any more what the directory listing showed."""
+    """True if the log has another size than in the directory listing."""
     batches: int = 0
     records: int = 0
     bytes: int = 0
     first_offset: int | None = None
     last_offset: int | None = None
-    """Largest; None for a segment without a sound batch that was looked at."""
+    """Largest offset; None if no sound batch was read."""
     gaps: InnerGaps = field(default_factory=InnerGaps)
-    """Between its sound batches."""
+    """Gaps between the sound batches of the segment."""
     with_holes: int = 0
     """Batches of magic 2 with fewer records than offsets."""
     horizons: int = 0
     """Batches with a delete horizon, as far as chunks with gaps or with such batches show them."""
     holes: list[tuple[int, int, int]] = field(default_factory=list)
-    """Of Redpanda: the first missing offset, the one behind the last, and the byte of what follows,
-    for each gap; the head of the segment counts."""
+    """For Redpanda, each gap, also at the head of the segment: first missing offset, offset behind
+    the gap, byte of the batch that follows."""
     compacted: bool = False
-    """Of Redpanda: whether batches show what compaction leaves: fewer records, or a placeholder."""
+    """For Redpanda, True if batches show compaction: fewer records, or a placeholder."""
     damaged: bool = False
     end_known: bool = True
-    """Whether the log ends where its last sound batch does."""
+    """True if the log ends at its last sound batch, with or without a torn tail."""
     end_position: int = 0
     """Byte behind the last sound batch."""
     largest_batch: int = 0
-    """Bytes."""
+    """Size of the largest batch, in bytes."""
     indexed_offset: int = -1
-    """Largest offset that one of its indexes names."""
+    """Largest offset in any of the indexes; -1 without entries."""
     epochs: list[tuple[int, int, int]] = field(default_factory=list)
     """(leader epoch, first offset, last offset) of each run of batches of one epoch."""
     producer_rows: BatchTable = field(default_factory=empty_table)
@@ -102,7 +102,7 @@ class SegmentReport:
         return self.base_offset if self.last_offset is None else self.last_offset + 1
 
     def add_epoch(self, epoch: int, first_offset: int, last_offset: int) -> None:
-        """Append to `epochs` batches of one epoch, or make its last run longer."""
+        """Append a run of batches to `epochs`, or extend the last run if it has that epoch."""
         if self.epochs and self.epochs[-1][0] == epoch:
             first_offset = self.epochs.pop()[1]
         self.epochs.append((epoch, first_offset, last_offset))
@@ -110,26 +110,26 @@ class SegmentReport:
 
 @dataclass(frozen=True, slots=True)
 class SegmentTask:
-    """What to look at in one segment, and how."""
+    """The check of one segment, or of a piece of it, with its parameters."""
 
     segment: Segment
     level: Level = Level.BATCHES
     clean: bool = False
-    """Whether the log dir holds a clean-shutdown marker."""
+    """True if the log dir holds a clean-shutdown marker."""
     cuts: tuple[int, ...] = ()
-    """Offsets inside the segment at which the producer state is wanted."""
+    """Offsets inside the segment at which the producer state is needed."""
     limit: int = compression.DEFAULT_LIMIT
     """Bytes that one batch may decompress to."""
     drop_cache: bool = False
-    """Whether the page cache may forget what was read."""
+    """True if the page cache may drop the bytes that were read."""
     payload: bool = False
-    """Whether who listens to the pass needs the bytes of its batches, too, at any level."""
+    """True if a consumer of the chunks needs the bytes of the batches, at any level."""
     ahead_ms: int | None = None
-    """How far ahead a timestamp of a producer may be; None: not known."""
+    """Largest time in ms that a timestamp of a producer may be ahead; None: not known."""
     index_interval: int = offset_index.DEFAULT_INTERVAL
     """Bytes for which an offset index may lack an entry."""
     piece: range | None = None
-    """Bytes of the log that this is about alone; see `pieces`."""
+    """Byte range of the log to check; None for the whole log. See `segment_ranges`."""
 
 
 @dataclass(slots=True)
@@ -142,9 +142,9 @@ class PartitionSummary:
     bytes: int = 0
     first_base_offset: int | None = None
     log_end_offset: int | None = None
-    """Known once the active segment was read; a torn tail does not count."""
+    """Log end offset without a torn tail; None until the active segment was read."""
     newest_log_mtime_ns: int = 0
     newest_log: File | None = None
     made_ns: int = 0
-    """When partition.metadata was written, which is when the partition was made; 0 without it."""
+    """Time at which partition.metadata was written with the new partition; 0 without that file."""
     topic_id: str | None = None

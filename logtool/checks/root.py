@@ -18,14 +18,14 @@ from logtool.node import lost_end
 
 """(topic, partition)."""
 Checkpoints = Mapping[FileKind, Mapping[TopicPartition, OffsetRow]]
-"""The rows of each checkpoint that could be read."""
+"""The rows of each readable checkpoint, by (topic, partition)."""
 
 _MARKER_TOLERANCE_NS = 2_000_000_000
 """Coarsest time stamps of the file systems in use."""
 
 
 def check_in_use(log_dir: Path, flavour: Flavour) -> Iterator[Finding]:
-    """Say when a broker holds the directory: reading is allowed, and everything may move."""
+    """Yield a finding if a broker holds the directory: files may then change during the check."""
     holder = in_use.holder(log_dir)
     if holder:
         who = f"process {holder.pid}" if holder.pid else "a process outside this system's view"
@@ -37,7 +37,7 @@ def check_in_use(log_dir: Path, flavour: Flavour) -> Iterator[Finding]:
 def check_partition_offsets(
     root: LogDir, key: TopicPartition, facts: "PartitionSummary", checkpoints: Checkpoints
 ) -> Iterator[Finding]:
-    """Hold the checkpointed offsets of one live partition against its log."""
+    """Compare the checkpointed offsets of one live partition with its log."""
     rows = {kind: checkpoint[key] for kind, checkpoint in checkpoints.items() if key in checkpoint}
     # A negative offset breaks a rule of the file itself.
     rows = {kind: row for kind, row in rows.items() if row.offset >= 0}
@@ -78,7 +78,7 @@ _ENDS = {
 def _beyond_end(
     root: LogDir, kind: FileKind, row: OffsetRow, facts: "PartitionSummary", end: int
 ) -> Finding:
-    """Return what it means that an offset of a checkpoint lies behind the end of its log."""
+    """Return the finding for an offset of a checkpoint behind the end of its log."""
     rule, name, were = _ENDS[kind]
     text = f"{name} {row.offset}, but the log ends at {end}"
     if lost_end.has_lost_end(root, root.files[kind], facts.newest_log, facts.made_ns):
@@ -103,7 +103,7 @@ def check_rows(root: LogDir, checkpoints: Checkpoints) -> Iterator[Finding]:
 def check_missing_rows(
     root: LogDir, key: TopicPartition, facts: "PartitionSummary", checkpoints: Checkpoints
 ) -> Iterator[Finding]:
-    """Say when a partition with data has no recovery point: it is then read from its start."""
+    """Yield a finding if a partition with data has no recovery point: it then counts as 0."""
     recovery = checkpoints.get(FileKind.RECOVERY_POINT_CHECKPOINT)
     if recovery is None or not facts.log_end_offset or key in recovery:
         return
@@ -118,10 +118,10 @@ def check_missing_rows(
 
 
 def check_marker(root: LogDir, all_facts: Sequence["PartitionSummary"]) -> Iterator[Finding]:
-    """Yield when a log changed after the clean-shutdown marker was written.
+    """Yield a finding if a log changed after the clean-shutdown marker was written.
 
-    In a copy without its time stamps meta.properties, which is always older than the marker, looks
-    newer than it: then nothing can be said. Nor behind a URL, where times are those of the copy.
+    meta.properties is always older than the marker. Where it looks newer, as in a copy without time
+    stamps, nothing is reported; nor behind a URL, where the times are those of the copy.
     """
     if files.is_remote(root.path):
         return
@@ -142,7 +142,7 @@ def check_marker(root: LogDir, all_facts: Sequence["PartitionSummary"]) -> Itera
 
 
 TopicIds = dict[str, tuple[str, PartitionDirectory]]
-"""By topic: its id, and the partition that says so."""
+"""The id of each topic, with the partition that has it."""
 
 
 def check_topic_ids(
@@ -150,10 +150,10 @@ def check_topic_ids(
 ) -> Iterator[Finding]:
     """Yield partitions of one topic that claim different topic ids.
 
-    `seen` is what the log dirs of the broker said before, and is added to.
+    `seen` has the ids from the log dirs of the broker that were checked before; it is extended.
     """
     for directory, one in facts.items():
-        # A topic that was deleted and made anew leaves -delete and -stray directories of the old.
+        # A topic that was deleted and created again leaves old -delete and -stray directories.
         if one.topic_id is None or directory.kind not in OF_TODAY:
             continue
         topic_id, first = seen.setdefault(directory.topic, (one.topic_id, directory))
@@ -169,7 +169,7 @@ def check_topic_ids(
 
 
 def key_of(directory: PartitionDirectory) -> TopicPartition | None:
-    """Return the key of a partition's rows; None for one that has none."""
+    """Return the key of a partition's rows in checkpoints; None for the metadata log."""
     return None if directory.topic == CLUSTER_METADATA else (directory.topic, directory.partition)
 
 

@@ -19,12 +19,12 @@ from logtool.running.run import Run
 from logtool.running.workers import OnBytes, OutOfTimeError, Workers
 
 WINDOW = 4096
-"""Segments that are planned ahead, so that the largest of them can start first."""
+"""Number of segments that are planned ahead, so that the largest of them can start first."""
 _UNIT_BYTES, _UNIT_SEGMENTS = 8 * 1024 * 1024, 64
-"""How much of small segments goes to a thread at once."""
+"""Limits of the small segments that go to a thread together: bytes and number."""
 
 _Report = SegmentReport | PieceReport | None
-"""What is known of a task; None where there was no time."""
+"""The report of a task; None if time ran out."""
 
 Unit = Sequence[SegmentTask]
 """Whole segments, or one piece of a segment."""
@@ -33,7 +33,7 @@ _Turn = tuple[float, str, int]
 
 
 class Runner(Protocol):
-    """Checks units: `Workers` of this process, or executors elsewhere."""
+    """A pool that checks units: `Workers` of this process, or executors elsewhere."""
 
     jobs: int
 
@@ -52,10 +52,10 @@ class Engine(Protocol):
     """A place other than this process where segments are checked."""
 
     window: int
-    """Segments that are planned ahead."""
+    """Number of segments that are planned ahead."""
 
     def piece_bytes(self, total: int) -> int:
-        """Return about how large the pieces of a segment are to be, of so many bytes in all."""
+        """Return the approximate size of the pieces of a segment, if `total` bytes are checked."""
 
     def partitions(
         self, paths: Sequence[Path], flavour: Flavour | None = None
@@ -73,12 +73,12 @@ class EarlierReports(Protocol):
         """Return the reports of tasks whose segments are still the same; None for any other."""
 
     def remember(self, task: SegmentTask, report: SegmentReport) -> None:
-        """Take the report of a segment that was looked at now."""
+        """Keep the report of a segment that was checked in this run."""
 
 
 @dataclass(slots=True)
 class PartitionJob:
-    """The segments of one partition; `subject` is whatever the caller knows of it."""
+    """The tasks for the segments of one partition; `subject` is an object of the caller."""
 
     path: Path
     tasks: Sequence[SegmentTask]
@@ -91,9 +91,9 @@ class PartitionJob:
 
 
 class Schedule:
-    """Runs jobs within the budget of a run; use as a context manager.
+    """A context manager that runs jobs within the budget of a run.
 
-    With an `engine` segments are checked elsewhere, whatever threads and pace the budget has.
+    With an `engine` segments are checked elsewhere; threads and pace of the budget do not count.
     Segments that an `earlier` run knows are not checked again.
     """
 
@@ -110,11 +110,11 @@ class Schedule:
         self._parallel = engine is not None
         self._piece_bytes: int | None = None
         self.out_of_time = False
-        """Whether some segment was not looked at because time was over."""
+        """True if some segment was not checked because time ran out."""
         self._first_finished: _Turn | None = None
-        """With a memory: the earliest turn of the segments that were looked at to their end."""
+        """With a memory: the earliest turn of the segments that were read to their end."""
         self._left: list[SegmentTask] = []
-        """With a memory: what there was no time for, of the jobs that were begun."""
+        """With a memory: tasks of started jobs for which time ran out."""
         self.too_large: list[File] = []
         """With a memory, at the end: the logs for which the whole time of the run was too short."""
 
@@ -137,7 +137,7 @@ class Schedule:
             memory.save()
 
     def spend(self, count: int, path: Path) -> None:
-        """Count bytes read outside of a job; OutOfTimeError once time is over."""
+        """Count bytes that were read outside of a job; OutOfTimeError if time ran out."""
         self._on_bytes(count, path)
         self._budget.pace.spend(count)
 
@@ -147,7 +147,7 @@ class Schedule:
         """Yield each job with the reports of its tasks, in their order.
 
         The jobs come in the order given, or with a memory the least recently checked first. Once
-        time is over, the reports of what was not looked at say `skipped`, and no further job comes.
+        time ran out, reports of unchecked segments have `skipped` set, and no further job comes.
         """
         for window in self._windows(jobs):
             known = self._known_before(window)
@@ -160,7 +160,7 @@ class Schedule:
                 reports = _merged(job.tasks, known, results)
                 yield job, reports
                 for _ in reports:
-                    pass  # what the caller did not ask for must not become the next job's
+                    pass  # reports that the caller did not take must not go to the next job
                 if self.out_of_time:
                     return
 
@@ -192,7 +192,7 @@ class Schedule:
         return found
 
     def _start(self, total: int) -> None:
-        """Start threads where there are bytes enough; once started they stay."""
+        """Start threads if there are enough bytes; once started, they stay."""
         budget = self._budget
         if self._engine:
             self._piece_bytes = self._engine.piece_bytes(total)
@@ -212,7 +212,7 @@ class Schedule:
             self._workers = self._stack.enter_context(workers)
 
     def _units(self, tasks: Sequence[SegmentTask]) -> Iterator[list[SegmentTask]]:
-        """Yield the tasks in pieces of work: large ones cut, and small ones together."""
+        """Yield the tasks in units: large segments in pieces, small segments together."""
         if not self._parallel:
             yield from ([task] for task in tasks)
             return
@@ -249,7 +249,7 @@ class Schedule:
                     pieces = []
 
     def _joined(self, task: SegmentTask, pieces: Sequence[_Report]) -> _Report:
-        """Return the report of a segment from those of its pieces; None once time is over."""
+        """Return the report of a segment, joined from its pieces; None if time ran out."""
         done = [piece for piece in pieces if isinstance(piece, PieceReport)]
         if len(done) < len(pieces) or not self._workers:
             return None

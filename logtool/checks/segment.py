@@ -1,4 +1,4 @@
-"""One segment: its log in one pass, and its indexes against it."""
+"""The check of one segment: its log in one pass, and its indexes against the log."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -38,15 +38,15 @@ class IndexRules(NamedTuple):
     offset: OffsetIndexRules | None
     time: TimeIndexRules | None
     base: "BaseIndexRules | None" = None
-    """Of Redpanda."""
+    """The rules of the base index, which only Redpanda has."""
 
 
 def check_segment(
     task: SegmentTask, on_bytes: Callable[[int], None] = lambda _: None, *more: ChunkConsumer
 ) -> SegmentReport:
-    """Look at one segment; `on_bytes` is told how many more bytes of log were dealt with.
+    """Check one segment; `on_bytes` gets the bytes of log that were read since its last call.
 
-    `more` are fed with its chunks besides, and finished also where the log cannot be read.
+    `more` are further consumers of the chunks; they are finished even if the log cannot be read.
     """
     report = SegmentReport(task.segment.base_offset)
     indexes = open_indexes(task.segment, report)
@@ -63,7 +63,7 @@ def check_segment(
 
 
 def open_indexes(segment: Segment, report: SegmentReport) -> IndexRules:
-    """Return the rules of the indexes that a segment has; what cannot be read is reported."""
+    """Return the rules of a segment's indexes; an index that cannot be read is reported."""
     return IndexRules(
         _open(OffsetIndexRules, segment, FileKind.OFFSET_INDEX, report),
         _open(TimeIndexRules, segment, FileKind.TIME_INDEX, report),
@@ -74,7 +74,7 @@ def open_indexes(segment: Segment, report: SegmentReport) -> IndexRules:
 def judge_indexes(
     task: SegmentTask, report: SegmentReport, indexes: IndexRules, *, judged: bool
 ) -> None:
-    """Report what is wrong with the indexes: against the log if that was `judged`, else alone."""
+    """Report the faults of the indexes: against the log if that was `judged`, else alone."""
     offset_rules, time_rules, base_rules = indexes
     if base_rules:
         report.findings += base_rules.alone()
@@ -102,7 +102,7 @@ def judge_indexes(
 def vanished(
     error: UnreadableError, text: str = "was deleted or replaced while it was checked"
 ) -> Finding | UnreadableError:
-    """Return the finding for a file that has vanished; any other error stays what it is."""
+    """Return the finding for a file that has vanished; any other error is returned unchanged."""
     if not files.has_vanished(error):
         return error
     return Finding("partition/changed", text, path=error.path)
@@ -134,7 +134,7 @@ def _read_log(
     on_bytes: Callable[[int], None],
     more: Sequence[ChunkConsumer],
 ) -> bool:
-    """Read the log once; returns whether its indexes can be compared with it."""
+    """Read the log once and return whether its indexes can be compared with it."""
     segment = task.segment
     log_pass = LogPass(task, report)
     offsets = indexes.offset.join if indexes.offset else None
@@ -143,7 +143,7 @@ def _read_log(
         start = _tail_start(log, segment, indexes.offset) if task.level is Level.QUICK else 0
         at = start
         on_bytes(start)
-        # Where the tail alone is read, the indexes are judged by themselves.
+        # If only the tail is read, the indexes are judged by themselves.
         joined = [index for index in indexes if index] if start == 0 else []
         consumers: tuple[ChunkConsumer, ...] = (log_pass, *joined, *more)
         for chunk in segment.batches(
@@ -173,7 +173,7 @@ def _read_log(
 
 
 def finish_log(report: SegmentReport, segment: Segment, indexes: IndexRules) -> None:
-    """Report what remains to be said of the log as a whole."""
+    """Report the size of the log if it is too large, and the largest offset in its indexes."""
     size = segment.log.size
     if size > MAX_SEGMENT_SIZE:
         text = f"{size:,} bytes, a broker opens at most {MAX_SEGMENT_SIZE:,}"
@@ -182,7 +182,7 @@ def finish_log(report: SegmentReport, segment: Segment, indexes: IndexRules) -> 
 
 
 def _tail_start(log: LogFile, segment: Segment, rules: OffsetIndexRules | None) -> int:
-    """Return a position near the end where a sound batch stands, by the index; 0 without one."""
+    """Return the position of a sound batch near the end, found by the index; 0 without one."""
     start = rules.last_position if rules else 0
     if not 0 < start < log.size:
         return 0

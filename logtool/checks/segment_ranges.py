@@ -1,11 +1,11 @@
-"""A large segment looked at in pieces, each by itself, and their reports joined.
+"""The check of a large segment in pieces, each by itself, with their reports joined.
 
-Positions in the offset index say where to cut, and are not trusted: a piece counts only if sound
-batches fill it exactly, and if nothing at all was found in it. What the pieces cannot know of each
-other is held together when they are joined. Where anything is out of the ordinary there is no
-joined report, and the segment is looked at from its start: what is said of it never depends on
-where it was cut. A test holds every row of the damage table to that. Segments of 192 MiB or more
-are cut; `check_piece` is a function of plain data to plain data.
+The offset index gives the positions of the cuts, and is not trusted: a piece counts only if sound
+batches fill it exactly, and if it has no findings. Rules that need several pieces are applied when
+the reports are joined. If anything is out of the ordinary there is no joined report, and the
+segment is checked from its start: so the findings never depend on the cuts. A test checks that for
+every row of the damage table. Segments of 192 MiB or more are cut; `check_piece` is a function of
+plain data to plain data.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ from logtool.log.index_entries import SparseEntries
 from logtool.log.index_join import OffsetIndexJoin, TimeIndexJoin
 
 PIECE_BYTES = 128 * 1024 * 1024
-"""About the bytes of a piece: many for its own costs to vanish, few for all cores to get some."""
+"""Approximate size of a piece: large, so that its overhead is small; small, to use all cores."""
 
 _WHEREVER_CUT = ("/padding", "/preallocated", "/too-large")
 """Ends of the codes of findings that have nothing to do with the batches."""
@@ -46,26 +46,26 @@ OnBytes = Callable[[int], None]
 
 @dataclass(slots=True)
 class PieceReport:
-    """What was found in one piece: plain data."""
+    """The report of one piece: plain data."""
 
     report: SegmentReport
-    """Of the batches in the piece, as if they were the whole segment; no findings."""
+    """Report of the batches in the piece, as if they were the whole segment; without findings."""
     ordinary: bool = False
-    """Whether sound batches fill the piece and nothing is wrong with them or the index entries."""
+    """True if sound batches fill the piece, and neither they nor the index entries have faults."""
     offset_entries: range = range(0)
-    """The entries of the offset index that were held against it."""
+    """Entries of the offset index that were compared with the piece; `time_entries` likewise."""
     time_entries: range = range(0)
     first_timestamp: int | None = None
-    """Of the first of these time entries, ms."""
+    """Timestamp of the first of `time_entries`, ms; None without entries."""
     max_timestamp: int = NO_TIMESTAMP
-    """Of the batches, ms."""
+    """Largest timestamp of the batches, ms."""
     last_batch_position: int = 0
     wrapper_first: bool = False
-    """Whether it begins with a wrapper, which does not tell its first offset."""
+    """True if the piece begins with a wrapper, whose first offset is not known."""
 
 
 def cut(task: SegmentTask, piece_bytes: int | None = None) -> list[SegmentTask]:
-    """Return the pieces of a segment in order, or the one task where it is not worth it."""
+    """Return the pieces of a segment in order, or only the task if it is not worth cutting."""
     log, index = task.segment.log, task.segment.indexes.get(FileKind.OFFSET_INDEX)
     if log.size > MAX_SEGMENT_SIZE:
         return [task]  # no index reaches further, and a listing may say any size
@@ -87,7 +87,7 @@ def cut(task: SegmentTask, piece_bytes: int | None = None) -> list[SegmentTask]:
 def check_tasks(
     tasks: Sequence[SegmentTask], on_bytes: OnBytes
 ) -> list[SegmentReport | PieceReport]:
-    """Look at several segments or pieces, one after the other: one piece of work for `workers`."""
+    """Check several segments or pieces, one after the other: one unit of work for `workers`."""
     return [
         check_piece(task, on_bytes) if task.piece else check_segment(task, on_bytes)
         for task in tasks
@@ -95,9 +95,9 @@ def check_tasks(
 
 
 def check_piece(task: SegmentTask, on_bytes: OnBytes, *more: ChunkConsumer) -> PieceReport:
-    """Look at the piece of a task; gives up at the first thing that is out of the ordinary.
+    """Check the piece of a task, up to the first thing that is out of the ordinary.
 
-    What `more` were fed with counts only if the piece does; see `join`.
+    The input of the consumers `more` is valid only if the piece is `ordinary`; see `join`.
     """
     report = PieceReport(SegmentReport(task.segment.base_offset))
     with suppress(UnreadableError), task.segment.log.open_listed() as log:
@@ -108,7 +108,7 @@ def check_piece(task: SegmentTask, on_bytes: OnBytes, *more: ChunkConsumer) -> P
 
 
 def join(task: SegmentTask, pieces: Sequence[PieceReport]) -> SegmentReport | None:
-    """Return the report of the whole segment; None where it must be looked at from its start."""
+    """Return the report of the whole segment; None if it must be checked from its start."""
     if not all(piece.ordinary for piece in pieces) or not _in_order(pieces):
         return None
     report = SegmentReport(task.segment.base_offset, scanned=True)
@@ -134,7 +134,7 @@ def join(task: SegmentTask, pieces: Sequence[PieceReport]) -> SegmentReport | No
 
 
 def _in_order(pieces: Sequence[PieceReport]) -> bool:
-    """Return whether offsets rise from piece to piece, and what time entries say is still true."""
+    """Return whether offsets rise from piece to piece, and time entries hold across pieces."""
     highest = NO_TIMESTAMP
     for before, after in pairwise(pieces):
         highest = max(highest, before.max_timestamp)
@@ -149,7 +149,7 @@ def _in_order(pieces: Sequence[PieceReport]) -> bool:
 
 
 def _add(whole: SegmentReport, piece: PieceReport) -> None:
-    """Add what was found in the next piece."""
+    """Add the report of the next piece to the report of the segment."""
     part, end = piece.report, whole.next_offset
     if whole.last_offset is None:
         whole.first_offset = part.first_offset
@@ -209,7 +209,7 @@ def _is_ordinary(
 def _joins(
     segment: Segment, log: LogFile, piece: range, report: PieceReport
 ) -> tuple[OffsetIndexJoin, TimeIndexJoin]:
-    """Return the joins of the entries that point into a piece, and note which these are."""
+    """Return the joins of the entries that point into a piece, and note these entries."""
     offsets, times = offset_index.parse(b""), time_index.parse(b"")
     if file := segment.indexes.get(FileKind.OFFSET_INDEX):
         with file.open_listed() as index:
@@ -231,7 +231,7 @@ def _joins(
 
 
 def _relative_offset(segment: Segment, log: LogFile, position: int) -> float:
-    """Return the base offset of the batch at `position`, relative; that of the end is endless."""
+    """Return the relative base offset of the batch at `position`; infinite at both ends."""
     if position in (0, log.size):
         return inf if position else -inf
     return int.from_bytes(log.read(position, 8), "big", signed=True) - segment.base_offset

@@ -1,4 +1,4 @@
-"""One file by itself, with the log that lies beside it where its rules need one."""
+"""The check of one file, with the log next to it if its rules need the log."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -23,7 +23,7 @@ from logtool.node import settings
 from logtool.node.identity import topic_id_of
 
 Neighbours = dict[Path, dict[int, Segment]]
-"""The segments of directories that were listed, by base offset: one listing for many files."""
+"""Segments by base offset, by directory: one listing of a directory serves many files."""
 _OF_SEGMENT = (
     FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.REDPANDA_BASE_INDEX,
 )  # fmt: skip
@@ -39,9 +39,9 @@ def check_single_file(
     static: Mapping[str, str] | None = None,
     flavour: Flavour | None = None,
 ) -> Iterator[Item]:
-    """Yield the findings of one file of any kind; UnreadableError when it is none of Kafka's.
+    """Yield the findings of one file of any kind; UnreadableError if Kafka has no such file.
 
-    `static` is what the broker's own file sets, and `flavour` the value of ``--flavour``.
+    `static` has the settings in the broker's own file; `flavour` is the value of ``--flavour``.
     """
     flavour = opening.flavour_of_file(path, flavour)
     name = flavour.file_name(path.name)
@@ -75,7 +75,7 @@ def _in_segment(
     static: Mapping[str, str] | None,
     flavour: Flavour,
 ) -> Iterator[Item]:
-    """Check a log by itself, or an index against the log beside it; only `file` is judged."""
+    """Check a log by itself, or an index against the log next to it; only `file` is judged."""
     segment = _segment(file, neighbours, flavour)
     if segment is None:
         yield from _index_alone(file, flavour)
@@ -108,7 +108,7 @@ def _in_segment(
 
 
 def _segment(file: File, neighbours: Neighbours, flavour: Flavour) -> Segment | None:
-    """Return the segment of a log or index as its directory shows it; None for one with no log."""
+    """Return the segment of a log or index as its directory shows it; None without a log."""
     base, parent = file.name.offset or 0, file.path.parent
     if file.name.state is FileState.LIVE and file.name.reception is Reception.EXACT:
         if parent not in neighbours:

@@ -1,17 +1,18 @@
-"""Timestamps that cannot be meant: far in the future, or in another unit than milliseconds.
+"""Timestamps that are surely mistakes: far in the future, or in another unit than milliseconds.
 
-Kafka takes any time from a producer, unless ``message.timestamp.after.max.ms`` forbids (one hour
-since 4.0, no bound before). Where the metadata log in the log dir says what a topic is set to, that
-is the rule for what a producer has stamped: a batch further ahead of the moment at which the log
-was last written was never taken with that setting. Elsewhere, and of what brokers stamp, only a day
-ahead of that moment is too much. Besides, a number is judged that is a plausible time in seconds,
-microseconds or nanoseconds and no plausible one in milliseconds.
+A broker accepts any time from a producer, unless ``message.timestamp.after.max.ms`` forbids it (one
+hour since 4.0, no limit before). The setting of the topic in the metadata log is the limit for
+timestamps from producers: with it, the broker rejects a batch that is further ahead of the time at
+which the log was last written. Without a known setting, and for timestamps from brokers, the limit
+is one day ahead of that time. A number is also reported if it is a plausible time in seconds,
+microseconds or nanoseconds, but not in milliseconds.
 
-That moment is the modification time of the file, so that the answer does not depend on the clock; a
-copy without time stamps is younger, and only says less. Times in the past are legal in any order:
-``message.timestamp.before.max.ms`` has no bound unless it is set, and a log does not tell when a
-batch came, only that it came before that moment. So nothing can be held against that setting.
-Source: ``LogValidator.validateTimestamp``, ``ServerLogConfigs`` (Kafka 3.9.2 and 4.3.1).
+The time of the last write is the modification time of the file, so that the result does not depend
+on the clock; a copy without time stamps is younger, and only gives fewer findings. Times in the
+past are valid in any order: ``message.timestamp.before.max.ms`` has no limit unless it is set, and
+a log does not show when a batch was appended, only that it was before the last write. So that
+setting is not checked. Source: ``LogValidator.validateTimestamp``, ``ServerLogConfigs`` (Kafka
+3.9.2 and 4.3.1).
 """
 
 from collections.abc import Iterator
@@ -28,21 +29,21 @@ from logtool.log.chunk import PlainTotals
 from logtool.times import rfc3339
 
 AHEAD_MS = 24 * 3600 * 1000
-"""How far a timestamp may be ahead of the last write: a day, however wrong the zone of a clock."""
+"""Limit for timestamps ahead of the last write: a day, because a clock may have a wrong zone."""
 _YEAR_MS = 365 * 24 * 3600 * 1000
 _PAST_MS = 20 * _YEAR_MS
-"""How old a time is at most that is taken for one in another unit."""
+"""Largest age of a time that is recognised in another unit."""
 _OLDEST_WRITE_MS = 40 * _YEAR_MS
 """A file that was last written before 2010 has a time that somebody has set."""
 _LONGEST = 2**63 - 1
 UNITS = {"seconds": (1000, 1), "microseconds": (1, 1000), "nanoseconds": (1, 1_000_000)}
-"""By unit: what to multiply and then to divide by, for milliseconds."""
+"""Factor and divisor of each unit: multiply, then divide, to get milliseconds."""
 
 
 def ordinary(mtime_ns: int, ahead_ms: int | None) -> tuple[int, int] | None:
-    """Return between which timestamps nothing can be odd, both exclusive; None: not known.
+    """Return two bounds, both exclusive, between which no timestamp is odd; None: not known.
 
-    `mtime_ns` is when the log was last written, `ahead_ms` what its topic allows.
+    `mtime_ns` is the time of the last write of the log, `ahead_ms` the limit of its topic.
     """
     written_ms = mtime_ns // 1_000_000
     if written_ms < _OLDEST_WRITE_MS:
@@ -57,7 +58,7 @@ class _Odd:
 
     batches: int = 0
     timestamp: int = 0
-    """Of the first of them, as are position and offsets."""
+    """Timestamp of the first of these batches; the fields below are of that batch too."""
     position: int = 0
     length: int = 0
     first_offset: int = 0
@@ -66,10 +67,10 @@ class _Odd:
 
 
 class TimestampRules:
-    """Judges the batches of one log, chunk by chunk; `finish` says what there was."""
+    """Rules for the timestamps of one log, fed chunk by chunk; `finish` yields the findings."""
 
     def __init__(self, mtime_ns: int, ahead_ms: int | None = None) -> None:
-        """Take when the log was last written, and what its topic allows; None: not known."""
+        """Take the time of the last write and the limit of the topic; None: not known."""
         self._written_ms = mtime_ns // 1_000_000
         self._ahead_ms = ahead_ms
         self._ordinary = ordinary(mtime_ns, ahead_ms)
@@ -81,7 +82,7 @@ class TimestampRules:
         return bool(self._odd)
 
     def add(self, table: BatchTable, plain: PlainTotals | None = None) -> None:
-        """Take the next sound batches, and what they come to if they are plain."""
+        """Take the next sound batches, with their totals if they are plain."""
         if not self._ordinary or not len(table):
             return
         least, most = self._ordinary

@@ -1,7 +1,7 @@
-"""Whether the brokers of a log dir know topic ids, and so keep one in every partition.
+"""Detection of log dirs whose brokers keep a topic id in every partition.
 
 With KRaft a broker writes ``partition.metadata`` before the first record of a partition. With
-ZooKeeper releases before 2.8 never wrote it, and later ones write it when the controller has told
+ZooKeeper, brokers before 2.8 never wrote it, and later ones write it when the controller has sent
 them the id; none of them needs it (``Log``, ``Partition`` of Kafka 2.8; ``LogManager`` of 3.9).
 """
 
@@ -18,7 +18,7 @@ from logtool.log.dir import LogDir
 def needs_topic_ids(home: LogDir, meta: MetaProperties | None) -> bool:
     """Return whether each partition of a log dir must have a ``partition.metadata``.
 
-    Without a meta.properties (`meta` is None) the other partitions tell.
+    Without meta.properties (`meta` None) the result is True if any partition has one.
     """
     if any(directory.topic == CLUSTER_METADATA for _, directory in home.partitions):
         return True
@@ -28,7 +28,7 @@ def needs_topic_ids(home: LogDir, meta: MetaProperties | None) -> bool:
 
 
 def needs_topic_id(partition: Path) -> bool:
-    """Return the same for a partition dir that is looked at alone, by the log dir around it."""
+    """Return whether a partition dir needs a ``partition.metadata``, by the log dir around it."""
     home = partition.absolute().parent if not files.is_remote(partition) else partition.parent
     try:
         names = {entry.name for entry in files.list_dir(home)}
@@ -43,9 +43,9 @@ def needs_topic_id(partition: Path) -> bool:
 def _is_of_zookeeper(meta: MetaProperties) -> bool:
     """Return whether only a broker with ZooKeeper can have written the file last.
 
-    KRaft writes version 1. But a log dir keeps version 0 when its cluster moves from ZooKeeper to
-    KRaft; it has a directory id by then, from 3.7 on, and these are the releases that take a
-    partition without a topic id for a stray one.
+    KRaft writes version 1, but a log dir keeps version 0 when its cluster moves from ZooKeeper to
+    KRaft. From 3.7 on such a log dir has a directory id, and only these releases treat a partition
+    without a topic id as stray.
     """
     return meta.version == 0 and meta.directory_id is None and "node.id" not in meta.properties
 
