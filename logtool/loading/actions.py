@@ -1,4 +1,4 @@
-"""What the loading of a log changes, as actions: each with its reason and what is lost by it."""
+"""The changes that loading a log makes, as actions with their reasons and losses."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,8 +20,7 @@ _STOPS = {
 def actions(loaded: LoadResult, high_watermark: int | None) -> Iterator[Action]:
     """Yield what a broker does to the directory, in the order of the segments.
 
-    Of a log that does not load, that is all there is to say. Topic and partition are for the caller
-    to fill in.
+    If the log does not load, the only action says so. The caller fills in topic and partition.
     """
     path = loaded.shadow.path
     if loaded.outcome is not Outcome.LOADS:
@@ -46,7 +45,7 @@ def actions(loaded: LoadResult, high_watermark: int | None) -> Iterator[Action]:
 def _place(change: Change) -> tuple[bool, bool, int, int]:
     """Return the turn of a change: leftovers first, then by segment, its log first.
 
-    A file gets its new name last, when the one that had it is gone.
+    Renames come last, when the file that had the new name is gone.
     """
     name = names.parse_partition_file(change.path.name)
     live = name.state is FileState.LIVE
@@ -77,7 +76,7 @@ def _of_segment(loaded: LoadResult, action: str, base_offset: int, size: int, te
 
 
 def _not_of_this_log(loaded: LoadResult) -> Iterator[Action]:
-    """Yield the segments that stay though they are not of this log, or may not be."""
+    """Yield the segments that stay although they do not, or may not, belong to this log."""
     for zombie in loaded.zombies.values():
         text = f"{zombie.reason}; {zombie.served}; logtool recover drops it"
         if zombie.base_offset not in loaded.removed:
@@ -123,7 +122,7 @@ def _of_file(
         size = change.seen.size if change.seen else 0
         lost = loaded.removed.get(offset) if name.kind is FileKind.LOG else None
         behind, first_gone = lost.batches if lost else 0, offset
-        if offset in loaded.zombies:  # What the log itself has of its offsets stays.
+        if offset in loaded.zombies:  # Batches of the log itself with these offsets stay.
             behind, first_gone = 0, max(offset, loaded.log_end)
         loss = _loss(lost, size, high_watermark, first_gone, behind) if lost else Loss()
         return Action(
@@ -144,7 +143,7 @@ def _of_file(
 def _of_filled(
     change: Change, offset: int, recovered: dict[int, RecoveredSegment], high_watermark: int | None
 ) -> Action:
-    """Return what becomes of a log that gets batches of another copy; it may be cut behind them."""
+    """Return the action for a log that gets batches of another copy; it may be cut behind them."""
     text, loss, segment = "gets the batches that another copy holds", Loss(), recovered.get(offset)
     if segment and segment.valid_size < segment.size:
         text += f", and is cut: {_why_cut(segment)}"
@@ -166,7 +165,7 @@ def _only_zeros(segment: RecoveredSegment) -> bool:
 
 
 def _kept_end(segment: RecoveredSegment) -> int:
-    """Return the first offset that goes."""
+    """Return the first offset that is removed."""
     if segment.lost.first_offset is None:
         return segment.next_offset
     return min(segment.lost.first_offset, segment.next_offset)

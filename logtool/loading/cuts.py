@@ -1,4 +1,4 @@
-"""The files of a segment as its recovery leaves them, and what goes where a log is cut."""
+"""The files of a segment after its recovery, and the batches that a cut removes."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from logtool.log.batches import read_batches
 
 
 def write(shadow: Shadow, segment: LoadedSegment, result: Recovered) -> None:
-    """Cut the log of a segment to what is valid, and write its indexes anew."""
+    """Cut the log of a segment to its valid size, and write its new indexes."""
     shadow.truncate(segment.name(FileKind.LOG), result.valid_size)
     shadow.write(segment.name(FileKind.OFFSET_INDEX), result.offset_index)
     shadow.write(segment.name(FileKind.TIME_INDEX), result.time_index)
@@ -21,10 +21,10 @@ def write(shadow: Shadow, segment: LoadedSegment, result: Recovered) -> None:
 
 
 def leave(shadow: Shadow, segment: LoadedSegment, recovery: Recovery, max_index_size: int) -> None:
-    """Leave indexes as they are in the middle of a recovery, as long as they can be.
+    """Write the indexes as an interrupted recovery leaves them, with their largest size.
 
-    New entries were written over the old ones from the start; behind them the old ones still
-    stand (``AbstractIndex.resize`` keeps what the file holds).
+    A broker writes new entries over the old ones from the start; behind them the old entries
+    stay (``AbstractIndex.resize`` keeps the bytes of the file).
     """
     offsets, times = recovery.indexes
     for kind, content, entry in (
@@ -38,14 +38,14 @@ def leave(shadow: Shadow, segment: LoadedSegment, recovery: Recovery, max_index_
 
 
 def write_aborted(shadow: Shadow, segment: LoadedSegment, result: Recovered) -> None:
-    """Write the transaction index where there is one, or something to be in it."""
+    """Write the transaction index if it exists, or if there are entries for it."""
     name = segment.name(FileKind.TRANSACTION_INDEX)
     if result.aborted or name in shadow:
         shadow.write(name, encode_aborted(result.aborted))
 
 
 def count(shadow: Shadow, segment: LoadedSegment, start: int = 0) -> CutBatches:
-    """Return what a log holds from byte `start` on that is sound."""
+    """Count the batches of a log from byte `start` on, sound and unsound ones."""
     lost = CutBatches()
     file = shadow.files[segment.name(FileKind.LOG)]
     tally = LossCount(file, segment.base_offset)
@@ -55,7 +55,7 @@ def count(shadow: Shadow, segment: LoadedSegment, start: int = 0) -> CutBatches:
             relative = chunk.table.last_offset - segment.base_offset
             is_near = (relative >= 0) & (relative <= MAX_RELATIVE_OFFSET)
             lost.add(chunk.table[is_near])
-            # Offsets out of reach are no offsets that a reader misses.
+            # Offsets out of reach are not lost for a reader, who could not fetch them.
             far = chunk.table[~is_near]
             lost.batches += len(far)
             lost.records += far.records if len(far) else 0
@@ -67,7 +67,7 @@ def count(shadow: Shadow, segment: LoadedSegment, start: int = 0) -> CutBatches:
 def first_behind(shadow: Shadow, segment: LoadedSegment, offset: int) -> int:
     """Return the byte where the first batch begins that reaches `offset`; the size without one.
 
-    Damage is taken for such a batch where all that stands before it ends there.
+    Damage counts as such a batch if the batch before it ends at `offset` or later.
     """
     end = segment.base_offset
     with shadow.files[segment.name(FileKind.LOG)].open() as log:
@@ -84,7 +84,7 @@ def first_behind(shadow: Shadow, segment: LoadedSegment, offset: int) -> int:
 
 
 def first_unordered(shadow: Shadow, segment: LoadedSegment) -> int:
-    """Return the byte where the first batch begins that does not follow those before it."""
+    """Return the byte of the first batch whose offsets do not follow those before it."""
     end = segment.base_offset
     with shadow.files[segment.name(FileKind.LOG)].open() as log:
         for chunk in read_batches(log, base_offset=segment.base_offset, payload=False):

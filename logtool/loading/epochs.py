@@ -13,17 +13,17 @@ from logtool.loading.kafka_reading import OfflineError, StartFailsError
 
 
 class EpochCache:
-    """(leader epoch, start offset) in order, as ``leader-epoch-checkpoint`` holds them."""
+    """The rows (leader epoch, start offset) of ``leader-epoch-checkpoint``, in order."""
 
     def __init__(self, rows: Iterable[tuple[int, int]] = ()) -> None:
         self.rows: list[tuple[int, int]] = []
         for epoch, start_offset in rows:
             self.assign(epoch, start_offset)
         self.changed = False
-        """Whether a broker writes the file anew."""
+        """True if a broker writes the file again."""
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """Begin an epoch at an offset; what contradicts it goes."""
+        """Begin an epoch at an offset; rows that contradict it are dropped."""
         if self.rows and self.rows[-1][0] == epoch and start_offset >= self.rows[-1][1]:
             return
         while self.rows and (self.rows[-1][0] >= epoch or self.rows[-1][1] >= start_offset):
@@ -32,7 +32,7 @@ class EpochCache:
         self.changed = True
 
     def add(self, table: BatchTable) -> None:
-        """Begin the epochs that the batches show beyond the latest one, as recovery does."""
+        """Begin the epochs of batches that are later than the latest row, as recovery does."""
         epochs = table.leader_epoch
         latest = self.rows[-1][0] if self.rows else -1
         if not len(table) or int(epochs.max()) <= latest:
@@ -51,7 +51,7 @@ class EpochCache:
             self.changed = True
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Let the epoch that is current at the start of the log begin there."""
+        """Drop the epochs before the log start; the current epoch there begins at it."""
         current = None
         while self.rows and self.rows[0][1] <= start_offset:
             current = self.rows.pop(0)[0]
@@ -70,10 +70,10 @@ class EpochCache:
 
 
 def read(data: bytes) -> EpochCache:
-    """Return the epochs of a ``leader-epoch-checkpoint``; what a broker does not read is an error.
+    """Return the epochs of a ``leader-epoch-checkpoint``; raise an error if a broker cannot.
 
-    A number that cannot be read or is negative stops it; all else that is wrong takes the log dir
-    offline (``CheckpointFile``).
+    A number that cannot be read or is negative stops the broker (StartFailsError); any other fault
+    takes the log dir offline (OfflineError; ``CheckpointFile``).
     """
     checkpoint = leader_epoch_checkpoint.parse(data)
     refusal = leader_epoch_checkpoint.refusal(checkpoint)

@@ -1,4 +1,4 @@
-"""One segment while its headers are read: what of its indexes stays, and what is added to them."""
+"""Recovery of one segment from its headers: index entries stay, and missing ones are added."""
 
 from collections.abc import Iterable
 
@@ -23,7 +23,7 @@ _EPOCHS = FileKind.LEADER_EPOCH_CHECKPOINT.value
 
 
 class Played:
-    """A segment of which headers are read: feed them, then ask what became of it."""
+    """A segment of which headers are read: the caller feeds them, then calls `recovered`."""
 
     def __init__(self, loader: Loader, segment: LoadedSegment, log: ShadowFile) -> None:
         self._loader = loader
@@ -51,11 +51,11 @@ class Played:
         self._batches = self._records = 0
 
     def _kept(self, data: bytes) -> tuple[int, int]:
-        """Return how many entries of both indexes stay.
+        """Return how many entries of the offset index and of the time index stay.
 
-        The last one of the time index is made anew, for it may be the closing one, and with it what
-        the offset index has behind the entry in front of it: from there on the largest timestamp is
-        known again.
+        The last entry of the time index is built again, because it may be the closing one, and with
+        it the offset entries behind the time entry in front: from there on the largest timestamp is
+        known.
         """
         times = time_index.parse(data)
         count = _sound(time_index.check(times), len(times), time_index.ENTRY_SIZE)
@@ -69,7 +69,7 @@ class Played:
         return (kept, int(stay)) if stay else (0, 0)
 
     def position(self, offset: int | None) -> int:
-        """Return the byte to begin at, so that no batch from `offset` on is left out."""
+        """Return the byte at which to begin, so that no batch from `offset` on is left out."""
         if offset is None or offset <= self._segment.base_offset:
             return max(self._resumed, 0) if offset is None else 0
         relative = offset - self._segment.base_offset
@@ -97,7 +97,7 @@ class Played:
         self._records += table.records
 
     def recovered(self, valid: int, from_byte: int, end: int | None) -> RecoveredSegment:
-        """Return what became of the segment, which is whole up to byte `valid`."""
+        """Return the recovered segment, which is whole up to byte `valid`."""
         stop, lost = None, CutBatches()
         if valid < self._log.size:
             name = self._segment.name(FileKind.LOG)
@@ -118,7 +118,7 @@ class Played:
         )
 
     def _unfinished(self, position: int, name: str) -> tuple[Damage, list[Unsound]]:
-        """Return the append that the log ends in, or its zeros; all else is a contradiction."""
+        """Return the unfinished append or the zeros at the end; ContradictionError if neither."""
         tally = LossCount(self._log, self._end)
         chunks = []
         with self._log.open() as file:

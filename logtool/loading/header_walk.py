@@ -1,7 +1,7 @@
 """The headers of a log alone: each size field leads to the next one, and no CRC is computed.
 
-That is for storage that is trusted to hold what was written. Of small batches the bytes between two
-headers lie on the same page, so whole windows are read; of larger ones nothing but the header.
+This is for storage that is trusted to hold what was written. For small batches, two headers lie on
+the same page, so whole windows are read; for larger batches only the header is read.
 """
 
 from collections.abc import Iterator
@@ -17,15 +17,15 @@ from logtool.log.control_rows import fill_control
 _WINDOW = 256 * 1024
 _PAGE = 4096
 _LARGEST_MARKER = 1024 * 1024
-"""Bytes of a control batch that is read to know what it says; a broker's have less than 100."""
+"""Largest control batch that is read, in bytes; those of a broker have less than 100."""
 
 
 class ContradictionError(Exception):
-    """What was trusted contradicts itself, so that it has to be checked after all."""
+    """The trusted files contradict each other, so that the log has to be checked."""
 
 
 class HeaderWalk:
-    """Reads headers from some byte on; `end` and `bytes_read` tell afterwards how far, how much."""
+    """A reader of headers; `end` is the byte that it reached, `bytes_read` the bytes it read."""
 
     def __init__(self, source: Source, base_offset: int, name: str) -> None:
         """Read the log `source`, of a segment of `base_offset`; errors call it `name`."""
@@ -65,7 +65,7 @@ class HeaderWalk:
             yield self._checked(rows, count)
 
     def _fill(self, position: int, *, wide: bool) -> int:
-        """Read a window, or one header; returns the bytes that there were."""
+        """Read a window, or one header; return the number of bytes that were read."""
         size = min(_WINDOW if wide else HEADER_SIZE, self._source.size - position)
         count = self._source.read_into(self._window[: max(size, 0)], position)
         self.bytes_read += count
@@ -91,7 +91,7 @@ class HeaderWalk:
         return table
 
     def _read_marker(self, row: BatchTable) -> None:
-        """Fill in what a control batch says."""
+        """Fill in the fields of the control record of a batch."""
         position, size = int(row.position[0]), int(row.size[0])
         data = memoryview(bytearray(min(size, _LARGEST_MARKER)))
         self.bytes_read += self._source.read_into(data, position)

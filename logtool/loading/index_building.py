@@ -1,7 +1,7 @@
 """The offset index and the time index of a segment, built batch by batch.
 
-One offset entry for each stretch of more than ``index.interval.bytes``, with the running maximum of
-the time stamps beside it (``LogSegment.recover``, Kafka 3.9 and 4.3).
+There is one offset entry for each stretch of more than ``index.interval.bytes``, and with it a time
+entry with the largest time stamp so far (``LogSegment.recover``, Kafka 3.9 and 4.3).
 """
 
 from collections.abc import Iterator
@@ -18,16 +18,16 @@ MAX_INDEX_SIZE = offset_index.DEFAULT_MAX_SIZE
 
 
 class InvalidOffsetError(Exception):
-    """An index entry would go backwards: a broker then gives up the whole segment."""
+    """An index entry would go backwards: a broker then empties the whole segment."""
 
     def __init__(self, position: int, message: str) -> None:
         super().__init__(message)
         self.position = position
-        """Of the batch for which the entry was due."""
+        """Position of the batch for which the entry was due, in bytes."""
 
 
 Fault = tuple[tuple[int, int], StartFailsError | InvalidOffsetError]
-"""What ends a recovery, with its turn: the number of the entry, and the step in making it."""
+"""An error that ends a recovery, with its turn: number of the entry, step in making the entry."""
 
 _MIN = -(2**63)
 
@@ -50,10 +50,10 @@ class IndexBuilder:
         self._told = (0, 0)
 
     def resume(self, offsets: bytes, times: bytes) -> int:
-        """Go on behind entries that stay, those of both files at one batch.
+        """Continue behind entries that stay, whose last ones are for one batch.
 
-        Returns the byte where that batch begins, -1 without entries. What is fed next begins behind
-        it. The last of `times` has to be the largest timestamp up to there.
+        Returns the byte where that batch begins, -1 without entries. The caller feeds the batches
+        behind it. The last of `times` has to be the largest timestamp up to that batch.
         """
         kept = np.frombuffer(offsets, offset_index.ENTRY)
         stamps = np.frombuffer(times, time_index.ENTRY)
@@ -82,7 +82,7 @@ class IndexBuilder:
         if len(rows):
             offsets = table.last_offset[rows]
             positions = table.position[rows]
-            # What is wrong with the first entries ends the recovery, whatever follows.
+            # The first fault ends the recovery; later ones do not matter.
             faults = [
                 *self._offset_faults(offsets, positions),
                 *self._time_faults(times[:-1], named[:-1], positions),
@@ -103,7 +103,7 @@ class IndexBuilder:
         return rows
 
     def _offset_faults(self, offsets: Column, positions: Column) -> Iterator[Fault]:
-        """Yield what a broker does not survive in the offset entries, by entry."""
+        """Yield the faults in the offset entries that end a recovery, by entry."""
         if self._count + len(offsets) > self._most_offsets:
             text = f"the offset index has room for {self._most_offsets} entries"
             yield (self._most_offsets - self._count, 0), StartFailsError(text)
@@ -114,9 +114,9 @@ class IndexBuilder:
             yield (entry, 1), InvalidOffsetError(int(positions[entry]), text)
 
     def _time_faults(self, stamps: Column, offsets: Column, positions: Column) -> Iterator[Fault]:
-        """Yield what a broker does not survive in the time entries, by entry of the offset index.
+        """Yield the faults in the time entries that end a recovery, by entry of the offset index.
 
-        It looks for room whether or not there is something to write.
+        A broker checks for room even if there is no time entry to write.
         """
         falls = offsets[0] < self._last_time[1] or (offsets[1:] < offsets[:-1]).any()
         if not falls and self._time_count + len(stamps) < self._most_times:
@@ -162,7 +162,7 @@ class IndexBuilder:
         self._last_time = int(stamps[-1]), int(offsets[-1])
 
     def finish(self, position: int) -> tuple[bytes, bytes]:
-        """Return both files; the closing time entry may take the slot that is kept free for it."""
+        """Return both files; the closing time entry may use the slot that is reserved for it."""
         if self._max[0] > self._last_time[0]:
             if self._time_count and self._max[1] < self._last_time[1]:
                 raise InvalidOffsetError(position, "the closing time entry would go backwards")
@@ -170,7 +170,7 @@ class IndexBuilder:
         return self.written()
 
     def added(self) -> tuple[bytes, bytes]:
-        """Return what was added to both files since this was asked last."""
+        """Return the entries that were added to both files since the last call."""
         offsets, times = self._told
         self._told = len(self._offsets), len(self._times)
         return (
@@ -179,7 +179,7 @@ class IndexBuilder:
         )
 
     def written(self) -> tuple[bytes, bytes]:
-        """Return what is in both files so far."""
+        """Return the contents of both files so far."""
         return (
             b"".join(part.tobytes() for part in self._offsets),
             b"".join(part.tobytes() for part in self._times),

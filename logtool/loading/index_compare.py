@@ -1,8 +1,8 @@
-"""The indexes of a segment held against its log while that is recovered.
+"""The indexes of a segment, compared with its log while that is recovered.
 
-Entries that are those of the rebuilt indexes are right, and a leader's own indexes are. So nothing
-is looked up in the log as long as both go alike; from the first chunk on where they do not, what is
-left of them is joined with the log.
+Entries that equal those of the rebuilt indexes are right, and on a leader all entries do. So
+nothing is looked up in the log as long as both are equal; from the first chunk on where they
+differ, the remaining entries are joined with the log.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,39 +22,39 @@ _OFFSET, _TIME = offset_index.ENTRY_SIZE, time_index.ENTRY_SIZE
 
 
 class IndexComparison:
-    """Both indexes of a segment: give it all chunks, then ask which of their entries are right."""
+    """Both indexes of a segment: the caller feeds all chunks, then asks for the right entries."""
 
     def __init__(self, base_offset: int, offsets: bytes, times: bytes) -> None:
         self._base = base_offset
         self._offset_file, self._time_file = offsets, times
         self._alike = (0, 0)
-        """How many entries are those of the rebuilt indexes, as far as these go alike."""
+        """Number of leading entries of each index that equal those of the rebuilt index."""
         self._read: tuple[int, int] | None = None
-        """The highest offset and the largest timestamp of the chunks until there."""
+        """The highest offset and the largest timestamp of the chunks compared so far."""
         self._joins: tuple[OffsetIndexJoin, TimeIndexJoin] | None = None
 
     @cached_property
     def offsets(self) -> OffsetIndex:
-        """The offset index; that of the last segment is mostly padding."""
+        """Return the offset index; in the last segment it is mostly padding."""
         return offset_index.parse(self._offset_file)
 
     @cached_property
     def times(self) -> TimeIndex:
-        """The time index."""
+        """Return the time index."""
         return time_index.parse(self._time_file)
 
     @property
     def offset_entries(self) -> bytes:
-        """The bytes of the offset index without its padding."""
+        """Return the bytes of the offset index without its padding."""
         return self._offset_file[: len(self.offsets) * _OFFSET]
 
     @property
     def time_entries(self) -> bytes:
-        """The bytes of the time index without its padding."""
+        """Return the bytes of the time index without its padding."""
         return self._time_file[: len(self.times) * _TIME]
 
     def add(self, chunk: Chunk, added: Callable[[], tuple[bytes, bytes]]) -> None:
-        """Take a chunk of sound batches; `added` tells the entries that were rebuilt for it."""
+        """Take a chunk of sound batches; `added` returns the entries that were rebuilt for it."""
         if self._joins is None:
             if self._goes_alike(chunk, *added()):
                 return
@@ -90,7 +90,7 @@ class IndexComparison:
         return True
 
     def _begin_joins(self) -> tuple[OffsetIndexJoin, TimeIndexJoin]:
-        """Begin to join the entries behind those that are alike with the chunks that follow."""
+        """Return joins of the entries behind the equal ones with the chunks that follow."""
         offsets = self.offset_entries[self._alike[0] * _OFFSET :]
         times = self.time_entries[self._alike[1] * _TIME :]
         joins = (
@@ -103,11 +103,11 @@ class IndexComparison:
         return joins
 
     def right_offsets(self) -> int:
-        """Return how many entries stand before the first that is wrong, or breaks a rule."""
+        """Return how many offset entries stand before the first that is wrong or breaks a rule."""
         return prefix(offset_index.check(self.offsets), self._wrong(0), _OFFSET)
 
     def right_times(self) -> int:
-        """Return the same of the time index."""
+        """Return how many time entries stand before the first that is wrong or breaks a rule."""
         return prefix(time_index.check(self.times), self._wrong(1), _TIME)
 
     def _wrong(self, which: int) -> Column:

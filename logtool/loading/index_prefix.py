@@ -1,9 +1,9 @@
-"""Which part of a segment's indexes can be believed: one pass over the log compares them with it.
+"""The valid prefix of a segment's indexes, found in one pass over the log.
 
-An index is only ever appended to, so what a crash spoils is its end: the entries before the first
-one that is out of order, or that the log contradicts, stay. Behind them go the entries that a
-rebuilt index has there, for the rebuilt one is at hand when the log has been read. Where an index
-is how the rebuilt one begins, that one is what comes of it.
+A broker only appends to an index, so a crash damages its end: the entries before the first one that
+is out of order, or that the log contradicts, stay. They are followed by entries of the rebuilt
+index, which is complete when the log has been read. If an index is a prefix of the rebuilt one, the
+result is the rebuilt one.
 """
 
 from bisect import bisect_right
@@ -26,17 +26,17 @@ from logtool.log.producer_state import AbortedTransaction, Producer
 
 _NOTHING = IndexComparison(0, b"", b"")
 _CHUNKS_OF_ROWS = 64
-"""Chunks whose rows are kept apart before they are reduced to one."""
+"""Number of chunks whose rows are kept apart before they are merged into one table."""
 
 
 class _BatchRows:
-    """Keeps the rows for later: from which offset on they are applied is not known yet."""
+    """A store of rows for later: the offset from which they are applied is not known yet."""
 
     def __init__(self) -> None:
         self._parts: list[BatchTable] = []
 
     def apply(self, rows: BatchTable) -> tuple[list[AbortedTransaction], list[int]]:
-        """Keep rows; returns that nothing was aborted, for nothing was applied."""
+        """Keep rows and return empty lists, because nothing is applied yet."""
         self._parts.append(rows)
         if len(self._parts) >= _CHUNKS_OF_ROWS:
             self._parts = [producer_state.significant(concat(self._parts))]
@@ -47,10 +47,10 @@ class _BatchRows:
 
 
 class ValidPrefix:
-    """Watches a segment being read by its `recovery`, then tells what of its indexes stays.
+    """The valid prefix of a segment's indexes, known once its `recovery` has read the segment.
 
-    `indexes` are the bytes of its index files, `cuts` are offsets at which
-    snapshots were taken, in ascending order.
+    `indexes` are the bytes of its index files; `cuts` are the offsets of snapshots, in ascending
+    order.
     """
 
     def __init__(
@@ -83,18 +83,18 @@ class ValidPrefix:
         """The cuts that fall inside a batch."""
         self._cuts = cuts
         self._spans: list[tuple[int, int, int]] = []
-        """Of each chunk its last offset, its bytes and its records."""
+        """(last offset, bytes, records) of each chunk."""
         self._parts: dict[int, tuple[int, int]] = {}
-        """Bytes and records in front of a cut, of the chunks that it falls into."""
+        """By cut: bytes and records in front of it, in the chunks that it falls into."""
         self._aborted: Column = np.empty(0, np.int64)
         """The offsets of the ABORT markers, once the log was read."""
         self.kept_aborts = b""
-        """The transaction index as far as it is believed."""
+        """The valid prefix of the transaction index."""
         self.covered = base_offset - 1
-        """The last offset up to which no entry of it is missing."""
+        """The last offset up to which the transaction index lacks no entry."""
 
     def _watch(self, table: BatchTable, plain: PlainTotals | None) -> None:
-        """Hold the indexes against batches that stay."""
+        """Compare the indexes with batches that stay."""
         chunk = Chunk(
             table=table,
             data=memoryview(b""),
@@ -107,7 +107,7 @@ class ValidPrefix:
         self._count(table, plain)
 
     def _count(self, table: BatchTable, plain: PlainTotals | None) -> None:
-        """Count what stands in front of each cut; most cuts lie before or behind all of a chunk."""
+        """Count the batches in front of each cut; most cuts do not fall into a chunk."""
         if not self._cuts:
             return
         if plain:
@@ -138,7 +138,7 @@ class ValidPrefix:
         return self._rows.table()
 
     def offset_index(self) -> bytes:
-        """Return the believable entries, and rebuilt ones from an interval behind them on."""
+        """Return the valid entries, followed by rebuilt ones from an interval behind them on."""
         whole = self.recovery.result.offset_index
         if whole.startswith(self._held.offset_entries):
             return whole
@@ -154,7 +154,7 @@ class ValidPrefix:
         return self._fitting(kept + rebuilt[behind].tobytes(), whole)
 
     def time_index(self) -> bytes:
-        """Return the believable entries, and rebuilt ones behind them.
+        """Return the valid entries, followed by rebuilt ones.
 
         The last one is the closing entry: the largest timestamp of the segment, and the first
         batch that has it.
@@ -175,26 +175,26 @@ class ValidPrefix:
         return self._fitting(kept + behind.tobytes(), whole)
 
     def _fitting(self, index: bytes, rebuilt: bytes) -> bytes:
-        """Return the index, or the rebuilt one where a broker would have no room for it."""
+        """Return `index`, or `rebuilt` if a broker would have no room for `index`."""
         return index if len(index) <= self._most else rebuilt
 
     def is_there(self, kind: FileKind, content: bytes) -> bool:
-        """Return whether this is what was read of an index."""
+        """Return whether an index that was read already has this content."""
         return self._files.get(kind) == content
 
     def let_go(self) -> None:
-        """Forget the indexes, once they were taken: many segments wait for the producers."""
+        """Free the indexes once they were used: many segments are kept until the replay."""
         self._files = {}
         self._cuts = ()
         self._held = _NOTHING
         self.recovery.forget_indexes()
 
     def believe_aborts(self, recovery_point: int, *, none: bool = False) -> None:
-        """Fill `kept_aborts` and `covered` when the log was read; with `none` nothing is kept.
+        """Set `kept_aborts` and `covered` after the log was read; with `none` nothing is kept.
 
-        Each entry that is believed has its ABORT marker. No entry is missing up to the recovery
-        point, unless the file was cut, is empty or is not there: that nothing was aborted, and that
-        the file was lost, look the same.
+        Each valid entry has its ABORT marker. No entry is missing up to the recovery point, unless
+        the file was cut, is empty or is missing: a log without aborts and a lost file look the
+        same.
         """
         rows = self.rows
         is_marker = (
@@ -222,10 +222,10 @@ class ValidPrefix:
 
 
 def is_behind(producers: Mapping[int, Producer], rows: BatchTable, expiration_ms: int) -> bool:
-    """Return whether a snapshot lacks what producers wrote in front of it.
+    """Return whether a snapshot lacks batches that producers wrote in front of it.
 
-    It may know more, for compaction takes batches from the log. Who was idle for `expiration_ms`
-    may be missing.
+    It may know more, because compaction removes batches from the log. A producer that was idle for
+    `expiration_ms` may be missing.
     """
     data = rows[~rows.is_control]
     ids, last = np.unique(data.producer_id[::-1], return_index=True)
@@ -246,7 +246,7 @@ def is_behind(producers: Mapping[int, Producer], rows: BatchTable, expiration_ms
 def seems_whole(log: ShadowFile, indexes: Mapping[FileKind, ShadowFile]) -> bool:
     """Return whether the ends of a flushed segment's indexes look as they should.
 
-    They were flushed with the log, so no more than this is looked at.
+    They were flushed with the log, so nothing else is checked.
     """
     times = indexes.get(FileKind.TIME_INDEX)
     return bool(times and times.size) >= bool(log.size) and all(
@@ -261,7 +261,7 @@ def seems_whole(log: ShadowFile, indexes: Mapping[FileKind, ShadowFile]) -> bool
 
 
 def _is_torn(file: ShadowFile, entry_size: int) -> bool:
-    """Return whether it ends within an entry or in zeros."""
+    """Return whether a file ends within an entry or in zeros."""
     if file.size % entry_size:
         return True
     return file.size > 0 and not any(file.read(file.size - entry_size))

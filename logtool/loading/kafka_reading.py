@@ -1,7 +1,7 @@
-"""How a broker reads a segment while it loads: by size fields alone, led by the offset index.
+"""The reading of a segment as a broker does it while it loads: by size fields and offset index.
 
-No CRC is looked at here, every slot of an index counts as an entry, and nothing is taken for damage
-but a size field that no batch can have. The rules are those of ``FileLogInputStream``,
+No CRC is checked here, every slot of an index counts as an entry, and only a size field that no
+batch can have counts as damage. The rules are those of ``FileLogInputStream``,
 ``FileRecords``, ``OffsetIndex.lookup`` and ``LogSegment.readNextOffset`` (Kafka 3.9 and 4.3).
 """
 
@@ -38,7 +38,7 @@ class OfflineError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BatchHeader:
-    """What the size fields lead to."""
+    """The header of a batch, found by size fields alone."""
 
     position: int
     size: int
@@ -48,9 +48,9 @@ class BatchHeader:
 
 
 def headers(log: ShadowFile, start: int, end: int) -> Iterator[BatchHeader]:
-    """Yield what a broker takes for batches from byte `start` to `end`.
+    """Yield the headers of everything that a broker reads as a batch from byte `start` to `end`.
 
-    StartFailsError on a size that is too small for any.
+    StartFailsError for a size that is too small for any batch.
     """
     window, held = b"", start
     position = start
@@ -140,7 +140,7 @@ class IndexedLog:
         return before.position if before and ends else None
 
     def _entry(self, slot: int) -> tuple[int, int]:
-        """Return (offset, position) of one slot; of an empty index what a broker assumes."""
+        """Return (offset, position) of one slot; of an empty index (base offset, 0)."""
         size = offset_index.ENTRY_SIZE
         count = (self._index.size if self._index else 0) // size
         if not self._index or not count:
@@ -177,7 +177,7 @@ class IndexedLog:
         return self._entry(low)[1]
 
     def batches(self, start: int, end: int) -> Iterator[Chunk]:
-        """Yield what a broker takes for batches from byte `start` to `end`, damaged ones too."""
+        """Yield all that a broker reads as a batch from byte `start` to `end`, damaged or not."""
         if start >= end:
             return
         with self._log.open() as file:

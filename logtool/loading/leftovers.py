@@ -1,4 +1,4 @@
-"""What an interrupted job left in the directory of a log, and what a broker makes of it.
+"""Files that an interrupted job left in the directory of a log, treated as by a broker.
 
 Source: ``LogLoader.removeTempFilesAndCollectSwapFiles`` and the steps behind it in
 ``LogLoader.load`` (Kafka 3.9 and 4.3).
@@ -16,7 +16,7 @@ from logtool.log.dir import Partition
 
 
 def reject_odd_entries(partition: Partition) -> None:
-    """Raise OfflineError for what has the name of an index and is no file."""
+    """Raise OfflineError for an entry that has the name of an index and is no file."""
     for path in partition.odd_entries:
         kind = names.parse_partition_file(path.name).kind
         if kind in names.INDEX_KINDS:
@@ -24,7 +24,7 @@ def reject_odd_entries(partition: Partition) -> None:
 
 
 def drop_temporaries(shadow: Shadow) -> list[str]:
-    """Delete what an interrupted job left; returns the files of a swap that was committed.
+    """Delete the files of an interrupted job; return the files of a swap that was committed.
 
     StartFailsError for a name that has no offset.
     """
@@ -47,7 +47,7 @@ def drop_temporaries(shadow: Shadow) -> list[str]:
 
 
 def finish_swaps(shadow: Shadow, swaps: Sequence[str], start: StartConditions) -> None:
-    """Put the new segments in the place of the old ones that they were made of."""
+    """Replace old segments by the new ones that were made of them."""
     low, high = 2**63, -1
     for name in swaps:
         file = names.parse_partition_file(name)

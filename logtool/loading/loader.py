@@ -2,7 +2,7 @@
 
 The steps and their order are those of ``LogLoader.load`` (Kafka 3.9 and 4.3): leftovers of
 interrupted cleaning, opening of each segment, recovery of the unflushed ones, leader epochs,
-producer state. What a broker would not survive ends it, and the outcome says why.
+producer state. A fault that would stop a broker ends the loading, and the result says why.
 """
 
 from bisect import bisect_left
@@ -48,13 +48,13 @@ def load(
 ) -> LoadResult:
     """Load a log as a broker would; the disk is not touched.
 
-    UnreadableError where a file cannot be read: that is no word about what a broker would do.
+    UnreadableError where this process cannot read a file: a broker may be able to.
     """
     return carry_out(Loader(partition, start, on_bytes, RebuildStrategy, logs))
 
 
 def carry_out(loader: "Loader") -> LoadResult:
-    """Run a loader to its end, whatever ends it."""
+    """Run a loader, and return its result with the outcome, also after an error of the log."""
     loaded = loader.loaded
     try:
         loader.run()
@@ -89,15 +89,15 @@ class Loader:
         self.segments: list[LoadedSegment] = []
         self.epochs = EpochCache()
         self._aborted = False
-        """Whether the last recovery found aborted transactions, and so made an index for them."""
+        """True if the last recovery found aborted transactions, and so made an index for them."""
         self._truncation = LogTruncation(self.shadow, start)
         self.loaded = LoadResult(self.shadow, log_start=start.log_start)
         self.manager = self.new_manager()
-        """Of the log's own producer state; each recovery of a segment begins with a new one."""
+        """Manager of the log's own producer state; each recovery of a segment makes another one."""
         self._strategy = strategy(self)
 
     def run(self) -> None:
-        """Take all steps; raises what ends a start."""
+        """Take all steps; raise the error that ends a start."""
         loaded, start = self.loaded, self.start
         self._read_epochs()
         leftovers.reject_odd_entries(self._found)
@@ -126,7 +126,7 @@ class Loader:
         self._read_topic_id()
 
     def find_first_unstable(self, manager: ProducerManager) -> None:
-        """Look for where the oldest open transaction begins, and do not survive what is there."""
+        """Find the batch where the oldest open transaction begins; raises as a broker does."""
         offset = manager.state.oldest_open(none=self.loaded.log_end)
         if offset < self.loaded.log_end:
             offset = max(offset, self.loaded.log_start)
@@ -135,7 +135,7 @@ class Loader:
                 segments[-1].reader().find(offset)
 
     def count_replay(self, manager: ProducerManager) -> None:
-        """Add what a manager has replayed to what was read of the log."""
+        """Add the bytes and records that a manager replayed to the totals of the result."""
         self.loaded.bytes_replayed += manager.bytes_replayed
         self.loaded.bytes_applied += manager.bytes_replayed
         self.loaded.records_applied += manager.records_replayed
@@ -169,7 +169,7 @@ class Loader:
         self._remove([self._segment(base) for base in behind])
         self._truncation.cut_at(segment, error)
         if all(one.base_offset != segment.base_offset for one in self.segments):
-            # It was recovered for want of an index, and is to be recovered again.
+            # It was recovered because it had no index, and has to be recovered again.
             for kind in names.INDEX_KINDS:
                 if segment.name(kind) in self.shadow:
                     self.shadow.remove(segment.name(kind))
@@ -287,7 +287,7 @@ class Loader:
         )
 
     def _drop_zombies(self) -> None:
-        """Look for segments that a truncation had removed; they go where it is cut precisely."""
+        """Find segments that a truncation had removed; with `cut_precisely` they are removed."""
         loaded = self.loaded
         loaded.zombies, loaded.overlaps = old_segments.find(
             self.shadow, self.segments, self.epochs.rows
@@ -296,7 +296,7 @@ class Loader:
             self._remove([s for s in self.segments if s.base_offset in loaded.zombies])
 
     def _recover(self) -> None:
-        """Recover what was not flushed, of what shall stay."""
+        """Truncate the log if that was asked for, and recover the unflushed segments."""
         gone = self._truncation.behind(self.segments)
         self.loaded.truncated |= bool(gone)
         self._remove(gone)
@@ -305,7 +305,7 @@ class Loader:
         self._strategy.finish()
 
     def recover_from(self, point: int) -> None:
-        """Recover from the segment of an offset on; behind one that is cut nothing stays."""
+        """Recover from the segment of an offset on; all segments behind a cut are removed."""
         floor = max((s.base_offset for s in self.segments if s.base_offset <= point), default=point)
         unflushed = [s for s in self.segments if floor <= s.base_offset < MAX_OFFSET]
         for number, segment in enumerate(unflushed):
@@ -351,7 +351,7 @@ class Loader:
         return emptied
 
     def _cut(self, segment: LoadedSegment, why: str) -> RecoveredSegment:
-        """Cut a segment where its offsets go backwards; what stands before that stays."""
+        """Cut a segment where its offsets go backwards; the batches before that stay."""
         log = segment.name(FileKind.LOG)
         size = self.shadow.files[log].size
         position = cuts.first_unordered(self.shadow, segment)
@@ -374,7 +374,7 @@ class Loader:
         self.segments = [s for s in self.segments if s.base_offset not in gone]
 
     def _log_end(self) -> int:
-        """Return the log end offset; a log that ends before it starts is given up as a whole."""
+        """Return the log end offset; a log that ends before it starts is removed as a whole."""
         start = self.start.log_start
         if self.segments:
             end = self.segments[-1].next_offset()

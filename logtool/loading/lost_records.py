@@ -1,8 +1,8 @@
-"""What a batch that is unsound held, as far as its header can be believed.
+"""The records that an unsound batch held, as far as its header is credible.
 
-Its CRC does not match, or the file ends in it. What it held was written once, so it counts among
-what is lost. The header tells the offsets and the number of records, unless it contradicts the
-batches around it.
+The CRC of such a batch does not match, or the file ends in it. Its records were written once, so
+they count as lost. The header gives the offsets and the number of records, unless it contradicts
+the batches around it.
 """
 
 from collections.abc import Iterator
@@ -24,14 +24,14 @@ class Unsound:
     last_offset: int
     records: int
     unfinished: bool = False
-    """Whether the file ends in it: as far as the file tells, its append was never answered."""
+    """True if the file ends in the batch: then, by the file, its append was never answered."""
 
 
 def batches_in(damage: Damage, log: ShadowFile, start: int, end: int | None) -> Iterator[Unsound]:
-    """Yield the batches of a damaged range whose headers can be believed, one behind the other.
+    """Yield the batches of a damaged range, up to the first whose header is not credible.
 
-    They lie between the offsets `start` and `end`, those of the sound batches around the range;
-    `end` is None where none follows.
+    They lie between the offsets `start` and `end` of the sound batches around the range; `end` may
+    be None: no sound batch follows.
     """
     position, limit = damage.position, damage.position + damage.length
     while position + HEADER_SIZE <= limit:
@@ -56,7 +56,7 @@ def batches_in(damage: Damage, log: ShadowFile, start: int, end: int | None) -> 
 
 
 class LossCount:
-    """Finds the unsound batches of a log that is read chunk by chunk."""
+    """A search for the unsound batches of a log that is read chunk by chunk."""
 
     def __init__(self, log: ShadowFile, start: int) -> None:
         """Begin at the offset `start`."""

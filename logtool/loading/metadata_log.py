@@ -1,7 +1,7 @@
-"""What stops a start in the log dir of the metadata log: the files that only a KRaft node reads.
+"""Faults that stop a start in the log dir of the metadata log: in files that only KRaft reads.
 
-The metadata log is loaded as after a kill, from its first segment, whatever checkpoints and the
-marker say, and a broker does not start without it. Source: ``KafkaMetadataLog``,
+The metadata log is loaded as after a kill, from its first segment, even if checkpoints and the
+marker say otherwise, and a broker does not start without it. Source: ``KafkaMetadataLog``,
 ``FileQuorumStateStore``, ``QuorumState.initialize``, ``BootstrapDirectory``, ``BatchFileReader``
 (Kafka 3.3 to 3.9; 4.3 by its behaviour).
 """
@@ -47,7 +47,7 @@ class Hindrance:
 def hindrances(
     log_dir: Path, bootstrap: File | None, kafka: tuple[int, int]
 ) -> Iterator[Hindrance]:
-    """Yield what stops a broker in a log dir that holds the metadata log."""
+    """Yield the files that hinder the start of a broker in the log dir of the metadata log."""
     if bootstrap:
         try:
             _read_bootstrap(files.read_small(bootstrap.path))

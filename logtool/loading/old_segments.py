@@ -38,7 +38,7 @@ class _Epochs(NamedTuple):
     most: int
     """-1 where no batch has an epoch."""
     end: int
-    """Behind the last batch."""
+    """Offset behind the last batch."""
 
     @property
     def said(self) -> str:
@@ -148,7 +148,7 @@ def _current(rows: Rows, offset: int) -> tuple[int, int]:
 
 
 def _first_epoch(shadow: Shadow, segment: LoadedSegment) -> int:
-    """Return the epoch of the first batch, -1 where it has none or there is none."""
+    """Return the epoch of the first batch, -1 without an epoch or without a batch."""
     data = shadow.files[segment.name(FileKind.LOG)].read(0, _HEAD.size)
     if len(data) < _HEAD.size:
         return -1
@@ -157,7 +157,7 @@ def _first_epoch(shadow: Shadow, segment: LoadedSegment) -> int:
 
 
 def _epochs(shadow: Shadow, segment: LoadedSegment) -> _Epochs:
-    """Return what the sound batches of a segment say."""
+    """Return the epochs and the end offset of the sound batches of a segment."""
     least, most, end = 2**31, -1, segment.base_offset
     with shadow.files[segment.name(FileKind.LOG)].open() as log:
         for chunk in read_batches(log, base_offset=segment.base_offset, payload=False):

@@ -1,8 +1,8 @@
 """The producer state of a log whose indexes are supplemented, replayed from where it has to be.
 
-What has to be known is which entries the transaction indexes lack. They are made from the state in
-front of their markers, so the newest snapshot there is the one to begin with; with none missing it
-is the newest of all. A snapshot is believed where it fits the log that was read.
+The replay makes the entries that the transaction indexes lack. It needs the state in front of their
+markers, so it begins with the newest snapshot in front of the first missing entry; if no entry is
+missing, with the newest of all. A snapshot is used only if it fits the log that was read.
 """
 
 from bisect import bisect_right
@@ -25,7 +25,7 @@ _NO_LIMIT = 2**63
 class ProducerReplay:
     """The replay through the segments of a log, some of which were read already.
 
-    No snapshot from behind `sound_end` is believed.
+    No snapshot from behind `sound_end` is used.
     """
 
     def __init__(
@@ -45,10 +45,10 @@ class ProducerReplay:
         """The offsets of snapshots that fall inside a batch."""
         self._sound_end = sound_end
         self.begin: int | None = None
-        """Of the snapshot that it begins with."""
+        """Offset of the snapshot with which the replay begins; None without one."""
 
     def run(self, manager: ProducerManager) -> None:
-        """Replay, write what entries and snapshots are missing; delete the snapshots that go."""
+        """Replay, write missing entries and snapshots, and delete snapshots that do not stay."""
         loaded = self._loaded
         for reading in self._readings.values():
             if reading.recovery.unreadable:
@@ -92,12 +92,12 @@ class ProducerReplay:
         return begin
 
     def _believed(self, offset: int, manager: ProducerManager) -> dict[int, Producer] | None:
-        """Return what a snapshot holds, or None where it does not fit the log."""
+        """Return the producers of a snapshot, or None where it does not fit the log."""
         if not self._start.log_start < offset <= min(self._loaded.log_end, self._sound_end):
             return None
         if offset in self._inside:
             return None
-        # Between the bases, only a log that was read tells whether a batch begins there.
+        # Between the bases, only a log that was read shows whether a batch begins there.
         behind = bisect_right(self._bases, offset)
         base = self._bases[behind - 1] if behind else None
         if offset != base and base not in self._readings:
@@ -128,7 +128,7 @@ class ProducerReplay:
                 # A broker that recovers one after the other begins with the snapshot in between.
                 manager.forget_expired()
         elif self.begin is None:
-            # At the log start there is none, and a broker begins with nothing.
+            # At the log start, a broker has no snapshot and begins without producers.
             manager.state.producers.clear()
 
     def _replay(self, segment: LoadedSegment, manager: ProducerManager) -> None:

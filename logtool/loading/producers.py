@@ -37,7 +37,7 @@ def expiration_ms(kafka: tuple[int, int]) -> int:
 
 
 class ProducerManager:
-    """The producers up to `map_end`, and the snapshots beside the log."""
+    """The producers up to `map_end`, and the snapshots next to the log."""
 
     def __init__(self, shadow: Shadow, now_ms: int, expiration_ms: int) -> None:
         self._shadow = shadow
@@ -45,7 +45,7 @@ class ProducerManager:
         self._expiration_ms = expiration_ms
         self.state = ProducerState()
         self.map_end = 0
-        """Exclusive: the state is that before this offset."""
+        """Offset, exclusive: the state is that of the batches before it."""
         self._snapshot_end = 0
         self._snapshots = shadow.snapshots()
         self.bytes_replayed = self.records_replayed = 0
@@ -67,7 +67,7 @@ class ProducerManager:
         content = encode(self.state)
         before = self._shadow.before.get(name)
         if before:
-            # The order of the entries means nothing: what says the same may stay.
+            # The order of the entries has no meaning: a file with equal entries may stay.
             written = ShadowFile(before, before.size).read()
             content = written if decode(written) == self.state.producers else content
         self._shadow.write(name, content)
@@ -84,7 +84,7 @@ class ProducerManager:
             self._shadow.remove(name)
 
     def start_at(self, offset: int) -> None:
-        """Forget everything and begin anew at `offset`."""
+        """Drop all producers and snapshots, and begin at `offset`."""
         self.state = ProducerState()
         for one in self.offsets:
             self.delete(one)
@@ -92,7 +92,7 @@ class ProducerManager:
         self.map_end = offset
 
     def remove_strays(self, bases: Sequence[int]) -> None:
-        """Delete what stands at no segment's base, but for the newest behind the last base."""
+        """Delete snapshots at no segment's base, except the newest if behind the last base."""
         self._snapshots = self._shadow.snapshots()
         known = frozenset(bases)
         stray = None
@@ -107,7 +107,7 @@ class ProducerManager:
     def rebuild(
         self, segments: Sequence[LoadedSegment], log_start: int, end: int, *, clean: bool
     ) -> None:
-        """Bring the state to offset `end` by a snapshot and a replay of what is behind it."""
+        """Bring the state to offset `end` by a snapshot and a replay of the batches behind it."""
         targets = [*(segment.base_offset for segment in segments[-2:]), end]
         if clean and not self._snapshots:
             for offset in targets:
@@ -153,7 +153,7 @@ class ProducerManager:
         self.forget_expired()
 
     def forget_expired(self) -> None:
-        """Forget who has been idle for too long, as each reading of a snapshot does."""
+        """Drop producers that were idle for too long, as each reading of a snapshot does."""
         self.state.producers = {
             producer_id: producer
             for producer_id, producer in self.state.producers.items()

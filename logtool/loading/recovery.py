@@ -1,8 +1,8 @@
-"""Recovery of one segment: its log is read from the first byte, its indexes are written anew.
+"""Recovery of one segment: its log is read from the first byte, its indexes are built again.
 
-The rules, their order and what ends them are those of ``LogSegment.recover`` (Kafka 3.9 and 4.3):
-one offset entry for each stretch of more than ``index.interval.bytes``, with the running maximum of
-the time stamps beside it; the log ends where the first batch is unsound.
+The rules, their order and the errors are those of ``LogSegment.recover`` (Kafka 3.9 and 4.3): one
+offset entry for each stretch of more than ``index.interval.bytes``, and with it a time entry with
+the largest time stamp so far; the log ends where the first batch is unsound.
 """
 
 from collections.abc import Callable, Sequence
@@ -47,17 +47,17 @@ class OffsetOverflowError(Exception):
 
 @dataclass(slots=True)
 class CutBatches:
-    """The sound batches from some byte on, counted until none is left."""
+    """Totals of the batches behind a cut."""
 
     batches: int = 0
     records: int = 0
     first_offset: int | None = None
     last_offset: int | None = None
     unsound: list[Unsound] = field(default_factory=list)
-    """The batches among them, or before them, that are not sound."""
+    """The unsound batches behind the cut; the other fields count the sound ones."""
 
     def add(self, table: BatchTable) -> None:
-        """Count more of them."""
+        """Count more sound batches."""
         if not len(table):
             return
         self.batches += len(table)
@@ -69,20 +69,20 @@ class CutBatches:
 
 @dataclass(slots=True)
 class Recovered:
-    """What is left of a segment, and its new indexes."""
+    """The part of a segment that is left, and its new indexes."""
 
     valid_size: int = 0
     """Bytes of log that stay."""
     next_offset: int | None = None
-    """Behind the last magic 2 batch; None without one."""
+    """Offset behind the last magic 2 batch; None without one."""
     end_offset: int | None = None
-    """Behind the last batch; None without one."""
+    """Offset behind the last batch; None without one."""
     offset_index: bytes = b""
     time_index: bytes = b""
     aborted: list[AbortedTransaction] = field(default_factory=list)
-    """For the transaction index, in the order of their markers."""
+    """Entries for the transaction index, in the order of their markers."""
     stop: Damage | None = None
-    """What ended the log before its file."""
+    """Damage at which the log ends before its file does; None if it does not."""
     batches: int = 0
     records: int = 0
 
@@ -91,17 +91,17 @@ _MIN = -(2**63)
 
 
 class ProducerSink(Protocol):
-    """Whoever takes the batches that change the producer state, such as `ProducerState`."""
+    """Receiver of the batches that change the producer state, such as `ProducerState`."""
 
     def apply(self, rows: BatchTable) -> tuple[list[AbortedTransaction], list[int]]:
         """Take `significant` rows; returns what `ProducerState.apply` returns."""
 
 
 class Recovery:
-    """Recovers one segment, chunk by chunk; then `result` holds what came of it.
+    """The recovery of one segment, chunk by chunk; `result` is complete after `run`.
 
-    `watch` is given each table of batches that stay, when they have passed all rules, and what they
-    come to where they are plain.
+    `watch` gets each table of batches that stay, after they passed all rules, with their totals if
+    they are plain.
     """
 
     def __init__(
@@ -130,11 +130,11 @@ class Recovery:
         return self._indexes.written()
 
     def added_entries(self) -> tuple[bytes, bytes]:
-        """Return what was added to both indexes since this was asked last."""
+        """Return the entries that were added to both indexes since the last call."""
         return self._indexes.added()
 
     def forget_indexes(self) -> None:
-        """Let both indexes go, once they were taken."""
+        """Free both indexes once they were used."""
         self.result.offset_index = self.result.time_index = b""
         self._indexes = IndexBuilder(self._base, 0)
 
@@ -143,7 +143,7 @@ class Recovery:
         log: ShadowFile,
         on_bytes: Callable[[int], None] = lambda _: None,
     ) -> tuple[Recovered, CutBatches, CutBatches]:
-        """Recover `log`; also returns the sound batches that go, and those of them behind damage.
+        """Recover `log`; return the result, the batches that are cut, and those behind damage.
 
         Raises InvalidOffsetError, OffsetOverflowError and StartFailsError, as a broker does.
         """
@@ -241,7 +241,7 @@ class Recovery:
         return rest
 
     def _settle(self, table: BatchTable) -> None:
-        """Take what stands before the batch that ends the recovery of the segment."""
+        """Take the batches before the batch that ends the recovery of the segment."""
         if self._epochs is not None:
             self._epochs.add(table)
         self._replay(table)
@@ -261,10 +261,10 @@ def replay(
     before: Sequence[AbortedTransaction] | None = None,
     plain: PlainTotals | None = None,
 ) -> list[AbortedTransaction]:
-    """Replay batches as a broker does; StartFailsError for what it does not survive.
+    """Replay batches as a broker does; StartFailsError where a broker would stop.
 
-    `before` are the transactions aborted earlier in the segment, where its index is being written.
-    `plain` is what the batches come to where they are plain.
+    `before` are the transactions aborted earlier in the segment, if its index is being written.
+    `plain` are the totals of the batches if they are plain.
     """
     rows = producer_state.significant(table, plain=plain)
     aborted, intruders = producers.apply(rows)

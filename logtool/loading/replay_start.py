@@ -1,12 +1,12 @@
-"""From where on a log has to be played back: the three checkpoints of AutoMQ's AKIP-2.
+"""The start of the playback of a log: the three checkpoints of AutoMQ's AKIP-2.
 
-Each of them is the offset up to which something is there already. The one of the time index is the
+Each of them is the offset up to which a file is complete. The one of the time index is the
 offset of its last entry. The one of the producer state is the offset of the newest snapshot that
 can be read. A transaction index has entries only where transactions were aborted, so its last entry
 says little: its checkpoint is the largest of that offset, the recovery point, up to which it
 was flushed, and the newest snapshot, for a broker enters the transactions that ended before it
-takes one (``UnifiedLog.append`` and ``roll``, Kafka 4.3). Where the file is torn the last entry in
-front of that place counts, whatever was flushed.
+takes one (``UnifiedLog.append`` and ``roll``, Kafka 4.3). If the file is torn, only the last entry
+in front of that place counts, even if more was flushed.
 """
 
 from collections.abc import Sequence
@@ -30,20 +30,20 @@ class Marks:
 
     playback: Playback
     producers: dict[int, Producer] | None = None
-    """Those of the snapshot at `playback.replayed_from`; None where there is none."""
+    """Producers of the snapshot at `playback.replayed_from`; None without a snapshot."""
     unreadable: list[int] = field(default_factory=list)
     """The offsets of newer snapshots, none of which can be read."""
 
 
 def found(partition: Partition, start: StartConditions) -> Playback:
-    """Return where a log would be played back from by its files as they stand on the disk."""
+    """Return the start of the playback of a log, by its files on disk."""
     shadow = Shadow(partition.path, partition.files())
     segments = [LoadedSegment(shadow, segment.base_offset) for segment in partition.segments]
     return marks(shadow, segments, start).playback
 
 
 def marks(shadow: Shadow, segments: Sequence[LoadedSegment], start: StartConditions) -> Marks:
-    """Return where the playback of a log begins; reads indexes and snapshots, and no log."""
+    """Return the start of the playback of a log; only indexes and snapshots are read."""
     first = max(start.log_start, segments[0].base_offset if segments else 0)
     begin = first
     if segments and (len(segments) == 1 or segments[1].base_offset > start.recovery_point):

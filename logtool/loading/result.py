@@ -1,4 +1,4 @@
-"""What loading a log needs to be told, and what comes of it: plain data."""
+"""The input and the result of loading a log: plain data."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -16,7 +16,7 @@ from logtool.metadata.releases import NEWEST
 
 
 class Outcome(StrEnum):
-    """How the loading of a log ends."""
+    """The outcome of loading a log."""
 
     LOADS = "loads"
     REFUSES = "refuses"
@@ -24,26 +24,26 @@ class Outcome(StrEnum):
     OFFLINE = "offline"
     """The broker takes the log dir offline and goes on without it."""
     UNKNOWN = "unknown"
-    """It does something that is not carried out here."""
+    """The broker does something that this tool does not simulate."""
 
 
 class RecoveryReason(StrEnum):
-    """Why a segment is recovered."""
+    """The reason for which a segment is recovered."""
 
     UNFLUSHED = "unflushed"
     NO_INDEX = "no offset index"
     BAD_TRANSACTION_INDEX = "transaction index below the base offset"
     TORN_INDEX = "an index is torn, padded or empty"
-    """No broker looks."""
+    """A broker does not check this."""
     FILLED = "damage in it is replaced by what another copy holds"
-    """No broker looks."""
+    """A broker does not do this."""
     PLAYED_BACK = "behind the offset at which the playback starts"
     """A broker replays it for the producer state."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartConditions:
-    """What the log dir says of the partition, and the settings of the broker."""
+    """The state of the partition in its log dir, and the settings of the broker."""
 
     clean: bool
     recovery_point: int = 0
@@ -72,9 +72,9 @@ class Logs:
     """Logs that are put in place before a log is loaded, as no broker does."""
 
     joined: Mapping[int, Joined] = field(default_factory=dict)
-    """By base offset."""
+    """Logs by base offset."""
     whole: frozenset[int] = frozenset()
-    """Those in which no damage is left: they are recovered wherever they stand."""
+    """Base offsets of logs without damage left: they are recovered even if they were flushed."""
 
 
 NONE = Logs()
@@ -87,22 +87,22 @@ class RecoveredSegment:
     base_offset: int
     why: RecoveryReason
     size: int
-    """Bytes of its log before."""
+    """Bytes of the log before the recovery."""
     valid_size: int
-    """Bytes that stay."""
+    """Bytes of the log that stay."""
     stop: Damage | None = None
     emptied: str | None = None
-    """Why the whole segment went, or would have."""
+    """Reason for which the whole segment was emptied; None if it was not."""
     lost: CutBatches = field(default_factory=CutBatches)
-    """Sound batches that go."""
+    """Batches that are cut."""
     behind: CutBatches = field(default_factory=CutBatches)
-    """Those of them that stand behind damage."""
+    """The batches of `lost` that stand behind damage."""
     batches: int = 0
     records: int = 0
     next_offset: int = 0
-    """Behind what stays."""
+    """Offset behind the batches that stay."""
     precise: bool = False
-    """Whether it was cut where a broker would have emptied it."""
+    """True if the segment was cut where a broker would have emptied it or not started."""
     truncated_to: int | None = None
     """The offset to which the log was to be truncated, where that cut it."""
     headers_from: int | None = None
@@ -111,18 +111,18 @@ class RecoveredSegment:
 
 @dataclass(frozen=True, slots=True)
 class Playback:
-    """From where on a log is played back when what is there is supplemented; all are offsets."""
+    """The checkpoints of a log that is supplemented, and the start of its playback; all offsets."""
 
     time_index: int
-    """In the last entry of the time index."""
+    """Offset in the last entry of the time index."""
     transaction_index: int
-    """Up to which the transactions that were aborted are entered."""
+    """Offset up to which aborted transactions are in the transaction indexes."""
     transaction_index_from: str
-    """What says so: ``last-entry``, ``recovery-point`` or ``snapshot``."""
+    """Source of `transaction_index`: ``last-entry``, ``recovery-point`` or ``snapshot``."""
     producer_snapshot: int
-    """Of the newest snapshot that can be read; the start of the log without one."""
+    """Offset of the newest snapshot that can be read; the start of the log without one."""
     replayed_from: int
-    """Of the newest snapshot at or below `starting_offset`, or the start of the log."""
+    """Offset of the newest snapshot at or below `starting_offset`, or the start of the log."""
 
     @property
     def starting_offset(self) -> int:
@@ -132,7 +132,7 @@ class Playback:
 
 @dataclass(frozen=True, slots=True)
 class Zombie:
-    """One segment that is not of this log any more."""
+    """One segment that does not belong to this log any more."""
 
     base_offset: int
     size: int
@@ -140,17 +140,17 @@ class Zombie:
     records: int
     last_offset: int
     leader_epoch: int
-    """The latest of its batches."""
+    """Latest leader epoch of its batches."""
     log_epoch: int
-    """That of the log at its base offset."""
+    """Leader epoch of the log at the base offset of this segment."""
     since: int
-    """Offset from which on the log is in that epoch."""
+    """Offset from which on the log is in `log_epoch`."""
     next_base_offset: int | None
-    """Of the segment behind it; None where the log ends with it."""
+    """Base offset of the next segment; None where the log ends with this one."""
 
     @property
     def reason(self) -> str:
-        """Return what it is, in words."""
+        """Return why the segment is a zombie, in words."""
         held = wording.offsets(self.base_offset, self.last_offset)
         return (
             f"holds {held} of leader epoch {self.leader_epoch}, but the log is in epoch "
@@ -160,7 +160,7 @@ class Zombie:
 
     @property
     def served(self) -> str:
-        """Return what a broker makes of it, in words."""
+        """Return how a broker uses the segment, in words."""
         end = self.next_base_offset
         if end is None:
             return f"a broker takes it for the end of the log and appends behind {self.last_offset}"
@@ -171,58 +171,58 @@ class Zombie:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Two segments that hold the same offsets, or epochs that go down, with no decision."""
+    """Two segments that hold the same offsets, or epochs that go down; either may be right."""
 
     base_offset: int
-    """Of the segment behind, from which a broker serves what is in both."""
+    """Base offset of the second segment, from which a broker serves the offsets in both."""
     size: int
     reason: str
 
 
 @dataclass(slots=True)
 class LoadResult:
-    """What came of it."""
+    """The result of loading a log."""
 
     shadow: Shadow
     outcome: Outcome = Outcome.LOADS
     reason: str = ""
-    """Why it does not load."""
+    """Reason for which the log does not load, in words."""
     segment: int | None = None
-    """Where it does not load."""
+    """Base offset of the segment at which loading ended; None if it was at none."""
     recovered: list[RecoveredSegment] = field(default_factory=list)
     removed: dict[int, CutBatches] = field(default_factory=dict)
-    """Segments that go as a whole, by base offset."""
+    """Segments that are removed as a whole, by base offset."""
     zombies: dict[int, Zombie] = field(default_factory=dict)
-    """Segments of a past that was truncated away, by base offset; those of them in `removed` go."""
+    """Segments that a truncation had removed, by base offset; they stay unless in `removed`."""
     overlaps: list[Overlap] = field(default_factory=list)
-    """Segments of which leader epochs do not say whether they are right."""
+    """Segments for which leader epochs do not decide whether they are right."""
     split: dict[int, list[int]] = field(default_factory=dict)
     """Base offsets of the segments that one was split into, by its base offset."""
     wiped: bool = False
-    """Whether all of them went because the log ends before it starts."""
+    """True if all segments were removed because the log ends before it starts."""
     log_start: int = 0
     log_end: int = 0
     recovery_point: int = 0
     epochs: list[tuple[int, int]] = field(default_factory=list)
     topic_id: str | None = None
-    """That of ``partition.metadata``; None where there is no such file."""
+    """Topic id in ``partition.metadata``; None without that file."""
     bytes_scanned: int = 0
     bytes_replayed: int = 0
-    """Read once more for the producer state."""
+    """Bytes that were read once more for the producer state."""
     bytes_applied: int = 0
-    """Of the batches that were applied to the producer state, whenever they were read."""
+    """Bytes of the batches that were applied to the producer state, at any reading."""
     records_applied: int = 0
     producers: int = 0
-    """Of which something is known at the end of the log."""
+    """Number of producers that are known at the end of the log."""
     truncated: bool = False
-    """Whether segments went because the log was to end before them."""
+    """True if segments were removed because the log was to be truncated before them."""
     out_of_reach: bool = False
-    """Whether a broker does not start for a batch whose offset is out of reach of its segment."""
+    """True if a broker does not start because an offset is out of reach of its segment."""
     supplemented: bool = False
-    """Whether what could be believed of the indexes was kept, as no broker does."""
+    """True if valid index entries were kept, which no broker does."""
     trusted: bool = False
-    """Whether no CRC was compared, and headers alone were read."""
+    """True if no CRC was compared and only headers were read."""
     distrust: str = ""
-    """Why the log was checked although it was to be trusted."""
+    """Reason for which the log was checked although it was to be trusted."""
     playback: Playback | None = None
-    """Where what is there is supplemented."""
+    """Checkpoints and start of the playback; None unless the log is supplemented."""

@@ -1,7 +1,7 @@
-"""A partition directory as it would be: steps change this picture of it, never the disk.
+"""A picture of a partition directory, which the steps of loading change instead of the disk.
 
-A file is what stands on disk, cut at `size`, or bytes that would be written. `Shadow.changes` says
-what turns the one into the other.
+A file of it is a file on disk, cut at `size`, or bytes that would be written. `Shadow.changes`
+returns the changes that would turn the directory on disk into the picture.
 """
 
 from bisect import bisect_left, insort
@@ -20,7 +20,7 @@ from logtool.log.file import File
 
 _SNAPSHOT = ".snapshot"
 _MARGIN = 64
-"""Bytes of a hole that are read: an entry may go on in it."""
+"""Bytes of a hole that are read, because an entry may continue in the hole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +28,17 @@ class ShadowFile:
     """One file of the picture."""
 
     origin: File | None
-    """What stands on disk; None for a file that would be new."""
+    """The file on disk; None for a file that would be new."""
     size: int
     content: bytes | None = None
-    """What would be written; None where the bytes on disk stay, or `joined` is written."""
+    """Bytes that would be written; None if the bytes on disk stay, or `joined` is written."""
     joined: Joined | None = None
     """A log that would be put together from pieces of others."""
 
     def read(self, start: int = 0, size: int | None = None) -> bytes:
         """Return the bytes from `start` on; UnreadableError where the file cannot be read.
 
-        Without a `size` it is a file to be held whole, which has a limit.
+        Without a `size` the whole file is read into memory, for which it must not be too large.
         """
         end = self.size if size is None else min(start + size, self.size)
         if self.joined is None and (self.content is not None or self.origin is None):
@@ -50,7 +50,7 @@ class ShadowFile:
             return bytes(data[: file.read_into(data, start)])
 
     def read_entries(self) -> bytes:
-        """Return what an index holds without the padding at its end, as far as that is a hole.
+        """Return the bytes of an index without padding at its end that is a hole in the file.
 
         A broker preallocates the indexes of the last segment, with 10 MiB each.
         """
@@ -79,7 +79,7 @@ class _Memory:
         self.size = len(data)
 
     def read_into(self, buffer: memoryview, position: int) -> int:
-        """Fill `buffer` from `position`; return the number of bytes that there were."""
+        """Fill `buffer` from `position`; return the number of bytes that were read."""
         piece = self._data[position : position + len(buffer)]
         buffer[: len(piece)] = piece
         return len(piece)
@@ -97,7 +97,7 @@ class Snapshots:
     def __init__(self, found: dict[int, str]) -> None:
         self._names = found
         self.offsets = sorted(found)
-        """In ascending order."""
+        """Offsets in ascending order."""
 
     def __bool__(self) -> bool:
         return bool(self.offsets)
@@ -106,17 +106,17 @@ class Snapshots:
         return self._names[offset]
 
     def get(self, offset: int) -> str | None:
-        """Return the name of the snapshot of an offset, None where there is none."""
+        """Return the name of the snapshot of an offset, None without one."""
         return self._names.get(offset)
 
     def add(self, offset: int, name: str) -> None:
-        """Take a snapshot in, for one of the same offset if there is one."""
+        """Add a snapshot; it replaces one of the same offset."""
         if offset not in self._names:
             insort(self.offsets, offset)
         self._names[offset] = name
 
     def remove(self, offset: int) -> None:
-        """Take the snapshot of an offset out."""
+        """Remove the snapshot of an offset."""
         del self._names[offset]
         del self.offsets[bisect_left(self.offsets, offset)]
 
@@ -137,7 +137,7 @@ class Shadow:
     def __init__(self, path: Path, files: Iterable[File], occupied: Iterable[str] = ()) -> None:
         self.path = path
         self._occupied = frozenset(occupied)
-        """Names of what is no file."""
+        """Names of entries that are no files."""
         self.before = {file.path.name: file for file in files}
         self.files = {name: ShadowFile(file, file.size) for name, file in self.before.items()}
         self._snapshots: Snapshots | None = None
@@ -186,9 +186,9 @@ class Shadow:
         self._follow(target)
 
     def snapshots(self) -> Snapshots:
-        """Return the producer snapshots; what is changed afterwards does not show in them.
+        """Return a listing of the producer snapshots; later changes do not alter it.
 
-        Where two names say one offset, such as ``1.snapshot``, the last one counts.
+        Where two names have one offset, such as ``1.snapshot``, the last one counts.
         """
         if self._snapshots is None:
             by_offset = ((_snapshot_offset(name), name) for name in self)
@@ -196,7 +196,7 @@ class Shadow:
         return self._snapshots.copy()
 
     def _follow(self, name: str) -> None:
-        """Keep the listing of snapshots right behind a change of `name`."""
+        """Update the listing of snapshots after a change of `name`."""
         offset = _snapshot_offset(name)
         if offset is None or self._snapshots is None:
             return
@@ -209,7 +209,7 @@ class Shadow:
             self._snapshots.remove(offset)
 
     def changes(self) -> list[Change]:
-        """Return what turns the directory on disk into this one, in an order that can be done."""
+        """Return the changes that turn the directory on disk into this one, in a valid order."""
         stays = {f.origin.path.name: name for name, f in self.files.items() if f.origin}
         gone = [
             Change(kind=FileChange.REMOVE, path=file.path, seen=_stamp(file))

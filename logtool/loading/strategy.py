@@ -1,4 +1,4 @@
-"""How segments are recovered: what a strategy decides for a loader, and a broker's own way."""
+"""Strategies for recovering segments: their interface for a loader, and that of a broker."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class RecoveryStrategy(Protocol):
-    """How segments are recovered: a `Loader` asks at each step where ways of doing it differ."""
+    """A strategy for recovering segments; a `Loader` calls it at each step that may differ."""
 
     def needs_recovery(self, segment: LoadedSegment) -> RecoveryReason | None:
         """Return why a segment is recovered when it is opened; None if it is not."""
@@ -24,17 +24,17 @@ class RecoveryStrategy(Protocol):
         """Read a segment from its first byte, cut its log and write its indexes."""
 
     def take_emptied(self, segment: LoadedSegment, emptied: RecoveredSegment) -> None:
-        """Take note of a segment of which nothing stays."""
+        """Note that a segment was emptied."""
 
     def finish(self) -> None:
-        """Do what there is to do when the segments that were not flushed are recovered."""
+        """Do the work that is left when all unflushed segments are recovered."""
 
     def settle_producers(self) -> None:
         """Bring the producer state and its snapshots to the end of the log."""
 
 
 class RebuildStrategy:
-    """A broker's way: what is recovered gets new indexes, and producers are replayed through it."""
+    """The strategy of a broker: build indexes again, and replay producers through the log."""
 
     def __init__(self, loader: "Loader") -> None:
         self._loader = loader
@@ -44,7 +44,7 @@ class RebuildStrategy:
         return self._loader.needs_recovery(segment)
 
     def is_done(self, segment: LoadedSegment) -> bool:
-        """Return False: a broker recovers what it recovered when it opened it once more."""
+        """Return False: a broker recovers a segment again that it recovered at its opening."""
         return False
 
     def recover(self, segment: LoadedSegment, why: RecoveryReason) -> RecoveredSegment:

@@ -1,10 +1,10 @@
-"""Recovery that supplements what is there, where a broker throws it away and writes it anew.
+"""Recovery that supplements the indexes, where a broker deletes them and builds them again.
 
-The log is checked as a broker does and ends where it would end. But of each index what can be
-believed stays and what is missing goes behind it; and the producer state is not replayed through
-all that was read. The idea is that of AutoMQ's AKIP-2. Its checkpoint of the transaction index, up
-to which no entry is missing, is here the recovery point, for that is raised only when the index was
-flushed, or the last entry.
+The log is checked as by a broker and ends at the same place. But the valid entries of each index
+stay and only missing ones are added, and the producer state is not replayed through the whole log.
+The idea is that of AutoMQ's AKIP-2. Its checkpoint of the transaction index, up to which no entry
+is missing, is here the recovery point, which a broker raises only after it flushed the index, or
+the last entry.
 """
 
 from bisect import bisect_right
@@ -28,10 +28,10 @@ from logtool.log.dir import Partition
 def supplement(
     partition: Partition, start: StartConditions, on_bytes: Callable[[int], None] = lambda _: None
 ) -> LoadResult:
-    """Recover a log from what is there; the disk is not touched.
+    """Recover a log by supplementing its files; the disk is not touched.
 
-    A log that was stopped in order, or that is being deleted, is loaded as by a broker. A recovery
-    point that is missing counts as 0, as with a broker. UnreadableError as with `load`.
+    A log that was stopped cleanly, or that is being deleted, is loaded as by a broker. A missing
+    recovery point counts as 0, as with a broker. UnreadableError as with `load`.
     """
     going = getattr(partition.directory, "kind", None) is DirectoryKind.DELETE
     if start.clean or going:
@@ -42,45 +42,45 @@ def supplement(
 
 
 class _Supplement:
-    """The strategy: what can be believed of the indexes stays, and what is missing is added."""
+    """The strategy that keeps valid index entries and adds missing ones."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
         loader.loaded.supplemented = True
         self._readings: dict[int, ValidPrefix] = {}
-        """Of the segments that were read, by base offset."""
+        """The segments that were read, by base offset."""
         self._point = loader.start.recovery_point
         self._sound_end = 2**63
-        """Where the first segment was cut: what stands behind it followed something else."""
+        """Offset of the first cut: snapshots behind it are for batches that are gone."""
 
     def needs_recovery(self, segment: LoadedSegment) -> RecoveryReason | None:
-        """Return why a broker would recover a segment, or would not survive it."""
+        """Return why a broker would recover a segment, or would stop at it."""
         try:
             return self._loader.needs_recovery(segment)
         except StartFailsError:
-            # An entry of an unknown version is as good as none.
+            # An entry of an unknown version counts as missing.
             return RecoveryReason.BAD_TRANSACTION_INDEX
 
     def is_done(self, segment: LoadedSegment) -> bool:
-        """Return whether it was read before: it was cut then, and what follows it stays."""
+        """Return whether the segment was read before; if it was cut, the next ones stay."""
         return segment.base_offset in self._readings
 
     def recover(self, segment: LoadedSegment, why: RecoveryReason) -> RecoveredSegment:
-        """Read a segment, and keep what its log does not contradict."""
+        """Read a segment, and keep the index entries that its log does not contradict."""
         reading = self._reading(segment)
         recovered = self._loader.read_segment(segment, why, reading.recovery)
         self._take(segment, reading, recovered)
         return recovered
 
     def take_emptied(self, segment: LoadedSegment, emptied: RecoveredSegment) -> None:
-        """Note that nothing of a segment can be believed."""
+        """Note that no index entry of a segment is valid."""
         self._take(segment, ValidPrefix(segment.base_offset, {}), emptied)
 
     def finish(self) -> None:
-        """Mend the indexes of flushed segments; all is recovered if the log lost flushed bytes."""
+        """Mend indexes of flushed segments; recover all segments if flushed bytes are lost."""
         loader = self._loader
         if loader.segments and loader.segments[-1].next_offset() < self._point:
-            # What was flushed is gone, so that nothing counts as flushed.
+            # Flushed bytes are lost, so nothing counts as flushed.
             self._point = 0
             loader.recover_from(0)
         for segment in loader.segments:
@@ -109,8 +109,8 @@ class _Supplement:
     def _mend(self, segment: LoadedSegment) -> None:
         """Supplement the indexes of a flushed segment whose log no broker would read.
 
-        Of a log that cannot be read to its end they stay as they are: an index that is short is
-        worse than none.
+        If the log cannot be read to its end, the indexes stay unchanged: a short index is worse
+        than a missing one.
         """
         shadow = self._loader.shadow.files
         names_of = {kind: segment.name(kind) for kind in names.INDEX_KINDS}
@@ -149,9 +149,9 @@ class _Supplement:
     def _take(
         self, segment: LoadedSegment, reading: ValidPrefix, recovered: RecoveredSegment
     ) -> None:
-        """Cut a segment and its indexes to what can be believed, the first two made whole."""
+        """Cut a segment and its indexes to their valid part; complete offset and time index."""
         base, shadow = segment.base_offset, self._loader.shadow
-        # Behind a cut, transactions may have begun in what is gone.
+        # Behind a cut, transactions may have begun in batches that are gone.
         reading.believe_aborts(self._point, none=base >= self._sound_end)
         if recovered.valid_size < recovered.size:
             shadow.truncate(segment.name(FileKind.LOG), recovered.valid_size)

@@ -1,4 +1,4 @@
-"""A log that is to end at an offset: what goes for it, as ``LocalLog.truncateTo`` has it."""
+"""Truncation of a log to an offset, as ``LocalLog.truncateTo`` does it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,10 +14,10 @@ from logtool.log.damage import Damage, DamageReason
 
 
 class LogTruncation:
-    """Cuts a log at the offset that `start` names; does nothing where it names none.
+    """The truncation of a log to the offset in `start`; without an offset it does nothing.
 
-    Nor is anything done where nothing of the log would stay. What a log lost to it, or to a batch
-    that no broker gets past, is told of the segment once that is recovered.
+    It does nothing either if nothing of the log would stay. The batches that a segment lost to the
+    truncation, or to a cut at a batch that stops brokers, are added when it is recovered.
     """
 
     def __init__(self, shadow: Shadow, start: StartConditions) -> None:
@@ -25,16 +25,16 @@ class LogTruncation:
         self._offset = start.truncate_to
         self._least = start.log_start
         self._cuts: dict[int, tuple[int, CutBatches, Damage | None]] = {}
-        """By base offset of a segment that was cut: its bytes before, what went of it, and the
-        batch for which that was done."""
+        """By base offset of a segment that was cut: its size before, the batches that were cut, and
+        the batch that stops brokers; None for the truncation."""
 
     def behind(self, segments: Sequence[LoadedSegment]) -> list[LoadedSegment]:
-        """Return the segments that go as a whole, all of which begin behind the offset."""
+        """Return the segments that are removed: those that begin behind the offset."""
         offset = self._named(segments)
         return [] if offset is None else [one for one in segments if one.base_offset > offset]
 
     def cut(self, segments: Sequence[LoadedSegment]) -> None:
-        """Cut the last segment that stays where its first batch begins that reaches the offset."""
+        """Cut the last segment that stays in front of the first batch that reaches the offset."""
         offset = self._named(segments)
         if offset is None:
             return
@@ -65,7 +65,7 @@ class LogTruncation:
         self._shadow.truncate(log, error.position)
 
     def with_cut(self, recovered: RecoveredSegment) -> RecoveredSegment:
-        """Return what became of a segment, with what it had lost before it was recovered."""
+        """Return the recovered segment, with the batches that were cut before its recovery."""
         if recovered.base_offset not in self._cuts:
             return recovered
         size, lost, stop = self._cuts[recovered.base_offset]
@@ -73,7 +73,7 @@ class LogTruncation:
         if stop is None:
             return replace(recovered, size=size, lost=both, truncated_to=self._offset)
         if both.first_offset is not None:
-            both.first_offset = recovered.next_offset  # The first that goes has no true one.
+            both.first_offset = recovered.next_offset  # The first that is cut has a wrong one.
         return replace(
             recovered,
             size=size,

@@ -1,9 +1,9 @@
 """Recovery of a log whose storage is trusted to hold what was written, as AutoMQ's AKIP-2 has it.
 
 No CRC is computed. The log is played back from an offset up to which producers and transactions
-are known (`playback`), and only the headers of its batches are read (`headers`). Below that offset
-a log is not opened, unless the end of one of its indexes is visibly not there. What contradicts
-itself is not trusted: the whole log is then recovered by `supplement`, which checks it.
+are known (`replay_start`), and only the headers of its batches are read (`header_walk`). Segments
+below that offset are not opened, unless the end of an index is visibly missing. If the files
+contradict each other, the whole log is recovered by `supplement`, which checks it.
 """
 
 from collections.abc import Callable
@@ -41,8 +41,8 @@ def trust(
 ) -> LoadResult:
     """Recover a log without checking it; the disk is not touched.
 
-    Where something contradicts that, it is what `supplement` returns, with `distrust` saying why.
-    UnreadableError as with `load`.
+    If the files contradict each other, return the result of `supplement`, with the reason in
+    `distrust`. UnreadableError as with `load`.
     """
     going = getattr(partition.directory, "kind", None) is DirectoryKind.DELETE
     if start.clean or going:
@@ -66,7 +66,7 @@ def trust(
 
 
 class _Trusting:
-    """The strategy: headers alone are read, from where the playback begins."""
+    """The strategy that reads only headers, from the start of the playback on."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
@@ -74,10 +74,10 @@ class _Trusting:
         self._marks: Marks
         self._manager: ProducerManager
         self._end: int | None = None
-        """Behind the last batch of the segment that was played back last."""
+        """Offset behind the last batch of the segment that was played back last."""
 
     def needs_recovery(self, segment: LoadedSegment) -> RecoveryReason | None:
-        """Return None: what is missing is added when all segments are known."""
+        """Return None: missing entries are added when all segments are known."""
         return None
 
     def is_done(self, segment: LoadedSegment) -> bool:
@@ -85,11 +85,11 @@ class _Trusting:
         return True
 
     def recover(self, segment: LoadedSegment, why: RecoveryReason) -> RecoveredSegment:
-        """Never asked, for no segment needs it."""
+        """Raise ContradictionError: the strategy recovers no segment."""
         raise ContradictionError(f"{segment.name(FileKind.LOG)} has to be read as a whole")
 
     def take_emptied(self, segment: LoadedSegment, emptied: RecoveredSegment) -> None:
-        """Never asked, for no segment is recovered."""
+        """Do nothing: the strategy recovers no segment, and so empties no segment."""
 
     def finish(self) -> None:
         """Play back the segments behind the starting offset; mend the indexes in front of it."""
@@ -112,7 +112,7 @@ class _Trusting:
             self._play(segment, end)
 
     def settle_producers(self) -> None:
-        """Take a snapshot at the end of the log; those that no broker keeps go."""
+        """Take a snapshot at the end of the log; delete those that no broker keeps."""
         loader, loaded, manager = self._loader, self._loader.loaded, self._manager
         least = max(loaded.log_start, self._marks.playback.replayed_from)
         if loaded.wiped or loaded.log_end < least:
@@ -131,7 +131,7 @@ class _Trusting:
         loader.find_first_unstable(manager)
 
     def _is_whole(self, segment: LoadedSegment) -> bool:
-        """Return whether the ends of its indexes look as they should, as far as they show it."""
+        """Return whether a segment has an offset index, and the ends of its indexes look whole."""
         files = self._loader.shadow.files
         found = {kind: files.get(segment.name(kind)) for kind in names.INDEX_KINDS}
         indexes = {kind: file for kind, file in found.items() if file}
@@ -143,11 +143,11 @@ class _Trusting:
         if base > self._manager.map_end:
             unflushed = base > self._loader.start.recovery_point
             if unflushed and self._end is not None and self._end < base:
-                # It took a snapshot at the end of the segment in front, and began anew with that.
+                # A broker took a snapshot at the end of the last segment, and began with that.
                 self._manager.forget_expired()
             self._take_snapshot(base)
             if unflushed:
-                # A broker that recovers the segment in front begins anew with its snapshot.
+                # A broker that recovers the segment in front begins again with its snapshot.
                 self._manager.forget_expired()
 
     def _take_snapshot(self, offset: int) -> None:
