@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from logtool.checks.report import PartitionSummary
 from logtool.node import lost_end
 
-"""(topic, partition)."""
 Checkpoints = Mapping[FileKind, Mapping[TopicPartition, OffsetRow]]
 """The rows of each readable checkpoint, by (topic, partition)."""
 

@@ -18,7 +18,7 @@ MAX_INDEX_SIZE = offset_index.DEFAULT_MAX_SIZE
 
 
 class InvalidOffsetError(Exception):
-    """An index entry would go backwards: a broker then empties the whole segment."""
+    """An index entry would go backwards: a broker then empties an unflushed segment."""
 
     def __init__(self, position: int, message: str) -> None:
         super().__init__(message)

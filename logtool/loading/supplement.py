@@ -51,7 +51,7 @@ class _Supplement:
         """The segments that were read, by base offset."""
         self._point = loader.start.recovery_point
         self._sound_end = 2**63
-        """Offset of the first cut: snapshots behind it are for batches that are gone."""
+        """Offset of the first cut; snapshots and transaction entries behind it are not used."""
 
     def needs_recovery(self, segment: LoadedSegment) -> RecoveryReason | None:
         """Return why a broker would recover a segment, or would stop at it."""
