@@ -1,10 +1,10 @@
-"""What Kafka's sanity checks of indexes cost at a start, eager and lazy, and what they see.
+"""Cost of Kafka's sanity checks of indexes at a start, eager and lazy, and the faults they find.
 
 kafka_check.py  the checks themselves         indexes.py    opening and checking one segment
-starts.py       what each kind of start does  background.py the proposal of KIP-263
-measuring.py    times, counts, page cache     model.py      from there to other sizes
-judging.py      what they all pass over       screening.py  and where to look for it
+starts.py       the kinds of start            background.py the proposal of KIP-263
+measuring.py    times, counts, page cache     model.py      projection to other sizes
+judging.py      faults that all starts miss   screening.py  segments that may have such faults
 listing.py      the directories given         broker_load.py the whole load of a broker
-results.py      what is said                  redpanda.py   the checks of Redpanda
-run.py          all of it
+results.py      the results                   redpanda.py   the checks of Redpanda
+run.py          one run of all of these
 """

@@ -1,9 +1,9 @@
-"""What KIP-263 proposed: active segments at the start, the others by threads or first readers.
+"""The proposal of KIP-263: active segments are checked at the start, the others later.
 
-Before clients are served the active segment of each partition is checked. Then threads in the
-background check the inactive ones, and a reader that comes to one before them checks it itself.
-Where a segment is bad, every earlier one of its partition is checked before anybody else gets at
-the partition. Kafka did not build this: it stopped to check at all.
+Before the broker serves clients, it checks the active segment of each partition. Then threads in
+the background check the inactive ones; a reader that needs one before them checks it itself. If a
+segment is bad, every earlier one of its partition is checked before anyone else gets access to the
+partition. Kafka did not build this; instead, it no longer checks at all.
 """
 
 import threading
@@ -22,7 +22,7 @@ Check = Callable[[Segment, Cost], list[Item]]
 
 
 class GuardedPartition:
-    """A partition whose segments are checked when somebody wants them, each once."""
+    """A partition whose segments are checked once, when they are first needed."""
 
     def __init__(self, partition: Partition, check: Check) -> None:
         self._segments = partition.segments
@@ -35,8 +35,8 @@ class GuardedPartition:
         """Segments checked because a later one was bad."""
 
     def access(self, at: int) -> None:
-        """Return once the segment `at` this position may be read."""
-        # Also for a segment that was checked: a later one may just have been found bad.
+        """Return once the segment at position `at` may be read."""
+        # Waits also for a segment that was checked: a later one may just have been found bad.
         with self._lock:
             if at in self._checked or not self._is_bad(at):
                 return
@@ -51,12 +51,12 @@ class GuardedPartition:
             self.access(len(self._segments) - 1)
 
     def access_all(self) -> None:
-        """Check what nobody has yet, the newest first, which readers want soonest."""
+        """Check the segments not checked yet, the newest first, which readers need soonest."""
         for at in reversed(range(len(self._segments))):
             self.access(at)
 
     def become_leader(self) -> None:
-        """Check the inactive segments that nobody has yet, the newest first."""
+        """Check the inactive segments not checked yet, the newest first."""
         for at in reversed(range(len(self._segments) - 1)):
             self.access(at)
 
@@ -76,7 +76,7 @@ def run(
     reader_count: int,
     pace: Pace,
 ) -> TimedStart:
-    """Do all of it, readers at the same time as the threads; OutOfTimeError when time is over."""
+    """Run the whole start, with readers during the background checks; OutOfTimeError."""
     guarded = {
         partition.path: GuardedPartition(partition, opener.check_segment)
         for partition in partitions
@@ -118,9 +118,9 @@ def run(
 def become_leader(
     opener: Opener, partitions: Sequence[Partition], count: int, pace: Pace
 ) -> TimedStart:
-    """Check all that a lazy start has left, in one partition after the other, as its new leader.
+    """Check all that a lazy start has left unchecked, one partition after the other, as new leader.
 
-    The active segments count as checked. `TimedStart.readers` is what it took for each partition.
+    The active segments count as checked. `TimedStart.readers` has the time for each partition.
     """
     led = [GuardedPartition(one, opener.check_segment) for one in partitions[:count]]
     waits = []
@@ -140,7 +140,7 @@ def become_leader(
 
 
 def wait_as_readers(wanted: Sequence[tuple[GuardedPartition, int]]) -> Readers | None:
-    """Come to one segment after another; return how long that took. None without readers."""
+    """Access one segment after another; return the waiting times. None without readers."""
     waits = []
     for one, at in wanted:
         began = time.perf_counter()

@@ -1,13 +1,13 @@
-"""How long a broker takes to load logs that were stopped in order: an estimate, with its error.
+"""Estimate of the time that a broker takes to load logs that were stopped in order.
 
-A broker does more than to look at indexes: it lists each directory, opens each log, reads leader
-epochs, topic ids and producer snapshots, and logs some lines for each partition. What that takes
-was measured with brokers of 2.2.2, 3.9.2 and 4.3.1 which loaded 100 to 6,000 logs of 1 to 30
-segments, files in the page cache, one thread. The least is the processor time of that thread. The
-most is the longest that such a start took on a host with far more work than processors, and what
-opening the same files took here: that is where a slow disk shows. A log without a producer snapshot
-gets up to three at its first start, each of which the disk has to make durable. The starts and
-their errors stand in ``tests/broker/reports/loads.md``; ``make loads`` repeats them.
+A broker does more than check indexes: it lists each directory, opens each log, reads leader epochs,
+topic ids and producer snapshots, and logs some lines for each partition. The time for that was
+measured with brokers of 2.2.2, 3.9.2 and 4.3.1 which loaded 100 to 6,000 logs of 1 to 30 segments,
+files in the page cache, one thread. The least is the processor time of that thread. The most is the
+longest time of such a start on a host with far more work than processors, plus the time for opening
+the same files here, in which a slow disk shows. A log without a producer snapshot gets up to three
+at its first start, and the disk has to make each of them durable. The starts and the errors of the
+estimates are in ``tests/broker/reports/loads.md``; ``make loads`` repeats them.
 """
 
 import os
@@ -26,19 +26,19 @@ from logtool.sanity.results import Mode
 
 _SMALL = (FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA)
 SNAPSHOT_SECONDS = (0.5e-3, 10e-3)
-"""What a producer snapshot takes that a start writes: least and most."""
+"""Seconds for each producer snapshot that a start writes: least and most."""
 RELEASES = {Mode.EAGER: "up to 2.2", Mode.LAZY: "since 2.3"}
 
 
 @dataclass(frozen=True, slots=True)
 class LoadCosts:
-    """Seconds of processor time of the thread that loads."""
+    """Processor time, in seconds, of the thread that loads."""
 
     once: float
     log: float
     segment: float
     busy: float
-    """How many times longer the slowest start took than that, on a host that had other work."""
+    """Factor by which the slowest start took longer, on a host that had other work."""
 
 
 RATES = {
@@ -61,9 +61,9 @@ class Load:
     seconds_low: float
     seconds_high: float
     check_seconds: float
-    """Measured here: the index checks of such a start."""
+    """Seconds measured here for the index checks of such a start."""
     open_seconds: float
-    """Measured here: opening logs, and reading leader epochs, topic ids and producer snapshots."""
+    """Seconds measured here for opening logs and reading epochs, topic ids and snapshots."""
 
     @property
     def releases(self) -> str:
@@ -74,10 +74,10 @@ class Load:
 def seconds(
     mode: Mode, partitions: float, segments: float, *, threads: int, snapshots: int = 0
 ) -> tuple[float, float]:
-    """Return the least and the most seconds of a load, the files in the page cache.
+    """Return the least and the most seconds of a load with all files in the page cache.
 
-    `snapshots` are those that the start writes. Threads gain at best as many times; at worst, where
-    they wait for each other, nothing.
+    `snapshots` is the number that the start writes. In the best case, threads divide the time by
+    their number; in the worst case, when they wait for each other, they gain nothing.
     """
     rates, (least, most) = RATES[mode], SNAPSHOT_SECONDS
     work = rates.log * partitions + rates.segment * segments
@@ -89,7 +89,7 @@ def estimate(
     path: Path, mode: Mode, partitions: Sequence[Partition], *, threads: int, check: float,
     opening: float,
 ) -> Load:  # fmt: skip
-    """Return the load of partitions; `check` and `opening` are the seconds measured here."""
+    """Return the estimate for partitions; `check` and `opening` are the seconds measured here."""
     segments = sum(len(one.segments) for one in partitions)
     snapshots = sum(map(_snapshots_written, partitions))
     low, high = seconds(mode, len(partitions), segments, threads=threads, snapshots=snapshots)
@@ -108,7 +108,7 @@ def estimate(
 
 
 def _snapshots_written(partition: Partition) -> int:
-    """Return how many snapshots a start in order writes for a log that has none.
+    """Return how many snapshots an orderly start writes for a log that has none.
 
     One at the beginning of each of the last two segments and one at the end, none at offset 0.
     Source: ``UnifiedLog.rebuildProducerState``, ``ProducerStateManager.takeSnapshot``.
@@ -120,12 +120,12 @@ def _snapshots_written(partition: Partition) -> int:
 
 
 def opening(partitions: Sequence[Partition], threads: int, pace: Pace) -> measuring.TimedStart:
-    """Open what every start opens besides indexes; OutOfTimeError when time is over."""
+    """Open the files other than indexes that every start opens; OutOfTimeError."""
     return measuring.run(_open_others, partitions, threads, pace)
 
 
 def _open_others(partition: Partition, cost: Cost) -> list[Item]:
-    """Open the logs of a partition, and read the small files beside them."""
+    """Open the logs of a partition, and read the small files next to them."""
     items: list[Item] = []
     small = [partition.fixed[kind] for kind in _SMALL if kind in partition.fixed]
     for file in (*(one.log for one in partition.segments), *small, *partition.snapshots[-1:]):

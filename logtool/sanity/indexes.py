@@ -1,9 +1,9 @@
-"""Opening and checking the indexes of one segment as a broker does, and what that took.
+"""Opening and checking the indexes of one segment as a broker does, with the time that it took.
 
 Offset and time indexes are mapped, transaction indexes are read. A broker keeps its maps; here each
-is let go at once, for a process may have only so many (``vm.max_map_count``). Under a running
-broker nothing is mapped: it cuts an index when it rolls the segment, and to touch a page that is
-gone would kill this process.
+is released at once, because a process may have only so many (``vm.max_map_count``). Under a running
+broker nothing is mapped: the broker cuts an index when it rolls the segment, and access to a page
+that is gone would kill this process.
 """
 
 import mmap
@@ -26,26 +26,27 @@ MAPPED_KINDS = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
 
 Item = Finding | UnreadableError
 _MADV_POPULATE_READ = 22
-"""Of Linux 5.14 (``asm-generic/mman-common.h``); the module `mmap` has no name for it."""
+"""Constant of Linux 5.14 (``asm-generic/mman-common.h``); the module `mmap` has no name for it."""
 
 
 @dataclass(slots=True)
 class Cost:
-    """What was done, and how long that took by kind of index."""
+    """Counts of the work done, and its time by kind of index."""
 
     segments: int = 0
-    """Of which some index was opened."""
+    """Segments with at least one index opened."""
     files: int = 0
-    """Opened."""
+    """Files opened."""
     filled: int = 0
-    """Opened and not empty: of each at least one page is read."""
+    """Files opened that are not empty: at least one page of each is read."""
     maps: int = 0
     bytes: int = 0
-    """Looked at, of the bytes of the files."""
+    """Bytes of the files that were looked at."""
     ns: dict[FileKind, int] = field(default_factory=lambda: dict.fromkeys(INDEX_KINDS, 0))
+    """Nanoseconds by kind of index."""
 
     def add(self, other: "Cost") -> None:
-        """Add what was done elsewhere."""
+        """Add the cost of other work."""
         self.segments += other.segments
         self.files += other.files
         self.filled += other.filled
@@ -55,13 +56,13 @@ class Cost:
             self.ns[kind] += ns
 
     def seconds_of(self, kind: FileKind) -> float:
-        """Return the time that one kind of index took."""
+        """Return the seconds that one kind of index took."""
         return self.ns[kind] / 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class Opener:
-    """Opens indexes; `mapped` says whether by ``mmap``, as a broker does."""
+    """Opener of indexes; with `mapped` it maps them with ``mmap``, as a broker does."""
 
     mapped: bool = True
 
@@ -70,7 +71,7 @@ class Opener:
     ) -> list[Item]:
         """Check the indexes of a segment in Kafka's order, up to the first that fails."""
         if not _has_offset_index(segment):
-            # A broker asks for this file alone, and makes all three anew.
+            # A broker looks for this file alone, and rebuilds all three.
             return [replace(missing(segment), segment=segment.base_offset)]
         opened = cost.files
         items: list[Item] = []
@@ -79,7 +80,7 @@ class Opener:
             if file:
                 items += self.check(file, segment, cost)
             if items and isinstance(items[-1], Finding):
-                break  # the broker recovers the segment, which makes the others anew too
+                break  # the broker recovers the segment, which rebuilds the others too
         cost.segments += cost.files > opened
         return items
 
@@ -95,7 +96,7 @@ class Opener:
         return items
 
     def check(self, file: File, segment: Segment, cost: Cost, *, judge: bool = True) -> list[Item]:
-        """Open one index and check it, or only open it; count and time that."""
+        """Open one index, and check it if `judge` is set; count the work and its time."""
         kind = file.name.kind
         started = time.perf_counter_ns()
         try:
@@ -118,7 +119,7 @@ class Opener:
         def read(position: int, size: int) -> bytes:
             if content is not None and _is_there(content, position, size):
                 data = content[position : position + size]
-            else:  # which tells the reason where there is one
+            else:  # a read that fails gives the reason
                 with files.translated(file.path, position):
                     data = os.pread(fd, size, position)
             if len(data) < size:
@@ -148,10 +149,10 @@ class Opener:
 
 
 def _is_there(content: mmap.mmap, position: int, size: int) -> bool:
-    """Bring in the pages of some bytes; returns whether they may be read.
+    """Bring in the pages of some bytes; return whether they may be read.
 
-    To read from a page that a bad sector or a cut took away would be a SIGBUS, which ends the
-    process. Asked this way the system answers with an error, and counts the same page faults.
+    Access to a page that a bad sector or a cut took away would raise SIGBUS, which ends the
+    process. For this call the system returns an error instead, and counts the same page faults.
     """
     start = position // mmap.PAGESIZE * mmap.PAGESIZE
     try:
@@ -168,6 +169,6 @@ def missing(segment: Segment) -> Finding:
 
 
 def _has_offset_index(segment: Segment) -> bool:
-    """Ask the system, as a broker does for each segment at every kind of start."""
+    """Ask the system for the file, as a broker does for each segment at every kind of start."""
     file = segment.indexes.get(FileKind.OFFSET_INDEX)
     return file is not None and file.path.exists()

@@ -1,4 +1,4 @@
-"""What Kafka's checks pass over: the rules of `verify --level quick` for what they found sound."""
+"""Faults that Kafka's checks miss: found by the rules of `verify --level quick`."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -21,10 +21,10 @@ from logtool.sanity.indexes import Item
 
 
 class SeenBy(StrEnum):
-    """Which kind of start sees a finding first."""
+    """Kind of start that first sees a finding."""
 
     LAZY = "lazy"
-    """Both."""
+    """Seen by a lazy and by an eager start."""
     EAGER = "eager"
     NEITHER = "neither"
 
@@ -38,14 +38,14 @@ _LOOKS = {
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A finding, and who sees it."""
+    """A finding, and the kind of start that sees it."""
 
     finding: Finding
     by: SeenBy
 
     @property
     def risk(self) -> str:
-        """Return what comes of it, in sentences: who looks, and what a broker then does."""
+        """Return the risk, in sentences: which start sees it, and what a broker then does."""
         known = rule(self.finding.code)
         of_redpanda = self.finding.code.startswith("base-index/")
         does = " ".join(((of_redpanda and known.redpanda) or known.broker_does).split())
@@ -53,8 +53,8 @@ class Seen:
 
 
 def seen_by(finding: Finding) -> SeenBy:
-    """Return who sees what one of Kafka's checks finds."""
-    # A broker of today looks for the offset index, and checks the transaction index.
+    """Return the kind of start that sees a finding of Kafka's checks."""
+    # A broker since 2.3 looks for the offset index, and checks the transaction index.
     lazy = finding.code == "offset-index/missing" or finding.code.startswith("transaction-index/")
     return SeenBy.LAZY if lazy else SeenBy.EAGER
 
@@ -62,9 +62,9 @@ def seen_by(finding: Finding) -> SeenBy:
 def passed_over(
     partitions: Iterable[Partition], failed: Mapping[Path, set[int]], *, clean: bool
 ) -> Iterator[Item]:
-    """Yield what the rules find in the segments whose base offsets are not among the `failed`.
+    """Yield findings of the rules in segments whose base offsets are not among the `failed`.
 
-    `failed` is by the path of the partition. Most segments are passed by `screening` alone.
+    `failed` is by the path of the partition. Most segments pass `screening` and need no rules.
     """
     nothing = set[int]()
     segments = (
@@ -79,7 +79,7 @@ def passed_over(
 
 
 def placed(finding: Finding, partition: Partition) -> Finding:
-    """Return a finding with its place and the command that shows more."""
+    """Return a finding with its location and the command that shows more."""
     path = finding.path or partition.path
     command = f"logtool dump-index {shell.path(path)}"
     if path.suffix == FileKind.LOG.value or partition.flavour is REDPANDA:

@@ -1,9 +1,9 @@
-"""Kafka's own sanity checks of an index, no more and no less, as the first thing found wrong.
+"""Kafka's own sanity checks of an index, no more and no less; each returns the first fault.
 
-They read little: the last entry, the first timestamp, and of transaction indexes everything.
-Every whole slot counts as an entry, zeros included, so that a zero-padded offset index passes and a
-zero-padded time index does not. Source: ``OffsetIndex.sanityCheck``, ``TimeIndex.sanityCheck``,
-``TransactionIndex.sanityCheck`` (Kafka 4.0.0-SNAPSHOT, 1eb7644349c; the same since 2.0).
+They read little: the last entry, the first timestamp, and all of a transaction index. Every whole
+slot counts as an entry, zeros included, so that a zero-padded offset index passes and a zero-padded
+time index does not. Source: ``OffsetIndex.sanityCheck``, ``TimeIndex.sanityCheck``,
+``TransactionIndex.sanityCheck`` (Kafka 4.0.0-SNAPSHOT, 1eb7644349c; unchanged since 2.0).
 """
 
 import struct
@@ -14,9 +14,9 @@ from logtool.formats import offset_index, time_index, transaction_index
 from logtool.formats.names import FileKind
 
 ReadAt = Callable[[int, int], bytes]
-"""From a position and a size to the bytes there."""
+"""Function that returns the bytes at a position, given the position and a size."""
 Check = Callable[[ReadAt, int, int], Finding | None]
-"""From the bytes, the size of the file and the segment's base offset to what is wrong."""
+"""Function that returns a fault, or None, given `ReadAt`, the file size and the base offset."""
 
 ENTRY_SIZES = {
     FileKind.OFFSET_INDEX: offset_index.ENTRY_SIZE,
@@ -31,7 +31,7 @@ _TIMESTAMP = struct.Struct(">q")
 
 
 def check_offset_index(read: ReadAt, size: int, base_offset: int) -> Finding | None:
-    """Return what ``OffsetIndex`` finds wrong."""
+    """Return the fault that ``OffsetIndex`` finds; None without one."""
     entry = _last(read, size, offset_index.ENTRY_SIZE)
     if entry and (relative := _OFFSET_ENTRY.unpack(entry)[0]) < 0:
         return _below("offset-index/offset-range", relative, size, len(entry), base_offset)
@@ -39,7 +39,7 @@ def check_offset_index(read: ReadAt, size: int, base_offset: int) -> Finding | N
 
 
 def check_time_index(read: ReadAt, size: int, base_offset: int) -> Finding | None:
-    """Return what ``TimeIndex`` finds wrong."""
+    """Return the fault that ``TimeIndex`` finds; None without one."""
     entry = _last(read, size, time_index.ENTRY_SIZE)
     if entry:
         (first,) = _TIMESTAMP.unpack(read(0, _TIMESTAMP.size))
@@ -56,8 +56,8 @@ def check_time_index(read: ReadAt, size: int, base_offset: int) -> Finding | Non
 
 
 def check_transaction_index(read: ReadAt, size: int, base_offset: int) -> Finding | None:
-    """Return what ``TransactionIndex`` finds wrong; bytes behind the last whole entry are not."""
-    # Usually there are some entries: to make columns of them would take longer than to open them.
+    """Return the fault that ``TransactionIndex`` finds; it ignores a partial entry at the end."""
+    # Usually there are few entries: making columns of them would take longer than opening the file.
     entry_size = transaction_index.ENTRY_SIZE
     entries = _ABORTED.iter_unpack(read(0, size - size % entry_size))
     for row, (version, last) in enumerate(entries):
@@ -83,12 +83,12 @@ CHECKS: dict[FileKind, Check] = {
 
 
 def read_last_entry(read: ReadAt, size: int, entry_size: int) -> None:
-    """Read what opening an offset or time index reads, and judge nothing."""
+    """Read the bytes that Kafka reads when it opens an offset or time index; check nothing."""
     _last(read, size, entry_size)
 
 
 def _last(read: ReadAt, size: int, entry_size: int) -> bytes:
-    """Return the last whole entry; nothing of a file without one."""
+    """Return the last whole entry; empty if the file has no whole entry."""
     return read(_last_position(size, entry_size), entry_size) if size >= entry_size else b""
 
 

@@ -31,7 +31,7 @@ class Listing:
     """Partitions that could not be listed."""
     clean: bool
     in_use: Finding | None
-    """Says that a broker holds it, where one does."""
+    """Finding that a broker holds the log dir; None if no broker does."""
     flavour: Flavour = KAFKA
 
     @property
@@ -41,11 +41,11 @@ class Listing:
 
     @property
     def needs(self) -> host_limits.Needs:
-        """Return what a broker needs of its host for these logs."""
+        """Return the needs of a broker on its host for these logs."""
         return sum(map(host_limits.needs, self.partitions), host_limits.Needs())
 
     def described(self) -> MeasuredDir:
-        """Return what there is to check."""
+        """Return counts and sizes of the files to check."""
         segments = [segment for partition in self.partitions for segment in partition.segments]
         files = [
             segment.indexes[kind]
@@ -65,9 +65,9 @@ class Listing:
 
 
 def read(path: Path, selection: Selection, pace: Pace, flavour: Flavour | None = None) -> Listing:
-    """List a path; UnreadableError when it is nothing that a broker starts from.
+    """List a path; UnreadableError if a broker cannot start from it.
 
-    `flavour` overrules what the names of files and directories say.
+    `flavour` overrules the names of files and directories.
     """
     kind = inputs.kind_of(path, flavour, redpanda=True)
     if kind is PathKind.FILE:

@@ -1,7 +1,7 @@
-"""What a run over many partitions took: time, page faults, what came from the disk.
+"""Time, page faults and bytes from the disk of a run over many partitions.
 
-Page faults and bytes from the disk are counted by the system for the whole process, so nothing else
-may run meanwhile. Bytes from the disk are also what proves that the page cache was cold.
+The system counts page faults and bytes from the disk for the whole process, so nothing else may run
+meanwhile. Bytes from the disk also prove that the page cache was cold.
 """
 
 import os
@@ -26,40 +26,40 @@ if TYPE_CHECKING:
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 _NEARLY_ALL = 0.9
-"""Share of the pages that must come from the disk for a cache to count as dropped."""
+"""Least share of the pages that come from the disk if the page cache was dropped."""
 
 Start = Callable[[Partition, Cost], list[Item]]
-"""What a start does with one partition."""
+"""The work of a start on one partition."""
 
 
 class Cache(StrEnum):
-    """What became of the page cache when it was asked to forget the indexes."""
+    """State of the page cache after it was asked to drop the indexes."""
 
     DROPPED = "dropped"
     PARTLY = "partly"
     KEPT = "kept"
-    """The file system drops nothing, such as one in memory."""
+    """The file system drops nothing, as one in memory."""
     UNKNOWN = "unknown"
-    """The system does not tell what came from the disk."""
+    """The system does not count the bytes that came from the disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the system has counted for this process so far."""
+    """The counters of the system for this process so far."""
 
     minor_faults: int
     major_faults: int
     disk_bytes: int | None
-    """None where the system does not tell."""
+    """Bytes read from disks; None if the system does not count them."""
 
     @classmethod
     def now(cls) -> "Usage":
-        """Ask the system."""
+        """Read the counters of the system."""
         used = resource.getrusage(resource.RUSAGE_SELF)
         return cls(used.ru_minflt, used.ru_majflt, _disk_bytes())
 
     def since(self, before: "Usage") -> "Usage":
-        """Return what was counted since then."""
+        """Return the difference from an earlier reading."""
         known = self.disk_bytes is not None and before.disk_bytes is not None
         disk = (self.disk_bytes or 0) - (before.disk_bytes or 0) if known else None
         return Usage(
@@ -69,27 +69,27 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One partition of a run."""
+    """The measurement of one partition in a run."""
 
     segments: int
     bytes: int
-    """Looked at."""
+    """Bytes of indexes that were looked at."""
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """What the first readers of inactive segments waited for."""
+    """Waiting times of the first readers of inactive segments."""
 
     count: int
     seconds: float
-    """All of them together."""
+    """Sum over all readers."""
     longest: float
 
 
 @dataclass(slots=True)
 class TimedStart:
-    """One start over all partitions, or what came after it."""
+    """One start over all partitions, or the work that follows a start."""
 
     seconds: float
     usage: Usage
@@ -97,14 +97,14 @@ class TimedStart:
     found: list[Item] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     service_seconds: float | None = None
-    """Until clients could be served; None for what comes after that."""
+    """Seconds until clients could be served; None for work that follows a start."""
     readers: Readers | None = None
     forced: int | None = None
     """Segments checked at once because a later one was found bad."""
 
     @property
     def cache(self) -> Cache:
-        """Return whether the files that were opened came from the disk."""
+        """Return the state of the page cache, by the bytes that came from the disk."""
         if self.usage.disk_bytes is None:
             return Cache.UNKNOWN
         share = self.usage.disk_bytes / (self.cost.filled * PAGE) if self.cost.filled else 1.0
@@ -114,7 +114,7 @@ class TimedStart:
 
 
 class Stopwatch:
-    """Takes time and usage between its beginning and `stop`."""
+    """Stopwatch that takes time and usage between its creation and `stop`."""
 
     def __init__(self) -> None:
         _disk_bytes()  # loads psutil, which is not to be counted
@@ -122,11 +122,11 @@ class Stopwatch:
 
     @property
     def seconds(self) -> float:
-        """Return the time so far."""
+        """Return the seconds so far."""
         return time.perf_counter() - self._began
 
     def stop(self) -> TimedStart:
-        """Return a run with what was taken."""
+        """Return a run with the time and usage so far."""
         seconds = self.seconds
         return TimedStart(seconds, Usage.now().since(self._before))
 
@@ -158,18 +158,18 @@ def run(start: Start, partitions: Sequence[Partition], threads: int, pace: Pace)
 
 
 def drop_cache(partitions: Iterable[Partition]) -> None:
-    """Ask the system to forget the indexes; what was not yet written to the disk it keeps."""
+    """Ask the system to drop the indexes from the page cache; it keeps pages not yet written."""
     for partition in partitions:
         for segment in partition.segments:
             for file in segment.indexes.values():
-                with suppress(UnreadableError):  # whoever opens it to check it says so
+                with suppress(UnreadableError):  # reported when the index is opened to check it
                     fd = files.open_readonly(file.path)
                     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
                     os.close(fd)
 
 
 def _disk_bytes() -> int | None:
-    """Return the bytes that this process had fetched from disks."""
+    """Return the bytes that this process has fetched from disks; None if they are not counted."""
     try:
         return int(_process().io_counters().read_bytes)
     except (OSError, AttributeError):  # psutil has no counters where the system has none

@@ -1,10 +1,9 @@
-"""From what was measured to other sizes: the time of a start as a sum over its partitions.
+"""Projection of measured times to other sizes: the time of a start as a sum over its partitions.
 
 Each partition is a sample of ``a + b * segments + c * bytes looked at``, fitted by least squares.
-Where the samples cannot tell terms apart (all partitions of one size), or a term would come out
-below 0, a simpler sum is taken; the last has the one term that the start goes by. What a sum leaves
-unexplained is what makes the interval of a projection, and what a projection must not rest on is
-said with it.
+If the samples cannot separate terms (all partitions of one size), or a term would be below 0, a
+simpler sum is taken; the last has the one term that the start depends on most. The part that a sum
+leaves unexplained makes the interval of a projection, and doubts about a projection come with it.
 """
 
 import math
@@ -30,16 +29,16 @@ FEW_SAMPLES = 30
 POOR_FIT = 0.5
 """Least R2 of a sum that a projection should rest on."""
 FAR = 100.0
-"""Times as much as was measured, from which on a projection says so."""
+"""Multiple of the measured segments from which on a projection is doubted."""
 _DEVIATIONS = 1.96
 """Standard deviations on either side that hold 95 of 100."""
 _DISTINCT = 1e-3
-"""Smallest part of a term that must not follow from the others for it to be told apart."""
+"""Smallest part of a term that must not follow from the others, so that they can be separated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What the time of a start depends on."""
+    """The quantities on which the time of a start depends."""
 
     partitions: float
     segments: float
@@ -48,22 +47,22 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The size that is asked for; None: in proportion to what else is given."""
+    """The size to project to; a number not given (None) is in proportion to the others."""
 
     partitions: int | None = None
     segments: int | None = None
     rate: float | None = None
     """Bytes a second that are written to this one broker, as leader and as follower."""
     retention: float = 0.0
-    """Seconds for which they are kept; only with `rate`."""
+    """Seconds for which these bytes are kept; only with `rate`."""
     segment_bytes: int = 1 << 30
     """``segment.bytes``; only with `rate`."""
 
     def size(self, measured: Size) -> Size:
-        """Return all of it, by what was measured where nothing was said."""
+        """Return the whole size; numbers not given follow from the measured size."""
         if self.rate is not None:
             partitions = self.partitions or measured.partitions
-            # Each partition has an active segment besides those that are full.
+            # Each partition has an active segment in addition to those that are full.
             segments = partitions + self.rate * self.retention / self.segment_bytes
             return Target(partitions=round(partitions), segments=round(segments)).size(measured)
         if self.segments is not None:
@@ -85,16 +84,16 @@ class Projection:
     mode: Mode
     size: Size
     seconds: float
-    """Of the index checks, by what was measured."""
+    """Seconds of the index checks, by the measured terms."""
     interval: tuple[float, float] | None
-    """In which 95 of 100 such starts lie, if partitions differ as those that were measured; None
-    where there are too few to tell."""
+    """Seconds between which 95 of 100 such starts lie, if partitions differ as the measured ones;
+    None if there are too few samples."""
     load: tuple[float, float]
     """Seconds of the whole load of a broker, least and most: see `broker_load`."""
     brokers: int | None
-    """How many brokers are restarted one after the other."""
+    """Brokers of this size that are restarted one after the other; None if not given."""
     doubts: tuple[str, ...]
-    """Why it should not be relied on."""
+    """Reasons why the projection should not be relied on."""
 
     @property
     def seconds_low(self) -> float | None:
@@ -123,13 +122,13 @@ class Projection:
 
     @property
     def bounce_seconds_high(self) -> float | None:
-        """Return how long the loads of all brokers take at most; None likewise."""
+        """Return how long the loads of all brokers take at most; None without a number of them."""
         return None if self.brokers is None else self.brokers * self.load_seconds_high
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The fitted sum; a term that was not told apart is None."""
+    """The fitted sum; None for a term that could not be separated from the others."""
 
     path: Path
     mode: Mode
@@ -138,7 +137,7 @@ class Model:
     terms: tuple[float | None, float | None, float | None]
     """Seconds per partition, per segment and per byte, with as many threads as measured."""
     r_squared: float | None
-    """Part of what differs between partitions that the sum explains; None where nothing does."""
+    """Share of the variance between partitions that the sum explains; None without variance."""
     scatter: float | None = None
     """Variance of a partition around the sum, in square seconds; None with too few samples."""
     unsure: npt.NDArray[np.float64] | None = field(default=None, compare=False)
@@ -149,21 +148,21 @@ class Model:
 
     @property
     def seconds_per_partition(self) -> float | None:
-        """Return the term of each partition."""
+        """Return the seconds for each partition."""
         return self.terms[0]
 
     @property
     def seconds_per_segment(self) -> float | None:
-        """Return the term of each segment."""
+        """Return the seconds for each segment."""
         return self.terms[1]
 
     @property
     def seconds_per_byte(self) -> float | None:
-        """Return the term of each byte that is looked at."""
+        """Return the seconds for each byte that is looked at."""
         return self.terms[2]
 
     def at(self, target: Target, brokers: int | None = None) -> Projection:
-        """Return the time at another size, for so many brokers one after the other."""
+        """Return the projection to another size, for so many brokers one after the other."""
         size = target.size(self.measured)
         amounts = (size.partitions, size.segments, size.bytes)
         known = zip(self.terms, amounts, strict=True)
@@ -193,7 +192,7 @@ class Model:
         return max(0.0, seconds - margin), seconds + margin
 
     def _doubts(self, size: Size) -> Iterator[str]:
-        """Yield why a projection to a size should not be relied on."""
+        """Yield the reasons why a projection to a size should not be relied on."""
         if self.samples < FEW_SAMPLES:
             yield f"it rests on {wording.count(self.samples, 'partition')} only"
         if self.r_squared is not None and self.r_squared < POOR_FIT:
@@ -213,7 +212,7 @@ class Model:
 
 
 def fit(path: Path, mode: Mode, run: TimedStart, threads: int = 1) -> Model | None:
-    """Return the model of a run; None where there was nothing to do."""
+    """Return the model of a run; None if no partition has a segment or no sum fits."""
     samples = [sample for sample in run.samples if sample.segments]
     if not samples:
         return None
@@ -227,7 +226,7 @@ def fit(path: Path, mode: Mode, run: TimedStart, threads: int = 1) -> Model | No
         return None
     spread = float(((seconds - seconds.mean()) ** 2).sum())
     left = float(((seconds - rows[:, chosen] @ terms) ** 2).sum())
-    # Threads take less than the sum of what the partitions took, and a start more than that.
+    # Threads take less time than the sum over the partitions, and a start takes more than that.
     pace = run.seconds / float(seconds.sum())
     coefficients = dict(zip(chosen, (terms * pace).tolist(), strict=True))
     size = Size(len(samples), *(float(total) for total in rows[:, 1:].sum(axis=0)))
@@ -254,7 +253,7 @@ def fit(path: Path, mode: Mode, run: TimedStart, threads: int = 1) -> Model | No
 def _solved(
     rows: npt.NDArray[np.float64], seconds: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64] | None:
-    """Return the least squares, or None where terms are not told apart or one is below 0."""
+    """Return the least squares; None if terms cannot be separated or one is below 0."""
     scale = np.sqrt((rows**2).sum(axis=0))
     if not scale.all():
         return None

@@ -1,8 +1,8 @@
-"""What a start of Redpanda does with the indexes of one partition.
+"""A start of Redpanda on the indexes of one partition.
 
-It reads each base index whole and checks its CRC, whatever the last stop was: there is no lazy
-start. The segment of one that it cannot read is replayed; what else is wrong in an index, it
-believes. Source: ``storage/segment_set.cc``, ``storage/segment_index.cc`` (Redpanda 1c6cff34ea).
+It reads each base index whole and checks its CRC, after any kind of stop: there is no lazy start.
+A segment whose index it cannot read is replayed; other faults of an index it does not notice.
+Source: ``storage/segment_set.cc``, ``storage/segment_index.cc`` (Redpanda 1c6cff34ea).
 """
 
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ from logtool.log.dir import Partition
 from logtool.sanity.indexes import Cost, Item
 
 UNREADABLE = "base-index/unreadable"
-"""The one thing that a start sees."""
+"""Code of the only finding that a start sees."""
 
 
 def start(partition: Partition, cost: Cost) -> list[Item]:
-    """Read and check every base index; what is wrong with one that can be read comes later."""
+    """Read and check every base index; faults of one that can be read are left to `passed_over`."""
     items: list[Item] = []
     for segment in partition.segments:
         file = segment.indexes.get(FileKind.REDPANDA_BASE_INDEX)
@@ -41,7 +41,7 @@ def start(partition: Partition, cost: Cost) -> list[Item]:
 
 
 def passed_over(partitions: Iterator[Partition]) -> Iterator[tuple[Finding, Partition]]:
-    """Yield what is wrong with base indexes that a start believes."""
+    """Yield the faults of base indexes that a start does not notice."""
     for partition in partitions:
         for segment in partition.segments:
             file = segment.indexes.get(FileKind.REDPANDA_BASE_INDEX)
@@ -50,7 +50,7 @@ def passed_over(partitions: Iterator[Partition]) -> Iterator[tuple[Finding, Part
             try:
                 findings = list(BaseIndexRules(segment, file).alone())
             except UnreadableError:
-                continue  # The start has met it.
+                continue  # The start has reported it.
             for finding in findings:
                 if finding.code != UNREADABLE:
                     yield replace(finding, segment=segment.base_offset), partition

@@ -9,7 +9,7 @@ from logtool.sanity.measuring import Cache, TimedStart
 
 
 class Mode(StrEnum):
-    """What was measured."""
+    """Kind of start, or of the work that follows one."""
 
     EAGER = "eager"
     LAZY = "lazy"
@@ -20,7 +20,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MeasuredDir:
-    """What there is to check."""
+    """Counts and sizes of the files to check."""
 
     path: Path
     partitions: int
@@ -28,9 +28,9 @@ class MeasuredDir:
     index_files: int
     index_bytes: int
     maps: int
-    """What an eager broker keeps mapped: the offset and the time index of every segment."""
+    """Maps that an eager broker keeps: the offset and the time index of every segment."""
     most_maps: int | None
-    """What one process may map, ``vm.max_map_count``; None where the system does not tell."""
+    """Maps that one process may have, ``vm.max_map_count``; None if the system does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class Measurement:
     cache: Cache | None = None
     """None where the page cache was left as it was."""
     speed_up: float | None = None
-    """Of the time until clients are served, against eager."""
+    """Quotient of the time until clients are served by an eager start and by this one."""
     seen: int = 0
     missed: int | None = None
-    """Findings that others see; None where nobody looked."""
+    """Findings that this start does not see; None if they were not looked for."""
 
     @property
     def offset_index_seconds(self) -> float:
@@ -67,22 +67,22 @@ class Measurement:
 
     @property
     def seconds_per_segment(self) -> float | None:
-        """Return the time for each segment opened; None where none was."""
+        """Return the time for each segment opened; None if no segment was opened."""
         segments = self.run.cost.segments
         return self.run.seconds / segments if segments else None
 
     @property
     def reader_count(self) -> int | None:
-        """Return how many first readers were timed; None where that was not asked for."""
+        """Return how many first readers were timed; None if readers were not asked for."""
         return None if self.run.readers is None else self.run.readers.count
 
     @property
     def reader_mean_seconds(self) -> float | None:
-        """Return how long such a reader waits on average; None likewise."""
+        """Return how long a first reader waits on average; None without first readers."""
         readers = self.run.readers
         return None if readers is None else readers.seconds / readers.count
 
     @property
     def reader_max_seconds(self) -> float | None:
-        """Return how long such a reader waits at most; None likewise."""
+        """Return how long a first reader waits at most; None without first readers."""
         return None if self.run.readers is None else self.run.readers.longest

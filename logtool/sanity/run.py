@@ -41,32 +41,32 @@ Said = Result | UnreadableError
 
 
 _LATER = (Mode.FIRST_ACCESS, Mode.BECOME_LEADER)
-"""What comes after a lazy start, and looks at a part only."""
+"""Work that follows a lazy start and looks only at a part of the segments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """What is to be measured."""
+    """The measurements to make."""
 
     modes: tuple[Mode, ...] = (Mode.EAGER, Mode.LAZY)
     threads: int = 1
     repeat: int = 1
     """Runs of each kind; the one of median time counts."""
     cold: bool = False
-    """Whether the page cache is asked to forget the indexes before each run."""
+    """True if the page cache is asked to drop the indexes before each run."""
     readers: int = 0
     """First readers of inactive segments."""
     new_leaders: int = 0
     """Partitions that the broker becomes leader of after a lazy start."""
     background_threads: int = 0
     verify: bool = True
-    """Whether the rules of verify look for what an eager start passes over."""
+    """True if the rules of `verify` look for faults that an eager start misses."""
     limits: Limits = field(default_factory=host_limits.of_host)
-    """What a process of the host may have that the broker is to start on."""
+    """Limits of a process on the host on which the broker is to start."""
     targets: tuple[Target, ...] = ()
     """Sizes to project to."""
     brokers: int | None = None
-    """How many brokers of a projected size are restarted one after the other."""
+    """Brokers of a projected size that are restarted one after the other."""
 
 
 class Sanity:
@@ -87,9 +87,9 @@ class Sanity:
         self._pace = pace or Pace()
         self._needed: dict[Path, Needs] = {}
         self._is_at_work = False
-        """Whether a broker holds what is looked at."""
+        """True if a broker holds the log dir that is looked at."""
         self.in_use: list[Finding] = []
-        """Log dirs whose broker is at work."""
+        """Findings for log dirs that a running broker holds."""
         self.summary = ActionSummary(pace=self._pace)
 
     def __iter__(self) -> Iterator[Said]:
@@ -108,7 +108,7 @@ class Sanity:
             yield seen
 
     def _short_of(self) -> Iterator[Seen]:
-        """Yield what the host does not have for the logs given, which are those of one broker."""
+        """Yield what the host lacks for the logs given, which are those of one broker."""
         settings, first = self._settings, next(iter(self._needed), None)
         if first is None:
             return
@@ -125,8 +125,8 @@ class Sanity:
             summary.add(item)
         elif isinstance(item, Seen):
             summary.add(item.finding)
-            # Whatever its severity: a broker that checks recovers the segment. One that is at work
-            # puts the indexes to which it appends in order when it stops.
+            # The severity does not matter: a broker that checks recovers the segment. One that is
+            # at work puts the indexes to which it appends in order when it stops.
             at_work = item.finding.severity is Severity.INFO and self._is_at_work
             summary.to_do |= item.by is not SeenBy.NEITHER and not at_work
         elif isinstance(item, MeasuredDir):
@@ -166,8 +166,8 @@ class Sanity:
         yield from judged
 
     def _redpanda(self, listed: Listing) -> Iterator[Said]:
-        """Yield the same of Redpanda, which has one kind of start."""
-        from logtool.sanity import redpanda  # which no log dir of Kafka needs
+        """Yield the results for a log dir of Redpanda, which has one kind of start."""
+        from logtool.sanity import redpanda  # imported here: no log dir of Kafka needs it
 
         yield listed.described()
         yield from listed.unread
@@ -204,7 +204,7 @@ class Sanity:
     def _loads(
         self, listed: Listing, runs: dict[Mode, TimedStart]
     ) -> Iterator[Load | UnreadableError]:
-        """Yield what the whole load takes in each kind of start; what is not readable before."""
+        """Yield errors of opening files, then the estimated load for each kind of start."""
         threads = self._settings.threads
         if not runs:
             return
@@ -223,10 +223,10 @@ class Sanity:
             )
 
     def _wanted(self, listed: Listing) -> Iterator[tuple[Mode, Callable[[], TimedStart]]]:
-        """Yield what is to be measured, in order."""
+        """Yield the measurements to make, in order."""
         settings, pace = self._settings, self._pace
         opener, partitions = self._opener(listed), listed.partitions
-        # Lazy first: it leaves less in the page cache for the other than vice versa.
+        # Lazy first: it leaves less in the page cache for the eager start than vice versa.
         starts: dict[Mode, Start] = {Mode.LAZY: Lazy(opener), Mode.EAGER: Eager(opener)}
         for mode, start in starts.items():
             if mode in settings.modes:
@@ -257,7 +257,7 @@ class Sanity:
             )
 
     def _median(self, once: Callable[[], TimedStart], listed: Listing) -> TimedStart:
-        """Return the run of median time; of an even number the quicker one in the middle."""
+        """Return the run of median time; of an even number, the quicker middle one."""
         runs = []
         for _ in range(self._settings.repeat):
             if self._settings.cold:
@@ -268,7 +268,7 @@ class Sanity:
     def _judged(
         self, listed: Listing, runs: dict[Mode, TimedStart]
     ) -> list[Seen | UnreadableError]:
-        """Return what each start sees, and after an eager one what neither sees."""
+        """Return the faults that starts see, and after an eager one those that neither sees."""
         eager = Mode.EAGER in runs
         found = [item for run in runs.values() for item in run.found]
         said = self._said(listed, listed.partitions, found, eager=eager)
@@ -294,10 +294,10 @@ class Sanity:
         *,
         eager: bool,
     ) -> list[Seen | UnreadableError]:
-        """Return what is said of a partition once it stood still, or nothing is an alarm.
+        """Return the items of a partition once it no longer changes, or none of them is an alarm.
 
-        A broker that cleans a log, rolls or deletes segments takes files away that were listed, and
-        puts others in the place of some.
+        A broker that cleans a log, or rolls or deletes segments, removes files that were listed,
+        and replaces some of them.
         """
         path, opener = before.path, self._opener(listed)
         for _ in range(opening.MOST_LOOKS):
@@ -323,7 +323,7 @@ class Sanity:
         *,
         eager: bool,
     ) -> list[Seen | UnreadableError]:
-        """Return what starts found in partitions, and after an eager one what the rules find."""
+        """Return the findings of starts, and after an eager one those of the rules as well."""
         by_path = {one.path: one for one in partitions}
         said: dict[tuple[Path | None, str], Seen | UnreadableError] = {}
         failed: dict[Path, set[int]] = {}
@@ -365,7 +365,7 @@ class Sanity:
             run = runs[mode]
             seen = sum(isinstance(item, Finding) for item in run.found)
             if mode is Mode.EAGER:
-                # What it did not get to in a bad segment is made anew with the rest.
+                # Indexes that it did not reach in a bad segment are rebuilt with the rest.
                 seen = len(by) - by.count(SeenBy.NEITHER)
             elif mode is Mode.LAZY:
                 seen = by.count(SeenBy.LAZY)
@@ -384,7 +384,7 @@ class Sanity:
 
 
 def _is_alarm(item: Seen | UnreadableError) -> bool:
-    """Return whether it is more than what a broker at work always shows."""
+    """Return whether an item is more than a running broker always causes."""
     if isinstance(item, UnreadableError):
         return True
     return item.finding.severity is not Severity.INFO or item.finding.code == "partition/changed"

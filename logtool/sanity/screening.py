@@ -1,7 +1,7 @@
-"""Which segments the rules of verify need to look at: not those whose indexes are plainly in order.
+"""Choice of the segments that the rules of verify need to judge: those not plainly in order.
 
-The indexes of many segments are looked at as one table. What that does not find in order is not yet
-bad: a preallocated index of the active segment, or one of another age, is for the rules to judge.
+The indexes of many segments are looked at as one table. An index that is not plainly in order is
+not yet bad: the rules judge a preallocated one of the active segment, or one of another release.
 """
 
 import os
@@ -30,7 +30,7 @@ _ENTRIES = {
 _NEEDED = frozenset((FileKind.OFFSET_INDEX, FileKind.TIME_INDEX))
 _MOST_SEGMENTS = 4096
 _MOST_BYTES = 32 * 1024 * 1024
-"""Of the indexes that are looked at together."""
+"""Bytes of the indexes that are looked at together."""
 
 _Rows = npt.NDArray[np.void]
 _Flags = npt.NDArray[np.bool_]
@@ -52,13 +52,13 @@ def suspects(segments: Iterable[Place]) -> Iterator[Place]:
 
 @dataclass(slots=True)
 class _IndexTable:
-    """The entries of all indexes of one kind, and which segment each is of."""
+    """The entries of all indexes of one kind, and the segment of each entry."""
 
     contents: list[bytes] = field(default_factory=list)
     owners: list[int] = field(default_factory=list)
 
     def rows(self, kind: FileKind) -> tuple[_Rows, _Owners]:
-        """Return the entries of the indexes one behind the other, and their owners."""
+        """Return the entries of the indexes in one array, and the segment number of each."""
         entry = _ENTRIES[kind]
         counts = [len(content) // entry.itemsize for content in self.contents]
         owner = np.repeat(np.array(self.owners, np.intp), counts)
@@ -91,7 +91,7 @@ def _of_group(group: Sequence[Place]) -> Iterator[Place]:
 
 
 def _content(file: File, entry_size: int) -> bytes | None:
-    """Return what an index holds; None where that is not as it was listed, or no whole entries."""
+    """Return the content of an index; None if it has changed, or has a partial entry."""
     if file.size % entry_size or file.size > _MOST_BYTES:
         return None
     try:

@@ -1,9 +1,10 @@
-"""What each kind of start does with the indexes of one partition.
+"""The kinds of start, each on the indexes of one partition.
 
-Up to 2.2 a broker opened, mapped and checked every index. Since 2.3 (KAFKA-7283) it opens those of
-the active segment, to append to them, and checks neither; of the others it asks only whether the
-offset index is there. Transaction indexes it reads and checks at every start, then and now. Source:
-``LogSegment.sanityCheck``, ``LazyIndex``, ``LogLoader.loadSegmentFiles``.
+Up to 2.2 a broker opened, mapped and checked every index. Since 2.3 (KAFKA-7283) it opens the
+offset and time index of the active segment, to append to them, and checks neither; for the other
+segments it only looks for the offset index. At every start, before 2.3 and since, it reads and
+checks transaction indexes. Source: ``LogSegment.sanityCheck``, ``LazyIndex``,
+``LogLoader.loadSegmentFiles``.
 """
 
 import time
@@ -51,7 +52,7 @@ class Lazy:
 def first_access(
     opener: Opener, partitions: Sequence[Partition], count: int, pace: Pace
 ) -> TimedStart:
-    """Check, as the first readers one after the other, what a lazy start has left to them."""
+    """Check what a lazy start left unchecked, as the first readers, one after the other."""
     wanted = readers(partitions, count)
     cost, items, waits = Cost(), list[Item](), list[float]()
     watch = Stopwatch()
@@ -67,9 +68,9 @@ def first_access(
 
 
 def readers(partitions: Sequence[Partition], count: int) -> list[tuple[Partition, int]]:
-    """Return which inactive segments the first `count` readers want: (partition, position).
+    """Return the inactive segments that the first `count` readers need: (partition, position).
 
-    They come to each partition in turn and begin with its oldest segment, as consumers do that
+    They come to each partition in turn and begin with its oldest segment, like consumers that
     read from the start.
     """
     return list(islice(_in_turn(partitions), count))
