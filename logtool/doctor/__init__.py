@@ -1,9 +1,10 @@
-"""The first look at log dirs in an incident, and at what logtool runs on.
+"""The first look at log dirs in an incident, and at the environment of logtool.
 
-No rule stands here: what is wrong is what `verify` finds, what a start does is what `plan` says.
+This package has no rules of its own: faults are those that `verify` finds, and the effects of a
+start are those that `plan` predicts.
 
-answers      what is answered, as plain data
+answers      the answers, as plain data
 examination  the run: a quick look, the next start, then every batch while there is time
-diagnosis    the answers out of what a run found, and the one command to run next
+diagnosis    the answers from the results of a run, and the one command to run next
 environment  the software and the limits that logtool runs with
 """

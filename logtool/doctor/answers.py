@@ -1,4 +1,4 @@
-"""What `doctor` answers, as plain data: one object for each question, with how grave it is."""
+"""The answers of `doctor`, as plain data: one object for each question, with its gravity."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -11,11 +11,11 @@ from logtool.startup.duration import Duration
 from logtool.startup.partition import PartitionForecast
 
 NEARLY_FULL, FULL = 90, 99
-"""Per cent of a file system from which on it is worth a warning, and an error."""
+"""Per cent of a file system that is used: from these on a warning, and an error."""
 
 
 class Gravity(StrEnum):
-    """How an answer is to be taken; the order of definition is the order of weight."""
+    """Gravity of an answer; the order of definition is the order of weight."""
 
     GOOD = "good"
     INFO = "info"
@@ -26,10 +26,10 @@ class Gravity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FindingGroup:
-    """Findings of one code, or actions of one kind: how many, and the first of them."""
+    """Findings of one code, or actions of one kind: their number, and the first of them."""
 
     name: str
-    """The code, or the action."""
+    """Code of the findings, or kind of the actions."""
     state: Gravity
     count: int
     path: Path | None
@@ -39,11 +39,11 @@ class FindingGroup:
 
 @dataclass(frozen=True, slots=True)
 class DamageAnswer:
-    """What `verify` finds, and how much it has looked at."""
+    """The findings of `verify`, and the extent of its checks."""
 
     state: Gravity
     complete: bool
-    """Whether every batch was checked, and everything could be read."""
+    """True if every batch was checked, and everything could be read."""
     partitions: int
     segments: int
     looked_at: int
@@ -56,18 +56,18 @@ class DamageAnswer:
     """Inputs that could not be read."""
     findings: SeverityCounts
     groups: Sequence[FindingGroup] = ()
-    """The worst first."""
+    """Groups of findings, the worst first."""
 
 
 @dataclass(frozen=True, slots=True)
 class NextStart:
-    """What the next start of the broker does, as `plan` says it."""
+    """The effects of the broker's next start, as `plan` predicts them."""
 
     state: Gravity
     complete: bool
-    """Whether all partitions were looked at, and everything could be read."""
+    """True if all partitions were loaded, and everything could be read."""
     refuses: bool
-    """Whether the broker does not start, as far as is known."""
+    """True if the broker does not start, as far as is known."""
     partitions: int
     not_reached: int
     """Partitions for which there was no time."""
@@ -85,34 +85,34 @@ class NextStart:
     read_bytes: int
     """Bytes of log that the broker reads."""
     time: Duration | None
-    """How long that takes; None where too little was read here to tell."""
+    """Time that the broker needs to read them; None if too little was read here for a rate."""
     groups: Sequence[FindingGroup] = ()
-    """The worst first."""
+    """Groups of actions, the worst first."""
 
     @property
     def seconds(self) -> float | None:
-        """Return how long it takes at the usual rate; None where that is not known."""
+        """Return the seconds at the usual rate; None if no rate is known."""
         return None if self.time is None else self.time.seconds
 
     @property
     def seconds_low(self) -> float | None:
-        """Return how long it takes at the fastest rate that is likely; None likewise."""
+        """Return the seconds at the fastest rate that is likely; None if no rate is known."""
         return None if self.time is None else self.time.seconds_low
 
     @property
     def seconds_high(self) -> float | None:
-        """Return how long it takes at the slowest rate that is likely; None likewise."""
+        """Return the seconds at the slowest rate that is likely; None if no rate is known."""
         return None if self.time is None else self.time.seconds_high
 
     @property
     def bytes_per_second(self) -> float | None:
-        """Return the usual rate; None likewise."""
+        """Return the usual rate in bytes a second; None if no rate is known."""
         return None if self.time is None else self.time.rates.usual
 
 
 @dataclass(frozen=True, slots=True)
 class HighWatermark:
-    """Which partitions end below their high watermark, so that acknowledged records are gone."""
+    """Partitions that end below their high watermark, so that acknowledged records are gone."""
 
     state: Gravity
     known: int
@@ -122,13 +122,13 @@ class HighWatermark:
 
 @dataclass(frozen=True, slots=True)
 class BrokerState:
-    """Whether a broker holds a log dir, and how the last one left it."""
+    """State of a log dir: the broker that holds it, and how the last one stopped."""
 
     path: Path
     state: Gravity
     holder: Holder | None
     clean: bool | None
-    """None of Redpanda, which says it of each log by itself."""
+    """True after a clean stop; None for Redpanda, which marks each log by itself."""
 
     @property
     def in_use(self) -> bool:
@@ -137,18 +137,18 @@ class BrokerState:
 
     @property
     def pid(self) -> int | None:
-        """Return the id of that process; None without it, and where the system does not say."""
+        """Return the id of that process; None without one, or if the system does not say."""
         return (self.holder and self.holder.pid) or None
 
     @property
     def command(self) -> str | None:
-        """Return the name of its program; None likewise."""
+        """Return the name of its program; None without one, or if the system does not say."""
         return (self.holder and self.holder.command) or None
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What meta.properties of a log dir says; None for what it does not say."""
+    """Values in meta.properties of a log dir; None for a value that is not there."""
 
     path: Path
     version: int | None
@@ -159,30 +159,30 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class VersionsAnswer:
-    """Who wrote the log dirs, and the release whose start is foretold."""
+    """Releases and identities that wrote the log dirs, and the release whose start is predicted."""
 
     state: Gravity
     kafka: str
-    """The release whose start is foretold."""
+    """Release whose start is predicted."""
     shown: str | None
-    """The release of the broker that registered last; None where nothing tells it."""
+    """Release of the broker that registered last; None if the files do not show it."""
     metadata_version: int | None
-    """The highest ``metadata.version`` that it supported; None likewise."""
+    """The highest ``metadata.version`` of that broker; None if the files do not show it."""
     mode: str | None
-    """``kraft`` or ``zookeeper``; None where nothing tells it."""
+    """``kraft`` or ``zookeeper``; None if the files do not show it."""
     identities: Sequence[Identity] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DiskAnswer:
-    """The file system of one or more log dirs. Bytes and inodes as this user may have them."""
+    """The file system of one or more log dirs. Bytes and inodes as this user may use them."""
 
     paths: Sequence[Path]
     total: int
     used: int
     available: int
     inodes: int
-    """0 where the file system counts none."""
+    """Inodes in all; 0 if the file system counts none."""
     free_inodes: int
     read_only: bool
     logs: int
@@ -190,7 +190,7 @@ class DiskAnswer:
 
     @property
     def state(self) -> Gravity:
-        """Return how full it is."""
+        """Return the gravity of its use."""
         used = max(self.used_percent, self.inodes_percent or 0)
         if used >= FULL:
             return Gravity.ERROR
@@ -215,19 +215,19 @@ def _percent(part: int, whole: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How many of something one process may have, against how many a broker needs."""
+    """A limit of a process, and the number that a broker needs."""
 
     name: str
     """``open-files`` or ``max-map-count``."""
     needed: int
     allowed: int | None
-    """None: without a limit, or the system does not tell."""
+    """Most that the process may have; None without a limit, or if the system does not say."""
     pid: int | None = None
-    """Of the process that the limit was read of; None: of this one, or of all."""
+    """Id of the process that has the limit; None for this process, or for all processes."""
 
     @property
     def state(self) -> Gravity:
-        """Return whether it suffices."""
+        """Return the gravity: a warning if the limit is too low."""
         short = self.allowed is not None and self.needed > self.allowed
         return Gravity.WARNING if short else Gravity.GOOD
 
@@ -237,14 +237,14 @@ class Next:
     """The one command to run next."""
 
     command: str
-    """As a shell takes it."""
+    """Command line for a shell."""
     reason: str
-    """What it is for."""
+    """Purpose of the command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One piece of what logtool runs on."""
+    """One component of the environment of logtool."""
 
     name: str
     found: bool

@@ -1,6 +1,6 @@
-"""The answers of `doctor`, out of what an examination found, and the command to run next.
+"""The answers of `doctor` from the results of an examination, and the command to run next.
 
-To that comes what the host gives a broker: disk space, open files, maps.
+The limits of the host for a broker are added: disk space, open files, maps.
 """
 
 import os
@@ -47,9 +47,9 @@ _OPEN_FILES = re.compile(r"^Max open files +(\S+) +(\S+)", re.MULTILINE)
 
 
 def diagnose(run: Examination) -> Iterator[Finding | Action | UnreadableError | Answer]:
-    """Look, and yield findings, grave actions, what could not be read, and the answers.
+    """Examine the log dirs; yield findings, grave actions, unreadable paths, and the answers.
 
-    After a signal the answers cover what was looked at until then; then the signal goes on.
+    After a signal the answers cover the part examined until then; then the signal is raised again.
     """
     end = run.look()
     yield from run.findings
@@ -63,7 +63,7 @@ def diagnose(run: Examination) -> Iterator[Finding | Action | UnreadableError | 
 def answers(run: Examination) -> Iterator[Answer]:
     """Yield the answer to each question that can be answered, and the command to run next."""
     given: list[Answer] = [damage(run)]
-    # Redpanda keeps no high watermark, and writes down nowhere which release it is.
+    # Redpanda keeps no high watermark, and its files do not show its release.
     of_kafka = any(one.flavour.has_checkpoints for one in run.homes)
     if run.forecast.log_dirs:
         given.append(next_start(run))
@@ -79,10 +79,10 @@ def answers(run: Examination) -> Iterator[Answer]:
 
 
 def damage(run: Examination) -> DamageAnswer:
-    """Return what verify finds, and how far it has come."""
+    """Return the findings of verify, and the extent of its checks."""
     summary, deep = run.summary, run.deep
     found = summary.severity_counts
-    # What could not be read calms nobody.
+    # Files that could not be read are a reason for a warning.
     warned = found.warning or summary.unreadable
     state = Gravity.ERROR if found.error else Gravity.WARNING if warned else Gravity.GOOD
     if state is Gravity.GOOD and (found.info or not summary.complete):
@@ -105,7 +105,7 @@ def damage(run: Examination) -> DamageAnswer:
 
 
 def next_start(run: Examination) -> NextStart:
-    """Return what the next start does."""
+    """Return the effects of the next start."""
     forecasts, actions = run.forecasts, run.actions
     losing = [f"{one.request.topic}-{one.request.partition}" for one in forecasts if one.losses]
     not_loaded = sum(one.outcome is not Outcome.LOADS for one in forecasts)
@@ -137,7 +137,7 @@ def next_start(run: Examination) -> NextStart:
 
 
 def high_watermark(run: Examination) -> HighWatermark:
-    """Return which partitions end below their high watermark, once they are loaded."""
+    """Return the partitions that end below their high watermark once they are loaded."""
     below = [one for one in run.forecasts if one.lost_acknowledged]
     known = sum(one.request.high_watermark is not None for one in run.forecasts)
     state = Gravity.ERROR if below else Gravity.GOOD if known else Gravity.INFO
@@ -145,7 +145,7 @@ def high_watermark(run: Examination) -> HighWatermark:
 
 
 def brokers(run: Examination) -> Iterator[BrokerState]:
-    """Yield who holds each log dir."""
+    """Yield the state of each log dir, with the process that holds it."""
     for start in run.forecast.log_dirs:
         path = start.log_dir.path
         holder = in_use.holder(path)
@@ -204,7 +204,7 @@ def _grouped(items: Iterable[tuple[str, Gravity, Finding | Action]]) -> Sequence
 
 
 def disks(homes: Sequence[Listing]) -> Iterator[DiskAnswer]:
-    """Yield the file systems of log dirs, each once; nothing of one that does not tell."""
+    """Yield the file systems of log dirs, each once, without those that cannot be queried."""
     together: dict[int, list[Listing]] = {}
     for home in homes:
         with suppress(OSError):
@@ -215,7 +215,7 @@ def disks(homes: Sequence[Listing]) -> Iterator[DiskAnswer]:
 
 
 def disk(homes: Sequence[Listing]) -> DiskAnswer:
-    """Return the file system that log dirs share; OSError where it does not tell."""
+    """Return the file system that log dirs share; OSError if it cannot be queried."""
     system = os.statvfs(homes[0].path)
     unit = system.f_frsize
     return DiskAnswer(
@@ -231,12 +231,12 @@ def disk(homes: Sequence[Listing]) -> DiskAnswer:
 
 
 def limits(homes: Sequence[Listing], pid: int | None) -> Iterator[Limit]:
-    """Yield what a broker needs of open files and maps against what it may have.
+    """Yield the open files and maps that a broker needs, with the limits for them.
 
-    `pid` is that of the running broker, whose limit is then read. Without it the limit is that of
-    this process, which a broker that is started from here inherits. A Java machine raises its soft
-    limit of open files to the hard one, so the hard one counts. Of maps it is what a broker has
-    once every index was needed.
+    `pid` is that of the running broker, whose limit of open files is then read. Without it, that
+    of this process is taken, which a broker that is started from here inherits. A JVM raises its
+    soft limit of open files to the hard one, so the hard one counts. For maps, the need is that of
+    a broker that has used every index.
     """
     needed = sum((home.needs for home in homes), host_limits.Needs())
     limits = host_limits.of_host()
@@ -249,7 +249,7 @@ def limits(homes: Sequence[Listing], pid: int | None) -> Iterator[Limit]:
 
 
 def open_files_of(pid: int) -> tuple[int | None, int | None] | None:
-    """Return the limits of another process likewise; None where the system does not tell."""
+    """Return the soft and hard limit of a process; None if the system does not show them."""
     with suppress(OSError):
         found = _OPEN_FILES.search(Path(f"/proc/{pid}/limits").read_text())
         if found:
@@ -259,7 +259,7 @@ def open_files_of(pid: int) -> tuple[int | None, int | None] | None:
 
 
 def next_command(run: Examination, given: Sequence[Answer]) -> Next:
-    """Return the command to run next, after these answers: for the gravest that they tell of."""
+    """Return the command to run next, for the gravest of the problems in these answers."""
     start = next((one for one in given if isinstance(one, NextStart)), None)
     by_severity = {severity: [one for one in run.findings if one.severity is severity]
                    for severity in Severity}  # fmt: skip
@@ -301,7 +301,7 @@ def _finding(found: Finding) -> Next:
 
 
 def _unread(error: UnreadableError) -> Next:
-    """Return how to look at a path that could not be read: who may, or what is there instead."""
+    """Return a command that shows why a path could not be read."""
     path = error.path
     if isinstance(error, NothingMatchedError):
         return Next(f"ls -la {shell.path(path)}", "what is there instead")

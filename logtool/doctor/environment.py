@@ -1,4 +1,4 @@
-"""What logtool runs on. Packages are looked up and not imported, those of Spark least of all."""
+"""The environment of logtool. Packages are looked up and not imported, least of all Spark."""
 
 import os
 import platform
@@ -22,12 +22,12 @@ PACKAGES = {
     "numpy": "", "cramjam": "", "pyarrow": "extra parquet or spark", "fsspec": "extra remote",
     "s3fs": "extra remote", "pandas": "extra spark", "pyspark": "extra spark",
 }  # fmt: skip
-"""The packages that are looked up, and the extra of logtool that installs them."""
+"""The packages that are looked up, each with the extra of logtool that installs it."""
 _EXTENSION = ".so"
 
 
 def components() -> Iterator[Component]:
-    """Yield what there is, each with its version where it has one."""
+    """Yield the components, each with its version if it has one."""
     detail = f"{platform.python_implementation()}, {sys.executable}"
     yield Component("python", True, platform.python_version(), detail)
     yield Component("logtool", True, __version__, str(Path(__file__).parents[1]))
@@ -41,7 +41,7 @@ def components() -> Iterator[Component]:
 
 
 def _kernel(module: str, name: str) -> Component:
-    """Return whether a kernel is compiled: without that it is many times slower."""
+    """Return the state of a kernel: one that is not compiled is many times slower."""
     spec = util.find_spec(f"logtool.formats.{module}")
     compiled = bool(spec and spec.origin and spec.origin.endswith(_EXTENSION))
     said = "compiled" if compiled else "plain Python, many times slower: no C compiler was there"

@@ -1,8 +1,8 @@
-"""One examination of log dirs: what `verify` finds and `plan` foretells, within one time limit.
+"""One examination of log dirs, with `verify` and `plan` within one time limit.
 
-First everything is looked at quickly, then the next start is played, then every batch is checked as
-long as there is time. Nothing is judged here: each finding is one of `Verification`, and each
-action one of `Forecast`.
+First everything is looked at quickly, then the next start is simulated, then every batch is checked
+while there is time. Nothing is judged here: each finding is from `Verification`, and each action
+from `Forecast`.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,42 +31,42 @@ from logtool.verify import Level, Verification
 
 @dataclass(slots=True)
 class Checked:
-    """What one level of verify has found so far."""
+    """The results of one level of verify so far."""
 
     items: list[Item] = field(default_factory=list)
     summary: Summary = field(default_factory=Summary)
     is_whole: bool = False
-    """True where everything was checked that could be read."""
+    """True if everything that could be read was checked."""
 
 
 @dataclass(slots=True)
 class Examination:
-    """One run: `look`, and then read what was found as far as it came."""
+    """One run: call `look`, then read the results so far."""
 
     paths: Sequence[Path]
     assumed: StartOptions
     selection: Selection = field(default_factory=Selection)
     flavour: Flavour | None = None
-    """The value of ``--flavour``; None: each directory by its names."""
+    """The value of ``--flavour``; None to go by the names in each directory."""
     budget: Budget = field(default_factory=Budget)
     on_progress: Callable[[Progress], None] | None = None
     summary: ActionSummary = field(default_factory=ActionSummary)
     quick: Checked = field(default_factory=Checked)
     deep: Checked = field(default_factory=Checked)
     forecasts: list[PartitionForecast] = field(default_factory=list)
-    """With their grave actions alone."""
+    """Forecasts of the partitions, with only their grave actions."""
     actions: list[Action] = field(default_factory=list)
-    """The grave ones."""
+    """Grave actions of the next start."""
     changed_files: int = 0
-    """How many files a start cuts, rebuilds, renames or removes."""
+    """Files that a start cuts, rebuilds, renames or removes."""
     forecast: Forecast = field(init=False)
     forecast_ended: bool = False
     forecast_is_whole: bool = False
-    """True where every partition was loaded before time was over."""
+    """True if every partition was loaded before the time was over."""
     homes: list[listing.Listing] = field(default_factory=list)
-    """What the paths hold, as names and sizes."""
+    """Listings of the paths: names and sizes."""
     _problems: dict[Path, UnreadableError] = field(default_factory=dict)
-    """By path: what the forecast could not read."""
+    """Errors of the forecast, by path."""
 
     def __post_init__(self) -> None:
         self.paths = list(files.each_once(self.paths))
@@ -78,7 +78,7 @@ class Examination:
         )  # fmt: skip
 
     def look(self) -> KeyboardInterrupt | None:
-        """Look at everything there is time for; returns the signal that ended it, if one did."""
+        """Examine all that there is time for; return the signal that ended it, or None."""
         end = None
         try:
             self._look()
@@ -89,9 +89,9 @@ class Examination:
 
     @property
     def findings(self) -> list[Finding]:
-        """Return what verify finds: all of its batches, and what only the quick look has reached.
+        """Return the findings of the batch level, and those only the quick look has reached.
 
-        What both have found counts once. Where every batch was checked, this is what verify says.
+        A finding of both counts once. If every batch was checked, these are the findings of verify.
         """
         deep = [item for item in self.deep.items if isinstance(item, Finding)]
         if self.deep.is_whole:
@@ -102,7 +102,7 @@ class Examination:
 
     @property
     def unread(self) -> list[UnreadableError]:
-        """Return what could not be read, each path once."""
+        """Return the errors of files that could not be read, each path once."""
         found: dict[Path, UnreadableError] = {}
         for item in (*self.deep.items, *self.quick.items, *self._problems.values()):
             if isinstance(item, UnreadableError):
@@ -111,7 +111,7 @@ class Examination:
 
     @property
     def holder(self) -> in_use.Holder | None:
-        """Return the process that holds one of the log dirs, if any does."""
+        """Return the process that holds one of the log dirs; None without one."""
         holders = (in_use.holder(one.log_dir.path) for one in self.forecast.log_dirs)
         return next((one for one in holders if one), None)
 
@@ -121,7 +121,7 @@ class Examination:
     def _look(self) -> None:
         self._verify(Level.QUICK, self.quick)
         for path in self.paths:
-            with suppress(UnreadableError):  # which verify has told
+            with suppress(UnreadableError):  # verify has reported it
                 self.homes.append(listing.read(path, self.selection, Pace(), self.flavour))
         for item in self.forecast:
             self._foretold(item)
@@ -153,7 +153,7 @@ class Examination:
             self.forecasts.append(replace(item, actions=tuple(grave)))
 
     def _sum_up(self) -> None:
-        """Fill the summary: what the further of the two looks has read, and what was found."""
+        """Fill the summary: the counts of the look that went further, findings and errors."""
         summary, read = self.summary, self.deep.summary if self.deep.is_whole else None
         read = read or max(self.quick.summary, self.deep.summary, key=lambda one: one.segments)
         summary.partitions, summary.segments = read.partitions, read.segments
