@@ -30,11 +30,11 @@ class Surveyed:
 
     partition: Partition
     segments: tuple[tuple[Segment, Statistics], ...]
-    """Those that were meant: all, unless a path named a log."""
+    """The segments asked for, each with its statistics: all, unless a path named a log."""
 
     @property
     def findings(self) -> Iterator[Finding]:
-        """Yield what is said of timestamps that cannot be meant, with its place."""
+        """Yield the findings about implausible timestamps, each with its location."""
         for segment, statistics in self.segments:
             for finding in statistics.odd:
                 yield finding.placed(
@@ -46,12 +46,12 @@ class Surveyed:
 
     @property
     def statistics(self) -> Statistics:
-        """Return those of all its segments."""
+        """Return the statistics of all these segments together."""
         return merged([statistics for _, statistics in self.segments])
 
 
 class Survey:
-    """One run over paths: iterate for partitions in the order given, and what cannot be read."""
+    """One run over paths: iterate over partitions in the order given, and errors of reading."""
 
     def __init__(
         self,
@@ -68,10 +68,10 @@ class Survey:
         self._unpack, self._limit = unpack, limit
         self._selection = selection or Selection()
         self._static = static or {}
-        """What the broker's own file sets."""
+        """Settings in the broker's own properties file."""
         self._run = run or Run()
         self._settings: dict[Path, Settings] = {}
-        """By log dir."""
+        """Settings of the topics, by log dir."""
 
     def __iter__(self) -> Iterator[Surveyed | UnreadableError]:
         chosen: list[tuple[Partition, tuple[Segment, ...]]] = []
@@ -87,7 +87,7 @@ class Survey:
         tasks = [self._task(listed, segment) for listed, some in chosen for segment in some]
         self._run.bytes_total = sum(task.segment.log.size for task in tasks)
         with self._run.workers(measure) as workers:
-            # One thread goes on in order, so that what is done is printed.
+            # One thread works in order, so that finished partitions are printed at once.
             results = workers.run(tasks, lambda t: -t.segment.log.size if workers.jobs > 1 else 0)
             for listed, segments in chosen:
                 self._run.path = listed.path
@@ -107,10 +107,10 @@ class Survey:
     def _settled(
         self, listed: Partition, found: list[_Found], workers: Workers[MeasureTask, _Measured]
     ) -> tuple[Partition, list[_Found]]:
-        """Return a partition and what its segments came to, with none that is not there any more.
+        """Return a partition and the results for its segments, without segments that have vanished.
 
         A broker deletes and cleans segments while others are read. Then the directory is listed
-        again, UnreadableError where that is not possible, and read as far as there are other files.
+        again (UnreadableError if that is not possible), and new or changed segments are read.
         """
         for _ in range(opening.MOST_LOOKS):
             errors = [one for one in found if isinstance(one, UnreadableError)]
@@ -132,7 +132,7 @@ class Survey:
         return MeasureTask(segment, self._unpack, self._limit, self._ahead_ms(listed))
 
     def _ahead_ms(self, listed: Partition) -> int | None:
-        """Return how far ahead the topic allows timestamps; the metadata log is read once."""
+        """Return how many ms ahead the topic allows timestamps; the metadata log is read once."""
         home = listed.path.parent
         if home not in self._settings:
             self._settings[home] = settings.around(listed.path, self._static)
@@ -157,7 +157,7 @@ class Survey:
     def _choose(
         self, path: Path
     ) -> Iterator[tuple[Partition, tuple[Segment, ...]] | UnreadableError]:
-        """Yield the partitions that a path stands for, and which of their segments are meant."""
+        """Yield the partitions of a path, each with the segments that are asked for."""
         kind = inputs.kind_of(path, self._flavour, redpanda=True)
         if kind is PathKind.LOG_DIR:
             root = opening.open_log_dir(path, self._flavour)

@@ -1,8 +1,8 @@
-"""What takes up the disk: names and sizes alone, so that no file is opened.
+"""The use of the disk: names and sizes alone, so that no file is opened.
 
-A file's size is what the directory says, and what it takes up are its real blocks: an index that a
-broker has preallocated has a size of 10 MiB and takes up nothing, and a sparse or compressed file
-takes up less than its size.
+The directory says the size of a file; the space that it takes up is that of its real blocks. An
+index that a broker has preallocated has a size of 10 MiB and takes up nothing, and a sparse or
+compressed file takes up less than its size.
 """
 
 from collections import Counter
@@ -26,22 +26,22 @@ from logtool.running.workers import OutOfTimeError
 
 @dataclass(frozen=True, slots=True)
 class FileSizes:
-    """What files add up to, in bytes."""
+    """Totals of files, in bytes."""
 
     segments: int = 0
     files: int = 0
     log_bytes: int = 0
     index_bytes: int = 0
     other_bytes: int = 0
-    """Of snapshots, checkpoints, and files of other names."""
+    """Bytes of snapshots, checkpoints, and files of other names."""
     going_bytes: int = 0
-    """Of files and partitions that wait to be deleted; they count above too."""
+    """Bytes of files and partitions that wait to be deleted; they are also in the totals above."""
     disk_bytes: int = 0
-    """Real blocks of all of them."""
+    """Real blocks of all files, in bytes."""
     disk_log_bytes: int = 0
     disk_index_bytes: int = 0
     unknown_files: int = 0
-    """Files of which the blocks are not known, behind a URL: those count by their size."""
+    """Files behind a URL, whose blocks are not known: they count with their size."""
 
     @property
     def bytes(self) -> int:
@@ -50,23 +50,23 @@ class FileSizes:
 
     @property
     def known_disk_bytes(self) -> int | None:
-        """Return the blocks of all files; None where those of one are not known."""
+        """Return the bytes of the blocks of all files; None if those of a file are not known."""
         return None if self.unknown_files else self.disk_bytes
 
     @property
     def known_disk_log_bytes(self) -> int | None:
-        """Return the blocks of the logs; None where those of a file are not known."""
+        """Return the bytes of the blocks of the logs; None if those of a file are not known."""
         return None if self.unknown_files else self.disk_log_bytes
 
     @property
     def known_disk_index_bytes(self) -> int | None:
-        """Return the blocks of the indexes; None where those of a file are not known."""
+        """Return the bytes of the blocks of the indexes; None if those of a file are not known."""
         return None if self.unknown_files else self.disk_index_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class SizesOf:
-    """The sizes of a partition, a topic or everything, and which one it is."""
+    """The sizes of a partition, a topic or everything, with its name."""
 
     sizes: FileSizes
     path: Path | None = None
@@ -77,7 +77,7 @@ class SizesOf:
 
 
 def merged(parts: Iterable[FileSizes]) -> FileSizes:
-    """Return what the parts add up to."""
+    """Return the sum of the parts."""
     total: Counter[str] = Counter()
     for part in parts:
         for one in fields(part):
@@ -86,7 +86,7 @@ def merged(parts: Iterable[FileSizes]) -> FileSizes:
 
 
 def of_partition(found: Partition) -> FileSizes:
-    """Return what the files of a partition dir add up to."""
+    """Return the totals of the files of a partition dir."""
     goes = getattr(found.directory, "kind", None) is DirectoryKind.DELETE
     each = (_of_file(file, goes=goes) for file in found.files())
     return merged([FileSizes(segments=len(found.segments)), *each])
@@ -111,13 +111,13 @@ def _of_file(file: File, *, goes: bool) -> FileSizes:
 
 @dataclass(slots=True)
 class Weighing:
-    """One run over paths: iterate for partitions with their sizes, and what cannot be listed."""
+    """One run over paths: iterate over partitions with their sizes, and errors of listing."""
 
     paths: Sequence[Path]
     selection: Selection
     run: Run
     flavour: Flavour | None = None
-    """The value of ``--flavour``; None: each directory by its names."""
+    """The value of ``--flavour``; None to go by the names in each directory."""
 
     def __iter__(self) -> Iterator[tuple[Partition, FileSizes] | UnreadableError]:
         for path in files.each_once(self.paths):

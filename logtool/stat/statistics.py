@@ -1,6 +1,6 @@
-"""What a log adds up to: sizes, counts, codecs, producers, times. A function of batch tables.
+"""Statistics of a log from its batch tables: sizes, counts, codecs, producers, times.
 
-`Statistics` of parts add up (`merged`) to exactly those of the whole, however it was cut: so a
+`Statistics` of parts add up (`merged`) to exactly those of the whole, however it was divided. So a
 segment can be measured anywhere, in pieces, and topics and log dirs are sums of partitions.
 """
 
@@ -27,9 +27,9 @@ from logtool.log.redpanda import REDPANDA
 from logtool.times import rfc3339
 
 MOST_BUCKETS = 64
-"""Of a `Timeline`: as many as a terminal shows, and few enough to keep for every partition."""
+"""Most buckets of a `Timeline`: a terminal can show them, and each partition can have its own."""
 _PARTS_AT_ONCE = 64
-"""Chunks whose statistics are kept apart before they are added up."""
+"""Parts (chunks and damage) whose statistics are kept separately before they are added up."""
 
 
 def _nothing() -> Column:
@@ -38,19 +38,19 @@ def _nothing() -> Column:
 
 @dataclass(frozen=True, slots=True)
 class ValueCounts:
-    """How often each value occurs: int64 columns, the values rising."""
+    """Number of occurrences of each value: int64 columns, the values rising."""
 
     values: Column = field(default_factory=_nothing)
     counts: Column = field(default_factory=_nothing)
 
     @property
     def total(self) -> int:
-        """Return how many there are."""
+        """Return the number of all occurrences."""
         return int(self.counts.sum())
 
     @property
     def median(self) -> int | None:
-        """Return the lower median, None of nothing."""
+        """Return the lower median; None without values."""
         if not len(self.values):
             return None
         middle = (self.total - 1) // 2
@@ -71,7 +71,7 @@ class SizeRange:
     """The number of batches with a size between two powers of two."""
 
     below: int
-    """The larger power: they are smaller."""
+    """The larger power: all these batches are smaller."""
     batches: int
 
 
@@ -86,8 +86,8 @@ def tally(values: Column) -> ValueCounts:
 class Timeline:
     """Bytes by time, in at most `MOST_BUCKETS` buckets of ``2**shift`` ms that are aligned to 0.
 
-    The buckets are the narrowest that are few enough. As each is made of whole narrower ones, the
-    sum of two timelines is that of their batches.
+    The buckets are the narrowest of which at most that many are needed. As each bucket consists of
+    whole narrower ones, the sum of two timelines is the timeline of all their batches.
     """
 
     shift: int = 0
@@ -102,7 +102,7 @@ class Timeline:
 
     @property
     def start_ms(self) -> int:
-        """Return where the first bucket begins."""
+        """Return the time at which the first bucket begins, in ms."""
         return self.first << self.shift
 
     @property
@@ -113,7 +113,7 @@ class Timeline:
 
 
 def timeline(times_ms: Column, sizes: Column, shift: int = 0) -> Timeline:
-    """Sort bytes into buckets of at least ``2**shift`` ms; times below 0 are none."""
+    """Sort bytes into buckets of at least ``2**shift`` ms; times below 0 are left out."""
     if not len(times_ms):
         return Timeline()
     first, last = int(times_ms.min()), int(times_ms.max())
@@ -129,62 +129,62 @@ def timeline(times_ms: Column, sizes: Column, shift: int = 0) -> Timeline:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What some part of a log adds up to; None where there is nothing of the kind."""
+    """Totals of some part of a log; None for a value that this part does not have."""
 
     segments: int = 0
     unread_segments: int = 0
-    """Those that could not be read, or for which there was no time."""
+    """Segments that could not be read, or for which there was no time."""
     bytes: int = 0
-    """Of the logs that were read."""
+    """Bytes of the logs that were read."""
     index_bytes: int = 0
     batches: int = 0
     records: int = 0
     transactional: int = 0
-    """Batches."""
+    """Transactional batches."""
     control: int = 0
-    """Batches."""
+    """Control batches."""
     damaged_ranges: int = 0
     damaged_bytes: int = 0
     unused_bytes: int = 0
     """Zeros at the end of an active segment, as preallocation leaves them."""
     odd: tuple[Finding, ...] = ()
-    """Of timestamps that cannot be meant."""
+    """Findings about implausible timestamps."""
     too_large: tuple[int, ...] = ()
-    """Positions of batches that decompress to more than they may, which is left out."""
+    """Positions of batches that would decompress to more than the limit and were not unpacked."""
     first_offset: int | None = None
     last_offset: int | None = None
     first_ms: int | None = None
     last_ms: int | None = None
     stored_bytes: int = 0
-    """Bytes of records as they are stored, of the batches whose `unpacked_bytes` are known."""
+    """Stored bytes of records, of the batches that `unpacked_bytes` counts."""
     unpacked_bytes: int = 0
     codecs: ValueCounts = field(default_factory=ValueCounts)
     """Batches by codec id."""
     sizes: ValueCounts = field(default_factory=ValueCounts)
     """Batches by their bytes."""
     producers: Column = field(default_factory=_nothing)
-    """Ids, rising."""
+    """Producer ids, rising."""
     over_time: Timeline = field(default_factory=Timeline)
-    """Bytes by the largest timestamp of their batch."""
+    """Bytes by the largest timestamp of each batch."""
 
     @property
     def records_per_batch(self) -> float | None:
-        """Return how many records a batch has on average; None where there is no batch."""
+        """Return how many records a batch has on average; None without batches."""
         return self.records / self.batches if self.batches else None
 
     @property
     def batch_size_min(self) -> int | None:
-        """Return the bytes of the smallest batch; None where there is none."""
+        """Return the bytes of the smallest batch; None without batches."""
         return int(self.sizes.values[0]) if self.batches else None
 
     @property
     def batch_size_max(self) -> int | None:
-        """Return the bytes of the largest batch; None where there is none."""
+        """Return the bytes of the largest batch; None without batches."""
         return int(self.sizes.values[-1]) if self.batches else None
 
     @property
     def batch_sizes(self) -> list[SizeRange]:
-        """Return the batches by powers of two of their bytes, with none left out in between."""
+        """Return the batches by powers of two of their bytes, empty ranges in between included."""
         return [SizeRange(top, batches) for top, batches in self.sizes.by_power_of_two()]
 
     @property
@@ -200,39 +200,39 @@ class Statistics:
 
     @property
     def first_timestamp(self) -> str | None:
-        """Return the smallest timestamp as text; None where no calendar has it."""
+        """Return the smallest timestamp as text; None if it is not a date of the calendar."""
         return rfc3339(self.first_ms)
 
     @property
     def last_timestamp(self) -> str | None:
-        """Return the largest timestamp as text; None where no calendar has it."""
+        """Return the largest timestamp as text; None if it is not a date of the calendar."""
         return rfc3339(self.last_ms)
 
     @property
     def records_per_second(self) -> float | None:
-        """Return the records in each second of the span; None where there is no span."""
+        """Return the records in each second of the span; None without a span."""
         return self._per_second(self.records)
 
     @property
     def bytes_per_second(self) -> float | None:
-        """Return the bytes in each second of the span; None where there is no span."""
+        """Return the bytes in each second of the span; None without a span."""
         return self._per_second(self.bytes)
 
     @property
     def bytes_over_time(self) -> Timeline | None:
-        """Return the bytes by time; None where no batch has a time."""
+        """Return the bytes by time; None if no batch has a time."""
         return self.over_time if len(self.over_time.sizes) else None
 
     @property
     def span_ms(self) -> int | None:
-        """Return the time between the first and the last timestamp."""
+        """Return the ms between the first and the last timestamp; None without timestamps."""
         if self.first_ms is None or self.last_ms is None:
             return None
         return self.last_ms - self.first_ms
 
     @property
     def compression_ratio(self) -> float | None:
-        """Return unpacked by stored bytes of the records; None where nothing was unpacked."""
+        """Return unpacked by stored bytes of the records; None if nothing was unpacked."""
         return self.unpacked_bytes / self.stored_bytes if self.stored_bytes else None
 
     def _per_second(self, count: int) -> float | None:
@@ -241,7 +241,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class StatisticsOf:
-    """The statistics of a segment, a partition, a topic or everything, and which one it is."""
+    """The statistics of a segment, a partition, a topic or everything, with its name."""
 
     statistics: Statistics
     path: Path | None = None
@@ -257,7 +257,8 @@ def of_table(table: BatchTable) -> Statistics:
     if not len(table):
         return Statistics()
     newest = table.max_timestamp
-    # The base timestamp is none where the batch was stamped by a broker, nor behind a tombstone.
+    # The base timestamp is not a time of records if the broker set the time of the batch, or if it
+    # holds a delete horizon.
     stamped = table.is_log_append_time | table.has_delete_horizon
     times = np.concatenate((np.where(stamped, newest, table.base_timestamp), newest))
     times = times[times >= 0]
@@ -276,7 +277,7 @@ def of_table(table: BatchTable) -> Statistics:
 
 
 def of_plain(table: BatchTable, plain: PlainTotals) -> Statistics | None:
-    """Return what `of_table` returns, of plain batches; None where one of them has no time."""
+    """Return the result of `of_table` for plain batches; None if one of them has no time."""
     oldest = int(min(table.base_timestamp.min(), table.max_timestamp.min()))
     if oldest < 0:
         return None
@@ -314,7 +315,7 @@ _LEAST, _LARGEST = ("first_offset", "first_ms"), ("last_offset", "last_ms")
 
 
 def merged(parts: Sequence[Statistics]) -> Statistics:
-    """Return what the parts add up to."""
+    """Return the sum of the parts."""
     values: dict[str, Any] = {name: sum(getattr(p, name) for p in parts) for name in _SUMS}
     for names, choose in ((_LEAST, min), (_LARGEST, max)):
         for name in names:
@@ -346,27 +347,27 @@ def _joined(parts: Sequence[Timeline]) -> Timeline:
         return Timeline()
     starts = [(part.first + np.arange(len(part.sizes))) << part.shift for part in parts]
     sizes = [part.sizes for part in parts]
-    # Buckets in which nothing is must not make the whole longer than it is: there are none at ends.
+    # Empty buckets at an end would make the timeline too long, but no part has any there.
     return timeline(np.concatenate(starts), np.concatenate(sizes), max(p.shift for p in parts))
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureTask:
-    """What to measure: plain data for a worker anywhere."""
+    """The segment to measure, and how: plain data for a worker anywhere."""
 
     segment: Segment
     unpack: bool = False
-    """Whether batches are decompressed for the compression ratio."""
+    """True if batches are decompressed for the compression ratio."""
     limit: int = compression.DEFAULT_LIMIT
     """Bytes that one batch may decompress to."""
     ahead_ms: int | None = None
-    """How far ahead a timestamp of a producer may be; None: not known."""
+    """Most ms that a producer's timestamp may be ahead; None if not known."""
 
 
 def measure(
     task: MeasureTask, on_bytes: Callable[[int], None] = lambda _: None
 ) -> Statistics | UnreadableError:
-    """Read one segment once; damage is counted, and what stands behind it too."""
+    """Read one segment once; damage is counted, and so are the batches behind it."""
     segment = task.segment
     rules = BatchRules(segment.base_offset)
     timestamps = TimestampRules(segment.log.mtime_ns, task.ahead_ms)
@@ -376,7 +377,7 @@ def measure(
             at = 0
             for chunk in segment.batches(log, payload=task.unpack, limit=task.limit):
                 for _ in rules.judge(chunk):
-                    pass  # what is wrong with headers is for verify to say
+                    pass  # faults of headers are reported by verify
                 timestamps.add(chunk.table)
                 known = of_plain(chunk.table, chunk.plain) if chunk.plain else None
                 parts += [known or of_table(chunk.table), *_beside(chunk, task)]
@@ -402,14 +403,14 @@ def measure(
 
 
 def unread(segment: Segment) -> Statistics:
-    """Return what is known of a segment that was not read."""
+    """Return the statistics of a segment that was not read."""
     return Statistics(
         segments=1, unread_segments=1, index_bytes=sum(f.size for f in segment.indexes.values())
     )
 
 
 def _beside(chunk: Chunk, task: MeasureTask) -> list[Statistics]:
-    """Return what a chunk adds besides its table: damage, or what its records unpack to."""
+    """Return the statistics of a chunk apart from its table: damage, or the unpacked size."""
     damage = chunk.damage
     if damage:
         tail = not damage.resynchronised and task.segment.is_active
@@ -420,7 +421,7 @@ def _beside(chunk: Chunk, task: MeasureTask) -> list[Statistics]:
 
 
 def _unpacked(chunk: Chunk, limit: int) -> Statistics:
-    """Unpack the batches of magic 2; those that do not unpack do not count."""
+    """Unpack the batches of magic 2; those that cannot be unpacked do not count."""
     table = chunk.table
     stored = np.where(table.magic >= MAGIC, table.size - HEADER_SIZE, 0)
     plain = int(stored[table.codec == compression.NONE].sum())
