@@ -1,4 +1,4 @@
-"""One copy of the metadata log: how far it goes, who votes by it, and what stands beside it."""
+"""One copy of the metadata log: its end, its voters, and the files next to it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
@@ -36,54 +36,54 @@ from logtool.running.run import Run
 
 @dataclass(frozen=True, slots=True)
 class KRaftSnapshot:
-    """A KRaft snapshot: what it covers, and who votes by it."""
+    """A KRaft snapshot: its end, and its voters."""
 
     path: Path
     end_offset: int
     epoch: int
     damage: str | None
-    """Why no controller starts from it; None where it is whole."""
+    """Why no controller starts from it; None if it is whole."""
     voters: tuple[Voter, ...] | None
     kraft_version: int | None
 
 
 @dataclass(frozen=True, eq=False)
 class MetadataCopy:
-    """What one directory of a metadata log holds."""
+    """The copy of the metadata log in one directory."""
 
     path: Path
-    """Of ``__cluster_metadata-0``."""
+    """Path of ``__cluster_metadata-0``."""
     listed: Partition
     batches: WholeCopy
-    """What was scanned; all of it, damage and what stands behind it too."""
+    """Batches of the whole log, with damage and the batches behind it."""
     meta: MetaProperties | None
-    """What stands beside it; None where there is no such file."""
+    """``meta.properties`` next to the log; None if there is no such file."""
     state: QuorumState | None
     snapshots: tuple[KRaftSnapshot, ...]
-    """Those with a name that Kafka writes, by epoch and end offset."""
+    """Snapshots with a name that Kafka writes, by epoch and end offset."""
     problems: tuple[str, ...] = field(default=())
-    """What of the log or beside it no controller could read, a line each."""
+    """Faults in the log or in the files next to it that no controller could read, a line each."""
     changes: tuple[tuple[int, int, Any], ...] = ()
-    """(offset of the batch, control type, message) of the records that say who votes."""
+    """(offset of the batch, control type, message) of the records about voters."""
 
     @property
     def node(self) -> int | None:
-        """Return whose it is."""
+        """Return the id of the node that has the copy; None if it is not known."""
         return self.batches.node
 
     @property
     def directory_id(self) -> str | None:
-        """Return the id of its log dir."""
+        """Return the id of its log dir; None if it is not known."""
         return self.meta.directory_id if self.meta else None
 
     @property
     def cluster_id(self) -> str | None:
-        """Return the cluster that it is of."""
+        """Return the id of its cluster; None if it is not known."""
         return self.meta.cluster_id if self.meta else None
 
     @property
     def label(self) -> str:
-        """Return how it is called."""
+        """Return the name of the copy in the output."""
         return self.batches.label or (str(self.path) if self.node is None else str(self.node))
 
     @cached_property
@@ -101,12 +101,12 @@ class MetadataCopy:
 
     @property
     def newest(self) -> KRaftSnapshot | None:
-        """Return the newest snapshot that is whole."""
+        """Return the newest snapshot that is whole; None without one."""
         return next((one for one in reversed(self.snapshots) if not one.damage), None)
 
     @property
     def _log_end(self) -> tuple[int, int]:
-        """Return last epoch and end offset of the log alone."""
+        """Return last epoch and end offset of the log, without its snapshots."""
         table = self.usable
         if len(table):
             return int(table.leader_epoch[-1]), int(table.last_offset[-1]) + 1
@@ -117,16 +117,16 @@ class MetadataCopy:
 
     @property
     def position(self) -> tuple[int, int]:
-        """Return last epoch and log end: what Raft compares of two candidates, in this order.
+        """Return last epoch and log end: Raft compares these of two candidates, in this order.
 
-        A snapshot that is ahead of the log takes its place (``KafkaRaftLog``).
+        A snapshot that is ahead of the log replaces it (``KafkaRaftLog``).
         """
         newest = self.newest
         return max(self._log_end, (newest.epoch, newest.end_offset)) if newest else self._log_end
 
     @property
     def log_end(self) -> int:
-        """Return the offset behind the last that a controller would have."""
+        """Return the offset behind the last record that a controller would have."""
         return self.position[1]
 
     @property
@@ -136,13 +136,13 @@ class MetadataCopy:
 
     @property
     def highest_epoch(self) -> int:
-        """Return the highest leader epoch that it knows of, that of an election included."""
+        """Return the highest leader epoch in the copy, that of an election included."""
         elected = self.state.leader_epoch if self.state else None
         return max(self.last_epoch, -1 if elected is None else elected)
 
     @cached_property
     def voted(self) -> "tuple[tuple[Voter, ...] | None, str | None, int | None]":
-        """Return the voters, whence they are known, and the offset; None where nothing tells."""
+        """Return the voters, their source, and the offset; None if no file has voters."""
         snapshot, found = self.newest, None
         if snapshot and snapshot.voters is not None:
             found = snapshot.voters, "snapshot", snapshot.end_offset
@@ -157,7 +157,7 @@ class MetadataCopy:
 
     @cached_property
     def kraft_version(self) -> int:
-        """Return ``kraft.version``: 0 where nothing says otherwise, as Kafka takes it."""
+        """Return ``kraft.version``: 0 if it is not written, as in Kafka."""
         snapshot = self.newest
         found = (snapshot.kraft_version if snapshot else None) or 0
         for _, kind, message in self._later(snapshot):
@@ -172,7 +172,7 @@ class MetadataCopy:
 
     @property
     def role(self) -> str | None:
-        """Return whether its node votes by its own word; None where no voters are known."""
+        """Return the role that its node has by this copy; None if no voters are known."""
         known = self.voted[0]
         if known is None or self.node is None:
             return None
@@ -183,12 +183,12 @@ class MetadataCopy:
 
     @property
     def voters(self) -> tuple[Voter, ...] | None:
-        """Return the voters that it knows; None where nothing says who votes."""
+        """Return the voters by this copy; None if no file has voters."""
         return self.voted[0]
 
     @property
     def voters_from(self) -> str | None:
-        """Return where it knows them from."""
+        """Return the source of its voters; None if no file has voters."""
         return self.voted[1]
 
     @property
@@ -203,7 +203,7 @@ class MetadataCopy:
 
     @property
     def usable_records(self) -> int:
-        """Return how many records are in these batches."""
+        """Return how many records these usable batches have."""
         return int(self.usable.record_count.sum())
 
     @property
@@ -213,22 +213,22 @@ class MetadataCopy:
 
     @property
     def leader(self) -> int | None:
-        """Return the leader by ``quorum-state``; -1 where there was none."""
+        """Return the leader by ``quorum-state``; -1 for no leader, None without the file."""
         return self.state.leader_id if self.state else None
 
     @property
     def leader_epoch(self) -> int | None:
-        """Return the epoch of the last election that ``quorum-state`` has."""
+        """Return the epoch of the last election in ``quorum-state``; None without the file."""
         return self.state.leader_epoch if self.state else None
 
     @property
     def voted_for(self) -> int | None:
-        """Return whom it voted for by ``quorum-state``; -1 where it was nobody."""
+        """Return its vote by ``quorum-state``: a node id; -1 for no vote, None without the file."""
         return self.state.voted_id if self.state else None
 
 
 def read(sources: Sequence[NodeDir], run: Run) -> Iterator[MetadataCopy | UnreadableError]:
-    """Read the metadata log of each source; OutOfTimeError once the time of the run is over."""
+    """Read the metadata log of each source; OutOfTimeError when the time of the run is over."""
     listed: list[ListedCopy] = []
     for source in sources:
         try:
@@ -320,7 +320,7 @@ def _by_age(snapshots: Sequence[File]) -> list[File]:
 
 
 def _snapshot(file: File) -> KRaftSnapshot:
-    """Read who votes by a snapshot; the whole of it is read, for half of one is none."""
+    """Read a snapshot and its voters; it is read whole, because a partial one is useless."""
     damage: str | None = None
     known: tuple[Voter, ...] | None = None
     version: int | None = None
@@ -355,7 +355,7 @@ def _snapshot(file: File) -> KRaftSnapshot:
 def _changes(
     listed: Partition, copy: WholeCopy, problems: list[str]
 ) -> Iterator[tuple[int, int, Any]]:
-    """Read the control batches of a log again, whose place is known."""
+    """Read the control batches of a log again, at their known positions."""
     table = copy.batches
     rows = np.flatnonzero(table.attributes & CONTROL != 0).tolist()
     logs = {segment.base_offset: segment.log for segment in listed.segments}

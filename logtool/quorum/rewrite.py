@@ -1,12 +1,12 @@
-"""What makes a controller start from one copy of the metadata log with other voters.
+"""The changes after which a controller starts from one copy of the metadata log with other voters.
 
 In a dynamic quorum (``kraft.version`` 1) the voters are those of the last VotersRecord in the log,
-whether it is committed or not. So a segment of its own is put behind the end of the log, with one
-control batch that holds the new voters in a new leader epoch, and quorum-state knows that epoch
-with no leader and no vote. A voter that is alone elects itself, and with that everything in its log
-is committed. In a static quorum the voters stand in ``controller.quorum.voters`` and only
-quorum-state is written, which then knows the same voters. Source: ``QuorumState.initialize``,
-``KRaftControlRecordStateMachine``, ``KafkaRaftClient`` (Kafka 3.9 and 4.3).
+committed or not. So a new segment is put behind the end of the log, with one control batch that
+holds the new voters in a new leader epoch; quorum-state gets that epoch without a leader and
+without a vote. A single voter elects itself, and with that everything in its log is committed. In a
+static quorum the voters are in ``controller.quorum.voters``, and only quorum-state is written, with
+those voters. Source: ``QuorumState.initialize``, ``KRaftControlRecordStateMachine``,
+``KafkaRaftClient`` (Kafka 3.9 and 4.3).
 """
 
 import json
@@ -38,34 +38,34 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """What is to be written to the copy that is kept."""
+    """The changes to the copy that is kept."""
 
     copy: MetadataCopy
     voters: tuple[Voter, ...]
     gone: tuple[int, ...]
-    """Nodes that voted and no longer do."""
+    """Nodes that voted and are no longer voters."""
     epoch: int
     offset: int | None
-    """Of the control batch; None in a static quorum, whose log stays as it is."""
+    """Offset of the control batch; None in a static quorum, whose log stays as it is."""
     unclean: int
-    """Partitions that no replica in sync is left of, and that only an unclean election brings back:
-    the others are on nodes that are gone."""
+    """Partitions with all in-sync replicas on nodes that are gone: only an unclean election brings
+    them back."""
     actions: tuple[Action, ...]
-    """Empty where the voters are these already."""
+    """Changes to files; empty if the copy has these voters already."""
 
     @property
     def log_dir(self) -> Path:
-        """Return the log dir that is written to."""
+        """Return the log dir that is changed."""
         return self.copy.path.resolve().parent
 
     @property
     def is_dynamic(self) -> bool:
-        """Return whether the voters stand in the log."""
+        """Return whether the voters are in the log."""
         return self.copy.kraft_version > 0
 
     @property
     def settings(self) -> dict[str, str]:
-        """Return what the files of the nodes must say, by key."""
+        """Return the settings that the properties files of the nodes need, by key."""
         ends = {voter.node: ",".join(map(str, voter.endpoints)) for voter in self.voters}
         if self.is_dynamic:
             return {"controller.quorum.bootstrap.servers": ",".join(ends.values())}
@@ -76,7 +76,7 @@ class Rewrite:
 def plan(
     quorum: Quorum, voters: Sequence[Voter], accepted: Set[TopicPartition] = frozenset()
 ) -> Rewrite:
-    """Return what gives the copy to keep these voters; RefusedError where that is not safe.
+    """Return the changes that give these voters to the copy to keep; RefusedError if unsafe.
 
     `accepted` are the partitions that may be left without a replica.
     """
@@ -114,7 +114,7 @@ def plan(
 
 
 def _check_copy(quorum: Quorum) -> None:
-    """RefusedError where no controller should start from the copy to keep."""
+    """Raise RefusedError if no controller should start from the copy to keep."""
     copy = quorum.keep
     if len(quorum.clusters) > 1:
         raise RefusedError(f"the copies are of {len(quorum.clusters)} clusters; give those of one")
@@ -149,7 +149,7 @@ def _log_position(copy: MetadataCopy) -> tuple[int, int]:
 
 
 def _dynamic(quorum: Quorum, voters: Sequence[Voter]) -> tuple[Voter, ...]:
-    """Return the voters with what a VotersRecord needs; RefusedError where it is not known."""
+    """Return the voters with all data of a VotersRecord; RefusedError if some is not known."""
     copy, known = quorum.keep, {voter.node: voter for voter in quorum.voters or ()}
     listeners = [end.listener for voter in known.values() for end in voter.endpoints[:1]]
     whole = []
@@ -202,7 +202,7 @@ def _check_is_voter(copy: MetadataCopy, keys: Sequence[tuple[int, str | None]]) 
 def _check_replicas(
     image: MetadataImage, gone: Set[int], accepted: Set[TopicPartition], path: Path
 ) -> None:
-    """RefusedError where partitions have replicas on nothing but nodes that are gone."""
+    """Raise RefusedError if all replicas of a partition are on nodes that are gone."""
     lost = [
         (image.names.get(topic_id, topic_id), number)
         for topic_id, of_topic in image.partitions.items()
@@ -225,7 +225,7 @@ def _is_so_already(copy: MetadataCopy, voters: Sequence[Voter]) -> bool:
     known = copy.voted[0]
     if copy.kraft_version > 0:
         return known == tuple(voters)
-    # What was elected stands for nobody that is still there, unless this was written.
+    # The elected leader may be a node that is gone, unless this command wrote the file.
     return (
         {voter.node for voter in known or ()} == {voter.node for voter in voters}
         and copy.state is not None
@@ -234,7 +234,7 @@ def _is_so_already(copy: MetadataCopy, voters: Sequence[Voter]) -> bool:
 
 
 def _actions(rewrite: Rewrite) -> list[Action]:
-    """Return the changes: first what the log gets, then what says that there was no election."""
+    """Return the changes: first those to the log, then quorum-state without an election."""
     copy = rewrite.copy
     found = []
     if rewrite.offset is not None:
@@ -253,7 +253,7 @@ def _log_actions(rewrite: Rewrite, end: int) -> list[Action]:
     found = []
     active: Segment | None = copy.listed.segments[-1] if copy.listed.segments else None
     if active and active.base_offset == end:
-        # There is nothing in it, unless an append that was not finished.
+        # It holds nothing except perhaps an append that was not finished.
         return [_write(active.log.path, active.log, batch, told), *_epoch_actions(rewrite, end)]
     if active:
         table = copy.usable
@@ -266,7 +266,7 @@ def _log_actions(rewrite: Rewrite, end: int) -> list[Action]:
 
 
 def _batch(rewrite: Rewrite, end: int) -> bytes:
-    """Return the control batch; its time is that of the last batch, so that no two differ."""
+    """Return the control batch, with the time of the last batch, so that all runs agree."""
     table = rewrite.copy.usable
     time = max(0, int(table.max_timestamp[-1])) if len(table) else 0
     key = control_record.KEY.pack(0, control_record.KRAFT_VOTERS)

@@ -1,4 +1,4 @@
-"""One run of ``logtool quorum``: the copies, the verdict, and what other voters take."""
+"""One run of ``logtool quorum``: the copies, the verdict, and the changes for other voters."""
 
 from collections.abc import Generator, Iterator, Sequence, Set
 from dataclasses import field
@@ -25,7 +25,7 @@ Item = Found | UnreadableError
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Which voters there are to be, and what may be done for it."""
+    """The voters that are wanted, and the changes that the user allows."""
 
     voters: tuple[Voter, ...]
     apply: bool
@@ -33,23 +33,23 @@ class Order:
     """Partitions that may be left without a replica."""
     undo_dir: Path | None
     command: str
-    """What is run, for whoever finds the undo directory."""
+    """Command line of this run, for anyone who finds the undo directory."""
 
 
 @dataclass(slots=True)
 class Inquiry:
-    """Iterate for each copy, the verdict, and with an order what is done or would be.
+    """One run: iterate over each copy, the verdict, and with an order the changes, done or planned.
 
-    RefusedError where the order is not carried out, UnwritableError where that failed.
+    RefusedError if the order is not carried out, UnwritableError if that failed.
     """
 
     sources: Sequence[NodeDir]
     run: Run
     configured: tuple[Voter, ...] | None = None
-    """The voters of a static quorum."""
+    """The voters of a static quorum, from the configuration; None if not given."""
     order: Order | None = None
     undo_dirs: list[Path] = field(default_factory=list)
-    """Those with which the log dir can be put back, the oldest first."""
+    """Directories from which the log dir can be restored, the oldest first."""
 
     def __iter__(self) -> Iterator[Item]:
         try:
@@ -65,7 +65,7 @@ class Inquiry:
         return {voter.node for voter in self.order.voters} if self.order else frozenset()
 
     def _judged(self) -> Generator[Item, None, Quorum | None]:
-        """Yield the copies and what they say together; None where one could not be read."""
+        """Yield the copies and the verdict on them; return None if one could not be read."""
         copies, whole = [], True
         for item in read(self.sources, self.run):
             yield item
@@ -92,7 +92,7 @@ class Inquiry:
             for action in apply.finish_earlier(log_dir, order.undo_dir):
                 self.undo_dirs.append(action.path)
                 yield action
-            # Another may have changed it before it was locked.
+            # Another process may have changed it before it was locked.
             copies = [one for one in read(self.sources, self.run.anew())
                       if isinstance(one, MetadataCopy)]  # fmt: skip
             again = judge(copies, self.configured, self._wanted) if copies else found
@@ -111,7 +111,7 @@ class Inquiry:
 
 
 def _check_unused(copies: Sequence[MetadataCopy]) -> None:
-    """RefusedError where a controller or broker runs on one of the copies."""
+    """Raise RefusedError if a controller or broker runs on one of the copies."""
     for copy in copies:
         home = copy.path.resolve().parent
         if holder := in_use.holder(home):

@@ -1,9 +1,10 @@
-"""What the copies of a metadata log say together: what a majority had, and which copy to keep.
+"""The verdict on the copies of a metadata log: the offsets of a majority, and the copy to keep.
 
-Raft elects the voter whose last epoch is highest, and of those the one whose log is longest. A
-record is committed once a majority of the voters has it in their logs; how far that is is not on
-any disk. The end of a snapshot was committed, for controllers write them of nothing else. Source:
-``KafkaRaftClient``, ``LeaderState.maybeUpdateHighWatermark``, ``OffsetAndEpoch`` (Kafka 3.9, 4.3).
+Raft elects the voter with the highest last epoch, and of those the one with the longest log. A
+record is committed once a majority of the voters has it in their logs; no disk has the offset up to
+which that is so. The end of a snapshot was committed, because controllers write snapshots of
+nothing else. Source: ``KafkaRaftClient``, ``LeaderState.maybeUpdateHighWatermark``,
+``OffsetAndEpoch`` (Kafka 3.9, 4.3).
 """
 
 from collections.abc import Sequence, Set
@@ -21,7 +22,7 @@ from logtool.quorum.voters import Voter
 
 @dataclass(frozen=True, slots=True)
 class CopyLoss:
-    """What a copy has that the kept one has not."""
+    """Batches of a copy that the kept copy lacks."""
 
     copy: MetadataCopy
     first_offset: int
@@ -43,16 +44,17 @@ class Quorum:
     keep: MetadataCopy
     """The copy with the highest last epoch, and of those the longest."""
     voters: tuple[Voter, ...] | None
-    """By the kept copy; None where nothing tells who votes."""
+    """Voters by the kept copy or the configuration; None if neither has voters."""
     voters_from: str | None
     missing: tuple[Voter, ...]
-    """Voters of whom no copy was given."""
+    """Voters without a copy among those given."""
     majority_offset: int | None
-    """A majority of the voters has all offsets below this, as the copies given show."""
+    """Offset below which a majority of the voters has all records, by the copies given; None if
+    there are too few copies."""
     majority_at_most: int | None
-    """No majority can have more; None where those that are missing may have had any more."""
+    """Most that a majority can have; None if the missing voters may have more."""
     committed_at_least: int
-    """The end of the newest snapshot of a copy."""
+    """The end of the newest snapshot of all copies."""
     losses: tuple[CopyLoss, ...]
 
     @property
@@ -62,18 +64,18 @@ class Quorum:
 
     @property
     def diverges(self) -> CopyPair | None:
-        """Return the two copies that diverge first; None where none do."""
+        """Return the two copies that diverge first; None if no copies diverge."""
         apart = [pair for pair in self.pairs if pair.diverges_at is not None]
         return min(apart, key=lambda pair: pair.diverges_at or 0, default=None)
 
     @property
     def may_lack_committed(self) -> bool:
-        """Return whether voters that are missing may have agreed on what no copy here has."""
+        """Return whether missing voters may have agreed on records that no copy here has."""
         return self.majority is None or len(self.missing) >= self.majority
 
     @property
     def clusters(self) -> set[str]:
-        """Return the clusters that the copies are of: one, unless they were mixed up."""
+        """Return the clusters of the copies: one, unless they were mixed up."""
         return {copy.cluster_id for copy in self.copies if copy.cluster_id}
 
     @property
@@ -85,7 +87,7 @@ class Quorum:
 
     @property
     def unknown(self) -> str | None:
-        """Return in a sentence what cannot be known, for copies are missing."""
+        """Return in a sentence what cannot be known because copies are missing."""
         if self.voters is None:
             return (
                 "nothing here says who votes; in a static quorum controller.quorum.voters does: "
@@ -104,12 +106,12 @@ class Quorum:
 
     @property
     def missing_nodes(self) -> tuple[int, ...]:
-        """Return the nodes of the voters of whom no copy was given."""
+        """Return the nodes of the voters without a copy among those given."""
         return tuple(voter.node for voter in self.missing)
 
     @property
     def diverges_at(self) -> int | None:
-        """Return the first offset at which two copies diverge; None where none do."""
+        """Return the first offset at which two copies diverge; None if no copies diverge."""
         return self.diverges.diverges_at if self.diverges else None
 
 
@@ -118,10 +120,10 @@ def judge(
     configured: Sequence[Voter] | None = None,
     wanted: Set[int] = frozenset(),
 ) -> Quorum:
-    """Hold at least one copy against the others; `configured` are the voters of a static quorum.
+    """Return the verdict on one or more copies; `configured` are the voters of a static quorum.
 
-    Those count where no control record says who votes. Of copies that go equally far that of a
-    node in `wanted` is kept, else that of a voter.
+    These count if no control record has voters. Among copies with the same end, that of a node in
+    `wanted` is kept, else that of a voter.
     """
     keep = max(copies, key=lambda copy: (copy.position, copy.node in wanted, copy.role == "voter"))
     voters, source, _ = keep.voted
@@ -155,12 +157,12 @@ def judge(
 
 
 def _at_most(ends: Sequence[int], needed: int) -> int | None:
-    """Return how far the least of `needed` copies goes, where the missing ones have everything."""
+    """Return the most that `needed` copies all have, if the missing copies have everything."""
     return ends[needed - 1] if needed > 0 else None
 
 
 def _is_of(copy: MetadataCopy, voter: Voter) -> bool:
-    """Return whether a copy is that of a voter; without an id of its directory the node counts."""
+    """Return whether a copy is that of a voter; without a directory id only the node counts."""
     if copy.node != voter.node:
         return False
     ids = copy.directory_id, voter.directory_id
@@ -173,7 +175,7 @@ def _pair(one: MetadataCopy, other: MetadataCopy, pairs: Sequence[CopyPair]) -> 
 
 
 def _agreed(copy: MetadataCopy, keep: MetadataCopy, pairs: Sequence[CopyPair]) -> int:
-    """Return the end of what a copy has in common with the kept one."""
+    """Return the end of the part that a copy has in common with the kept one."""
     pair = None if copy is keep else _pair(copy, keep, pairs)
     ends = [copy.log_end, keep.log_end]
     if pair and pair.diverges_at is not None:

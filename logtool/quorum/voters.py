@@ -1,4 +1,4 @@
-"""The voters of a metadata quorum: as control records have them, and as a command line names them.
+"""The voters of a metadata quorum, in control records and on the command line.
 
 Source: ``VotersRecord.json``, ``KRaftVersionRecord.json``, ``VoterSet``, ``QuorumConfig``
 (Kafka 3.9 to 4.3).
@@ -29,7 +29,7 @@ DEFAULT_LISTENER = "CONTROLLER"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a voter is found."""
+    """Address of a voter: listener, host and port."""
 
     listener: str
     host: str
@@ -48,20 +48,20 @@ class Voter:
     directory_id: str | None = None
     """``directory.id`` of its metadata log dir; None in a static quorum, which has none."""
     endpoints: tuple[Endpoint, ...] = ()
-    """In a static quorum known from controller.quorum.voters alone."""
+    """Endpoints; in a static quorum only ``controller.quorum.voters`` has them."""
     versions: tuple[int, int] = (0, 1)
     """The least and the highest kraft.version that it supports."""
 
     @property
     def key(self) -> tuple[int, str | None]:
-        """Return what Raft takes for one voter: another directory is another voter."""
+        """Return the identity of the voter in Raft: another directory is another voter."""
         return self.node, self.directory_id
 
 
 def parse_named(text: str, option: str = "--voters") -> tuple[Voter, ...]:
-    """Read ``ID@HOST:PORT,...``, where ID may be ``ID-DIRECTORY_ID``; UsageError for what is not.
+    """Read ``ID@HOST:PORT,...``, where ID may be ``ID-DIRECTORY_ID``; UsageError for other text.
 
-    Unlike other options this one is a list with commas, for so ``controller.quorum.voters`` is.
+    Unlike other options this one is a list with commas, because ``controller.quorum.voters`` is.
     """
     voters = []
     for part in text.split(","):
@@ -82,9 +82,9 @@ def parse_named(text: str, option: str = "--voters") -> tuple[Voter, ...]:
 
 
 def parse_batch(chunk: Chunk, row: int) -> Iterator[tuple[int, Any]]:
-    """Yield type and message of the records of a control batch that say who votes.
+    """Yield type and message of the records about voters in a control batch.
 
-    FormatError where a controller could not read them.
+    FormatError if a controller could not read them.
     """
     for part in batch_records(chunk, row):
         if isinstance(part, Unread):
