@@ -40,7 +40,7 @@ _STATES = {
     Severity.ERROR: Gravity.ERROR, Severity.WARNING: Gravity.WARNING, Severity.INFO: Gravity.INFO,
 }  # fmt: skip
 _HARM = frozenset({"refuse", "offline", "discard", "lacks", "unknown", "zombie", "overlap"})
-"""Actions that are errors even where nothing is counted as lost."""
+"""Actions that are errors even if nothing is counted as lost."""
 
 
 _OPEN_FILES = re.compile(r"^Max open files +(\S+) +(\S+)", re.MULTILINE)
@@ -249,7 +249,7 @@ def limits(homes: Sequence[Listing], pid: int | None) -> Iterator[Limit]:
 
 
 def open_files_of(pid: int) -> tuple[int | None, int | None] | None:
-    """Return the soft and hard limit of a process; None if the system does not show them."""
+    """Return soft and hard limit of open files of a process; None if they are not shown."""
     with suppress(OSError):
         found = _OPEN_FILES.search(Path(f"/proc/{pid}/limits").read_text())
         if found:

@@ -43,7 +43,7 @@ class Measurement:
     repeat: int
     run: TimedStart
     cache: Cache | None = None
-    """None where the page cache was left as it was."""
+    """State of the page cache; None if it was left as it was."""
     speed_up: float | None = None
     """Quotient of the time until clients are served by an eager start and by this one."""
     seen: int = 0

@@ -152,7 +152,7 @@ def _cold(logs: Iterable[tuple[Path, int]]) -> tuple[int, int]:
 
 
 class StretchTimes:
-    """Times the loading of one log, stretch by stretch.
+    """Timer of the loading of one log, stretch by stretch.
 
     Call it with the bytes of each stretch. It passes them on to `on_bytes`, which may wait to keep
     to a rate; that wait is not counted.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from logtool.log.kvstore import Kvstores
 
 Points = Callable[[TopicPartition, int | None], int]
-"""From a partition and its row of recovery-point-offset-checkpoint to where recovery begins."""
+"""Function that returns where recovery begins, given a partition and its recovery point row."""
 _NO_NUMBER = {
     FileKind.RECOVERY_POINT_CHECKPOINT: "is not read, every offset in it counts as 0",
     FileKind.LOG_START_CHECKPOINT: "is not read, every offset in it counts as 0",

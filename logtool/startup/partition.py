@@ -275,7 +275,7 @@ def _action_of(one: "Rejected") -> Action:
 
 
 def _lacking(loaded: LoadResult, request: LoadRequest, done: Sequence[Action]) -> Iterator[Action]:
-    """Yield an action if the log ends below its high watermark and nothing of it is cut."""
+    """Yield an action if the log lost acknowledged records earlier, and this start loses none."""
     end, watermark = loaded.log_end, request.high_watermark or 0
     if watermark <= end or any(action.loss.below_high_watermark for action in done):
         return
@@ -306,7 +306,7 @@ def _damaged_before_last(listed: Partition, loaded: LoadResult) -> Iterator[tupl
 
 
 def _bytes_saved(listed: Partition, loaded: LoadResult, start: StartConditions) -> int:
-    """Return how many bytes of log a rebuild reads more than were read, its replay left out."""
+    """Return how many fewer bytes of log were read than a rebuild reads, its replay left out."""
     rebuilt = sum(
         one.log.size
         for one in listed.segments

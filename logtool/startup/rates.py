@@ -39,7 +39,7 @@ every time (`ProducerStateManager.loadSnapshots`)."""
 SYNC_SECONDS = 0.65e-3
 """Usual seconds until the producer snapshot of a recovered segment is durable."""
 COMPILER_SECONDS = 1.2
-"""Processor time of the Java compiler while a broker loads its logs, if that takes long enough."""
+"""Seconds of processor time of the Java compiler during a load, if that takes long enough."""
 UNCOMPILED_SECONDS = 0.16
 """Seconds that loading takes longer, once, until its code is compiled: half of it is the time in
 which it waits while the compiler has the processors."""

@@ -28,8 +28,8 @@ class LoadRequest:
     flushed: int | None = None
     """Row of the partition in recovery-point-offset-checkpoint."""
     fate: StrayOutcome | None = None
-    """Fate of a directory that the broker's metadata log does not know, once it is loaded; None if
-    the metadata log knows it."""
+    """Fate of a directory that the broker's metadata log does not know, once it is loaded; None
+    for any other directory."""
     assumed: StartOptions = field(default_factory=StartOptions)
     """Assumptions about the broker, and options for the extent of the answer."""
     redpanda: "RedpandaStart | None" = None
