@@ -205,7 +205,7 @@ class DiskAnswer:
 
     @property
     def inodes_percent(self) -> int | None:
-        """Return the share of inodes that is used, rounded up; None if the file system counts none."""
+        """Return the share of inodes that is used, in percent; None if they are not counted."""
         return _percent(self.inodes - self.free_inodes, self.inodes) if self.inodes else None
 
 

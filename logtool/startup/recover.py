@@ -250,7 +250,7 @@ class _LogDirPlan:
         self.stage(actions if request.redpanda else _in_safe_order(actions))
 
     def stage(self, actions: Sequence[Action], *, first: bool = False) -> None:
-        """Save the data to do and undo the actions; with `first` they are done before all others."""
+        """Save the data to do and undo the actions; with `first` they come before all others."""
         changes = [action.change for action in actions if action.change]
         if not changes or not self._consent.apply:
             return
