@@ -205,7 +205,7 @@ class DiskAnswer:
 
     @property
     def inodes_percent(self) -> int | None:
-        """Return the share of inodes that is used, in percent; None if they are not counted."""
+        """Return the percentage of inodes in use, rounded up; None if none are counted."""
         return _percent(self.inodes - self.free_inodes, self.inodes) if self.inodes else None
 
 
