@@ -1,7 +1,7 @@
 """Choice of the segments that the rules of verify need to judge: those not plainly in order.
 
 The indexes of many segments are looked at as one table. An index that is not plainly in order is
-not yet bad: the rules judge a preallocated one of the active segment, or one of another release.
+not yet bad: the rules judge a preallocated one of the active segment, or an older or newer one.
 """
 
 import os

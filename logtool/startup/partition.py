@@ -275,7 +275,10 @@ def _action_of(one: "Rejected") -> Action:
 
 
 def _lacking(loaded: LoadResult, request: LoadRequest, done: Sequence[Action]) -> Iterator[Action]:
-    """Yield an action if the log lost acknowledged records earlier, and this start loses none."""
+    """Yield an action if the log ends below its high watermark before this start.
+
+    None where an action of this start already loses records below the high watermark.
+    """
     end, watermark = loaded.log_end, request.high_watermark or 0
     if watermark <= end or any(action.loss.below_high_watermark for action in done):
         return
