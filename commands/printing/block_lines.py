@@ -73,9 +73,9 @@ _KAFKA_RECORD: Cells = {
     "key": (_rendering.VALUE, 5),
     "value": (_rendering.VALUE, 7),
 }
-"""The same of records."""
+"""Values that differ from record to record."""
 _DELIMITED_RECORD: Cells = _RECORD | {"headers": (_rendering.TEXT, 14)}
-"""The same where headers are a cell of text, of `_header_cells`."""
+"""Cells of records whose headers are a cell of text, of `_header_cells`."""
 _MOST_KINDS = 4096
 _AT_ONCE = 4 * 1024 * 1024
 """Bytes of lines that are printed at once; more only where a single line needs it."""

@@ -194,7 +194,7 @@ class ProofPrinter(Printer[Found]):
 
 
 class AuditPrinter(ProofPrinter):
-    """The same for all log dirs of brokers, which are held against the metadata log."""
+    """Prints all log dirs of brokers, compared with the metadata log."""
 
     def __init__(self, report: Report, summary: ActionSummary, job: DirsRun) -> None:
         super().__init__(report, summary)

@@ -100,7 +100,7 @@ def run(
 
 
 class PlanPrinter(ActionPrinter):
-    """The same with the time that a start takes, and what the last lines say of a start."""
+    """Prints the actions of a start, the time that it takes, and its last lines."""
 
     def __init__(
         self,
