@@ -1,6 +1,8 @@
 from pathlib import Path
 
-from lint_asserts import half_asserts, main
+from lint_asserts import MOST, half_asserts, main, sentences
+
+TESTS = str(Path(__file__).parent)
 
 
 def test_an_assert_that_compares_in_its_message_is_found():
@@ -14,8 +16,26 @@ def test_an_assert_that_compares_in_its_message_is_found():
     assert list(half_asserts(source)) == [1, 4]
 
 
-def test_no_test_of_ours_has_one(tmp_path, capsys):
-    assert main([str(Path(__file__).parent)]) == 0
+def test_an_assert_that_pins_a_sentence_is_found_however_it_is_written():
+    source = "\n".join((
+        "assert line == 'the log ends at offset 12'",
+        "assert line == 'the log ' + f'ends at {offset} here'",
+        "LINES = ('one', 'the first segment is not there')",
+        "assert line in LINES",
+        "with raises(ValueError, match='the file ends within a row'): pass",
+        "assert ' '.join(['the log', 'ends at', 'offset 12']) == line",
+        "assert line == 'log-end 12 13 14 15 16'",
+        "print('the log ends at offset 12')",
+    ))  # fmt: skip
+    assert sorted(sentences(source)) == [1, 2, 4, 5, 6]
+
+
+def test_our_tests_have_no_half_assert_and_pin_few_sentences(tmp_path, capsys):
+    assert main([TESTS]) == 0
     (tmp_path / "test_one.py").write_text("def test():\n    assert 1, 2 == 3\n")
     assert main([str(tmp_path)]) == 1
-    assert capsys.readouterr().out.startswith(f"{tmp_path}/test_one.py:2: ")
+    assert f"{tmp_path}/test_one.py:2: " in capsys.readouterr().out
+    (tmp_path / "test_one.py").write_text(
+        "assert line == 'the log ends at offset 12'\n" * (MOST + 1)
+    )
+    assert main([str(tmp_path)]) == 1
