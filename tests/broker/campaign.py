@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent)]
 
-from broker import damaged, held, recovery  # noqa: E402
+from broker import damaged, differences, recovery  # noqa: E402
 from broker.install import LOADING_VERSIONS  # noqa: E402
 
 DATA = HERE.parent / "data"
@@ -73,8 +73,8 @@ def run(version: str, seed: int, count: int, figures: Figures) -> None:
 
         cases = damaged.cases(version, scenario, work / "cases", seed=seed, count=count)
         outcomes = recovery.outcomes(version, cases, work)
-        wrong = held.forecast_differences(version, cases, outcomes)
-        wrong += held.recovery_differences(version, cases, outcomes, work / "recovered")
+        wrong = differences.forecast(version, cases, outcomes)
+        wrong += differences.recovery(version, cases, outcomes, work / "recovered")
     figures.cases += len(cases)
     figures.kinds.update(outcome.kind for outcome in outcomes.values())
     figures.damages.update(len(case.damage) for case in cases)

@@ -22,8 +22,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from broker import beside, damaged_beside  # noqa: E402
-from broker.damaged_beside import CHECKPOINTS, Case  # noqa: E402
+from broker import damaged_small_files, small_files  # noqa: E402
+from broker.damaged_small_files import CHECKPOINTS, Case  # noqa: E402
 
 from logtool.errors import LogtoolError  # noqa: E402
 from logtool.formats import offset_checkpoint  # noqa: E402
@@ -65,7 +65,7 @@ class Trial:
     @property
     def number(self) -> int:
         """Return the number of its log dir where it is started alone."""
-        return int(self.place in ("beside", "killed"))
+        return int(self.place in ("other", "killed"))
 
 
 class Campaign:
@@ -89,8 +89,8 @@ class Campaign:
             # The other log dirs are sound: only rows for the cleaner are held against theirs.
             dirs = trial.dirs if trial.case.file == CHECKPOINTS[3] else min(trial.dirs, 2)
             self._copy([trial], home, dirs=dirs)
-            paths = beside.log_dirs(home, dirs)
-            return foretold(Forecast(paths, self._settings))
+            paths = small_files.log_dirs(home, dirs)
+            return predicted(Forecast(paths, self._settings))
 
     def run(self, trials: Sequence[Trial]) -> None:
         """Start what was not started yet."""
@@ -98,7 +98,7 @@ class Campaign:
         for trial in trials:
             if trial.key in self.seen:
                 continue
-            if trial.place == "beside" and self.said(trial).startswith((OFFLINE, f"{STARTS}.")):
+            if trial.place == "other" and self.said(trial).startswith((OFFLINE, f"{STARTS}.")):
                 together.append(trial)
             else:
                 self._start([trial])
@@ -114,13 +114,13 @@ class Campaign:
         with tempfile.TemporaryDirectory(dir=self._home, prefix="trial-") as temporary:
             home = Path(temporary) / "home"
             self._copy(trials, home)
-            archive = self._base(dirs) / beside.ARCHIVE
-            started = beside.start(self._version, home, dirs, archive=archive)
+            archive = self._base(dirs) / small_files.ARCHIVE
+            started = small_files.start(self._version, home, dirs, archive=archive)
         if len(trials) > 1 and not (started.runs and started.cleaner):
             return False
         for number, trial in self._placed(trials):
-            held = [entry.name for entry in partitions(self._base(dirs) / f"dir-{number}")]
-            self._keep(trial, told(started, f"dir-{number}", held))
+            names = [entry.name for entry in partitions(self._base(dirs) / f"dir-{number}")]
+            self._keep(trial, outcome(started, f"dir-{number}", names))
         return True
 
     def _placed(self, trials: Sequence[Trial]) -> Iterator[tuple[int, Trial]]:
@@ -128,7 +128,7 @@ class Campaign:
 
     def _copy(self, trials: Sequence[Trial], home: Path, dirs: int | None = None) -> None:
         base = self._base(trials[0].dirs)
-        for log_dir in beside.log_dirs(home, dirs or trials[0].dirs):
+        for log_dir in small_files.log_dirs(home, dirs or trials[0].dirs):
             shutil.copytree(base / log_dir.name, log_dir)
             if trials[0].place == "killed":
                 (log_dir / ".kafka_cleanshutdown").unlink()
@@ -144,7 +144,7 @@ class Campaign:
             making = self._home / f"making{dirs}"
             shutil.rmtree(making, ignore_errors=True)
             making.mkdir()
-            beside.make(self._version, making, dirs)
+            small_files.make(self._version, making, dirs)
             making.rename(base)
         return base
 
@@ -159,7 +159,7 @@ def partitions(log_dir: Path) -> list[Path]:
     return sorted(e for e in log_dir.iterdir() if e.is_dir() and e.name[0] in "kc")
 
 
-def foretold(forecast: Forecast) -> str:
+def predicted(forecast: Forecast) -> str:
     """Return what `plan` says of log dirs of which one has a case."""
     ends = offline = False
     rest = set()
@@ -181,7 +181,7 @@ def foretold(forecast: Forecast) -> str:
     return f"{OFFLINE}." if offline else ", ".join([STARTS, *sorted(rest)]) + "."
 
 
-def told(started: beside.Started, log_dir: str, held: Sequence[str]) -> str:
+def outcome(started: small_files.Started, log_dir: str, names: Sequence[str]) -> str:
     """Return what came of a case in a log dir with these partitions, in the same words."""
     if not started.runs:
         return f"{ENDS}."
@@ -190,7 +190,7 @@ def told(started: beside.Started, log_dir: str, held: Sequence[str]) -> str:
     renamed = {name.partition("/")[2]: kind for name, kind in started.renamed.items()
                if name.startswith(f"{log_dir}/")}  # fmt: skip
     rest = {f"a directory gets -{kind}" for kind in renamed.values()}
-    if any(name not in started.served for name in held if name not in renamed):
+    if any(name not in started.served for name in names if name not in renamed):
         rest.add(_UNREAD["replication-offset-checkpoint"])
     if not started.cleaner:
         rest.add(_UNREAD["cleaner-offset-checkpoint"])
@@ -207,10 +207,10 @@ def _write_rows(log_dir: Path, file: str, offset: int) -> None:
 def all_trials() -> list[Trial]:
     """Return every trial of the campaign."""
     return [
-        *(Trial(case, "beside") for case in damaged_beside.in_a_log_dir()),
-        *(Trial(case, "only") for case in damaged_beside.in_the_only_log_dir()),
-        *(Trial(case, "first") for case in damaged_beside.in_the_first_log_dir()),
-        *(Trial(case, "killed") for case in damaged_beside.after_a_kill()),
+        *(Trial(case, "other") for case in damaged_small_files.in_a_log_dir()),
+        *(Trial(case, "only") for case in damaged_small_files.in_the_only_log_dir()),
+        *(Trial(case, "first") for case in damaged_small_files.in_the_first_log_dir()),
+        *(Trial(case, "killed") for case in damaged_small_files.after_a_kill()),
     ]
 
 

@@ -123,7 +123,7 @@ class Case:
     @property
     def ratios(self) -> list[float]:
         """Return how many times as long as told each start took."""
-        return [one["took"] / one["told"]["seconds"] for one in self.starts]
+        return [one["took"] / one["estimate"]["seconds"] for one in self.starts]
 
     @property
     def is_near(self) -> bool:
@@ -134,10 +134,10 @@ class Case:
         """Return the line of the table."""
 
         def of(name: str) -> float:
-            return median(one["told"].get(name, one.get(name)) for one in self.starts)
+            return median(one["estimate"].get(name, one.get(name)) for one in self.starts)
 
         inside = sum(
-            one["told"]["seconds_low"] <= one["took"] <= one["told"]["seconds_high"]
+            one["estimate"]["seconds_low"] <= one["took"] <= one["estimate"]["seconds_high"]
             for one in self.starts
         )
         ratio, mark = median(self.ratios), "" if self.is_near else "**"
@@ -198,14 +198,14 @@ def _start(homes: Sequence[Path], threads: int, is_cold: bool) -> dict[str, Any]
     command = [str(Path(sys.executable).with_name("logtool")), "plan", "--json"]
     command += ["--recovery-threads", str(threads), *map(str, homes)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-    (told,) = (one for one in json.loads(done.stdout)["items"] if one["type"] == "duration")
+    (estimate,) = (one for one in json.loads(done.stdout)["items"] if one["type"] == "duration")
     config = {**many_logs.CONFIG, "num.recovery.threads.per.data.dir": str(threads)}
     _prepare(logs, is_cold)
     with Broker(KAFKA_4, homes, config, jvm_options=_JVM) as broker:
         broker.launch()
         milliseconds, loading = many_logs.watched(broker)
     return {
-        "told": told,
+        "estimate": estimate,
         "took": milliseconds / 1000,
         "ran": sum(one.ran for one in loading),
         "waited": sum(one.waited for one in loading),

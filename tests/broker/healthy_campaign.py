@@ -46,9 +46,9 @@ def main() -> None:
             with tempfile.TemporaryDirectory(prefix="logtool-healthy-") as work:
                 found = run(version, str(seed), arguments.rounds, Path(work))
             alarms += len(found.alarms)
-            told = ", ".join(f"{code} {count}" for code, count in sorted(found.findings.items()))
+            codes = ", ".join(f"{code} {count}" for code, count in sorted(found.findings.items()))
             print(f"| {version} | {seed} | {arguments.rounds} | {found.states} | "
-                  f"{len(found.alarms)} | {time.monotonic() - begun:.0f} s | {told} |",
+                  f"{len(found.alarms)} | {time.monotonic() - begun:.0f} s | {codes} |",
                   *found.alarms, sep="\n", flush=True)  # fmt: skip
     sys.exit(1 if alarms else 0)
 

@@ -100,20 +100,20 @@ class Story:
     """All in sync and stopped in order."""
 
 
-def tell(version: str, root: Path) -> Story:
+def run(version: str, root: Path) -> Story:
     """Run the cluster."""
     with Cluster(version, root / "live", BROKERS, _CONFIG, _OWN_CONFIG) as cluster:
-        return _Teller(cluster, root).tell()
+        return _Run(cluster, root).story()
 
 
-class _Teller:
+class _Run:
     def __init__(self, cluster: Cluster, root: Path) -> None:
         self.cluster = cluster
         self.root = root
         self._read: dict[int, int] = dict.fromkeys(BROKERS, 0)
         """How much of what each broker logged belongs to the past."""
 
-    def tell(self) -> Story:
+    def story(self) -> Story:
         self._begin()
         killed = self._killed()
         self._all_back(killed)
@@ -263,9 +263,9 @@ class _Teller:
             for name, offset in _CUT.findall(text):
                 situation.cuts.setdefault((name, node), []).append(int(offset))
         names = _names((*PLAIN, *COMPACTED))
-        for told in (situation.loaded, situation.watermarks, situation.cuts):
-            for key in [key for key in told if key[0] not in names]:
-                del told[key]
+        for offsets in (situation.loaded, situation.watermarks, situation.cuts):
+            for key in [key for key in offsets if key[0] not in names]:
+                del offsets[key]
         found = self.cluster.leadership(1, names)
         situation.leaders = {name: leader for name, (leader, _) in found.items()}
 

@@ -55,14 +55,14 @@ class Start:
     snapshots: bool
     low: float
     high: float
-    held: Loaded
+    loaded: Loaded
     busy: float
     """Processes that wanted a processor, on average of the minute before."""
 
     @property
     def seconds(self) -> float:
         """Return what the broker said, in seconds."""
-        return self.held.milliseconds / 1000
+        return self.loaded.milliseconds / 1000
 
     @property
     def is_right(self) -> bool:
@@ -71,7 +71,7 @@ class Start:
 
     def cells(self) -> tuple[str, ...]:
         """Return the line of the table."""
-        files, maps = self.held.files, self.held.maps
+        files, maps = self.loaded.files, self.loaded.maps
         mark = "" if self.is_right else "**"
         return (
             self.version,
@@ -80,11 +80,11 @@ class Start:
             "yes" if self.snapshots else "no",
             f"{self.low:.1f} to {self.high:.1f} s",
             f"{mark}{self.seconds:.1f} s{mark}",
-            f"{self.held.busy:.1f} s",
+            f"{self.loaded.busy:.1f} s",
             f"{self.busy:.0f}",
             f"{files['.log'] + files['.txnindex']:,}",
             f"{maps['.index'] + maps['.timeindex']:,}",
-            f"{self.held.resident / (1 << 20):,.0f} MiB",
+            f"{self.loaded.resident / (1 << 20):,.0f} MiB",
         )
 
 
@@ -99,13 +99,13 @@ def start(version: str, logs: int, segments: int, work: Path, *, snapshots: bool
     command = ["logtool", "sanity", "--json", "--no-verify", "--mode", mode, str(home)]
     command[0] = str(Path(sys.executable).parent / "logtool")
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-    (told,) = (one for one in json.loads(done.stdout)["items"] if one["type"] == "load")
-    with many_logs.loaded(version, home) as (_, held):
+    (load,) = (one for one in json.loads(done.stdout)["items"] if one["type"] == "load")
+    with many_logs.loaded(version, home) as (_, loaded):
         busy = os.getloadavg()[0]
     shutil.rmtree(home)
     shutil.rmtree(template)
-    low, high = told["seconds_low"], told["seconds_high"]
-    return Start(version, logs, segments, snapshots, low, high, held, busy)
+    low, high = load["seconds_low"], load["seconds_high"]
+    return Start(version, logs, segments, snapshots, low, high, loaded, busy)
 
 
 def starts(versions: Sequence[str], work: Path) -> Iterator[Start]:

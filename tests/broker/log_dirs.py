@@ -171,7 +171,7 @@ def without_error(found: Outcome) -> Outcome:
     return replace(found, error="")
 
 
-def foretold(version: str, home: Home) -> Outcome:
+def predicted(version: str, home: Home) -> Outcome:
     """Return what `logtool plan` says of a start on the log dirs."""
     major, minor, _ = version.split(".")
     starts, offline, renamed, made = True, set(), set(), {}
@@ -199,8 +199,8 @@ def foretold(version: str, home: Home) -> Outcome:
                 made[str(action.path.relative_to(home.root))] = content.rstrip(b"\0")
     if not starts:
         return Outcome(False)
-    told = sorted((_plain(home, old), f"{old.parent.name}/{new}") for old, new in renamed)
-    return Outcome(True, tuple(sorted(path.name for path in offline)), tuple(told), "", made)
+    plain = sorted((_plain(home, old), f"{old.parent.name}/{new}") for old, new in renamed)
+    return Outcome(True, tuple(sorted(path.name for path in offline)), tuple(plain), "", made)
 
 
 def _wait_for_moves(home: Home, broker: Broker) -> None:

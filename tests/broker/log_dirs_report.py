@@ -44,11 +44,11 @@ def of_release(version: str, work: Path) -> Column:
     column, base = Column(), work / f"base-{version}"
     log_dirs.make_base(version, base)
     for fault, home in log_dirs.cases(version, base, work):
-        told = log_dirs.foretold(version, home)
+        predicted = log_dirs.predicted(version, home)
         done = log_dirs.outcome(version, home)
-        same = told == log_dirs.without_error(done) and told.indexes == done.indexes
+        same = predicted == log_dirs.without_error(done) and predicted.indexes == done.indexes
         column.wrong += not same
-        column.cells[fault.name] = str(done) if same else f"**{done}**, foretold: {told}"
+        column.cells[fault.name] = str(done) if same else f"**{done}**, predicted: {predicted}"
         print(version, fault.name, column.cells[fault.name], flush=True)
     return column
 
@@ -62,7 +62,7 @@ def main() -> int:
         columns = list(pool.map(lambda version: of_release(version, Path(temporary)), VERSIONS))
     starts, wrong = sum(len(one.cells) for one in columns), sum(one.wrong for one in columns)
     titles = ("fault", *VERSIONS)
-    lines = [_HEAD, f"{starts} starts, {wrong} foretold wrongly.\n"]
+    lines = [_HEAD, f"{starts} starts, {wrong} predicted wrongly.\n"]
     lines += [f"| {' | '.join(titles)} |", "| --- " * len(titles) + "|"]
     for fault in log_dirs.FAULTS:
         cells = [one.cells.get(fault.name, "-") for one in columns]

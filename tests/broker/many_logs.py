@@ -58,7 +58,7 @@ def write_template(source: Path, target: Path, segments: int) -> None:
     first = source / f"{0:020d}.log"
     table, data = batches(first), first.read_bytes()
     records = int(table.last_offset[-1]) + 1
-    nobody = producer_snapshot.encode(producer_snapshot.build(producer_snapshot.parse(b"").entries))
+    empty = producer_snapshot.encode(producer_snapshot.build(producer_snapshot.parse(b"").entries))
     for base in range(0, segments * records, records):
         shifted = bytearray(data)
         for position, offset in zip(table.position, table.base_offset, strict=True):
@@ -67,7 +67,7 @@ def write_template(source: Path, target: Path, segments: int) -> None:
         (target / f"{base:020d}.log").write_bytes(shifted)
         for suffix in (".index", ".timeindex"):
             shutil.copy(first.with_suffix(suffix), target / f"{base:020d}{suffix}")
-        (target / f"{base + records:020d}.snapshot").write_bytes(nobody)
+        (target / f"{base + records:020d}.snapshot").write_bytes(empty)
     (target / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
 
 
@@ -100,7 +100,7 @@ def loaded(version: str, log_dir: Path, **config: str) -> Iterator[tuple[Broker,
         milliseconds, threads = watched(broker)
         broker.wait_until_ready(timeout=1800)
         busy = max((one.ran for one in threads), default=0.0)
-        yield broker, _held(broker, log_dir, milliseconds, busy)
+        yield broker, _opened(broker, log_dir, milliseconds, busy)
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _busy(pid: int) -> dict[str, Thread]:
     return found
 
 
-def _held(broker: Broker, log_dir: Path, milliseconds: int, busy: float) -> Loaded:
+def _opened(broker: Broker, log_dir: Path, milliseconds: int, busy: float) -> Loaded:
     process = Path(f"/proc/{broker.pid}")
     files, maps = Counter[str](), Counter[str]()
     for link in (process / "fd").iterdir():

@@ -65,11 +65,11 @@ def _offsets(bootstrap: str, topic: str, partition: int) -> Offsets:
     start, _ = _list_offset(bootstrap, topic, partition, _EARLIEST)
     asked = struct.pack(">iiqqi", partition, -1, start, -1, 1)
     body += _one_topic(topic, asked) + struct.pack(">i", 0) + _text("")
-    told = _Answer(_exchange(bootstrap, _FETCH, body))
-    _, error, _, _ = told.take(">ihii")
+    answer = _Answer(_exchange(bootstrap, _FETCH, body))
+    _, error, _, _ = answer.take(">ihii")
     _fine(error, "fetch")
-    told.text()
-    _, _, error, watermark, stable, log_start = told.take(">iihqqq")
+    answer.text()
+    _, _, error, watermark, stable, log_start = answer.take(">iihqqq")
     _fine(error, "fetch")
     return Offsets(log_start, watermark, stable, end, epoch)
 
@@ -81,10 +81,10 @@ def produce(bootstrap: str, topic: str, transactional_id: str, batch: bytes) -> 
     """
     records = struct.pack(">ii", 0, len(batch)) + batch
     body = _text(transactional_id) + struct.pack(">hi", -1, 30_000) + _one_topic(topic, records)
-    told = _Answer(_exchange(bootstrap, _PRODUCE, body))
-    told.take(">i")
-    told.text()
-    _, _, error = told.take(">iih")
+    answer = _Answer(_exchange(bootstrap, _PRODUCE, body))
+    answer.take(">i")
+    answer.text()
+    _, _, error = answer.take(">iih")
     _fine(error, "produce")
 
 
@@ -105,10 +105,10 @@ def commit_in_version_2(
 def _list_offset(bootstrap: str, topic: str, partition: int, timestamp: int) -> tuple[int, int]:
     asked = struct.pack(">iiq", partition, -1, timestamp)
     body = struct.pack(">ib", _DEBUGGING_REPLICA, 0) + _one_topic(topic, asked)
-    told = _Answer(_exchange(bootstrap, _LIST_OFFSETS, body))
-    told.take(">ii")
-    told.text()
-    _, _, error, _, offset, epoch = told.take(">iihqqi")
+    answer = _Answer(_exchange(bootstrap, _LIST_OFFSETS, body))
+    answer.take(">ii")
+    answer.text()
+    _, _, error, _, offset, epoch = answer.take(">iihqqi")
     _fine(error, "list offsets")
     return offset, epoch
 

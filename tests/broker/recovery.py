@@ -205,8 +205,8 @@ def _errors(text: str) -> dict[str, list[_Thrown]]:
     names: dict[str, str] = {}
     found: dict[str, list[_Thrown]] = defaultdict(list)
     coming: set[str] = set()
-    for told in text.split("Exception <a "):
-        match = _THROWN.match(told)
+    for part in text.split("Exception <a "):
+        match = _THROWN.match(part)
         if match is None:
             continue
         thread, where = match["thread"], match["where"]
@@ -244,15 +244,15 @@ def _read(
     lines = _lines_of(log, cases)
     found = {}
     for name, match in ends.items():
-        told = tuple(lines[name])
+        log_lines = tuple(lines[name])
         files = files_in(Path(match["done"] or match["failed"]))
         if match["done"]:
             start, end = int(match["start"]), int(match["end"])
-            found[name] = Outcome(LOADED, "", files, start, end, started_ms, told)
+            found[name] = Outcome(LOADED, "", files, start, end, started_ms, log_lines)
         else:
             cause = next(waiting)
             kind = REFUSES if cause.uncaught else OFFLINE
-            found[name] = Outcome(kind, cause.error, files, None, None, started_ms, told)
+            found[name] = Outcome(kind, cause.error, files, None, None, started_ms, log_lines)
     return found
 
 

@@ -33,15 +33,15 @@ def join(bootstrap: str, release: str, group: str, topic: str) -> None:
     member = {"groupId": group, "memberId": "the-member", "processId": "the-process"}
     none: dict[str, Any] = {"activeTasks": [], "standbyTasks": [], "warmupTasks": []}
     first = {"rebalanceTimeoutMs": 1000, "topology": topology, "clientTags": []}
-    told = _heartbeat(bootstrap, release, member | first | none)
+    answer = _heartbeat(bootstrap, release, member | first | none)
     deadline = time.monotonic() + 60
-    while not told["activeTasks"]:
+    while not answer["activeTasks"]:
         if time.monotonic() > deadline:
             raise HarnessError(f"{group} was assigned nothing")
         time.sleep(0.1)
-        told = _heartbeat(bootstrap, release, member | {"memberEpoch": told["memberEpoch"]})
-    taken = none | {"activeTasks": told["activeTasks"]}
-    _heartbeat(bootstrap, release, member | {"memberEpoch": told["memberEpoch"]} | taken)
+        answer = _heartbeat(bootstrap, release, member | {"memberEpoch": answer["memberEpoch"]})
+    taken = none | {"activeTasks": answer["activeTasks"]}
+    _heartbeat(bootstrap, release, member | {"memberEpoch": answer["memberEpoch"]} | taken)
 
 
 def _heartbeat(bootstrap: str, release: str, fields: dict[str, Any]) -> dict[str, Any]:

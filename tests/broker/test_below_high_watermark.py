@@ -97,12 +97,12 @@ def test_a_last_batch_that_is_cut_off_was_acknowledged(killed: Path, kafka_versi
     with log.open("r+b") as file:
         file.truncate(log.stat().st_size - 20)
     assert codes_above_info(killed) == [GONE]
-    told = plan(killed)
-    assert (told.log_end, told.lost_acknowledged) == (2 * BATCH, BATCH)
-    (loss,) = told.losses
+    forecast = plan(killed)
+    assert (forecast.log_end, forecast.lost_acknowledged) == (2 * BATCH, BATCH)
+    (loss,) = forecast.losses
     assert (loss.records, loss.bad_records, loss.below_high_watermark) == (BATCH, BATCH, True)
     assert (loss.first_offset, loss.last_offset) == (2 * BATCH, 3 * BATCH - 1)
-    assert end_after_a_start(kafka_version, killed) == told.log_end
+    assert end_after_a_start(kafka_version, killed) == forecast.log_end
 
 
 def test_a_log_that_ends_between_batches_is_short_and_nothing_is_left_to_cut(
@@ -114,7 +114,7 @@ def test_a_log_that_ends_between_batches_is_short_and_nothing_is_left_to_cut(
     with log.open("r+b") as file:
         file.truncate(int(batches(log).position[-1]))
     assert codes_above_info(killed) == [GONE]
-    told = plan(killed)
-    assert (told.log_end, told.lost_acknowledged, told.losses) == (2 * BATCH, BATCH, [])
-    assert [one.action for one in told.actions if one.is_grave] == ["lacks"]
-    assert end_after_a_start(kafka_version, killed) == told.log_end
+    forecast = plan(killed)
+    assert (forecast.log_end, forecast.lost_acknowledged, forecast.losses) == (2 * BATCH, BATCH, [])
+    assert [one.action for one in forecast.actions if one.is_grave] == ["lacks"]
+    assert end_after_a_start(kafka_version, killed) == forecast.log_end

@@ -31,7 +31,7 @@ NO_FILE: Mapping[str, str] = {}
 CODES = {"batch/hole", "segment/hole", "segment/gap", "segment/missing"}
 
 
-def told(path: Path) -> dict[str, set[str]]:
+def missing_offsets(path: Path) -> dict[str, set[str]]:
     """Return what `verify` says of missing offsets, by topic."""
     found: dict[str, set[str]] = {"once": set(), "never": set()}
     for finding in verify(path).findings:
@@ -70,7 +70,7 @@ def test_a_policy_of_the_past_explains_gaps_and_nothing_else_does(
         alter(admin, ResourceType.TOPIC, "once", cleanup_policy="delete")
         broker.stop()
     (log_dir / "cleaner-offset-checkpoint").unlink()  # it names the partition: a proof by itself
-    before = told(log_dir)
+    before = missing_offsets(log_dir)
     assert before["once"] <= {"segment/gap"}
     assert before["never"] == set()
     ((reason, why),) = evidence(log_dir / "once-0")
@@ -80,8 +80,8 @@ def test_a_policy_of_the_past_explains_gaps_and_nothing_else_does(
     table, data = batches(log), log.read_bytes()
     at, size = int(table.position[-2]), int(table.size[-2])
     log.write_bytes(data[:at] + data[at + size :])
-    assert "batch/hole" in told(log_dir)["never"]
-    assert told(log_dir)["once"] == before["once"]
+    assert "batch/hole" in missing_offsets(log_dir)["never"]
+    assert missing_offsets(log_dir)["once"] == before["once"]
     ((reason, why),) = evidence(log_dir / "never-0")
     assert reason == "unknown"
     assert "never compact in the whole of the metadata log" in why

@@ -59,8 +59,8 @@ def of(objects: list[Object], kind: str) -> list[Object]:
 def transactions(bootstrap: str, *arguments: str) -> list[dict[str, str]]:
     """Return the rows of what ``kafka-transactions.sh`` prints, by their titles."""
     tool = "org.apache.kafka.tools.TransactionsCommand"
-    told = run_tool(KAFKA_4, tool, "--bootstrap-server", bootstrap, *arguments)
-    titles, *rows = [line.split() for line in told.splitlines() if line.strip()]
+    shown = run_tool(KAFKA_4, tool, "--bootstrap-server", bootstrap, *arguments)
+    titles, *rows = [line.split() for line in shown.splitlines() if line.strip()]
     return [dict(zip(titles, row, strict=False)) for row in rows]
 
 
@@ -152,7 +152,7 @@ def have_a_marker_refused(cluster: Cluster) -> None:
 
 
 @pytest.fixture
-def told(cluster: Cluster) -> dict[str, dict[str, str]]:
+def described_states(cluster: Cluster) -> dict[str, dict[str, str]]:
     """Lead transactions into every state, with one leader suspended; returns what is said of each.
 
     When it is done all brokers stand still.
@@ -192,7 +192,7 @@ def told(cluster: Cluster) -> dict[str, dict[str, str]]:
 
 
 def test_every_state_is_told_as_the_coordinator_told_it(
-    cluster: Cluster, told: dict[str, dict[str, str]], tmp_path: Path
+    cluster: Cluster, described_states: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:
     cluster.kill()
     homes = [cluster.log_dir(node) for node in (COORDINATOR, OTHER)]
@@ -206,7 +206,7 @@ def test_every_state_is_told_as_the_coordinator_told_it(
         "goes-on": "Ongoing", "in-version-2": "PrepareCommit", "fenced": "Empty",
         "refused": "PrepareCommit",
     }  # fmt: skip
-    for name, row in told.items():
+    for name, row in described_states.items():
         one = found[name]
         assert (str(one["state"]), str(one["producer_id"]), str(one["producer_epoch"])) == (
             row["TransactionState"], row["ProducerId"], row["ProducerEpoch"],

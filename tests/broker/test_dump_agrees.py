@@ -47,13 +47,13 @@ def transactions_as_before_4(line: bytes) -> bytes:
     data = json.loads(value)["data"]
     listed = data["transactionPartitions"] or ()
     places = (f"{one['topic']}-{number}" for one in listed for number in one["partitionIds"])
-    told = (
+    payload = (
         f"producerId:{data['producerId']},producerEpoch:{data['producerEpoch']},"
         f"state={STATES[data['transactionStatus']]},partitions=[{','.join(sorted(places))}],"
         f"txnLastUpdateTimestamp={data['transactionLastUpdateTimestampMs']},"
         f"txnTimeoutMs={data['transactionTimeoutMs']}"
     )
-    found = f" key: transaction_metadata::transactionalId={name} payload: {told}"
+    found = f" key: transaction_metadata::transactionalId={name} payload: {payload}"
     return head + found.encode()
 
 

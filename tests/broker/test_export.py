@@ -134,8 +134,8 @@ def test_the_console_producer_produces_text_with_headers(written: Broker, log_di
     odd: Any = [("", b""), ("null", None), ("twice", b"1"), ("twice", "\u00e9 =".encode())]
     more = [Message(b"", b"", 5), Message(b"", None, 6, odd), Message(None, b"", 7, odd[:1])]
     workloads.Writer(written.bootstrap).batch(TEXT.name, more)
-    lines, told = exported("-f", "console-producer", log_dir / f"{TEXT.name}-0")
-    (said,) = re.findall(r"kafka-console-producer\.sh .*", told)
+    lines, errors = exported("-f", "console-producer", log_dir / f"{TEXT.name}-0")
+    (said,) = re.findall(r"kafka-console-producer\.sh .*", errors)
     words = shlex.split(said.replace("HOST:PORT", written.bootstrap))[1:]
     words[words.index(TEXT.name)] = "by-console"
     if major(written.version) < 4:
@@ -163,8 +163,8 @@ def test_kcat_takes_in_what_it_is_given(written: Broker, log_dir: Path) -> None:
     }
     kcat = shutil.which("kcat")
     for options, topic, part in sets.values():
-        data, told = exported("-f", "kcat", *options)
-        (said,) = re.findall(r"kcat -P .*", told)
+        data, errors = exported("-f", "kcat", *options)
+        (said,) = re.findall(r"kcat -P .*", errors)
         before = len(consumed(written, AGAIN[2])[0])
         if kcat:
             words = shlex.split(said.replace("HOST:PORT", written.bootstrap))[1:]

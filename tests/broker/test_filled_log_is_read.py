@@ -113,8 +113,8 @@ def test_consumers_read_from_a_filled_log_what_they_read_before(
         asked[topic] = [*behind[::2], 0, 1]
     before = served(kafka_version, theirs, asked)
     after = served(kafka_version, ours, asked)
-    for what, told in before.items():
-        assert after[what] == told, what
+    for what, expected in before.items():
+        assert after[what] == expected, what
     for topic in TOPICS:
         committed = before[f"{topic} read_committed"]
         assert len(committed) > 50

@@ -47,11 +47,11 @@ def groups(*arguments: object) -> list[dict[str, Any]]:
     return items
 
 
-def rows(told: str) -> list[dict[str, str]]:
+def rows(text: str) -> list[dict[str, str]]:
     """Return the tables that Kafka's tool printed, a dictionary for each row."""
     found: list[dict[str, str]] = []
     head: list[str] = []
-    for line in told.splitlines():
+    for line in text.splitlines():
         words = line.split()
         if words[:1] == ["GROUP"]:
             head = words
@@ -105,11 +105,11 @@ def of_newer_kinds(broker: Broker, stays: Any) -> dict[str, tuple[str, str, int]
     deadline = time.monotonic() + 120
     while True:
         stays.poll(timeout=0.1)  # a member joins while it is polled
-        told = rows(tool(broker, *asked, name=SHARE_TOOL))
-        if all(row["STATE"] == "Stable" for row in told if row["GROUP"] == "stays-share"):
+        shares = rows(tool(broker, *asked, name=SHARE_TOOL))
+        if all(row["STATE"] == "Stable" for row in shares if row["GROUP"] == "stays-share"):
             break
-        assert time.monotonic() < deadline, told
-    kinds = {"share": told, "streams": rows(tool(broker, *asked, name=STREAMS_TOOL))}
+        assert time.monotonic() < deadline, shares
+    kinds = {"share": shares, "streams": rows(tool(broker, *asked, name=STREAMS_TOOL))}
     return {
         row["GROUP"]: (kind, row["STATE"], int(row["#MEMBERS"]))
         for kind, found in kinds.items()
@@ -117,7 +117,7 @@ def of_newer_kinds(broker: Broker, stays: Any) -> dict[str, tuple[str, str, int]
     }
 
 
-def compare_shares(told: list[dict[str, str]], items: list[dict[str, Any]]) -> None:
+def compare_shares(expected: list[dict[str, str]], items: list[dict[str, Any]]) -> None:
     def spelled(number: int | None) -> str:
         return "-" if number is None else str(number)
 
@@ -128,7 +128,9 @@ def compare_shares(told: list[dict[str, str]], items: list[dict[str, Any]]) -> N
         for one in items if one["type"] == "share-offset"
     }  # fmt: skip
     names = ("GROUP", "TOPIC", "PARTITION")
-    wanted = {tuple(row[name] for name in names): (row["START-OFFSET"], row["LAG"]) for row in told}
+    wanted = {
+        tuple(row[name] for name in names): (row["START-OFFSET"], row["LAG"]) for row in expected
+    }
     assert found == wanted
     assert any(start not in ("0", "-") for start, _ in wanted.values())
 
@@ -153,8 +155,8 @@ def compare_offsets(wanted: list[dict[str, str]], items: list[dict[str, Any]]) -
             numbers = (one["offset"], one["log_end_offset"], one["lag"])
             place = (one["group"], one["topic"], str(one["partition"]))
             found[place] = (*map(str, numbers), owner)
-    told = [tuple(row.get(name, "-") for name in OFFSETS) for row in wanted]
-    assert found == {row[:3]: row[3:] for row in told if row[3] != "-"}
+    expected = [tuple(row.get(name, "-") for name in OFFSETS) for row in wanted]
+    assert found == {row[:3]: row[3:] for row in expected if row[3] != "-"}
     assert len(found) >= 8
 
 
@@ -171,8 +173,8 @@ def test_groups_are_those_that_the_broker_had(
     shares = tool(broker, "--describe", "--all-groups", "--offsets", name=SHARE_TOOL)
     with ThreadPoolExecutor(2) as pool:
         listing = pool.submit(tool, broker, "--list", "--type", "--state")
-        told = pool.submit(tool, broker, "--describe", "--all-groups", "--offsets")
-        listed, described = rows(listing.result()), rows(told.result())
+        offsets = pool.submit(tool, broker, "--describe", "--all-groups", "--offsets")
+        listed, described = rows(listing.result()), rows(offsets.result())
     broker.kill()
     items = groups(log_dir)
 

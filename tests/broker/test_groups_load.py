@@ -131,31 +131,31 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[Case, i
     with Broker(version, [home], more) as broker:
         broker.start()
 
-        def all_told() -> bool:
+        def all_decided() -> bool:
             text = broker.log
             return all(
                 FAILED.format(n) in text or LOADED.format(n) in text for n in range(len(CASES))
             )
 
-        workloads.wait_for(all_told, 120, "the coordinators to load or fail")
+        workloads.wait_for(all_decided, 120, "the coordinators to load or fail")
         text = broker.log
         broker.stop()
-    told: dict[Case, int | None] = {}
+    offsets: dict[Case, int | None] = {}
     for number, case in enumerate(CASES):
         line = text.partition(FAILED.format(number))[2].partition("\n")[0]
         at = re.search(r" at offset (\d+) ", line)
-        told[case] = int(at[1]) if at else None
-    return home, told
+        offsets[case] = int(at[1]) if at else None
+    return home, offsets
 
 
 def test_a_partition_loads_where_no_record_is_refused(
     judged: tuple[Path, dict[Case, int | None]],
 ) -> None:
-    home, told = judged
+    home, offsets = judged
     ours: dict[Case, int | None] = {}
     for number, case in enumerate(CASES):
         loaded = load(opening.open_partition(home / f"__consumer_offsets-{number}"), lambda _: None)
         assert not loaded.wrong
         ours[case] = loaded.refused[0].first_offset if loaded.refused else None
-    assert ours == told
-    assert len([one for one in told.values() if one is not None]) > 20
+    assert ours == offsets
+    assert len([one for one in offsets.values() if one is not None]) > 20

@@ -51,7 +51,7 @@ def test_plan_and_verify_know_what_a_start_does_to_log_dirs_with_faults(
     done: dict[str, Outcome] = {}
     alarmed: dict[str, list[bool]] = {}
     for fault, home in log_dirs.cases(kafka_version, base(kafka_version), tmp_path, SAMPLE):
-        said[fault.name] = log_dirs.foretold(kafka_version, home)
+        said[fault.name] = log_dirs.predicted(kafka_version, home)
         alarmed[fault.name] = [bool(errors(home, level)) for level in Level]
         done[fault.name] = log_dirs.outcome(kafka_version, home)
     assert done.keys() == set(SAMPLE)

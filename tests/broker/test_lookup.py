@@ -44,14 +44,14 @@ def answered(consumer: Any, question: list[Any]) -> list[Any]:
     problems: list[Any] = []
     for _ in range(60):
         try:
-            told = consumer.offsets_for_times(question, timeout=30)
+            answers = consumer.offsets_for_times(question, timeout=30)
         except KafkaException as error:
             # A broker that just started may know of fewer leader epochs than its metadata says.
             problems = [error]
         else:
-            problems = [one.error for one in told if one.error is not None]
+            problems = [one.error for one in answers if one.error is not None]
             if not problems:
-                return list(told)
+                return list(answers)
         time.sleep(0.5)
     raise AssertionError(problems)
 
@@ -89,9 +89,9 @@ def test_a_timestamp_leads_to_the_offset_that_a_broker_names(
                 for key, stamps in asked.items()
                 if number < len(stamps)
             ]
-            for told in answered(consumer, question):
-                key = told.topic, told.partition
-                answers[key, asked[key][number]] = told.offset
+            for answer in answered(consumer, question):
+                key = answer.topic, answer.partition
+                answers[key, asked[key][number]] = answer.offset
         bounds = {key: ends(consumer, *key) for key in partitions}
         consumer.close()
     assert len(answers) > 800

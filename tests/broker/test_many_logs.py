@@ -42,21 +42,23 @@ def test_a_broker_holds_the_files_and_maps_that_were_foretold(
     version: str, scenario: Callable[[str], Path], tmp_path: Path
 ) -> None:
     home = log_dir_of(runnable(version), scenario, tmp_path)
-    told = needed(home)
-    assert told == host_limits.Needs(LOGS + 1, LOGS * SEGMENTS + 4, 3, 2 * (LOGS * SEGMENTS + 4), 4)
-    with many_logs.loaded(version, home) as (_, held):
+    needs = needed(home)
+    assert needs == host_limits.Needs(
+        LOGS + 1, LOGS * SEGMENTS + 4, 3, 2 * (LOGS * SEGMENTS + 4), 4
+    )
+    with many_logs.loaded(version, home) as (_, opened):
         pass
-    assert held.files[".log"] == told.segments
-    assert held.files[".txnindex"] == told.transaction_indexes
-    assert (held.files[".index"], held.files[".timeindex"]) == (0, 0)
-    assert held.files[""] <= host_limits.BROKER_FILES + 20
+    assert opened.files[".log"] == needs.segments
+    assert opened.files[".txnindex"] == needs.transaction_indexes
+    assert (opened.files[".index"], opened.files[".timeindex"]) == (0, 0)
+    assert opened.files[""] <= host_limits.BROKER_FILES + 20
     eager = version == "2.2.2"
-    maps = held.maps[".index"] + held.maps[".timeindex"]
-    wanted = (told.most_maps if eager else told.lazy_maps) - host_limits.BROKER_MAPS
+    maps = opened.maps[".index"] + opened.maps[".timeindex"]
+    wanted = (needs.most_maps if eager else needs.lazy_maps) - host_limits.BROKER_MAPS
     # Up to 2.2 the map of an active index that was extended stays until garbage is collected. Later
     # ones look for the first offset of an open transaction in the index of its segment.
-    assert wanted <= maps <= wanted + (2 * told.logs if eager else 1)
-    assert held.maps[""] <= host_limits.BROKER_MAPS
+    assert wanted <= maps <= wanted + (2 * needs.logs if eager else 1)
+    assert opened.maps[""] <= host_limits.BROKER_MAPS
 
 
 def test_a_broker_with_fewer_open_files_than_foretold_does_not_start(

@@ -251,15 +251,15 @@ def test_what_only_a_stray_has_is_named(cluster: Cluster, tmp_path: Path) -> Non
 
 
 def test_what_may_be_deleted_is_deleted_and_nothing_is_lost(cluster: Cluster) -> None:
-    homes, told = cluster.homes, audited(*cluster.homes)
+    homes, items = cluster.homes, audited(*cluster.homes)
     future, live = cluster.one("moving-0.*-future"), cluster.one("moving-0")
-    (copy,) = told(FutureCopy)
+    (copy,) = items(FutureCopy)
     assert (copy.copy.path, copy.live.path) == (str(future), str(live))
     assert copy.status == "catching-up"
     assert 0 < copy.behind < 600
     assert not copy.assigned
 
-    proofs = {one.copy.topic: one for one in told(Proof)}
+    proofs = {one.copy.topic: one for one in items(Proof)}
     assert {topic: one.may_delete for topic, one in proofs.items()} == {
         "shared": True, "keyed": True, "gone": False,
     }  # fmt: skip
@@ -268,9 +268,9 @@ def test_what_may_be_deleted_is_deleted_and_nothing_is_lost(cluster: Cluster) ->
     assert (only.first_offset, only.last_offset) == (0, 599)
     assert only.reason == "no other copy is there"
     # Held as it is.
-    (held,) = proofs["shared"].held
-    assert held.copy.path == str(cluster.one("shared-0"))
-    assert held.ranges == ((0, 599),)
+    (kept,) = proofs["shared"].held
+    assert kept.copy.path == str(cluster.one("shared-0"))
+    assert kept.ranges == ((0, 599),)
     assert proofs["shared"].replaced is None
     # Compacted there: the last record of each key, or a later one, is there.
     replaced = proofs["keyed"].replaced

@@ -78,12 +78,12 @@ def test_a_log_that_was_truncated_ends_there_and_goes_on_there(
 
     home = copy_of(f"{kafka_version}/killed")
     words = ["recover", "--truncate-to", f"{NAME}=100", "-f", "ndjson", home]
-    (told,) = (
+    (planned,) = (
         one
         for one in map(json.loads, logtool(*words).stdout.splitlines())
         if one["type"] == "partition"
     )
-    end = told["log_end_offset"]
+    end = planned["log_end_offset"]
     assert 77 < end <= 100
     done = logtool(*words, "--apply", "--accept-loss", NAME)
     assert done.returncode == 0, done.stderr

@@ -36,7 +36,7 @@ QUOTA = ("--entity-type", "users", "--entity-name", "alice", "--entity-type", "c
 
 
 @dataclass
-class Told:
+class Described:
     """What the broker said, and what it left."""
 
     home: Path
@@ -123,7 +123,7 @@ def set_everything(broker: Broker, admin: Any) -> None:
     workloads.delete_topic(broker.bootstrap, broker.log_dirs[0], "doomed")
 
 
-def ask(broker: Broker, admin: Any) -> Told:
+def ask(broker: Broker, admin: Any) -> Described:
     """Ask for all of it."""
     from confluent_kafka import TopicCollection
     from confluent_kafka.admin import (
@@ -173,11 +173,13 @@ def ask(broker: Broker, admin: Any) -> Told:
         broker.version, "org.apache.kafka.tools.FeatureCommand", "--bootstrap-server",
         broker.bootstrap, "describe",
     )  # fmt: skip
-    return Told(broker.log_dirs[0], topics, configs, acls, users, features)
+    return Described(broker.log_dirs[0], topics, configs, acls, users, features)
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
-def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
+def described(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Described:
     """Return what a broker said of what was set, before it was killed."""
     from confluent_kafka.admin import AdminClient
 
@@ -194,8 +196,8 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(scope="module")
-def known(told: Told) -> MetadataImage:
-    found = image.read(told.home)
+def known(described: Described) -> MetadataImage:
+    found = image.read(described.home)
     assert (found.damage, found.problem_count, found.not_understood) == (None, 0, 0)
     return found
 
@@ -207,42 +209,48 @@ def states(known: MetadataImage, kind: str) -> dict[str, dict[str, Any]]:
 
 
 def test_topics_and_partitions_are_those_that_the_broker_described(
-    told: Told, known: MetadataImage
+    described: Described, known: MetadataImage
 ) -> None:
-    assert known.topics == {name: topic_id for name, (topic_id, _) in told.topics.items()}
-    for topic_id, partitions in told.topics.values():
+    assert known.topics == {name: topic_id for name, (topic_id, _) in described.topics.items()}
+    for topic_id, partitions in described.topics.values():
         ours = known.partitions[topic_id]
         found = [(n, p.leader, list(p.replicas), list(p.isr)) for n, p in sorted(ours.items())]
         assert found == sorted(partitions)
     assert len(known.partitions[known.topics["kept"]]) == 3
 
 
-def test_settings_are_those_that_the_broker_described(told: Told, known: MetadataImage) -> None:
-    for topic, configs in told.configs.items():
+def test_settings_are_those_that_the_broker_described(
+    described: Described, known: MetadataImage
+) -> None:
+    for topic, configs in described.configs.items():
         assert known.topic_configs.get(topic, {}) == configs
     assert known.broker_configs["1"] == {"background.threads": "9"}
     (quota,) = states(known, "quota").items()
     assert quota == ("client-id (default), user alice", {"request_percentage": 12.5})
 
 
-def test_who_may_do_what_is_what_the_broker_described(told: Told, known: MetadataImage) -> None:
+def test_who_may_do_what_is_what_the_broker_described(
+    described: Described, known: MetadataImage
+) -> None:
     acls = {
         (one["principal"], one["operation"], one["resource_name"], one["pattern"],
          one["permission"])
         for one in states(known, "acl").values()
     }  # fmt: skip
-    assert acls == told.acls
+    assert acls == described.acls
     assert len(acls) == 2
     users: dict[str, list[tuple[str, int]]] = {}
     for (name, mechanism), one in known.scram_users.items():
         word = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}[mechanism]
         users.setdefault(name, []).append((word, one["iterations"]))
-    assert {name: sorted(one) for name, one in users.items()} == told.users
-    assert len(told.users["alice"]) == 2
+    assert {name: sorted(one) for name, one in users.items()} == described.users
+    assert len(described.users["alice"]) == 2
 
 
-def test_features_are_those_that_the_broker_described(told: Told, known: MetadataImage) -> None:
-    rows = {row.split()[1]: row.split() for row in told.features.splitlines()}
+def test_features_are_those_that_the_broker_described(
+    described: Described, known: MetadataImage
+) -> None:
+    rows = {row.split()[1]: row.split() for row in described.features.splitlines()}
     for name, state in states(known, "feature").items():
         row = rows[name]
         level = row[row.index("FinalizedVersionLevel:") + 1]
@@ -252,9 +260,9 @@ def test_features_are_those_that_the_broker_described(told: Told, known: Metadat
 
 
 def test_the_log_up_to_each_snapshot_says_what_the_broker_wrote_into_it(
-    told: Told, tmp_path: Path
+    described: Described, tmp_path: Path
 ) -> None:
-    source = told.home / DIRECTORY
+    source = described.home / DIRECTORY
     (first, *later) = sorted(source.glob("*.checkpoint"))
     assert len(later) >= 5
     log_only = tmp_path / DIRECTORY
@@ -267,9 +275,9 @@ def test_the_log_up_to_each_snapshot_says_what_the_broker_wrote_into_it(
         assert theirs == ours, snapshot.name
 
 
-def test_the_history_of_the_deleted_topic_is_there(told: Told) -> None:
+def test_the_history_of_the_deleted_topic_is_there(described: Described) -> None:
     events: list[MetadataEvent] = []
-    image.read(told.home, watcher=MetadataHistory(events.append, ("doomed",)))
+    image.read(described.home, watcher=MetadataHistory(events.append, ("doomed",)))
     names = [one.record for one in events]
     assert names[:2] == ["TopicRecord", "PartitionRecord"]
     assert names[-1] == "RemoveTopicRecord"

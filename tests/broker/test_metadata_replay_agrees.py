@@ -355,11 +355,11 @@ def replayed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, 
         [*command, *files], capture_output=True, text=True, timeout=280, check=False
     )
     assert done.returncode == 0, done.stderr
-    told: dict[str, list[list[str]]] = {name: [] for name in CASES}
+    replies: dict[str, list[list[str]]] = {name: [] for name in CASES}
     for line in done.stdout.splitlines():
         file, *words = line.split("\t")
-        told[files[file]].append(words)
-    return {name: (log, told[name]) for name, log in logs.items()}
+        replies[files[file]].append(words)
+    return {name: (log, replies[name]) for name, log in logs.items()}
 
 
 def state_of(known: MetadataImage) -> dict[str, Any]:
@@ -395,20 +395,20 @@ def test_the_same_records_do_not_apply_and_the_same_is_known(
 ) -> None:
     log, lines = replayed[name]
     known = image.read(log)
-    told: dict[str, list[list[str]]] = {}
+    replies: dict[str, list[list[str]]] = {}
     for word, *rest in lines:
-        told.setdefault(word, []).append(rest)
-    faults = told.get("fault", [])
+        replies.setdefault(word, []).append(rest)
+    faults = replies.get("fault", [])
     assert known.not_understood == 0
     ours = [f"{one.offset} {one.text}" for one in known.problems]
     # Where a partition's topic is not there, a broker stumbles twice: it drops the whole image.
     theirs = sorted({int(one[0]) for one in faults})
     assert [one.offset for one in known.problems] == theirs, [ours, faults]
-    ((version,),) = told["version"]
+    ((version,),) = replies["version"]
     assert known.features.get("metadata.version", 0) == int(version)
-    if "unwritable" in told:
+    if "unwritable" in replies:
         return
-    records = [base64.b64decode(one[0]) for one in told["record"]]
+    records = [base64.b64decode(one[0]) for one in replies["record"]]
     again = image.read(log_dir_of(tmp_path / DIRECTORY, records))
     assert not again.problems
     assert state_of(known) == state_of(again)

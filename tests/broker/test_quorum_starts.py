@@ -32,33 +32,33 @@ RECORDS = 50
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool], Quorum]:
     """Return a function to the log dirs of three controllers that were killed, the third first."""
     runnable(VERSION)
-    told: dict[bool, Quorum] = {}
+    made: dict[bool, Quorum] = {}
 
     def of(dynamic: bool) -> Quorum:
-        if dynamic not in told:
-            told[dynamic] = _tell(tmp_path_factory.mktemp("quorum") / "home", dynamic=dynamic)
-        return told[dynamic]
+        if dynamic not in made:
+            made[dynamic] = _make(tmp_path_factory.mktemp("quorum") / "home", dynamic=dynamic)
+        return made[dynamic]
 
     return of
 
 
-def _tell(root: Path, *, dynamic: bool) -> Quorum:
+def _make(root: Path, *, dynamic: bool) -> Quorum:
     # Not at the top: where confluent-kafka is missing these tests are skipped, not in error.
     from broker import workloads
 
-    told = Quorum(VERSION, root, dynamic=dynamic)
-    told.format()
+    quorum = Quorum(VERSION, root, dynamic=dynamic)
+    quorum.format()
     try:
-        told.launch(*NODES)
-        told.nodes[1].wait_until_ready()
-        _create(told, "orders")
+        quorum.launch(*NODES)
+        quorum.nodes[1].wait_until_ready()
+        _create(quorum, "orders")
         content = workloads.messages("orders", RECORDS, workloads.EPOCH_MS)
-        workloads.Writer(told.nodes[1].bootstrap, acks=1).batches("orders", content, (5, 2))
-        told.kill(3)
-        _create(told, "late")
+        workloads.Writer(quorum.nodes[1].bootstrap, acks=1).batches("orders", content, (5, 2))
+        quorum.kill(3)
+        _create(quorum, "late")
     finally:
-        told.kill()
-    return told
+        quorum.kill()
+    return quorum
 
 
 def _admin(of: Quorum) -> Any:
@@ -123,8 +123,8 @@ def _is_whole(of: Quorum) -> bool:
 
 @pytest.mark.parametrize("dynamic", [True, False])
 def test_the_copies_of_real_controllers_are_understood(killed, dynamic: bool) -> None:
-    told = killed(dynamic)
-    copies = _copies(told, *NODES)
+    quorum = killed(dynamic)
+    copies = _copies(quorum, *NODES)
     assert [copy.role for copy in copies] == ["voter"] * 3
     assert not any(copy.problems for copy in copies)
     found = judge(copies)
@@ -133,7 +133,7 @@ def test_the_copies_of_real_controllers_are_understood(killed, dynamic: bool) ->
     assert [voter.key for voter in found.voters] == expected
     if dynamic:
         ends = [str(voter.endpoints[0]) for voter in found.voters]
-        assert ends == list(told.addresses.values())
+        assert ends == list(quorum.addresses.values())
     # The last topic was created without the third: a majority of two had it.
     assert found.majority_offset is not None
     agreed = image.read(found.keep.path, Until(offset=found.majority_offset - 1))

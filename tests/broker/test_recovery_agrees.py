@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from broker import agreement, damaged, held, recovery, sources
+from broker import agreement, damaged, differences, recovery, sources
 from broker.damaged import SETTINGS, Case, cases
 from broker.install import LOADING_VERSIONS
 from broker.kafka import Broker, format_log_dir
@@ -114,11 +114,11 @@ def test_a_broker_with_no_gate_refuses_to_start_or_gives_up_the_log_dir(
 
 def test_the_forecast_says_what_the_broker_does(given: Given, loading_version: str) -> None:
     made, outcomes = given(loading_version)
-    assert held.forecast_differences(loading_version, made, outcomes) == []
+    assert differences.forecast(loading_version, made, outcomes) == []
 
 
 def test_recovery_leaves_the_files_that_the_broker_leaves(
     given: Given, loading_version: str, tmp_path: Path
 ) -> None:
     made, outcomes = given(loading_version)
-    assert held.recovery_differences(loading_version, made, outcomes, tmp_path) == []
+    assert differences.recovery(loading_version, made, outcomes, tmp_path) == []

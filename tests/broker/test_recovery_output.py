@@ -6,7 +6,7 @@ from broker import recovery
 from broker.agreement import normal
 
 
-def told(address: int, method: str) -> str:
+def thrown(address: int, method: str) -> str:
     thrown = f"Exception <a 'java/lang/Error'{{0x{address:08x}}}: why > so>\n thrown in interpreter"
     thread = "at bci 47 for thread 0x0a (log-recovery-/tmp/a b-0)"
     return f"{thrown} method <{{method}} {{0x7f}} {method}>\n {thread}\n"
@@ -16,8 +16,8 @@ def test_an_exception_is_told_by_the_name_of_its_log_dir_and_once() -> None:
     load_log = "'loadLog' '(Ljava/io/File;ZLjava/util/Map;"
     load_logs = "'$anonfun$loadLogs$15' '(Lkafka/log/LogManager;Ljava/io/File;"
     run = "'run' '()V' in 'java/util/concurrent/FutureTask'"
-    one = told(1, load_log) + told(1, load_logs) + told(2, load_logs) + told(2, run)
-    caught = told(3, load_log) + told(3, load_logs)
+    one = thrown(1, load_log) + thrown(1, load_logs) + thrown(2, load_logs) + thrown(2, run)
+    caught = thrown(3, load_log) + thrown(3, load_logs)
     found = recovery._errors(one + one + caught)["/tmp/a b"]
     assert [thrown.error for thrown in found] == ["java.lang.Error: why > so"] * 3
     assert [thrown.uncaught for thrown in found] == [True, True, False]

@@ -36,12 +36,12 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], object]:
     # Not at the top: where confluent-kafka is missing these tests are skipped, not in error.
     from broker import leaders
 
-    told: dict[str, leaders.Story] = {}
+    stories: dict[str, leaders.Story] = {}
 
     def of(version: str) -> leaders.Story:
-        if version not in told:
-            told[version] = leaders.tell(version, tmp_path_factory.mktemp(f"story-{version}"))
-        return told[version]
+        if version not in stories:
+            stories[version] = leaders.run(version, tmp_path_factory.mktemp(f"story-{version}"))
+        return stories[version]
 
     return of
 
@@ -83,16 +83,16 @@ def test_a_replica_is_where_its_broker_had_it(kafka_version: str, story, name: s
     situation = getattr(story(kafka_version), name)
     replicas = Seen(situation.dirs, kafka_version).replicas
     assert len(situation.live) >= 14
-    for key, told in situation.live.items():
+    for key, live in situation.live.items():
         one = replicas[key]
-        assert (one.log_start, one.log_end) == (told.log_start, told.log_end)
-        assert (one.checkpointed, one.last_stable) == (told.high_watermark, told.last_stable)
-        assert one.uncommitted_records == told.log_end - told.high_watermark
+        assert (one.log_start, one.log_end) == (live.log_start, live.log_end)
+        assert (one.checkpointed, one.last_stable) == (live.high_watermark, live.last_stable)
+        assert one.uncommitted_records == live.log_end - live.high_watermark
         assert one.outcome == "loads"
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_a_broker_begins_with_the_offsets_that_are_told(
+def test_a_broker_begins_with_the_offsets_that_logtool_shows(
     kafka_version: str, story, name: str
 ) -> None:
     situation = getattr(story(kafka_version), name)
@@ -114,8 +114,8 @@ def test_who_is_in_sync_and_how_far_they_have_come(kafka_version: str, story, na
         assert tuple(sorted(group.in_sync)) == (in_sync or (2,))
         assert group.from_metadata
         assert group.leader == (None if leader < 0 else leader)
-        told = situation.live[topic, 2 if leader < 0 else leader]
-        assert group.high_watermark == told.high_watermark, topic
+        live = situation.live[topic, 2 if leader < 0 else leader]
+        assert group.high_watermark == live.high_watermark, topic
 
 
 def test_the_replica_of_a_killed_follower_is_behind(kafka_version: str, story) -> None:
@@ -137,8 +137,8 @@ def test_records_above_the_high_watermark_are_counted(
 ) -> None:
     situation = story(kafka_version).killed
     seen = Seen(situation.dirs, kafka_version)
-    told = situation.live[topic, 2]
-    assert (told.high_watermark, told.log_end) == (COMMON, COMMON + 30)
+    live = situation.live[topic, 2]
+    assert (live.high_watermark, live.log_end) == (COMMON, COMMON + 30)
     assert seen.replicas[topic, 2].uncommitted_records == 30
     assert seen.groups[topic].high_watermark == COMMON
     assert seen.groups[topic].furthest.node == 2
@@ -148,8 +148,8 @@ def test_an_open_transaction_holds_the_last_stable_offset(kafka_version: str, st
     situation = story(kafka_version).killed
     seen = Seen(situation.dirs, kafka_version)
     for node in (2, 3):
-        told = situation.live["open.tx", node]
-        assert (told.last_stable, told.high_watermark) == (COMMON, COMMON + 25)
+        live = situation.live["open.tx", node]
+        assert (live.last_stable, live.high_watermark) == (COMMON, COMMON + 25)
         assert seen.replicas["open.tx", node].last_stable == COMMON
 
 
@@ -179,9 +179,9 @@ def test_followers_cut_their_logs_where_it_was_said(kafka_version: str, story, n
 def test_what_an_unclean_leader_costs_is_what_had_been_acknowledged(
     kafka_version: str, story
 ) -> None:
-    told = story(kafka_version)
+    whole = story(kafka_version)
     for name, topic in (("diverged", "diverged"), ("seesaw", "seesaw")):
-        situation = getattr(told, name)
+        situation = getattr(whole, name)
         group = Seen(situation.dirs, kafka_version).groups[topic]
         assert group.assumed.node == situation.leadership[topic][0]
         high_watermark = situation.live[topic, 2].high_watermark
@@ -190,15 +190,15 @@ def test_what_an_unclean_leader_costs_is_what_had_been_acknowledged(
 
 def test_a_topic_that_was_made_anew_is_another_one(kafka_version: str, story) -> None:
     """Node 4 was away; when it comes back it puts aside what it has."""
-    told = story(kafka_version)
-    group = Seen(told.killed.dirs, kafka_version).groups["made.anew"]
+    whole = story(kafka_version)
+    group = Seen(whole.killed.dirs, kafka_version).groups["made.anew"]
     assert [one.node for one in group.replicas] == [2, 3]
     assert [(one.node, one.log_end) for one in group.other_topic] == [(4, COMMON)]
     assert (group.high_watermark, group.acknowledged_lost) == (40, 0)
-    verdict = compared(*told.killed.dirs)["made.anew"]
+    verdict = compared(*whole.killed.dirs)["made.anew"]
     assert verdict.status == pair(verdict, 2, 4).status == Status.OTHER_TOPIC
     assert pair(verdict, 2, 3).status == Status.SAME
-    assert list(told.end[3].glob("made.anew-0.*-stray"))
+    assert list(whole.end[3].glob("made.anew-0.*-stray"))
 
 
 def test_a_leader_behind_costs_what_was_committed_though_no_checkpoint_says_so(
@@ -246,7 +246,7 @@ def test_the_first_batch_that_differs_has_the_epochs_of_both_leaders(
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_who_led_next_was_who_may_by_what_was_told(kafka_version: str, story, name: str) -> None:
+def test_the_next_leader_is_one_that_logtool_named(kafka_version: str, story, name: str) -> None:
     """Whom controllers elect by themselves, with eligible leader replicas and without them."""
     situation = getattr(story(kafka_version), name)
     groups = Seen(situation.dirs, kafka_version).groups
@@ -261,15 +261,15 @@ def test_who_led_next_was_who_may_by_what_was_told(kafka_version: str, story, na
 
 
 def test_in_the_end_all_copies_are_the_same(kafka_version: str, story) -> None:
-    told = story(kafka_version)
-    for topic, verdict in compared(*told.end).items():
+    whole = story(kafka_version)
+    for topic, verdict in compared(*whole.end).items():
         if not topic.startswith("compacted"):
             assert verdict.status == Status.SAME, topic
     for topic in ("diverged", "seesaw"):
-        before, after = (dirs[1] / f"{topic}-0" for dirs in (told.diverged.dirs, told.end))
+        before, after = (dirs[1] / f"{topic}-0" for dirs in (whole.diverged.dirs, whole.end))
         (change,) = compared(before, after)[topic].pairs
         assert change.diverges_at == COMMON
-    for (_, node), one in Seen(told.end, kafka_version).replicas.items():
+    for (_, node), one in Seen(whole.end, kafka_version).replicas.items():
         assert node in (2, 3, 4)
         assert (one.high_watermark, one.uncommitted_records) == (one.log_end, 0)
 
@@ -278,8 +278,8 @@ def test_who_was_in_sync_is_not_taken_from_a_log_that_ended_long_before(
     kafka_version: str, story
 ) -> None:
     """4.x leaves nobody in sync at an orderly stop; as node 4 knew it, all three were."""
-    told = story(kafka_version)
-    dirs = [*told.end[:3], told.killed.dirs[3]]
+    whole = story(kafka_version)
+    dirs = [*whole.end[:3], whole.killed.dirs[3]]
     group = Seen(dirs, kafka_version).groups["behind"]
     assert not (group.from_metadata and group.in_sync == (2, 3, 4))
     assert Seen(dirs, kafka_version, leader=4).groups["behind"].acknowledged_lost > 0
@@ -289,8 +289,8 @@ def test_who_was_in_sync_is_not_taken_from_a_log_that_ended_long_before(
 def test_what_a_cleaner_removed_on_some_brokers_is_no_divergence(
     kafka_version: str, story, topic: str
 ) -> None:
-    told = story(kafka_version)
-    for dirs in (told.killed.dirs, told.diverged.dirs, told.end):
+    whole = story(kafka_version)
+    for dirs in (whole.killed.dirs, whole.diverged.dirs, whole.end):
         verdict = compared(*dirs)[topic]
         assert verdict.status == Status.COMPACTED
         assert "4" in verdict.superset
@@ -299,7 +299,7 @@ def test_what_a_cleaner_removed_on_some_brokers_is_no_divergence(
         assert records[2] < records[4]
         assert {copy.log_end for copy in verdict.copies} == {verdict.copies[0].log_end}
         # Node 3 began to compact later.
-        assert (records[3] == records[4]) == (dirs is told.killed.dirs)
+        assert (records[3] == records[4]) == (dirs is whole.killed.dirs)
 
 
 def test_the_releases_are_those_that_are_known(kafka_version: str) -> None:

@@ -66,9 +66,9 @@ def repair(log_dir: Path, original: Path) -> dict[Place, list[int]]:
     said = logtool("recover", "--apply", "--fill-from", original, *words, log_dir)
     assert not any(obj.get("action") in ("unfilled", "truncate") for obj in said)
     places = [place for place in starts if place[0] in topics]
-    for told in (obj for obj in said if obj["type"] == "partition"):
-        place = str(told["topic"]), int(str(told["partition"]))
-        starts[place] = int(str(told["log_start_offset"]))
+    for obj in (obj for obj in said if obj["type"] == "partition"):
+        place = str(obj["topic"]), int(str(obj["partition"]))
+        starts[place] = int(str(obj["log_start_offset"]))
     for name in (f"{topic}-{number}" for topic, number in places):
         for log in (original / name).glob("*.log"):
             assert (log_dir / name / log.name).read_bytes() == log.read_bytes()
@@ -94,17 +94,17 @@ def salvage(log_dir: Path, work: Path, repaired: set[str]) -> dict[Place, list[i
     away = [word for topic in ("__*", *sorted(repaired)) for word in ("--exclude-topic", topic)]
     said = logtool("salvage", "--output", saved, *away, log_dir)
     starts: dict[Place, int] = {}
-    for told in (obj for obj in said if obj["type"] == "partition"):
-        folder = Path(str(told["target"]))
+    for obj in (obj for obj in said if obj["type"] == "partition"):
+        folder = Path(str(obj["target"]))
         shutil.rmtree(log_dir / folder.name)
         shutil.copytree(folder, log_dir / folder.name)
-        place = str(told["topic"]), int(str(told["partition"]))
-        starts[place] = int(str(told["log_start_offset"]))
+        place = str(obj["topic"]), int(str(obj["partition"]))
+        starts[place] = int(str(obj["log_start_offset"]))
     (log_dir / ".kafka_cleanshutdown").unlink(missing_ok=True)
     return offsets(saved / "partitions", starts)
 
 
-def held(log_dir: Path, sound: set[bytes], promised: dict[Place, list[int]]) -> None:
+def check(log_dir: Path, sound: set[bytes], promised: dict[Place, list[int]]) -> None:
     """Ask whether every sound batch is there and no other, and that much was promised at all."""
     there = [
         batch
@@ -131,7 +131,7 @@ def test_a_broker_serves_what_was_saved_or_repaired(
     sound = damage(log_dir, 7)
     repaired = repair(log_dir, original)
     promised = salvage(log_dir, tmp_path, {topic for topic, _ in repaired})
-    held(log_dir, sound, promised)
+    check(log_dir, sound, promised)
     promised |= repaired
     with Broker(version, [log_dir], CONFIG) as broker:
         broker.start()
@@ -159,7 +159,7 @@ def test_an_old_broker_serves_what_was_saved_of_messages_of_magic_0_and_1(
         work = tmp_path / f"work-{kind}"
         work.mkdir()
         before = salvage(log_dir, work, set())
-        held(log_dir, sound, before)
+        check(log_dir, sound, before)
         for (topic, number), offsets in before.items():
             saved_as(log_dir / f"{topic}-{number}", home, kind)
             promised[f"{kind}.{topic}", number] = offsets

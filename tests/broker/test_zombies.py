@@ -90,10 +90,10 @@ def come_back(before: Path, home: Path, base_offset: int) -> None:
         shutil.copy2(path, home / NAME)
 
 
-def asked(told: Mapping[str, object]) -> set[int]:
+def asked(action: Mapping[str, object]) -> set[int]:
     """Return the offsets for which a zombie answers, as its line says."""
     first, _, last = (
-        str(told["reason"]).partition(" who ask for ")[2].partition(";")[0].partition(" through ")
+        str(action["reason"]).partition(" who ask for ")[2].partition(";")[0].partition(" through ")
     )
     low = int(first.removeprefix("offsets ").removeprefix("offset "))
     return set(range(low, int(last or low) + 1))
@@ -110,8 +110,8 @@ def test_what_a_broker_serves_of_a_zombie_is_foretold_and_recover_drops_it(
     for base in (*inner, last):
         come_back(before, histories, base)
 
-    told = [one for one in objects("plan", histories) if one.get("action") == "zombie"]
-    assert [one["segment"] for one in told] == [*inner, last]
+    zombies = [one for one in objects("plan", histories) if one.get("action") == "zombie"]
+    assert [one["segment"] for one in zombies] == [*inner, last]
     assert logtool("plan", histories).returncode == 1
     mended = tmp_path / "mended"
     shutil.copytree(histories, mended)
@@ -125,13 +125,13 @@ def test_what_a_broker_serves_of_a_zombie_is_foretold_and_recover_drops_it(
         assert end(broker) == truth_end
         truth = served(broker, offsets)
         assert list(truth) == offsets
-    foretold = partition(histories)
+    predicted = partition(histories)
     with Broker(kafka_version, [histories], SMALL) as broker:
         broker.start()
-        assert end(broker) == int(str(foretold["log_end_offset"])) > truth_end
+        assert end(broker) == int(str(predicted["log_end_offset"])) > truth_end
         found = served(broker, [*offsets, last])
         wrong = {offset for offset in offsets if found[offset] != truth[offset]}
-        assert wrong == set().union(*map(asked, told[:-1])) & set(offsets) != set()
+        assert wrong == set().union(*map(asked, zombies[:-1])) & set(offsets) != set()
         assert last in found
         lines = [line for line in broker.log.splitlines() if f"={NAME}," in line]
         assert [line for line in lines if " WARN " in line or " ERROR " in line] == []

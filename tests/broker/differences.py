@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from broker import agreement, recovery
+from broker import agreement
 from broker.damaged import Case
 from broker.install import minor
-from broker.recovery import LOADED, Outcome
+from broker.recovery import LOADED, Outcome, files_in, fill, groups
 
 from logtool.errors import LogtoolError
 from logtool.formats import names
@@ -24,7 +24,7 @@ from logtool.startup.recover import ApplyConsent, Recover
 Outcomes = Mapping[str, Outcome]
 
 
-def forecast_differences(version: str, cases: Sequence[Case], outcomes: Outcomes) -> list[str]:
+def forecast(version: str, cases: Sequence[Case], outcomes: Outcomes) -> list[str]:
     """Return where the outcome, the offsets or a file are not as foretold."""
     wrong = []
     for case in cases:
@@ -42,9 +42,7 @@ def forecast_differences(version: str, cases: Sequence[Case], outcomes: Outcomes
     return wrong
 
 
-def recovery_differences(
-    version: str, cases: Sequence[Case], outcomes: Outcomes, work: Path
-) -> list[str]:
+def recovery(version: str, cases: Sequence[Case], outcomes: Outcomes, work: Path) -> list[str]:
     """Let logtool recover what the broker loads; return where other files are left.
 
     The log dirs of one broker, killed ones and some with a clean marker, are given together.
@@ -56,10 +54,10 @@ def recovery_differences(
         by_settings[case.settings].append(case)
     for number, (_, given) in enumerate(sorted(by_settings.items(), key=str)):
         homes: dict[str, Path] = {}
-        for part in recovery.groups(given):
+        for part in groups(given):
             home = work / f"log-dir-{number}-{len(homes)}"
             home.mkdir(parents=True)
-            recovery.fill(home, part)
+            fill(home, part)
             homes |= {case.name: home for case in part}
         settings = given[0].settings
         wrong += _recover(version, given, sorted(set(homes.values())), settings.index_interval,
@@ -67,7 +65,7 @@ def recovery_differences(
         for case in given:
             outcome = outcomes[case.name]
             emptied = _emptied_in(_loaded(version, case, outcome))
-            left = recovery.files_in(homes[case.name] / case.directory)
+            left = files_in(homes[case.name] / case.directory)
             is_now = dataclasses.replace(outcome, files=_without_residue(outcome.files, emptied))
             again = agreement.Prediction(LOADED, _without_residue(left, emptied))
             wrong += _described(case, agreement.compare(case, is_now, again))

@@ -99,8 +99,8 @@ def make(version: str, home: Path, dirs: int) -> None:
                 raise HarnessError("not all records were produced")
         broker.stop()
     for path in paths:
-        held = [entry.name for entry in path.iterdir() if entry.name.startswith(f"{COMPACTED}-")]
-        rows = {(COMPACTED, int(name.rpartition("-")[2])): 2 for name in held}
+        names = [entry.name for entry in path.iterdir() if entry.name.startswith(f"{COMPACTED}-")]
+        rows = {(COMPACTED, int(name.rpartition("-")[2])): 2 for name in names}
         data = offset_checkpoint.encode(offset_checkpoint.build(rows))
         (path / "cleaner-offset-checkpoint").write_bytes(data)
 
@@ -171,13 +171,13 @@ def _produce(broker: Broker, homes: Mapping[str, str]) -> frozenset[str]:
     )  # fmt: skip
     served = set()
 
-    def told(error: object, message: object) -> None:
+    def delivered(error: object, message: object) -> None:
         if error is None:
             served.add(f"{message.topic()}-{message.partition()}")  # type: ignore[attr-defined]
 
     for name in homes:
         topic, _, number = name.rpartition("-")
-        producer.produce(topic, b"new", b"c", int(number), on_delivery=told)
+        producer.produce(topic, b"new", b"c", int(number), on_delivery=delivered)
     while len(producer) and broker.pid is not None:
         producer.poll(0.1)
         gone = _offline(broker.log)
@@ -192,10 +192,10 @@ def _offline(log: str) -> set[str]:
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        told = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return None
-    return told.st_ino, told.st_mtime_ns
+    return status.st_ino, status.st_mtime_ns
 
 
 def _reasons(log: str) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ class Case:
     suffix: str = ""
     """What the directory of the partition ends in, if it is not in use: ``-stray``."""
     alone: bool = False
-    """Whether others started with it could not be told apart from it."""
+    """Whether others started with it could not be distinguished from it."""
 
     @property
     def name(self) -> str:
@@ -90,24 +90,26 @@ def text_file(file: str, lines: int) -> Iterator[Case]:
 def checkpoint(file: str, entry: str) -> Iterator[Case]:
     """Yield the damages of a checkpoint whose entries have the form of `entry`."""
     yield from text_file(file, 4)
-    for number, told in ((b"1", "1"), (b"-1", "-1"), (b"x", "no number"), (b" 0", "a space first")):
-        yield Case(file, f"version {told}", _with_line(0, number))
-    for number, told in (
+    for number, damage in (
+        (b"1", "1"), (b"-1", "-1"), (b"x", "no number"), (b" 0", "a space first"),
+    ):  # fmt: skip
+        yield Case(file, f"version {damage}", _with_line(0, number))
+    for number, damage in (
         (b"99", "too high"), (b"1", "too low"), (b"0", "0"), (b"-1", "negative"),
         (b"x", "no number"), (b"9999999999", "beyond an int"),
     ):  # fmt: skip
-        yield Case(file, f"count {told}", _with_line(1, number))
+        yield Case(file, f"count {damage}", _with_line(1, number))
     fields = entry.encode().split()
     for place, field in enumerate(fields):
         name = field.decode()
         others = fields[:place] + fields[place + 1 :]
         yield Case(file, f"no {name}", _with_line(2, b" ".join(others)))
         if name != "topic":
-            for value, told in (
+            for value, damage in (
                 (b"x", "no number"), (b"-1", "negative"), (b"99999999999999999999", "beyond a long")
             ):  # fmt: skip
                 line = [*_example(fields[:place]), value, *_example(fields[place + 1 :])]
-                yield Case(file, f"{name} {told}", _with_line(2, b" ".join(line)))
+                yield Case(file, f"{name} {damage}", _with_line(2, b" ".join(line)))
     whole = _example(fields)
     yield Case(file, "a field too many", _with_line(2, b" ".join([*whole, b"7"])))
     yield Case(file, "a space first", _with_line(2, b" " + b" ".join(whole)))
@@ -123,19 +125,19 @@ def partition_metadata() -> Iterator[Case]:
     """Yield the damages of ``partition.metadata``; other ids are a matter of their own."""
     file = "partition.metadata"
     yield from text_file(file, 2)
-    for line, told in (
+    for line, damage in (
         (b"version: 1", "version 1"), (b"version: -1", "version -1"), (b"version: x", "version x"),
         (b"version:0", "no space in line 1"), (b"Version: 0", "another word for version"),
         (b"version: 0: 0", "line 1 of three parts"), (b" version: 0", "a space first"),
     ):  # fmt: skip
-        yield Case(file, told, _with_line(0, line))
-    for line, told in (
+        yield Case(file, damage, _with_line(0, line))
+    for line, damage in (
         (b"topic_id:", "no id"), (b"topic_id: ", "no id but a space"),
         (b"topic_id: AAAA", "a short id"), (b"topic_id: " + b"A" * 22, "a zero id"),
         (b"topic_id: " + b"A" * 40, "a long id"), (b"topic_id: " + b"*" * 22, "no id but 22 *"),
         (b"topic_id:" + b"B" * 22, "no space in line 2"),
     ):  # fmt: skip
-        yield Case(file, told, _with_line(1, line))
+        yield Case(file, damage, _with_line(1, line))
     yield Case(file, "another word for topic_id", lambda d: d.replace(b"topic_id", b"topicId"))
     yield Case(file, "swapped lines", lambda d: b"\n".join(d.splitlines()[::-1]))
     yield Case(file, "another id", _with_line(1, b"topic_id: " + b"C" * 21 + b"A"))
@@ -164,7 +166,7 @@ def quorum_state() -> Iterator[Case]:
     file = f"{METADATA}/quorum-state"
     yield from any_file(file)
     yield Case(file, "cut in the middle", lambda d: d[: len(d) // 2])
-    for old, new, told in (
+    for old, new, damage in (
         (b'"data_version":', b'"version":', "no data_version"),
         (b'"leaderEpoch":', b'"leaderEpo":', "no leaderEpoch"),
         (b'"leaderId":', b'"leader":', "no leaderId"),
@@ -172,7 +174,7 @@ def quorum_state() -> Iterator[Case]:
         (b'"leaderEpoch":', b'"leaderEpoch":"x","y":', "leaderEpoch no number"),
         (b'"leaderEpoch":', b'"leaderEpoch":-5,"y":', "leaderEpoch negative"),
     ):
-        yield Case(file, told, lambda d, old=old, new=new: d.replace(old, new))
+        yield Case(file, damage, lambda d, old=old, new=new: d.replace(old, new))
     for version in (b"7", b"-1", b'"x"'):
         yield Case(
             file, f"data_version {version.decode()}",
