@@ -1,8 +1,8 @@
-"""Compares what a broker made of a damaged partition with what was predicted.
+"""Comparison of a damaged partition that a broker loaded with the prediction of logtool.
 
-Two directories agree when they have the same files with the same bytes, but for: the zeros with
-which a broker fills the indexes of the last segment up, the order of the producers in a snapshot,
-and files renamed to ``.deleted``, which are as good as gone.
+Two directories agree if they have the same files with the same bytes. The comparison ignores the
+zeros with which a broker fills the indexes of the last segment, the order of the producers in a
+snapshot, and files that were renamed to ``.deleted``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ENTRY_SIZES = {"index": 8, "timeindex": 12}
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is said to become of a case; the fields are those of an Outcome."""
+    """The prediction for a case; the fields have the names of those of `Outcome`."""
 
     kind: str
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -29,9 +29,9 @@ class Prediction:
 
 
 def compare(case: Case, outcome: Outcome, predicted: Prediction | Outcome) -> list[str]:
-    """Return in words where a prediction is wrong.
+    """Return the differences between an outcome and a prediction, as text.
 
-    What a start that fails has done to the files until then is not compared.
+    The files that a failed start leaves are not compared.
     """
     if outcome.kind != predicted.kind:
         return [f"{case.name}: {outcome.kind} {outcome.error}, predicted {predicted.kind}"]
@@ -46,12 +46,12 @@ def compare(case: Case, outcome: Outcome, predicted: Prediction | Outcome) -> li
     for name in sorted(is_now.keys() | should_be.keys()):
         here, there = is_now.get(name), should_be.get(name)
         if here != there:
-            wrong.append(f"{case.name}: {name} {_told(here)}, predicted {_told(there)}")
+            wrong.append(f"{case.name}: {name} {_shown(here)}, predicted {_shown(there)}")
     return wrong
 
 
 def normal(files: Mapping[str, bytes]) -> dict[str, object]:
-    """Return the files of a directory as what can be compared."""
+    """Return the files of a directory in a form that can be compared."""
     kept = {name: data for name, data in files.items() if not name.endswith(".deleted")}
     # A stray 1.log is no segment of its own.
     logs = (name for name in kept if name.endswith(".log") and len(name) == len("0" * 20 + ".log"))
@@ -71,7 +71,7 @@ def _normal(name: str, data: bytes, active: str) -> object:
 
 
 def _unpadded(data: bytes, size: int) -> bytes:
-    # Half an entry at the end is filled up with zeros too when the file grows.
+    # When the file grows, the broker fills half an entry at the end with zeros too.
     data += bytes(-len(data) % size)
     end = len(data)
     while end and data[end - size : end] == bytes(size):
@@ -79,7 +79,7 @@ def _unpadded(data: bytes, size: int) -> bytes:
     return data[:end]
 
 
-def _told(value: object) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, bytes) and len(value) > 100:
         return f"{len(value)} bytes, ...{value[-40:].hex()}"
     return "absent" if value is None else repr(value)

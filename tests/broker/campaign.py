@@ -1,8 +1,8 @@
-"""Holds logtool against brokers on many more damaged partitions than CI has time for.
+"""Compares logtool with brokers on many more damaged partitions than CI has time for.
 
 ``python tests/broker/campaign.py [--count 1000] [--seed 100] [--version 4.3.1]`` makes as many for
-each release, lets its broker load them, holds what logtool foretells and what it does against that,
-and writes ``tests/broker/reports/recovery.md``. The exit status is 1 where anything differs.
+each release and lets a broker load them. It compares the forecast and the recovery of logtool with
+the result and writes ``tests/broker/reports/recovery.md``. The exit status is 1 for a difference.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ AT_ONCE = 250
 
 @dataclass
 class Figures:
-    """What came of the cases of one release."""
+    """The results for the cases of one release."""
 
     cases: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
@@ -91,13 +91,13 @@ def report(found: dict[str, Figures], seed: int) -> str:
     columns = ("release", "cases", "two damages", "clean", "loaded", "refuses", "offline",
                "differences")  # fmt: skip
     lines = [
-        "# Loading of damaged logs, held against brokers",
+        "# Loading of damaged logs, compared with brokers",
         "",
         "Written by `make campaign`. Each case is a partition with damage made by a seed.",
         f"{AT_ONCE} cases have one seed, and the first is {seed}. Outcome, log start, log end and",
-        "every file of what `plan` foretells, and every file that `recover --apply`",
-        "`--cut-as-broker` leaves, are compared with the broker's. What is left out stands in a",
-        "table of CONTRIBUTING.md. A clean log dir is one that was stopped in order.",
+        "every file that `plan` predicts, and every file that `recover --apply --cut-as-broker`",
+        "leaves, are compared with those of the broker. A table of CONTRIBUTING.md lists what is",
+        "not compared. A clean log dir is one whose broker was stopped in order.",
         "",
         f"| {' | '.join(columns)} |",
         f"|{' --- |' * len(columns)}",

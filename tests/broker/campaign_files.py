@@ -1,9 +1,9 @@
-"""The campaign over the small files that a broker reads at its start, held against `logtool plan`.
+"""Compares `logtool plan` with brokers on every damage of the small files read at a start.
 
-Each case is one damaged file in one log dir. Several log dirs with a case each are started together
-where `plan` says that none of them ends the start or is felt in the others; all else is started
-alone, and so is what a start that ended did not tell. What came of a case is kept in the folder of
-work and is not started again: a campaign that was stopped goes on. What `plan` says is asked anew.
+Each case is one damaged file in one log dir. Several log dirs with one case each are started
+together if `plan` predicts that no case ends the start or affects the other log dirs. Every other
+case is started alone, and so are the cases of a start that failed. The work folder keeps each
+outcome, so a campaign that was stopped continues. `plan` runs again for every case.
 """
 
 from __future__ import annotations
@@ -48,13 +48,12 @@ class Trial:
 
     case: Case
     place: str
-    """``beside``: in a log dir that is not the first of many; ``first``: in the first of many, with
-    the metadata log; ``only``: in the only one; ``killed``: as ``beside``, and not stopped in
-    order."""
+    """``first``: the first log dir of several, with the metadata log; ``other``: another log dir of
+    several; ``only``: the only log dir; ``killed``: like ``other``, after a kill."""
 
     @property
     def key(self) -> str:
-        """Return what tells it from all others."""
+        """Return a text that identifies the trial."""
         return f"{self.place}: {self.case.name}"
 
     @property
@@ -80,20 +79,20 @@ class Campaign:
         self._kept = self._home / "seen.jsonl"
         lines = self._kept.read_text().splitlines() if self._kept.exists() else []
         self.seen = {found["key"]: found["seen"] for found in map(json.loads, lines)}
-        """What a broker did, by the key of the trial."""
+        """The outcome of each trial, by its key."""
 
     def said(self, trial: Trial) -> str:
-        """Return what `plan` says of a trial."""
+        """Return the prediction of `plan` for a trial."""
         with tempfile.TemporaryDirectory(dir=self._home, prefix="trial-") as temporary:
             home = Path(temporary) / "home"
-            # The other log dirs are sound: only rows for the cleaner are held against theirs.
+            # The other log dirs are sound. Only rows for the cleaner are compared across log dirs.
             dirs = trial.dirs if trial.case.file == CHECKPOINTS[3] else min(trial.dirs, 2)
             self._copy([trial], home, dirs=dirs)
             paths = small_files.log_dirs(home, dirs)
             return predicted(Forecast(paths, self._settings))
 
     def run(self, trials: Sequence[Trial]) -> None:
-        """Start what was not started yet."""
+        """Start the trials that have no outcome yet."""
         together: list[Trial] = []
         for trial in trials:
             if trial.key in self.seen:
@@ -109,7 +108,7 @@ class Campaign:
                     self._start([trial])
 
     def _start(self, trials: Sequence[Trial]) -> bool:
-        """Start trials together and keep what is seen; False where several ended the start."""
+        """Start trials together and keep the outcomes; return False if such a start failed."""
         dirs = trials[0].dirs
         with tempfile.TemporaryDirectory(dir=self._home, prefix="trial-") as temporary:
             home = Path(temporary) / "home"
@@ -160,7 +159,7 @@ def partitions(log_dir: Path) -> list[Path]:
 
 
 def predicted(forecast: Forecast) -> str:
-    """Return what `plan` says of log dirs of which one has a case."""
+    """Return the prediction of `plan` for log dirs, one of which has a case."""
     ends = offline = False
     rest = set()
     for item in forecast:
@@ -182,7 +181,7 @@ def predicted(forecast: Forecast) -> str:
 
 
 def outcome(started: small_files.Started, log_dir: str, names: Sequence[str]) -> str:
-    """Return what came of a case in a log dir with these partitions, in the same words."""
+    """Return the outcome of a case in a log dir with these partitions, in the same words."""
     if not started.runs:
         return f"{ENDS}."
     if log_dir in started.offline:
@@ -220,12 +219,12 @@ def sample(count: int, seed: int) -> list[Trial]:
 
 
 def report(campaigns: dict[str, Campaign], trials: Sequence[Trial]) -> Iterator[str]:
-    """Yield the lines of the report: what brokers did, and where `plan` said otherwise."""
-    yield "# Damaged files beside the logs: what brokers do, and what plan says"
+    """Yield the lines of the report: outcomes, and the predictions of `plan` that differ."""
+    yield "# Damaged small files: outcomes of brokers and predictions of plan"
     yield ""
     yield "Made by `make campaign-files`: each case is one damaged file in one log dir of a real"
-    yield "broker that is then started. Where: beside the log dir of the metadata log, in it"
-    yield "(first), in the only one, or beside after a kill."
+    yield "broker that is then started. `first`: the log dir with the metadata log. `other`:"
+    yield "another log dir. `only`: the only log dir. `killed`: another log dir, after a kill."
     yield ""
     yield "| release | cases | as plan says | otherwise |"
     yield "| --- | --- | --- | --- |"

@@ -1,4 +1,4 @@
-"""What a consumer gets of some partitions, and where they begin and end."""
+"""Records that a consumer reads from partitions, and the start and end of a partition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Records = dict[tuple[str, int], list[tuple[int, bytes | None, bytes | None]]]
 
 
 def consumed(broker: Broker, wanted: list[tuple[str, int]], isolation: str) -> Records:
-    """Return (offset, key, value) of everything a consumer gets."""
+    """Return (offset, key, value) of every record that a consumer reads."""
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer(
@@ -41,11 +41,11 @@ def consumed(broker: Broker, wanted: list[tuple[str, int]], isolation: str) -> R
 
 
 def ends(consumer: Consumer, topic: str, partition: int, patience: float = 60) -> tuple[int, int]:
-    """Return the start and the end of a partition, as its leader tells them to this consumer.
+    """Return the start and the end of a partition, as its leader reports them to this consumer.
 
-    A broker answers with its metadata a moment before it leads the partitions that the metadata
-    says it leads, so a refusal is asked about again, as clients do; after ``patience`` seconds it
-    is raised (KafkaException).
+    A broker names itself as leader in its metadata a moment before it leads. The request is
+    repeated after a refusal, as clients do, for ``patience`` seconds; then the refusal is raised
+    (KafkaException).
     """
     from confluent_kafka import KafkaException, TopicPartition
 

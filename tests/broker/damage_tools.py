@@ -1,4 +1,4 @@
-"""What the damages share: how to choose what to damage, and how to change it."""
+"""Functions that the damages share: choice of a file or batch, and changes of bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from broker.sources import Batch, logs, walk
 from logtool.formats import offset_index, time_index, transaction_index
 
 Damage = Callable[[Path, Random], str]
-"""Changes the files of a partition and returns in words what it did."""
+"""A function that changes the files of a partition and returns a description of the change."""
 
 INDEXES = {
     ".index": offset_index.ENTRY,
@@ -22,11 +22,11 @@ INDEXES = {
 
 
 class UnfitError(Exception):
-    """The directory has nothing that could be damaged so."""
+    """The directory has no file that fits the damage."""
 
 
 def pick(rng: Random, items: list[Path]) -> Path:
-    """Choose one; there may be none."""
+    """Choose an item; raise UnfitError for an empty list."""
     if not items:
         raise UnfitError
     return rng.choice(items)
@@ -41,7 +41,7 @@ def pick_log(directory: Path, rng: Random) -> tuple[Path, bytes, list[Batch]]:
 
 
 def pick_index(directory: Path, rng: Random, suffixes: list[str]) -> tuple[Path, np.ndarray]:
-    """Choose an index with entries, if there is one, and return these too."""
+    """Choose an index, one with entries if possible; return its path and entries."""
     found = [path for path in sorted(directory.iterdir()) if path.suffix in suffixes]
     path = pick(rng, [path for path in found if path.stat().st_size] or found)
     dtype = INDEXES[path.suffix]
@@ -50,14 +50,14 @@ def pick_index(directory: Path, rng: Random, suffixes: list[str]) -> tuple[Path,
 
 
 def last_offsets(directory: Path) -> tuple[int, int]:
-    """Return the base offset of the last segment and the log end offset, by what can be read."""
+    """Return the base offset of the last segment and the log end offset."""
     last = logs(directory)[-1]
     batches = list(walk(last.read_bytes()))
     return int(last.stem), batches[-1].last_offset + 1 if batches else int(last.stem)
 
 
 def replace(data: bytes, position: int, new: bytes) -> bytes:
-    """Put `new` in the place of as many bytes."""
+    """Replace as many bytes as `new` has."""
     return data[:position] + new + data[position + len(new) :]
 
 

@@ -1,8 +1,8 @@
 """Damaged partitions by the hundred, each made from a sound one by a seed.
 
-A case is a directory that no broker has seen, what the checkpoints of its log dir say about it, and
-whether there is a clean marker. The damages themselves are in the modules
-imported below; each leaves everything about itself to chance. Here they are dealt out.
+A case is a directory that no broker has loaded, its rows in the checkpoints of the log dir, and
+the presence of a clean marker. The modules imported below define the damages. A random generator
+chooses the details of each damage.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from broker.install import release
 
 @dataclass(frozen=True)
 class Settings:
-    """What one start of a broker has in common for all its cases."""
+    """Settings of one start, shared by all its cases."""
 
     index_interval: int
     """``log.index.interval.bytes``."""
@@ -29,7 +29,7 @@ class Settings:
 
 
 SETTINGS = (Settings(4096, 65536), Settings(200, 65536), Settings(200, 128))
-"""Dense indexes show more; in the smallest ones there is no room for them."""
+"""Dense indexes show more errors; the smallest index size leaves no room for many entries."""
 _SHARES = (6, 12, 1)
 
 
@@ -80,18 +80,18 @@ DAMAGES: tuple[Damage, ...] = (
 
 @dataclass(frozen=True)
 class Case:
-    """One damaged partition; the checkpoints have no row where an offset is None."""
+    """One damaged partition; for an offset of None the checkpoint has no row."""
 
     name: str
-    """Also the name of its topic; the partition is 0."""
+    """The name of the case and of its topic; the partition is 0."""
     path: Path
-    """What the broker gets a copy of."""
+    """The directory; the broker gets a copy of it."""
     source: str
     damage: tuple[str, ...]
     recovery_point: int | None
     log_start: int | None
     clean: bool
-    """Whether the log dir has a clean marker."""
+    """True if the log dir has a clean marker."""
     settings: Settings
     purpose: str = "stray"
     """``stray``: loaded like a log in use, as ``future`` is, which the oldest releases know;
@@ -115,9 +115,9 @@ class Case:
 def cases(
     version: str, scenarios: sources.Scenarios, home: Path, *, seed: int, count: int
 ) -> list[Case]:
-    """Make `count` damaged partitions for a release, the same for the same seed but for times.
+    """Make `count` damaged partitions for a release; a seed gives the same cases except for times.
 
-    They are parts of the fixture of that release, or of the one that is next to it.
+    The partitions are parts of the fixture of that release or of the nearest one.
     """
     home.mkdir(parents=True, exist_ok=True)
     return [
@@ -130,7 +130,7 @@ def _case(version: str, scenarios: sources.Scenarios, home: Path, number: int, r
     name = f"case{number:04}"
     path = home / name
     settings = rng.choices(SETTINGS, _SHARES)[0]
-    # One after the other, so that none is left out by chance.
+    # The damages take turns, so every damage is used.
     kinds = [] if number % 25 == 0 else [DAMAGES[number % len(DAMAGES)]]
     kinds += [rng.choice(DAMAGES)] * (rng.random() < 1 / 3 and bool(kinds))
     for _ in range(100):
@@ -140,7 +140,7 @@ def _case(version: str, scenarios: sources.Scenarios, home: Path, number: int, r
         try:
             done = tuple(_damaged(kind, path, rng) for kind in kinds)
         except (UnfitError, IsADirectoryError, FileExistsError, OverflowError, struct.error):
-            # The last two: an offset that the first damage left is too large for the second.
+            # The last two errors: the first damage left an offset too large for the second damage.
             continue
         clean = rng.random() < 0.25
         loaded = "stray" if knows_stray(version) else "future"
@@ -156,7 +156,7 @@ def _damaged(kind: Damage, path: Path, rng: Random) -> str:
 
 
 def knows_stray(version: str) -> bool:
-    """Return whether a release loads what ends in ``-stray`` and leaves it alone."""
+    """Return whether a release loads a ``-stray`` directory and leaves it unchanged."""
     return release(version) >= (3, 7)
 
 

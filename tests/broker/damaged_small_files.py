@@ -1,4 +1,4 @@
-"""Every damage that a start is tried with, to each small file that a broker reads at its start."""
+"""Every damage of the campaign, to each small file that a broker reads at its start."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 Damage = Callable[[bytes], bytes | None]
-"""From the sound bytes to the damaged ones; None takes the file away."""
+"""A function from the sound bytes to the damaged bytes; None removes the file."""
 
 CHECKPOINTS = (
     "recovery-point-offset-checkpoint",
@@ -30,13 +30,13 @@ class Case:
     damage: str
     change: Damage
     suffix: str = ""
-    """What the directory of the partition ends in, if it is not in use: ``-stray``."""
+    """The suffix of the directory of a partition that is not in use, such as ``-stray``."""
     alone: bool = False
-    """Whether others started with it could not be distinguished from it."""
+    """True if the outcome cannot be distinguished from that of other cases in the same start."""
 
     @property
     def name(self) -> str:
-        """Return what tells it from all others."""
+        """Return a text that identifies the case."""
         kind = f" of {self.suffix}" if self.suffix else ""
         return f"{self.file}{kind}: {self.damage}"
 
@@ -61,7 +61,7 @@ class Case:
 
 
 def any_file(file: str) -> Iterator[Case]:
-    """Yield what can happen to every file, whatever its format."""
+    """Yield the damages that fit a file of any format."""
     rng = Random(file)
     noise, ascii_noise = rng.randbytes(64), "".join(rng.choices("abcxyz{}: =\n", k=80)).encode()
     yield Case(file, "missing", lambda data: None)
@@ -72,7 +72,7 @@ def any_file(file: str) -> Iterator[Case]:
 
 
 def text_file(file: str, lines: int) -> Iterator[Case]:
-    """Yield those, and the file cut behind and in each of its first lines."""
+    """Yield the damages of any file, and the file cut after and in each of its first lines."""
     yield from any_file(file)
     for count in range(1, lines):
         yield Case(
@@ -122,7 +122,7 @@ def _example(fields: list[bytes]) -> list[bytes]:
 
 
 def partition_metadata() -> Iterator[Case]:
-    """Yield the damages of ``partition.metadata``; other ids are a matter of their own."""
+    """Yield the damages of ``partition.metadata``."""
     file = "partition.metadata"
     yield from text_file(file, 2)
     for line, damage in (
@@ -144,7 +144,7 @@ def partition_metadata() -> Iterator[Case]:
 
 
 def meta_properties() -> Iterator[Case]:
-    """Yield the damages of ``meta.properties``, as one log dir says it."""
+    """Yield the damages of the ``meta.properties`` of one log dir."""
     file = "meta.properties"
     yield from any_file(file)
     for key in (b"version", b"node.id", b"cluster.id", b"directory.id"):
@@ -203,7 +203,7 @@ def clean_marker() -> Iterator[Case]:
 
 
 def in_a_log_dir() -> Iterator[Case]:
-    """Yield what is tried in one log dir of several, that of the metadata log aside."""
+    """Yield the cases for one log dir of several, without the metadata log."""
     for file in CHECKPOINTS:
         yield from checkpoint(file, "topic partition offset")
     yield from checkpoint("leader-epoch-checkpoint", "epoch offset")
@@ -218,7 +218,7 @@ def in_a_log_dir() -> Iterator[Case]:
 
 
 def in_the_only_log_dir() -> Iterator[Case]:
-    """Yield what is tried where there is one log dir."""
+    """Yield the cases for the only log dir of a broker."""
     chosen = (
         "empty", "version 1", "count too low", "no offset", "offset beyond a long",
         "count negative", "random bytes",
@@ -237,7 +237,7 @@ def in_the_only_log_dir() -> Iterator[Case]:
 
 
 def in_the_first_log_dir() -> Iterator[Case]:
-    """Yield what is tried in the log dir of the metadata log, beside others."""
+    """Yield the cases for the log dir with the metadata log, one of several log dirs."""
     for file in CHECKPOINTS:
         for case in checkpoint(file, "topic partition offset"):
             if case.damage in ("version 1", "offset no number"):
@@ -246,7 +246,7 @@ def in_the_first_log_dir() -> Iterator[Case]:
 
 
 def after_a_kill() -> Iterator[Case]:
-    """Yield what is tried where all logs are recovered from their first segment."""
+    """Yield the cases for a start that recovers all logs from their first segment."""
     for file in CHECKPOINTS[:2]:
         for case in checkpoint(file, "topic partition offset"):
             if case.damage in ("version 1", "offset no number"):

@@ -44,7 +44,7 @@ def bad_transaction_index(directory: Path, rng: Random) -> str:
 
 
 def new_transaction_index(directory: Path, rng: Random) -> str:
-    """Put a transaction index beside a segment that has none."""
+    """Add a transaction index to a segment without one."""
     path = pick(rng, logs(directory)).with_suffix(".txnindex")
     if path.exists():
         raise UnfitError
@@ -71,7 +71,7 @@ def bad_snapshot(directory: Path, rng: Random) -> str:
 
 
 def other_producers(directory: Path, rng: Random) -> str:
-    """Change, drop or add producers in a snapshot, its CRC right."""
+    """Change, drop or add producers in a snapshot; the CRC is correct."""
     path = pick(rng, sorted(directory.glob("*.snapshot")))
     rows = producer_snapshot.parse(path.read_bytes()).entries.copy()
     if not len(rows):
@@ -89,7 +89,7 @@ def other_producers(directory: Path, rng: Random) -> str:
 
 
 def another_snapshot(directory: Path, rng: Random) -> str:
-    """Put a snapshot where none belongs: ahead of the log, inside a segment, before its start."""
+    """Add a wrong snapshot: beyond the log end, inside a segment or before the log start."""
     bases, end = base_offsets(directory), last_offsets(directory)[1]
     offset = rng.choice((end + 100, end + 1, end, rng.randint(bases[0], end), max(0, bases[0] - 1)))
     found = sorted(directory.glob("*.snapshot"))

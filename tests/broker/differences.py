@@ -1,4 +1,4 @@
-"""Holds what logtool foretells and does against what a broker did, case by case."""
+"""Differences between logtool and a broker in the load and recovery of damaged partitions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Outcomes = Mapping[str, Outcome]
 
 
 def forecast(version: str, cases: Sequence[Case], outcomes: Outcomes) -> list[str]:
-    """Return where the outcome, the offsets or a file are not as foretold."""
+    """Return the differences in the outcome, the offsets and the files."""
     wrong = []
     for case in cases:
         outcome = outcomes[case.name]
@@ -43,9 +43,9 @@ def forecast(version: str, cases: Sequence[Case], outcomes: Outcomes) -> list[st
 
 
 def recovery(version: str, cases: Sequence[Case], outcomes: Outcomes, work: Path) -> list[str]:
-    """Let logtool recover what the broker loads; return where other files are left.
+    """Recover the partitions that the broker loads; return the differences in the files.
 
-    The log dirs of one broker, killed ones and some with a clean marker, are given together.
+    All log dirs of one broker, with and without a clean marker, are recovered together.
     """
     wrong: list[str] = []
     fit = [case for case in cases if outcomes[case.name].kind == LOADED]
@@ -91,7 +91,7 @@ def _recover(
 
 
 def _loaded(version: str, case: Case, outcome: Outcome) -> LoadResult:
-    """Load a case as the broker was started on it."""
+    """Load a case with the settings and the clock of the broker's start."""
     found = opening.open_partition(case.path)
     found = dataclasses.replace(found, directory=names.parse_directory(case.directory))
     start = StartConditions(
@@ -103,10 +103,10 @@ def _loaded(version: str, case: Case, outcome: Outcome) -> LoadResult:
 
 
 def _without_residue(files: Mapping[str, bytes], emptied: Collection[int]) -> dict[str, bytes]:
-    """Leave out the indexes of segments that were emptied.
+    """Return the files without the indexes of segments that were emptied.
 
-    A broker leaves the entries that it had written until then behind the end of the index, in a
-    file that is longer than that: logtool leaves an empty one.
+    A broker leaves the entries that it had written in a file longer than the index. logtool leaves
+    an empty file.
     """
     gone = {f"{base:020d}{suffix}" for base in emptied for suffix in (".index", ".timeindex")}
     return {name: data for name, data in files.items() if name not in gone}

@@ -1,4 +1,4 @@
-"""Runs Kafka's own dump tool (DumpLogSegments) on many files with one JVM."""
+"""Runs of Kafka's dump tool (DumpLogSegments) on many files with one JVM."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _PROBLEM = re.compile(
 
 @dataclass
 class Dump:
-    """What the dump tool printed: one entry for each file, keyed by its path in the root."""
+    """The output of the dump tool: one entry for each file, by its path in the root."""
 
     stdout: dict[str, bytes] = field(default_factory=dict)
     stderr: dict[str, bytes] = field(default_factory=dict)
-    """Lines about a file. Those that name none, such as a stack trace, are under ``""``."""
+    """Lines about a file; lines without a file name, such as a stack trace, are under ``""``."""
     failed: list[str] = field(default_factory=list)
     """Files on which the tool ended with an exception."""
 

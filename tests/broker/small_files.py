@@ -1,8 +1,8 @@
-"""What real brokers make of damaged files beside the logs: of a log dir's root and of a partition.
+"""Starts of real brokers with damaged small files, in the root of a log dir or in a partition.
 
-The log dirs of one broker are made once for each release and copied for each start. The first
-holds the metadata log; every other holds partitions of the same topics, so that one start can tell
-what becomes of several damaged log dirs: a broker goes on without one that it takes offline.
+The log dirs of one broker are made once for each release and copied for each start. The first log
+dir holds the metadata log. The others hold partitions of the same topics, so one start tests
+several damaged log dirs: a broker continues without a log dir that it takes offline.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TOPIC = "kept"
 COMPACTED = "compacted"
 METADATA_DIR = "dir-0"
 ARCHIVE = "classes.jsa"
-"""Beside the log dirs: the classes of the broker as the JVM shares them between its runs."""
+"""The archive of classes that the JVM shares between its runs; a file next to the log dirs."""
 CONFIG: Mapping[str, str] = {
     "log.index.size.max.bytes": "4096",
     "num.recovery.threads.per.data.dir": "1",
@@ -32,7 +32,7 @@ CONFIG: Mapping[str, str] = {
     "file.delete.delay.ms": "3600000",
     "log.dir.failure.timeout.ms": "600000",
 }
-"""Small files, a cleaner that looks once when it starts, and deletions that can still be seen."""
+"""Settings for small files, for a cleaner that runs once, and for late deletions."""
 
 _DIRECTORY = re.compile(r"(?P<name>.+-\d+)\.[0-9a-f]{32}-(?P<kind>stray|delete)")
 _CLEANER_ENDS = re.compile(r"kafka-log-cleaner-thread-0.*(?:Error due to|[Uu]nexpected exception)")
@@ -43,25 +43,25 @@ _OFFLINE = re.compile(
 
 @dataclass(frozen=True)
 class Started:
-    """What came of one start."""
+    """The outcome of one start."""
 
     runs: bool
     offline: frozenset[str] = frozenset()
-    """Names of the log dirs that a running broker goes on without."""
+    """Names of the log dirs that the broker took offline."""
     renamed: Mapping[str, str] = field(default_factory=dict)
     """``stray`` or ``delete`` by ``log dir/partition``."""
     served: frozenset[str] = frozenset()
     """``topic-partition`` that took a record."""
     cleaner: bool = True
-    """Whether the cleaner lives."""
+    """True if the log cleaner runs."""
     errors: tuple[str, ...] = ()
-    """Lines of the log that tell why."""
+    """Lines of the broker's log that give the reason."""
 
 
 def make(version: str, home: Path, dirs: int) -> None:
-    """Make the log dirs of a broker that was stopped in order: `dirs` of them, four logs in each.
+    """Make the log dirs of a broker that was stopped in order: `dirs` log dirs of four logs.
 
-    Each has two segments, so that the log cleaner finds something to do in every log dir.
+    Each log has two segments, so the log cleaner cleans something in every log dir.
     """
     from confluent_kafka import Producer
     from confluent_kafka.admin import AdminClient
@@ -69,7 +69,7 @@ def make(version: str, home: Path, dirs: int) -> None:
 
     paths = log_dirs(home, dirs)
     format_log_dir(version, paths, extra_config=CONFIG)
-    # A start then costs half the time of the processor.
+    # With the archive a start takes half the processor time.
     archive = [f"-XX:ArchiveClassesAtExit={home / ARCHIVE}"]
     with Broker(version, paths, CONFIG, jvm_options=archive) as broker:
         broker.start()
@@ -113,7 +113,7 @@ def log_dirs(home: Path, dirs: int) -> list[Path]:
 def start(
     version: str, home: Path, dirs: int, *, archive: Path | None = None, timeout: float = 120.0
 ) -> Started:
-    """Start a broker on the log dirs in `home`, wait until all is settled, and end it."""
+    """Start a broker on the log dirs in `home`, wait until nothing changes, and kill it."""
     paths = log_dirs(home, dirs)
     before = {path: _identity(path / "cleaner-offset-checkpoint") for path in paths}
     options = [f"-XX:SharedArchiveFile={archive}"] if archive else []
@@ -158,7 +158,7 @@ def start(
 
 
 def _produce(broker: Broker, homes: Mapping[str, str]) -> frozenset[str]:
-    """Return the partitions that take a record: their leaders are there."""
+    """Return the partitions that accept a record."""
     from confluent_kafka import Producer
 
     producer = Producer(
