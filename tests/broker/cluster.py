@@ -1,8 +1,8 @@
 """Several nodes of one cluster that are killed, paused and started one by one.
 
-Node 1 is the controller and holds no topic, so that what becomes of replicas is decided while any
-of them is away. A paused node (SIGSTOP) neither writes nor answers: a copy of its log dir is what
-a kill at that moment leaves.
+Node 1 is the controller and holds no topic, so it can elect leaders while any replica is away. A
+paused node (SIGSTOP) neither writes nor answers: a copy of its log dir equals the result of a kill
+at that moment.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Cluster:
         config: Mapping[str, str],
         own_config: Mapping[int, Mapping[str, str]],
     ) -> None:
-        """``own_config`` is what single nodes have on top of ``config``."""
+        """Format the log dirs; ``own_config`` has settings of single nodes on top of ``config``."""
         self.version = version
         self.root = root
         self.brokers = tuple(brokers)
@@ -90,13 +90,13 @@ class Cluster:
         self.nodes[CONTROLLER_ID].stop()
 
     def pause(self, *nodes: int) -> None:
-        """Let nodes stand still."""
+        """Suspend nodes."""
         for node in nodes:
             self._signal(node, signal.SIGSTOP)
             self.paused.add(node)
 
     def resume(self, *nodes: int) -> None:
-        """Let nodes go on."""
+        """Resume suspended nodes."""
         for node in nodes:
             self._signal(node, signal.SIGCONT)
             self.paused.discard(node)
@@ -108,7 +108,7 @@ class Cluster:
         os.kill(pid, number)
 
     def freeze(self, target: Path) -> list[Path]:
-        """Copy the log dirs of nodes that are all dead or paused; returns them in order."""
+        """Copy the log dirs of nodes that are all dead or paused; return the copies in order."""
         awake = [n for n, one in self.nodes.items() if one.pid and n not in self.paused]
         if awake:
             raise HarnessError(f"nodes {awake} still write")
@@ -120,13 +120,13 @@ class Cluster:
         return self.nodes[node].bootstrap
 
     def write(self, node: int, topic: str, part: str, count: int) -> None:
-        """Write records by way of a node; acks=1, for followers may be away."""
+        """Write records through a node, with acks=1 because followers may be away."""
         content = workloads.messages(f"{topic}-{part}", count, workloads.EPOCH_MS)
         workloads.Writer(self.bootstrap(node), acks=1).batches(topic, content, (5, 2))
 
     @contextlib.contextmanager
     def writing(self, node: int, topic: str) -> Iterator[None]:
-        """Write on and on in the background, acks=1; raises afterwards what went wrong there."""
+        """Write in the background with acks=1; raise its error afterwards."""
         over = threading.Event()
 
         def run() -> None:
@@ -144,7 +144,7 @@ class Cluster:
             done.result()
 
     def offsets(self, node: int, topic: str) -> protocol.Offsets:
-        """Return what a node says of its replica."""
+        """Return the offsets that a node reports for its replica."""
         return protocol.offsets(self.bootstrap(node), topic)
 
     def leadership(
@@ -154,7 +154,7 @@ class Cluster:
         known = self._admin(node).list_topics(timeout=30).topics
         found = {}
         for topic in topics:
-            # One that was just created may not have come to this node yet.
+            # This node may not know a topic yet that was just created.
             partition = known[topic].partitions.get(0) if topic in known else None
             isr = tuple(sorted(partition.isrs)) if partition else ()
             found[topic] = (partition.leader if partition else -1, isr)

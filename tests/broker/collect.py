@@ -1,7 +1,7 @@
-"""Lets brokers load damaged partitions and keeps what came of it, for work without a broker.
+"""Lets brokers load damaged partitions and keeps the outcomes, for work without a broker.
 
 ``python tests/broker/collect.py --into DIR [--version 4.3.1] [--seed 1] [--count 300]`` writes
-``DIR/<version>/cases/<case>/``, what the broker was given, and ``DIR/<version>/outcomes.pickle``:
+``DIR/<version>/cases/<case>/``, the input of the broker, and ``DIR/<version>/outcomes.pickle``:
 ``{"cases": [Case], "outcomes": {name: Outcome}}`` (unpickle with ``tests`` on the path).
 """
 
@@ -54,7 +54,7 @@ def collect(version: str, home: Path, seed: int, count: int) -> None:
         made = time.monotonic()
         found = recovery.outcomes(version, cases, work)
         ended = time.monotonic()
-        # What is there belongs together at any time, but for a moment.
+        # The old cases are removed just before the new ones and their outcomes appear.
         shutil.rmtree(home / "cases", ignore_errors=True)
         (work / "cases").rename(home / "cases")
     cases = [replace(case, path=home / "cases" / case.name) for case in cases]

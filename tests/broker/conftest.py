@@ -1,4 +1,4 @@
-"""Broker tests are skipped where there is no Java or Kafka, unless LOGTOOL_REQUIRE_BROKER=1."""
+"""Fixtures of the broker tests, which are skipped without Java, unless LOGTOOL_REQUIRE_BROKER=1."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from broker.kafka import Broker, format_log_dir
 from broker.zookeeper import ZooKeeper
 
 _ONCE_MORE = "3.7.2"
-"""A release between others that are tried, so that CI leaves it to `make test-broker-long`."""
+"""A release between other tested releases; only `make test-broker-long` tests it."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is tried with one more release as long."""
+    """Mark the tests of `_ONCE_MORE` as long."""
     for item in items:
         call = getattr(item, "callspec", None)
         if call and item.get_closest_marker("broker") and _ONCE_MORE in call.params.values():
@@ -25,24 +25,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(params=VERSIONS)
 def kafka_version(request: pytest.FixtureRequest) -> str:
-    """Each release of Kafka in turn; skips, or fails if so asked, where it cannot run."""
+    """Each release of Kafka in turn, see `runnable`."""
     return runnable(str(request.param))
 
 
 @pytest.fixture(params=LOADING_VERSIONS)
 def loading_version(request: pytest.FixtureRequest) -> str:
-    """Each release whose loading of logs is known in turn, as `kafka_version`."""
+    """Each release with known rules for the load of logs in turn, see `runnable`."""
     return runnable(str(request.param))
 
 
 @pytest.fixture(params=ZOOKEEPER_VERSIONS)
 def zookeeper_version(request: pytest.FixtureRequest) -> str:
-    """Each release that needs ZooKeeper in turn, as `kafka_version`."""
+    """Each release that needs ZooKeeper in turn, see `runnable`."""
     return runnable(str(request.param))
 
 
 def runnable(version: str) -> str:
-    """Return a release; skip the test, or let it fail if so asked, where it cannot run."""
+    """Return a release; if it cannot run, skip the test or, with LOGTOOL_REQUIRE_BROKER=1, fail."""
     reason = available(version)
     if reason is not None:
         if os.environ.get("LOGTOOL_REQUIRE_BROKER") == "1":
@@ -68,6 +68,6 @@ def log_dir(kafka_version: str, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def broker(kafka_version: str, log_dir: Path) -> Iterator[Broker]:
-    """A broker on ``log_dir`` that is not started yet, and is gone after the test."""
+    """A broker on ``log_dir``, not started yet; it is killed after the test."""
     with Broker(kafka_version, [log_dir]) as made:
         yield made

@@ -1,7 +1,7 @@
-"""Starts brokers on logs that were not flushed, and compares their time with what `plan` tells.
+"""Times brokers that load logs which were not flushed, and compares with the estimate of `plan`.
 
-Run as a script it writes ``tests/broker/reports/estimates.md``. Each start is told of right before
-it, on the same bytes, which are in the page cache or were put out of it.
+The script writes ``tests/broker/reports/estimates.md``. `plan` runs just before each start, on the
+same bytes. The files are in the page cache (warm) or were removed from it (cold).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-# A script, not a module of the test run: `broker` is found beside it.
+# A script, not a module of the test run: it adds the folder of `broker` to the path.
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 from bench.generate import KIB, MIB, Spec, generate
@@ -34,28 +34,29 @@ from logtool.formats import compression
 
 REPORT = HERE / "reports" / "estimates.md"
 FACTOR = 1.5
-"""How far the time may lie from what was told, either way."""
+"""Largest accepted factor between the time and the estimate."""
 _ROUNDS = 3
 _PADDING = 10 * MIB
-"""Zeros behind the indexes of the last segment, as a broker that is killed leaves them."""
+"""Size of an index with zeros at its end, as a killed broker leaves it."""
 _STRAY = f"{'0' * 32}-stray"
 _JVM = ("-XX:-UseSerialGC", "-XX:TieredStopAtLevel=4", *KAFKA_OPTIONS, "-Xms1G", "-Xmx1G")
-"""Those of `kafka-server-start.sh`, in the place of those with which tests start brokers sooner."""
-_HEAD = """# How long recovery takes a broker, and what `logtool plan` tells before
+"""The JVM options of `kafka-server-start.sh`; the other tests use options for a faster start."""
+_HEAD = """# Time that a broker needs for recovery, and the estimate of `logtool plan`
 
 Written by `make estimates`. Starts of Kafka {version} for each line: {rounds}, with the options
-that `kafka-server-start.sh` gives to Java, on copies of the same log dirs, none of which was ever
-flushed. Right before each, `logtool plan` was asked. Before either the files were read (warm) or
-put out of the page cache by `POSIX_FADV_DONTNEED` (cold). "told" is `seconds` of `plan --json`,
-its range behind it, "took" what the broker logs (`Loaded N logs in ...ms`), "ran" for how long the
-threads that load had a processor, "waited" for how long they could run and had none: others had it.
-All are medians; the ratio is that of the pairs, took to told, with the smallest and the largest.
-"load" is the number of processes that wanted one of the {cpus} processors. Where that is more than
-there are, nobody can foretell what the broker gets of them: `plan` goes by what it got itself a
-moment before, and the threads of a broker, its compiler among them, share what one process gets.
+that `kafka-server-start.sh` gives to Java, on copies of the same log dirs, which were never
+flushed. `logtool plan` ran just before each start. Before both the files were read (warm) or
+removed from the page cache by `POSIX_FADV_DONTNEED` (cold). "estimate" is `seconds` of
+`plan --json` with its range, "took" the time that the broker logs (`Loaded N logs in ...ms`), "ran"
+the time during which the loading threads had a processor, "waited" the time during which they were
+ready to run and had no processor. All are medians; the ratio is took / estimate, with the smallest
+and the largest. "load" is the number of processes that wanted one of the {cpus} processors. If
+this is more than there are, the share of the broker cannot be predicted: `plan` assumes the share
+that it had itself, and the threads of a broker, with its compiler, share that of one process.
 """
 _COLUMNS = (
-    "logs", "page cache", "told", "took", "ran", "waited", "took / told", "within the range",
+    "logs", "page cache", "estimate", "took", "ran", "waited", "took / estimate",
+    "within the range",
     "load",
 )  # fmt: skip
 
@@ -66,7 +67,7 @@ class Shape:
 
     title: str
     spec: Spec
-    """Of each log."""
+    """The contents of each log."""
     logs: int = 1
     """In each log dir."""
     dirs: int = 1
@@ -122,12 +123,12 @@ class Case:
 
     @property
     def ratios(self) -> list[float]:
-        """Return how many times as long as told each start took."""
+        """Return the ratio of time and estimate of each start."""
         return [one["took"] / one["estimate"]["seconds"] for one in self.starts]
 
     @property
     def is_near(self) -> bool:
-        """Return whether the start takes what was told, within `FACTOR`."""
+        """Return whether the median ratio is within `FACTOR`."""
         return 1 / FACTOR <= median(self.ratios) <= FACTOR
 
     def cells(self) -> tuple[str, ...]:
@@ -214,7 +215,7 @@ def _start(homes: Sequence[Path], threads: int, is_cold: bool) -> dict[str, Any]
 
 
 def _prepare(paths: Sequence[Path], is_cold: bool) -> None:
-    """Put files into the page cache, or out of it: they are on the disk."""
+    """Read files into the page cache, or remove them from it."""
     for path in paths:
         with path.open("rb", buffering=0) as file:
             if is_cold:

@@ -1,4 +1,4 @@
-"""Scenarios of what SIGKILL tears, and of what a broker makes of it when it starts again."""
+"""Scenarios of batches cut short by SIGKILL, and of the next start of the broker."""
 
 from __future__ import annotations
 

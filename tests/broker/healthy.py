@@ -1,8 +1,8 @@
-"""Traffic after which a log dir is healthy, whatever a tool may think of it.
+"""Traffic that leaves a healthy log dir.
 
-`Workload` writes to a broker that is there: how it is started, and of which release it is, is for
-the caller. Everything is drawn from a seed. What a round leaves behind is cleaned by the broker in
-the next ones, so that the oddest states need several.
+`Workload` writes to a running broker; the caller starts it and chooses its release. A seed
+determines the traffic. The broker cleans the records of a round in later rounds, so the rarest
+states need several rounds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from broker.workloads import Writer
 
 
 class Node(Protocol):
-    """A broker as far as traffic is concerned."""
+    """The parts of a broker that the traffic uses."""
 
     version: str
     log_dirs: list[Path]
@@ -41,14 +41,14 @@ Job = Callable[["Workload", Topic, random.Random], None]
 
 @dataclass(frozen=True)
 class Subject:
-    """A topic, and what is written to it in each round."""
+    """A topic and the job that writes to it in each round."""
 
     topic: Topic
     job: Job
     since: int = 0
     """The first major release that takes part."""
     lively: bool = False
-    """Whether it is written to in the background too."""
+    """True if the background traffic also writes to the topic."""
 
     @property
     def compacted(self) -> bool:
@@ -58,14 +58,14 @@ class Subject:
 
 @dataclass
 class Workload:
-    """What clients do to one broker, round after round."""
+    """The requests of clients to one broker, round by round."""
 
     node: Node
     seed: str
     subjects: Sequence[Subject]
     rounds: int = 0
     patience: float = 30.0
-    """How long a client waits for the broker, in seconds."""
+    """Time in seconds that a client waits for the broker."""
     open_writers: dict[str, list[Writer]] = field(default_factory=dict)
     """Transactional writers by topic; they live as long as the broker runs."""
 
@@ -75,9 +75,9 @@ class Workload:
         workloads.create_topics(self.node.bootstrap, self.node.version, topics)
 
     def round(self, *, leave_open: bool = False) -> None:
-        """Write to every topic, and let the cleaner get through with those that are compacted.
+        """Write to every topic, and wait until the cleaner has cleaned the compacted topics.
 
-        With ``leave_open`` transactions are open afterwards, and nothing is waited for.
+        With ``leave_open`` leave transactions open and wait for nothing.
         """
         self.rounds += 1
         with ThreadPoolExecutor(4) as pool:
@@ -96,7 +96,7 @@ class Workload:
                 self.wait_for_cleaner(subject.topic.name)
 
     def rng(self, name: str) -> random.Random:
-        """Return the draws of this round for a purpose."""
+        """Return the random generator of this round for a purpose."""
         return random.Random(f"{self.seed}-{self.rounds}-{name}")
 
     def forget_clients(self) -> None:
@@ -122,12 +122,12 @@ class Workload:
         return writer
 
     def folder(self, topic: str, partition: int = 0) -> Path:
-        """Return where a partition lies."""
+        """Return the directory of a partition."""
         name = f"{topic}-{partition}"
         return next(path / name for path in self.node.log_dirs if (path / name).is_dir())
 
     def wait_for_cleaner(self, topic: str) -> None:
-        """Wait until all below the active segment was cleaned."""
+        """Wait until every segment below the active one was cleaned."""
         if len(list(self.folder(topic).glob("*.log"))) == 1:
             return  # the active segment, which is never cleaned
         workloads.wait_for_cleaner(self.folder(topic).parent, topic, 0)

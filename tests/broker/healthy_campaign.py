@@ -32,7 +32,7 @@ def run(version: str, seed: str, rounds: int, work: Path) -> Verdicts:
 
 
 def main() -> None:
-    """Run what the command line asks for; the exit status tells whether there was an alarm."""
+    """Run the campaign of the command line; the exit status is 1 for an alarm."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--version", action="append", help="only this release of Kafka")
     parser.add_argument("--seeds", type=int, default=5, help="how many")

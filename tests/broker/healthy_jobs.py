@@ -1,4 +1,4 @@
-"""What `healthy.Workload` writes to one topic in one round, drawn from a seed."""
+"""Jobs of `healthy.Workload`: each writes to one topic in one round, drawn from a seed."""
 
 from __future__ import annotations
 

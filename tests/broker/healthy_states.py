@@ -1,7 +1,7 @@
-"""The states in which a healthy log dir is judged, and the verdict of logtool on each.
+"""The states of a healthy log dir, and the verdict of logtool on each.
 
-`states` takes a broker that has not been started yet through its life and stops at each state, so
-that the caller can look. It asks nothing of the broker but what `healthy.Node` has.
+`states` takes a broker that has not been started yet through its life and yields at each state, so
+the caller can look. It uses only the interface `healthy.Node` of the broker.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from verification import verify
 from logtool.verify import Level
 
 BROKER_CONFIG = {
-    # Small, so that copies of hundreds of partitions are; one topic has the default of 10 MiB.
+    # Small indexes give small copies of hundreds of partitions; one topic has the 10 MiB default.
     "log.index.size.max.bytes": "8192",
     "offsets.topic.num.partitions": "2",
     "transaction.state.log.num.partitions": "2",
@@ -39,16 +39,16 @@ BROKER_CONFIG = {
     "log.flush.start.offset.checkpoint.interval.ms": "1000",
     "log.segment.delete.delay.ms": "1000",
     "log.retention.ms": "-1",
-    # The throttle of a move counts after the fact: only small fetches leave something for later.
+    # The throttle of a move works after a fetch: only small fetches leave records for later.
     "replica.fetch.max.bytes": "4096",
 }
-"""What a broker of the matrix has beside what its release needs to run alone."""
+"""Settings of a broker of the matrix, in addition to those that its release needs to run alone."""
 SHARE_CONFIG = {
     "share.coordinator.state.topic.num.partitions": "1",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
 }
-"""And that of a release which has share groups."""
+"""Settings of a release with share groups, in addition to `BROKER_CONFIG`."""
 
 
 @dataclass
@@ -58,25 +58,25 @@ class State:
     name: str
     log_dirs: Sequence[Path]
     planned: bool = True
-    """Whether a broker can start there: a copy of files of different moments is not for that."""
+    """True if a broker can start there; a copy with files of different moments does not qualify."""
     at_work: bool = False
-    """Whether a broker runs on them."""
+    """True if a broker runs on the log dirs."""
 
 
 @dataclass
 class Verdicts:
-    """What logtool said over all states."""
+    """The results of logtool for all states."""
 
     alarms: list[str] = field(default_factory=list)
-    """Everything above info, and every exit status but 0."""
+    """Every finding above info, and every exit status other than 0."""
     states: int = 0
     findings: Counter[str] = field(default_factory=Counter)
-    """Codes of what was said, all of it info where there is no alarm."""
+    """Count of findings by code; without an alarm all are of severity info."""
     planned_ends: dict[str, int] = field(default_factory=dict)
-    """Log end by partition dir, as `plan` foretold it for the latest state."""
+    """Log end that `plan` predicted for the latest state, by partition dir."""
 
     def judge(self, state: State) -> None:
-        """Verify the log dirs at each level, and ask what a start would do."""
+        """Verify the log dirs at each level, and plan a start."""
         self.states += 1
         for level in Level:
             outcome = verify(*state.log_dirs, level=level)
@@ -92,7 +92,7 @@ class Verdicts:
             self._ask(state)
 
     def _ask(self, state: State) -> None:
-        """Ask what else looks at whole log dirs, and must not take a broker at work for damage."""
+        """Run other commands on the log dirs: a running broker must not look like damage."""
         for command in ("plan", "sanity", "gaps", "stat"):
             asked = [sys.executable, "-m", "logtool", command, *map(str, state.log_dirs)]
             done = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=300)
@@ -124,8 +124,8 @@ def states(
 ) -> Iterator[State]:
     """Lead a broker through the states, and yield each.
 
-    ``rounds`` is how often everything is written before the first kill, and again at the end; a
-    ``move`` begins to move a topic's only partition to the other log dir, so slowly that it lasts.
+    ``rounds`` is the number of rounds before the first kill, and again at the end. ``move`` starts
+    to move the only partition of a topic to the other log dir, slowly enough to last.
     """
     load = Workload(node, seed, healthy_topics.subjects(node.version))
     node.start()
@@ -167,8 +167,8 @@ def states(
 def copy(source: Path, target: Path) -> Path:
     """Copy a log dir that a broker writes to: its own files first, then partition by partition.
 
-    A partition whose files came or went meanwhile is copied again, as whoever wants a whole copy
-    has to: what is renamed between two files is in neither.
+    A partition whose files changed during the copy is copied again: a file that is renamed between
+    two copied files is in neither name.
     """
     target.mkdir()
     for entry in source.iterdir():
@@ -197,7 +197,7 @@ def _state(node: Node, name: str) -> State:
 
 @contextmanager
 def _traffic(load: Workload) -> Iterator[None]:
-    """Write on and on in the background, until the block has killed the broker."""
+    """Write in the background until the block has killed the broker."""
     over = threading.Event()
     done: Counter[str] = Counter()
     subjects = [one for one in load.subjects if one.lively]

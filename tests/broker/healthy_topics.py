@@ -1,4 +1,4 @@
-"""The topics of `healthy.Workload`, each with what is written to it."""
+"""The topics of `healthy.Workload`, each with the job that writes to it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from broker.install import major
 from broker.topics import Topic
 
 MANY = 300
-"""Partitions of the topic that has many."""
+"""Number of partitions of the topic `many`."""
 MOVING = "moving"
-"""The topic whose partition is on its way to the other log dir."""
+"""The topic whose partition moves to the other log dir."""
 
 
 def subjects(version: str) -> list[Subject]:

@@ -20,19 +20,19 @@ KAFKA_4 = "4.3.1"
 """The newest 4.x release that Maven Central holds whole (4.4.0 lacks kafka-tools there)."""
 
 KAFKA_3 = "3.9.2"
-"""The newest 3.9.x release: the last line that accepts small ``segment.bytes`` without a trick."""
+"""The newest 3.9.x release; 3.9 is the last to accept small ``segment.bytes`` directly."""
 
 KAFKA_PER_APPEND = "3.9.0"
-"""An older way to index: one entry at most for each append, however many batches that holds.
+"""A release that writes at most one index entry for each append of several batches.
 
-Releases up to 3.9.0 and 4.0.0 do so, as 3.9.1 and 4.3.1 no longer do.
+Releases up to 3.9.0 and 4.0.0 index like this, 3.9.1 and 4.3.1 do not.
 """
 
 VERSIONS = (KAFKA_4, KAFKA_3)
 """The releases that tests run against."""
 
 LOADING_VERSIONS = (*VERSIONS, "3.7.2", "3.3.2")
-"""The releases whose loading of logs is held against them, case by case."""
+"""The releases with which the load of damaged logs is compared, case by case."""
 
 KAFKA_2 = "2.8.2"
 """The last release that needs ZooKeeper; its jars bring the ZooKeeper that every older one uses."""
@@ -44,7 +44,7 @@ HERE = Path(__file__).resolve().parent
 
 
 class HarnessError(Exception):
-    """The broker or one of its tools did not do what the harness asked."""
+    """A failure of the broker or of one of its tools."""
 
 
 def major(version: str) -> int:
@@ -67,9 +67,9 @@ _ports: set[int] = set()
 
 
 def free_port() -> int:
-    """Return a port of 127.0.0.1 that nobody listens on, and that was not returned before.
+    """Return a free port of 127.0.0.1 that this process has not returned before.
 
-    Whoever got it before may not listen yet.
+    The caller of an earlier port may not listen yet.
     """
     while True:
         with socket.socket() as probe:
@@ -120,7 +120,7 @@ def install(version: str) -> Path:
 
 @contextmanager
 def _fetching(target: Path) -> Iterator[Path]:
-    """Give a folder beside `target` to download into, to one process at a time.
+    """Yield a folder next to `target` for a download, to one process at a time.
 
     Two runs of Maven that fill one local repository write to the same ``.part`` files: one fails.
     """

@@ -35,7 +35,7 @@ ALONE: Mapping[str, str] = {
     # The default of 128 MiB is more than the small heap has to give.
     "log.cleaner.dedupe.buffer.size": "4194304",
 }
-"""What every broker needs to run alone and small; none of it changes what is on disk by default."""
+"""Settings of a small broker that runs alone; they do not change the default files on disk."""
 
 BASE_CONFIG: Mapping[str, str] = {
     **ALONE,
@@ -97,7 +97,7 @@ def run_tool(version: str, main_class: str, *arguments: str) -> str:
 class Broker:
     """A broker on existing, formatted log dirs; it may be started again after a stop or a kill.
 
-    Use it as a context manager: whatever happens inside, no process is left behind.
+    Use it as a context manager: the process ends with the block.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""One cluster whose brokers are killed, hang and lead in turn, caught in three situations.
+"""One cluster whose brokers are killed, hang and lead in turn, copied in three situations.
 
-What brokers said while they ran, and what they did with their logs at the next start, is kept
-beside copies of their log dirs of the moment in between.
+A situation has copies of the log dirs, the offsets that the brokers reported before, and the
+changes that the brokers made to their logs at the next start.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ UNCLEAN = {"unclean.leader.election.enable": "true"}
 
 BEHIND = Topic("behind", "one follower was killed while a client wrote", replicas=BROKERS)
 HUNG = Topic("hung", "the follower in sync hangs: records above the high watermark")
-HUNG_UNCLEAN = Topic("hung.unclean", "the same, led next by who lacks them", config=UNCLEAN)
+HUNG_UNCLEAN = Topic("hung.unclean", "the same, next led by a replica without them", config=UNCLEAN)
 BELOW_MIN = Topic("below.min", "the leader alone is in sync", config={"min.insync.replicas": "2"})
-OPEN = Topic("open.tx", "a transaction that nobody ends")
+OPEN = Topic("open.tx", "a transaction that stays open")
 DIVERGED = Topic("diverged", "written by two leaders", config={**UNCLEAN, "segment.bytes": "4000"})
 SEESAW = Topic(
     "seesaw", "led by each replica in turn while the other is away", replicas=(2, 3),
     config=UNCLEAN,
 )  # fmt: skip
-ANEW = Topic("made.anew", "deleted and made anew while node 4 was away")
+AGAIN = Topic("made.again", "deleted and made again while node 4 was away")
 PLAIN = (BEHIND, HUNG, HUNG_UNCLEAN, BELOW_MIN, OPEN, DIVERGED, SEESAW)
 COMPACTED = tuple(topic for topic in TOPICS if topic.name.startswith("compacted"))
 
 _CONFIG = {
     **SMALL,
-    # Nobody leaves the replicas in sync but who is killed or hangs.
+    # Only a broker that is killed or hangs leaves the ISR.
     "replica.lag.time.max.ms": "3600000",
     "replica.high.watermark.checkpoint.interval.ms": "300",
-    # Nor does who gets no time for a moment, as others on this machine have much to do.
+    # A broker that gets no processor for a moment stays registered.
     "broker.session.timeout.ms": "5000",
     "auto.leader.rebalance.enable": "false",
 }
@@ -62,24 +62,24 @@ Leadership = Mapping[str, tuple[int, tuple[int, ...]]]
 
 @dataclass
 class Situation:
-    """Log dirs of all nodes at one moment, what was known before and what came after."""
+    """Log dirs of all nodes at one moment, with the offsets before and the changes after."""
 
     dirs: list[Path]
     """Node 1 first."""
     live: dict[Key, Offsets] = field(default_factory=dict)
-    """Of the replicas that could be asked, and changed no more."""
+    """Offsets of the replicas that answered and did not change any more."""
     leadership: Leadership = field(default_factory=dict)
-    """As the last one who knew said."""
+    """Leaders and in-sync replicas, from the last node that knew them."""
     loaded: dict[Key, int] = field(default_factory=dict)
     """Log ends as brokers had loaded them at their next start."""
     watermarks: dict[Key, int] = field(default_factory=dict)
-    """High watermarks with which they began."""
+    """High watermarks that brokers had loaded at their next start."""
     cuts: dict[Key, list[int]] = field(default_factory=dict)
-    """Offsets to which they truncated then."""
+    """Offsets to which brokers truncated after their next start."""
     leaders: dict[str, int] = field(default_factory=dict)
-    """Who led meanwhile."""
+    """Leaders after the next start."""
     away: frozenset[int] = frozenset()
-    """Nodes that did nothing meanwhile."""
+    """Nodes that were not started."""
 
     def log_dir(self, node: int) -> Path:
         """Return the log dir of a node."""
@@ -111,7 +111,7 @@ class _Run:
         self.cluster = cluster
         self.root = root
         self._read: dict[int, int] = dict.fromkeys(BROKERS, 0)
-        """How much of what each broker logged belongs to the past."""
+        """Size of the part of each broker's log that earlier situations have read."""
 
     def story(self) -> Story:
         self._begin()
@@ -128,11 +128,11 @@ class _Run:
         cluster.start()
         topics = [
             Topic(one.name, one.shows, 1, one.replicas or BROKERS, one.config)
-            for one in (*PLAIN, *COMPACTED, ANEW)
+            for one in (*PLAIN, *COMPACTED, AGAIN)
         ]
         workloads.create_topics(cluster.bootstrap(1), cluster.version, topics)
         cluster.wait_for_leader(1, _names(PLAIN), [2])
-        for topic in (*PLAIN, ANEW):
+        for topic in (*PLAIN, AGAIN):
             cluster.write(2, topic.name, "common", COMMON)
         workloads.write_compacted(cluster.bootstrap(2), cluster.log_dir(2))
         workloads.write_compacted_transactions(cluster.bootstrap(2), cluster.log_dir(2))
@@ -151,8 +151,8 @@ class _Run:
             )
             cluster.kill(4)
             cluster.wait_for_isr(2, _names([BEHIND, HUNG, HUNG_UNCLEAN, BELOW_MIN, OPEN]), (2, 3))
-        self._make_anew()
-        cluster.wait_until_equal(_names([*PLAIN, ANEW]), (2, 3))
+        self._make_again()
+        cluster.wait_until_equal(_names([*PLAIN, AGAIN]), (2, 3))
         live = self._hang(PLAIN, 3)
         for topic in (HUNG, HUNG_UNCLEAN, BELOW_MIN):
             cluster.write(2, topic.name, "above", 30)
@@ -169,10 +169,10 @@ class _Run:
         return found
 
     def _hang(self, topics: Sequence[Topic], follower: int) -> dict[Key, Offsets]:
-        """Pause a follower that is in sync; return what it and the leader, node 2, had at rest.
+        """Pause an in-sync follower; return its offsets and those of the leader, node 2, at rest.
 
-        With the controller paused nobody takes the follower out of the set in sync; but on a
-        machine that stood still for a second the controller may have done so just before.
+        A paused controller does not remove the follower from the ISR. On a slow machine the
+        controller may have removed it just before the pause.
         """
         cluster = self.cluster
         live: dict[Key, Offsets] = {}
@@ -190,13 +190,13 @@ class _Run:
         workloads.wait_for(hangs_in_sync, 300, f"node {follower} to hang while it is in sync")
         return live
 
-    def _make_anew(self) -> None:
-        cluster, name = self.cluster, ANEW.name
+    def _make_again(self) -> None:
+        cluster, name = self.cluster, AGAIN.name
         workloads.delete_topic(cluster.bootstrap(2), cluster.log_dir(2), name)
-        again = Topic(name, ANEW.shows, replicas=BROKERS)
-        workloads.create_topics(cluster.bootstrap(1), cluster.version, [again])
+        new = Topic(name, AGAIN.shows, replicas=BROKERS)
+        workloads.create_topics(cluster.bootstrap(1), cluster.version, [new])
         cluster.wait_for_leader(2, [name], (2,))
-        cluster.write(2, name, "anew", 40)
+        cluster.write(2, name, "again", 40)
 
     def _diverged(self) -> Situation:
         cluster = self.cluster
@@ -246,7 +246,7 @@ class _Run:
         return found
 
     def _all_back(self, situation: Situation) -> None:
-        """Wait until all replicas are in sync, and look at what it took."""
+        """Wait until all replicas are in sync, and read the brokers' logs."""
         three = [topic.name for topic in (*PLAIN, *COMPACTED) if topic is not SEESAW]
         self.cluster.wait_for_isr(1, three, BROKERS)
         self.cluster.wait_for_isr(1, [SEESAW.name], (2, 3))
@@ -270,9 +270,9 @@ class _Run:
         situation.leaders = {name: leader for name, (leader, _) in found.items()}
 
     def _at_rest(self, topics: Sequence[Topic], nodes: Sequence[int]) -> dict[Key, Offsets]:
-        """Return offsets that do not move any more, with the high watermarks on disk.
+        """Return offsets that do not change any more, with the high watermarks on disk.
 
-        A follower that comes back catches up at its own pace, which on a busy machine is slow.
+        A follower that returns catches up slowly on a busy machine.
         """
         found: dict[Key, Offsets] = {}
 
@@ -290,11 +290,11 @@ class _Run:
         return found
 
     def _settled(self, topics: Sequence[Topic], found: dict[Key, Offsets]) -> bool:
-        """Return whether nothing is left that the leaders among these nodes still have to do.
+        """Return whether the leaders among these nodes have nothing left to do.
 
-        A follower that has not begun to fetch again stands still, too, but it will not stay as it
-        is. And one that has all records is taken into the set in sync a moment later, which may
-        be what the high watermark has waited for.
+        The offsets of a follower that has not begun to fetch again do not change either, but they
+        will. A follower with all records joins the ISR a moment later, and the high watermark may
+        wait for it.
         """
         for name, (leader, in_sync) in self.cluster.leadership(1, _names(topics)).items():
             here = {node: one for (topic, node), one in found.items() if topic == name}

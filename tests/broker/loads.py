@@ -1,7 +1,7 @@
-"""Starts brokers on many logs; writes how long they loaded, and what `logtool sanity` told before.
+"""Times brokers that load many logs, and compares with the estimate of `logtool sanity`.
 
-Run as a script it writes ``tests/broker/reports/loads.md``; its status is 1 where a start took
-less or more than was told.
+The script writes ``tests/broker/reports/loads.md``. The exit status is 1 if the time of a start is
+outside the estimated range.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# A script, not a module of the test run: `broker` is found beside it.
+# A script, not a module of the test run: it adds the folder of `broker` to the path.
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 from broker import many_logs
@@ -27,27 +27,28 @@ from broker.many_logs import Loaded
 
 VERSIONS = ("4.3.1", "3.9.2", "2.2.2")
 SIZES = ((600, 5), (600, 1), (100, 30), (6000, 3))
-"""(logs, segments of each). No more than 20,000 segments: so many files may be open here."""
+"""(logs, segments of each); at most 20,000 segments, the limit of open files."""
 EAGER = "2.2.2"
 REPORT = HERE / "reports" / "loads.md"
 _SOURCE = HERE.parent / "data" / "4.3.1" / "clean.tar.xz"
-_HEAD = """# How long brokers load their logs, and what `logtool sanity` tells before
+_HEAD = """# Time that brokers need to load their logs, and the estimate of `logtool sanity`
 
 Written by `make loads`, which starts a broker for each line. The logs are copies of one that Kafka
-4.3.1 wrote, stopped in order and just written, so that they are in the page cache; one thread loads
-them. "took" is what the broker logs (`Loaded N logs in ...ms`), "processor" how long the thread
-that loads had a processor, "load" the number of processes that wanted one of the {cpus} processors.
-Logs without producer snapshots get them at the first start, each one made durable by itself.
+4.3.1 wrote and stopped in order. They were just written, so they are in the page cache. One thread
+loads them. "took" is the time that the broker logs (`Loaded N logs in ...ms`), "processor" the time
+during which the loading thread had a processor, "load" the number of processes that wanted one of
+the {cpus} processors. A broker writes missing producer snapshots at the first start and flushes
+each one.
 """
 _COLUMNS = (
-    "release", "logs", "segments of each", "snapshots", "told", "took", "processor", "load",
+    "release", "logs", "segments of each", "snapshots", "estimate", "took", "processor", "load",
     "open files of logs", "maps of indexes", "memory",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Start:
-    """One start, and what was told of it."""
+    """One start and its estimate."""
 
     version: str
     logs: int
@@ -57,16 +58,16 @@ class Start:
     high: float
     loaded: Loaded
     busy: float
-    """Processes that wanted a processor, on average of the minute before."""
+    """Number of processes that wanted a processor, the average of one minute."""
 
     @property
     def seconds(self) -> float:
-        """Return what the broker said, in seconds."""
+        """Return the time that the broker logged, in seconds."""
         return self.loaded.milliseconds / 1000
 
     @property
     def is_right(self) -> bool:
-        """Return whether it took what was told."""
+        """Return whether the time is in the estimated range."""
         return self.low <= self.seconds <= self.high
 
     def cells(self) -> tuple[str, ...]:
@@ -89,7 +90,7 @@ class Start:
 
 
 def start(version: str, logs: int, segments: int, work: Path, *, snapshots: bool = True) -> Start:
-    """Make a log dir, ask logtool, and start a broker on it."""
+    """Make a log dir, run logtool on it and start a broker."""
     home, template = work / "log-dir", work / "template"
     many_logs.write_template(work / "source" / "clean" / "index.dense-0", template, segments)
     for snapshot in () if snapshots else template.glob("*.snapshot"):
@@ -119,7 +120,7 @@ def starts(versions: Sequence[str], work: Path) -> Iterator[Start]:
 
 
 def main() -> int:
-    """Write the report; returns 1 where a start took less or more than was told."""
+    """Write the report; return 1 if the time of a start is outside the estimated range."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--version", action="append", help="a release; by default all")
     versions = parser.parse_args().version or VERSIONS
@@ -130,7 +131,7 @@ def main() -> int:
             print(*one.cells(), sep=" | ", flush=True)
     wrong = sum(not one.is_right for one in done)
     lines = [_HEAD.format(cpus=os.cpu_count())]
-    lines.append(f"{len(done)} starts, {wrong} took less or more than was told.\n")
+    lines.append(f"{len(done)} starts, {wrong} outside the estimated range.\n")
     lines.append(f"| {' | '.join(_COLUMNS)} |")
     lines.append(f"|{' --- |' * len(_COLUMNS)}")
     lines += [f"| {' | '.join(one.cells())} |" for one in done]

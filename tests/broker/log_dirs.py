@@ -1,8 +1,8 @@
-"""Brokers with three log dirs of which something is wrong, and what their start makes of them.
+"""Starts of brokers with three log dirs that have a fault.
 
-The faults are of `meta.properties`, of partitions that lie in two log dirs or in another one than
-the metadata log says, and of directories that do not belong there. What a broker did is told from
-whether it started, from the lines it logged, and from the directories it left.
+Faults are: a wrong `meta.properties`, a partition in two log dirs or in another log dir than the
+one in the metadata log, and unexpected directories. The outcome is read from the success of the
+start, from the lines that the broker logged, and from the directories that it left.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Home:
         return sorted((self.root / name).glob(f"{topic}-*"))[which]
 
     def edit(self, name: str, pattern: str, replacement: str) -> None:
-        """Change a line of meta.properties; HarnessError where there is none such."""
+        """Change a line of meta.properties; raise HarnessError if no line matches."""
         path = self.meta(name)
         text, count = re.subn(f"(?m){pattern}", replacement, path.read_text())
         if not count:
@@ -100,29 +100,29 @@ class Home:
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that is done to the log dirs before the broker starts."""
+    """A change to the log dirs before the broker starts."""
 
     name: str
     about: str
     make: Callable[[Home], object]
     needs_directory_ids: bool = False
-    """Whether there is nothing to change where a release writes no directory ids."""
+    """True if the fault needs a release that writes directory ids."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a start made of the log dirs."""
+    """The outcome of a start."""
 
     starts: bool
     offline: tuple[str, ...] = ()
-    """Names of the log dirs without which it goes on."""
+    """Names of the log dirs that the broker took offline."""
     renamed: tuple[tuple[str, str], ...] = ()
-    """Directories, and the names they got, with no ids in them."""
+    """Directories and their new names, without the ids."""
     error: str = ""
-    """What stopped it."""
+    """The error that ended the start."""
     indexes: Mapping[str, bytes] = field(default_factory=dict, compare=False)
-    """Entries of the offset indexes of the topic ``dense`` that it made anew, by log dir and path;
-    without the zeros up to which a broker fills those of active segments."""
+    """Entries of the offset indexes of the topic ``dense`` that the broker rebuilt, by log dir and
+    path, without the zeros at the end of an active segment's index."""
 
     def __str__(self) -> str:
         """Return the outcome in words."""
@@ -134,7 +134,7 @@ class Outcome:
 
 
 def outcome(version: str, home: Home) -> Outcome:
-    """Start a broker on the log dirs and tell what it made of them."""
+    """Start a broker on the log dirs and return the outcome."""
     before = {_inode(path): path for path in _directories(home)}
     is_moving = any(path.name.endswith("-future") for path in _directories(home))
     indexes, partitions = set(home.root.glob(_INDEXES)), set(_directories(home))
@@ -167,12 +167,12 @@ def outcome(version: str, home: Home) -> Outcome:
 
 
 def without_error(found: Outcome) -> Outcome:
-    """Return an outcome without the words of the broker, which nobody foretells."""
+    """Return an outcome without the error text, which `plan` does not predict."""
     return replace(found, error="")
 
 
 def predicted(version: str, home: Home) -> Outcome:
-    """Return what `logtool plan` says of a start on the log dirs."""
+    """Return the prediction of `logtool plan` for a start on the log dirs."""
     major, minor, _ = version.split(".")
     starts, offline, renamed, made = True, set(), set(), {}
     for item in Forecast(home.dirs, StartOptions((int(major), int(minor)), contents=True)):
@@ -204,9 +204,9 @@ def predicted(version: str, home: Home) -> Outcome:
 
 
 def _wait_for_moves(home: Home, broker: Broker) -> None:
-    """Wait until no copy is on its way, and what it replaces has got the name of what goes.
+    """Wait until every future copy has replaced its partition, whose directory is renamed.
 
-    The copies are small, and a broker goes on with them at once.
+    The copies are small, and a broker continues them at once.
     """
     deadline = time.monotonic() + 60
     while True:
@@ -247,7 +247,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _stray(path: Path) -> None:
-    """Let a partition be of a topic that nobody knows."""
+    """Give a partition the id of an unknown topic."""
     data = b"version: 0\ntopic_id: " + UNKNOWN_TOPIC.encode()
     (path / "partition.metadata").write_bytes(data)
 
@@ -256,7 +256,7 @@ Change = Callable[[Home], object]
 
 
 def meta(names: str, data: bytes) -> Change:
-    """Write meta.properties of log dirs anew."""
+    """Replace meta.properties of log dirs."""
     return lambda home: [home.meta(name).write_bytes(data) for name in names]
 
 
@@ -276,7 +276,7 @@ def missing(names: str) -> Change:
 
 
 def copies(kind: str, names: str) -> Change:
-    """Put copies of one partition of the second log dir into others, with a name of a kind."""
+    """Copy a partition of the second log dir into other log dirs, with the suffix of a kind."""
 
     def make(home: Home) -> None:
         path = home.partition("b")
@@ -345,7 +345,7 @@ def _future_alone(home: Home) -> None:
 
 
 def _assigned(home: Home) -> None:
-    """A move that ended in the metadata log and not on disk: the future log is the assigned one."""
+    """Make a move that ended in the metadata log and not on disk: the future log is assigned."""
     current = home.partition("b")
     _copy(current, home.root / "c" / current.name)
     current.rename(current.with_name(f"{current.name}{SUFFIX}-future"))
@@ -368,7 +368,7 @@ def _no_index(home: Home) -> None:
 
 
 def _replaced(home: Home) -> None:
-    """A disk that was replaced: formatted anew, with nothing on it."""
+    """Replace a log dir with a new, formatted and empty one."""
     text = home.meta("b").read_text()
     shutil.rmtree(home.root / "b")
     (home.root / "b").mkdir()
@@ -405,9 +405,9 @@ FAULTS = (
     Fault("b-reserved-id", "a reserved directory.id", edit("b", (_ID, "directory.id=" + 22 * "A")),
           True),
     Fault("b-no-id", "no directory.id", edit("b", ("^directory.id=.*\n", "")), True),
-    Fault("b-unknown-id", "a directory.id that nobody knows",
+    Fault("b-unknown-id", "an unknown directory.id",
           edit("b", (_ID, f"directory.id={OTHER_UUID}")), True),
-    Fault("b-own-id", "a directory.id that nobody knows, in one log dir", _own_id),
+    Fault("b-own-id", "an unknown directory.id, in one log dir", _own_id),
     Fault("b-escape", "a bad escape", more("b", b"more=\\uZZZZ\n")),
     Fault("b-more", "a key more", more("b", b"more=1\n")),
     Fault("b-twice", "node.id twice, the right one last", _twice_named),
@@ -415,10 +415,10 @@ FAULTS = (
     Fault("swapped-ids", "two log dirs with each other's directory.id", _swap_ids, True),
     Fault("bc-version-9", "two log dirs of version 9", edit("bc", NINE)),
     # meta.properties of the log dir with the metadata log, and of all
-    Fault("a-missing", "no meta.properties beside the metadata log", missing("a")),
-    Fault("a-empty", "0 bytes beside the metadata log", meta("a", b"")),
-    Fault("a-version-9", "version 9 beside the metadata log", edit("a", NINE)),
-    Fault("a-node-word", "node.id x beside the metadata log", edit("a", NO_NUMBER)),
+    Fault("a-missing", "no meta.properties next to the metadata log", missing("a")),
+    Fault("a-empty", "0 bytes next to the metadata log", meta("a", b"")),
+    Fault("a-version-9", "version 9 next to the metadata log", edit("a", NINE)),
+    Fault("a-node-word", "node.id x next to the metadata log", edit("a", NO_NUMBER)),
     Fault("all-missing", "no meta.properties at all", missing("abc")),
     Fault("all-version-9", "version 9 everywhere", edit("abc", NINE)),
     Fault("all-version-0", "version 0 and broker.id everywhere", edit("abc", *ZERO)),
@@ -452,9 +452,9 @@ FAULTS = (
 def cases(
     version: str, base: Path, work: Path, names: Collection[str] = ()
 ) -> Iterator[tuple[Fault, Home]]:
-    """Yield each fault with log dirs that have it, below `work`; they are gone afterwards.
+    """Yield each fault with log dirs that have it, below `work`; remove the log dirs afterwards.
 
-    With `names`, only these faults.
+    `names` selects faults.
     """
     has_ids = b"directory.id" in (base / "a/meta.properties").read_bytes()
     for fault in FAULTS:

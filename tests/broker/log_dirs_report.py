@@ -1,6 +1,6 @@
-"""Starts brokers on log dirs with each fault, and writes down what they did and what was foretold.
+"""Starts brokers on log dirs with each fault, and compares the outcomes with those of `plan`.
 
-Run as a script it writes ``tests/broker/reports/log-dirs.md``; its status is 1 where they differ.
+The script writes ``tests/broker/reports/log-dirs.md``. The exit status is 1 for a difference.
 """
 
 from __future__ import annotations
@@ -11,29 +11,25 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from logtool.findings import catalogue
-
-# A script, not a module of the test run: `broker` is found beside it. So is a folder `logtool`,
-# where the catalogue is not: it is read before.
-catalogue()
+# A script, not a module of the test run: it adds the folder of `broker` to the path.
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
-from broker import log_dirs  # noqa: E402
-from broker.install import HERE  # noqa: E402
+from broker import log_dirs
+from broker.install import HERE
 
 VERSIONS = ("3.3.2", "3.7.2", "3.9.2", "4.3.1")
 REPORT = HERE / "reports" / "log-dirs.md"
-_HEAD = """# What a broker with three log dirs does, and what `logtool plan` says
+_HEAD = """# Starts of brokers with three log dirs, and predictions of `logtool plan`
 
 Written by `make log-dirs`. One start for each line and release. The log dirs are a, b and c; a has
-the metadata log, b the fault where nothing else is said. A dash: that release writes no directory
-ids, so that there is nothing to change. Where the two differ, both stand there.
+the metadata log. b has the fault unless the line names another log dir. A dash: the release writes
+no directory ids. If outcome and prediction differ, the cell has both.
 """
 
 
 @dataclass
 class Column:
-    """What one release did, by fault."""
+    """The outcomes of one release, by fault."""
 
     cells: dict[str, str] = field(default_factory=dict)
     wrong: int = 0
@@ -54,7 +50,7 @@ def of_release(version: str, work: Path) -> Column:
 
 
 def main() -> int:
-    """Write the report; returns 1 where a broker did something else than was foretold."""
+    """Write the report; return 1 if an outcome differs from its prediction."""
     with (
         tempfile.TemporaryDirectory(prefix="logtool-log-dirs-") as temporary,
         ThreadPoolExecutor(len(VERSIONS)) as pool,

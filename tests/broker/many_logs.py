@@ -1,8 +1,8 @@
-"""Log dirs of many logs, as brokers load them: how long that takes, and what they keep open for it.
+"""Log dirs of many logs, and the time, open files and maps of a broker that loads them.
 
-Every log is a copy of one that a broker wrote, with as many segments as wanted. A broker that knows
-strays gets them as ``load-N.<32 hex>-stray``: it loads such a directory like any other, and then
-leaves it alone. Older ones leave alone what ZooKeeper does not know.
+Every log is a copy of one that a broker wrote, with any number of segments. A broker that knows
+stray logs gets them as ``load-N.<32 hex>-stray``: it loads such a directory like any other and does
+not change it. Older brokers do not change topics that ZooKeeper does not know.
 """
 
 from __future__ import annotations
@@ -37,23 +37,22 @@ _LOADING = re.compile(r"log-recovery-|pool-\d+-thread-")
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a broker told and held when its logs were loaded."""
+    """Load time of a broker, and the files, maps and memory that it then has."""
 
     milliseconds: int
-    """What the load of the logs took, as the broker logged it."""
+    """Load time of the logs, as the broker logged it."""
     busy: float
-    """Seconds for which the thread that loads them had a processor: what a busy host does not
-    change."""
+    """Seconds during which the loading thread had a processor; a busy host does not change them."""
     files: Counter[str]
-    """Open files under the log dir by suffix, those outside of the log dir as ``""``."""
+    """Open files in the log dir by suffix; other open files are under ``""``."""
     maps: Counter[str]
-    """Mapped areas likewise."""
+    """Mapped areas by suffix, like `files`."""
     resident: int
     """Bytes of memory of the process."""
 
 
 def write_template(source: Path, target: Path, segments: int) -> None:
-    """Write a log of so many equal segments from the first one of a partition dir of a broker."""
+    """Write a log of equal segments, copies of the first segment in a broker's partition dir."""
     target.mkdir(parents=True)
     first = source / f"{0:020d}.log"
     table, data = batches(first), first.read_bytes()
@@ -72,7 +71,7 @@ def write_template(source: Path, target: Path, segments: int) -> None:
 
 
 def fill(version: str, log_dir: Path, template: Path, count: int) -> None:
-    """Make a log dir that was stopped in order, with so many copies of a log."""
+    """Make a log dir of an orderly stop with a number of copies of a log."""
     suffix = ""
     if release(version) >= (3,):
         format_log_dir(version, [log_dir])
@@ -86,9 +85,9 @@ def fill(version: str, log_dir: Path, template: Path, count: int) -> None:
 
 @contextmanager
 def loaded(version: str, log_dir: Path, **config: str) -> Iterator[tuple[Broker, Loaded]]:
-    """Start a broker on a log dir; yield it and what it holds once it serves clients.
+    """Start a broker on a log dir; yield it and its measurements when it serves clients.
 
-    It is killed afterwards: for another start the log dir has to be made anew.
+    The broker is killed afterwards: another start needs a new log dir.
     """
     with ExitStack() as stack:
         is_old = release(version) < (3,)
@@ -105,18 +104,18 @@ def loaded(version: str, log_dir: Path, **config: str) -> Iterator[tuple[Broker,
 
 @dataclass(frozen=True)
 class Thread:
-    """Seconds of one that loads logs."""
+    """Times of a thread that loads logs, in seconds."""
 
     ran: float
-    """For which it had a processor."""
+    """Time with a processor."""
     waited: float
-    """For which it could run and had none: what a busy host adds."""
+    """Time without a processor although ready to run; a busy host adds it."""
 
 
 def watched(broker: Broker) -> tuple[int, list[Thread]]:
-    """Wait until the logs are loaded; return for how many milliseconds the broker says they were.
+    """Wait until the logs are loaded; return the milliseconds that the broker logs.
 
-    Beside that each thread that loaded some, as it was last seen.
+    Also return the last seen times of each thread that loaded logs.
     """
     busy: dict[str, Thread] = {}
     deadline = time.monotonic() + 1800
@@ -156,7 +155,7 @@ def _opened(broker: Broker, log_dir: Path, milliseconds: int, busy: float) -> Lo
 
 
 def _suffix(log_dir: Path, path: str) -> str:
-    """Return the suffix of a file of a partition that is a copy; of others nothing."""
+    """Return the suffix of a file in a copied partition, and an empty text for other files."""
     found = Path(path)
     is_ours = found.is_relative_to(log_dir.resolve()) and found.parent.name.startswith("load-")
     return found.suffix if is_ours else ""

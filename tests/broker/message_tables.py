@@ -78,7 +78,7 @@ def message(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def fields(described: list[dict[str, Any]], common: dict[str, Any], level: int) -> Iterator[str]:
-    """Yield the lines of fields, and of those in their structures."""
+    """Yield the lines of fields and of the fields in their structures."""
     for one in described:
         kind = one["type"].removeprefix("[]")
         inner = one.get("fields") or common.get(kind)
@@ -91,7 +91,7 @@ def fields(described: list[dict[str, Any]], common: dict[str, Any], level: int) 
         if "tag" in one:
             words += ["tag", str(one["tag"]), one["taggedVersions"]]
         default = one.get("default")
-        # A default of null without quotes is none: the generator of the classes reads a string.
+        # An unquoted null is not a default: the generator of the classes reads a string.
         if default not in EMPTY and default is not False:
             words += ["=", str(default).lower()]
         yield "  " * level + " ".join(words)

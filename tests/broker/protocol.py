@@ -1,9 +1,8 @@
-"""Asks one broker what no client library asks: offsets of its own replica, led by it or not.
+"""Requests to one broker that no client library sends, such as for the offsets of its replica.
 
-Those are two requests in their last versions without tagged fields, as ``ListOffsetsRequest.json``
-and ``FetchRequest.json`` have them. A broker answers them for any partition that it hosts. Two more
-say what a client library does not say: a batch of a producer that was fenced, and the end of a
-transaction as clients of transaction version 2 end theirs.
+ListOffsets and Fetch have their last version without tagged fields, see ``ListOffsetsRequest.json``
+and ``FetchRequest.json``. A broker answers them for any partition that it hosts. Two more requests
+send a batch of a fenced producer, and the end of a transaction of transaction version 2.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from broker.install import HarnessError
 _LIST_OFFSETS, _FETCH, _PRODUCE, _END_TRANSACTION = (2, 5), (1, 11), (0, 3), (26, 5)
 """Request and version."""
 _DEBUGGING_REPLICA = -2
-"""``ListOffsetsRequest.DEBUGGING_REPLICA_ID``: the broker need not lead, and tells the log end."""
+"""``ListOffsetsRequest.DEBUGGING_REPLICA_ID``: a broker that does not lead returns the log end."""
 _CONSUMER = -1
 _LATEST, _EARLIEST = -1, -2
 _NOT_HOSTED = frozenset({3, 6, 9})
@@ -32,21 +31,21 @@ class NotHostedError(HarnessError):
 
 @dataclass(frozen=True)
 class Offsets:
-    """What a broker says of its replica while it runs."""
+    """The offsets that a running broker reports for its replica."""
 
     log_start: int
     high_watermark: int
     last_stable: int
     log_end: int
     leader_epoch: int
-    """That of who leads, or led last, as far as this broker knows."""
+    """Epoch of the current or last leader that this broker knows."""
 
 
 def offsets(bootstrap: str, topic: str, partition: int = 0, patience: float = 60) -> Offsets:
-    """Return the offsets of the replica on one broker; HarnessError where it hosts none.
+    """Return the offsets of the replica on one broker; raise HarnessError without a replica.
 
-    A broker answers a moment before it hosts what it finds on its disks, so it is asked for
-    ``patience`` seconds.
+    A broker answers a moment before it hosts the partitions on its disks, so the request is
+    repeated for ``patience`` seconds.
     """
     deadline = time.monotonic() + patience
     while True:
@@ -75,7 +74,7 @@ def _offsets(bootstrap: str, topic: str, partition: int) -> Offsets:
 
 
 def produce(bootstrap: str, topic: str, transactional_id: str, batch: bytes) -> None:
-    """Have the leader of partition 0 append a batch of a transaction; no coordinator is asked.
+    """Have the leader of partition 0 append a batch of a transaction, without the coordinator.
 
     A broker that verifies transactions with their coordinator refuses it.
     """
@@ -91,9 +90,9 @@ def produce(bootstrap: str, topic: str, transactional_id: str, batch: bytes) -> 
 def commit_in_version_2(
     bootstrap: str, transactional_id: str, producer_id: int, producer_epoch: int
 ) -> None:
-    """Have the coordinator commit a transaction, and raise the epoch with it (KIP-890).
+    """Have the coordinator commit a transaction and raise the epoch with it (KIP-890).
 
-    It answers once it has decided. What it decides for is the version of the request.
+    The coordinator answers after its decision. The version of the request selects KIP-890.
     """
     name = transactional_id.encode()
     body = b"\0" + bytes([len(name) + 1]) + name

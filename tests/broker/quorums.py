@@ -1,7 +1,7 @@
-"""Three controllers whose names resolve only by a hosts file of their own.
+"""Three controllers whose names only their own hosts file resolves.
 
-Node 1 is a broker too, and holds the topics; nodes 2 and 3 are controllers alone. Of a cluster that
-was killed the log dirs are left, and any of them can be started again with other names and ports.
+Node 1 is also a broker and holds the topics; nodes 2 and 3 are controllers only. The log dirs of a
+killed cluster can be started again with other names and ports.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Quorum:
         return ",".join(f"{node}@{self.addresses[node]}" for node in nodes)
 
     def format(self) -> None:
-        """Format one log dir by the release's own tool, which takes a JVM, and copy it."""
+        """Format one log dir with the tool of the release, which needs a JVM, and copy it."""
         first = self.log_dir(1)
         first.mkdir()
         config = {**self.config(1), "node.id": "1", "log.dirs": str(first)}
@@ -74,7 +74,7 @@ class Quorum:
             meta.write_text("".join(f"{line}\n" for line in lines))
 
     def config(self, node: int) -> dict[str, str]:
-        """Return what a node's file says beside its log dir."""
+        """Return the settings of a node without its log dir."""
         port = self.addresses[node].rpartition(":")[2]
         client = f"PLAINTEXT://127.0.0.1:{free_port()},"
         listeners = f"{client if node == 1 else ''}CONTROLLER://127.0.0.1:{port}"
@@ -93,7 +93,7 @@ class Quorum:
         return config
 
     def launch(self, *nodes: int, resolving: bool = True) -> None:
-        """Start nodes and wait for nothing; without `resolving` their first names lead nowhere."""
+        """Start nodes and wait for nothing; without `resolving` their names do not resolve."""
         for node in nodes:
             config = self.config(node)
             options = [f"-Djdk.net.hosts.file={self.hosts}"] if resolving else []

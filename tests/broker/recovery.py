@@ -1,16 +1,16 @@
-"""What a real broker makes of damaged partitions at its next start: hundreds of them in one start.
+"""Starts of a real broker with hundreds of damaged partitions each, and the outcome of every one.
 
 Nearly every case is put into a log dir as ``<name>-0.<32 hex>-stray``. A broker loads and recovers
-such a directory like any other, and then leaves it alone: it does not lead it, so nothing is
-appended. (A directory of an unknown topic is renamed so after loading, and then what was still to
-be flushed to its leader epochs is lost in a race.)
+such a directory like any other and then does not change it: it does not lead the partition, so it
+appends nothing. (A broker renames the directory of an unknown topic after the load, and a race then
+loses leader epochs that were not flushed yet.)
 
-One bad log stops the broker, and one may take its log dir offline, but both happen only when the
-broker collects the results, log dir by log dir, after all have been queued. So the first log dir
-holds a gate: a partition whose leader-epoch-checkpoint is a named pipe that nobody writes to. All
-other log dirs are loaded to their end meanwhile, whatever fails in them, and the broker is killed
-before it gets any further. What happened to a log is told by the lines ``Completed load of`` and
-``Error while loading logs in``; which exception it was, by the JVM, which logs each that is thrown.
+One bad log ends the start or takes its log dir offline, but only when the broker collects the
+results, log dir by log dir, after it has queued all logs. So the first log dir has a gate: a
+partition whose leader-epoch-checkpoint is a named pipe without a writer. The broker meanwhile loads
+all other log dirs completely, also after errors, and is then killed. The outcome of a log is in the
+lines ``Completed load of`` and ``Error while loading logs in``. The exception is in the log of the
+JVM, which logs each one that is thrown.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ LOADED, REFUSES, OFFLINE = "loaded", "refuses", "offline"
 MARKER = b'{"version":0,"brokerEpoch":-1}'
 _STORAGE_EXCEPTION = "org.apache.kafka.common.errors.KafkaStorageException"
 
-# A compiled method may contain others, and then exceptions of theirs that it never sees are told
-# of in its name.
+# The JVM logs the exceptions of inlined methods under the name of the compiled method.
 _UNCOMPILED = (
     "-XX:CompileCommand=quiet",
     "-XX:CompileCommand=exclude,kafka.log.LogManager*::*",
@@ -58,14 +57,14 @@ _THROWN = re.compile(
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one case."""
+    """The outcome of one case."""
 
     kind: str
     """LOADED; REFUSES: the broker does not start; OFFLINE: it starts without the log dir."""
     error: str = ""
     """``java.lang.Type: message`` of what was thrown; empty if loaded."""
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """All that lies in the directory afterwards, as it is: see `agreement.normal`."""
+    """All files in the directory afterwards, unchanged; see `agreement.normal`."""
     log_start: int | None = None
     log_end: int | None = None
     started_ms: int = 0
@@ -75,7 +74,7 @@ class Outcome:
 
 
 def outcomes(version: str, cases: Sequence[Case], work: Path) -> dict[str, Outcome]:
-    """Let brokers load all cases and return what became of each, by its name."""
+    """Let brokers load all cases and return their outcomes by name."""
     found: dict[str, Outcome] = {}
     by_settings: dict[Settings, list[Case]] = defaultdict(list)
     for case in cases:
@@ -86,7 +85,7 @@ def outcomes(version: str, cases: Sequence[Case], work: Path) -> dict[str, Outco
             parts = groups([case for case in waiting if case not in alone])
             parts += [[case] for case in alone]
             found |= _start(version, settings, parts, work)
-            # These make the broker give up a log dir at once, which the logs beside them suffer.
+            # These cases take the whole log dir offline at once, with the other logs in it.
             alone = [case for case in waiting if _ends_log_dir(found[case.name])]
             spoilt = [group for group in parts if len(group) > 1 and set(group) & set(alone)]
             waiting = [case for group in spoilt for case in group]
@@ -98,7 +97,7 @@ def _ends_log_dir(outcome: Outcome) -> bool:
 
 
 def config(settings: Settings) -> dict[str, str]:
-    """Return the broker's settings: the cases' own, and nothing that works in the background."""
+    """Return the broker's settings: those of the cases, and late background tasks."""
     return {
         "log.index.interval.bytes": str(settings.index_interval),
         "log.index.size.max.bytes": str(settings.index_size),
@@ -146,7 +145,7 @@ def _start(
 
 
 def fill(log_dir: Path, cases: Sequence[Case]) -> None:
-    """Put copies of cases, which all have a clean marker or none, into a formatted log dir."""
+    """Put copies of cases, either all with a clean marker or all without, into a log dir."""
     for case in cases:
         shutil.copytree(case.path, log_dir / case.directory)
     rows = {
@@ -176,7 +175,7 @@ def _wait_until_loaded(broker: Broker, dirs: Sequence[Path], count: int) -> None
         if broker.pid is None or time.monotonic() > deadline:
             raise HarnessError(f"not all logs were loaded:\n{broker.log_tail()}")
         time.sleep(0.2)
-    # Truncated leader epochs are written in the background: wait until that has come to rest.
+    # The broker writes truncated leader epochs in the background: wait until they do not change.
     before: dict[Path, int] = {}
     while True:
         paths = [path for log_dir in dirs for path in log_dir.glob("*/leader-epoch-checkpoint*")]
@@ -196,11 +195,11 @@ class _Thrown:
 
 
 def _errors(text: str) -> dict[str, list[_Thrown]]:
-    """Return for each log dir the exceptions that ended the load of a log, in their order.
+    """Return the exceptions that ended the load of a log, in order, by log dir.
 
-    The JVM tells of an exception once for each method that it leaves, and again where a ``finally``
-    holds it up; its address may change on the way. What loadLogs catches, any IOException, does not
-    leave the job of the log.
+    The JVM logs an exception once for each method that it leaves, and again for a ``finally``
+    block; its address may change in between. An IOException, which loadLogs catches, does not leave
+    the job of the log.
     """
     names: dict[str, str] = {}
     found: dict[str, list[_Thrown]] = defaultdict(list)

@@ -1,6 +1,6 @@
-"""Makes tests/data anew with real brokers: ``python tests/broker/regenerate.py``.
+"""Makes tests/data again with real brokers: ``python tests/broker/regenerate.py``.
 
-Times, ids, and so the archives' bytes differ from run to run; their structure does not.
+Times and ids, and so the bytes of the archives, differ from run to run; the structure does not.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from broker.scenarios import Scenario
 
 PER_APPEND_SCENARIOS = ["compaction", "replicas"]
-"""What the older release is made to show; the others have ``compaction`` within ``clean``."""
+"""Scenarios of the older release; the scenario ``clean`` of the others contains ``compaction``."""
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 
@@ -43,7 +43,7 @@ _BATCH = re.compile(
 
 
 def builders(version: str, work: Path, data: Path) -> Mapping[str, Iterator[Scenario]]:
-    """Return what makes each scenario of a release, keyed by the names of what it makes."""
+    """Return the builders of the scenarios of a release, by the names of the scenarios."""
     if version in ZOOKEEPER_VERSIONS:
         return zookeeper_scenarios.builders(version, work)
     archives = data / version
@@ -68,7 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--version", action="append", help="only this release of Kafka")
     parser.add_argument("--scenario", action="append", help="only this scenario (and its twin)")
-    parser.add_argument("--dump-only", action="store_true", help="keep archives, dump them anew")
+    parser.add_argument("--dump-only", action="store_true", help="keep archives, dump them again")
     parser.add_argument("--data", type=Path, default=DATA, help="where to write")
     arguments = parser.parse_args()
     manifest = Manifest(arguments.data / "manifest.json")
@@ -145,12 +145,12 @@ def write_archive(root: Path, path: Path, top: str, *, keep_mtimes: bool = True)
 
 
 def dump_archive(data: Path, entry: dict[str, Any]) -> dict[str, Any]:
-    """Dump what an archive holds; return the part of the manifest that is found out that way."""
+    """Dump the files of an archive; return the part of the manifest that follows from them."""
     archive = data / entry["archive"]
     with tempfile.TemporaryDirectory(prefix="logtool-dump-") as temporary:
         with tarfile.open(archive) as packed:
             packed.extractall(temporary, filter="tar")
-        # The dump tool writes next to what it dumps, so what is described is described first.
+        # The dump tool writes into the directory that it dumps, so the files are listed first.
         root = Path(temporary) / entry["name"]
         files = {
             path.relative_to(root).as_posix(): [path.stat().st_size, _sha256(path)]
@@ -172,7 +172,7 @@ def dump_archive(data: Path, entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def dump_all(version: str, root: Path, *, with_records: bool = True) -> dict[str, Dump]:
-    """Run the dump tool over all files it understands, in each mode that makes sense for them."""
+    """Run the dump tool on all files it understands, in each mode that fits them."""
     files = dumpable(root)
     logs = [name for name in files if name.endswith((".log", ".checkpoint"))]
     others = [name for name in files if not name.endswith((".log", ".checkpoint"))]
@@ -208,7 +208,7 @@ def _write_dump(result: Dump, folder: Path) -> None:
 
 
 def _facts(root: Path, dumps: dict[str, Dump]) -> dict[str, dict[str, int]]:
-    """Count, from Kafka's own dumps, what a test may want to look for in a partition."""
+    """Count the features of each partition that tests look for, from Kafka's dumps."""
     folders = sorted(
         {path.parent for path in root.rglob("*") if path.suffix in (".log", ".deleted")}
     )

@@ -1,4 +1,4 @@
-"""The situations in which a log dir is caught; each becomes one archive."""
+"""The situations in which a log dir is copied; each becomes one archive."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALL: Mapping[str, str] = {
     "log.index.size.max.bytes": "8192",
     "offsets.topic.num.partitions": "2",
     "transaction.state.log.num.partitions": "2",
-    # Fixed timestamps lie years back; they shall not make retention eat the fixtures.
+    # The fixed timestamps are years old: retention must not delete the fixtures.
     "log.retention.ms": "-1",
     "log.retention.check.interval.ms": "500",
     "log.cleaner.backoff.ms": "200",
@@ -39,7 +39,7 @@ DEFAULT_TOPIC = Topic("plain", "default settings throughout; indexes preallocate
 
 @dataclass(frozen=True)
 class Scenario:
-    """A finished log dir and what to say about it in the manifest."""
+    """A finished log dir and its entry in the manifest."""
 
     name: str
     version: str
@@ -49,10 +49,10 @@ class Scenario:
     topics: tuple[Topic, ...] = ()
     broker_config: Mapping[str, str] = field(default_factory=dict)
     with_records: bool = True
-    """False leaves the dump of all records out, where another scenario holds the same ones."""
+    """False omits the dump of all records; another scenario has the same records."""
 
     def entry(self) -> dict[str, Any]:
-        """Return what the manifest says about the scenario before anything is dumped."""
+        """Return the part of the manifest entry that does not depend on a dump."""
         return {
             "kafka_version": self.version,
             "name": self.name,
@@ -233,6 +233,6 @@ def _write_all(broker: Broker, root: Path, *, edges: bool = True) -> list[worklo
 
 
 def _copy_living(root: Path, copy: Path) -> None:
-    # Segments roll and the cleaner renames meanwhile: a file may be gone when its turn comes.
+    # Segments roll and the cleaner renames files during the copy: a listed file may be gone.
     with contextlib.suppress(shutil.Error):
         shutil.copytree(root, copy)

@@ -1,8 +1,8 @@
-"""Sound partition directories for damage to be done to: parts of fixtures, and made-up logs.
+"""Sound partition directories to damage: parts of fixtures, and made-up logs.
 
-A part is a run of neighbouring segments of a partition that a broker wrote, as retention and an
-older end would have left it. A made-up log packs into a few kilobytes what brokers write seldom:
-many epochs, producers that overlap, gaps, empty batches, segments that end anywhere.
+A part is a run of neighbouring segments of a partition that a broker wrote, as retention or an
+earlier copy leaves it. A made-up log has in a few kilobytes what brokers write rarely: many epochs,
+overlapping producers, gaps, empty batches, segments that end anywhere.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ MADE_WEIGHT = 22
 
 @dataclass
 class Batch:
-    """Where a batch stands in its ``.log``, by its size field alone."""
+    """The place of a batch in its ``.log``, found by its size field alone."""
 
     position: int
     size: int
@@ -85,7 +85,7 @@ class Batch:
 
 
 def walk(data: bytes) -> Iterator[Batch]:
-    """Yield the batches up to the first that cannot be one."""
+    """Yield the batches up to the first impossible size."""
     position = 0
     while position + HEADER_SIZE <= len(data):
         base = int.from_bytes(data[position : position + 8], "big", signed=True)
@@ -116,12 +116,12 @@ def end_offset(directory: Path) -> int:
 
 
 def fixture_of(version: str) -> str:
-    """Return the release whose fixture serves a release: Kafka 3 reads what 3.9 wrote."""
+    """Return the release of the fixtures for a release: Kafka 3 reads those of 3.9."""
     return KAFKA_4 if major(version) >= 4 else KAFKA_3
 
 
 def put(version: str, scenarios: Scenarios, target: Path, rng: Random) -> str:
-    """Put a sound partition into the new directory `target`; returns what it is."""
+    """Put a sound partition into the new directory `target`; return its description."""
     weights = [MADE_WEIGHT, *(source.weight for source in FIXTURES)]
     source = rng.choices([None, *FIXTURES], weights)[0]
     if source is None:
@@ -141,7 +141,7 @@ def put(version: str, scenarios: Scenarios, target: Path, rng: Random) -> str:
 
 
 def keep_segments(directory: Path, first: int, end: int) -> None:
-    """Remove the segments before `first` and from `end` on, and what belongs to them alone."""
+    """Remove the segments before `first` and from `end` on, with their other files."""
     bases = base_offsets(directory)
     start, stop = bases[first], bases[end] if end < len(bases) else None
     for path in [path for path in directory.iterdir() if path.name[:20].isdigit()]:

@@ -1,7 +1,7 @@
 """A streams group (KIP-1071) of one member, joined without Kafka Streams.
 
-Heartbeats are all that it takes: one brings the topology, the last takes what was assigned.
-The requests are made from the schemas in the jars.
+The first heartbeat sends the topology, the last one accepts the assigned tasks. The requests are
+built from the schemas in the jars.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from logtool.formats.messages import codec, schema
 
 _HEARTBEAT = 88
 _NOT_YET = (14, 15, 16)
-"""The coordinator loads, is not there yet, or is elsewhere for a moment."""
+"""Errors of a coordinator that loads, is not available yet, or moves."""
 
 
 def join(bootstrap: str, release: str, group: str, topic: str) -> None:
-    """Join a group whose topology reads a topic, and take what is assigned."""
+    """Join a group whose topology reads a topic, and accept the assigned tasks."""
     topology = {
         "epoch": 1,
         "subtopologies": [{"subtopologyId": "0", "sourceTopics": [topic]}],

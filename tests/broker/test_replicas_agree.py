@@ -188,17 +188,19 @@ def test_what_an_unclean_leader_costs_is_what_had_been_acknowledged(
         assert group.acknowledged_lost == high_watermark - COMMON > 0
 
 
-def test_a_topic_that_was_made_anew_is_another_one(kafka_version: str, story) -> None:
+def test_a_topic_that_was_deleted_and_made_again_is_another_topic(
+    kafka_version: str, story
+) -> None:
     """Node 4 was away; when it comes back it puts aside what it has."""
     whole = story(kafka_version)
-    group = Seen(whole.killed.dirs, kafka_version).groups["made.anew"]
+    group = Seen(whole.killed.dirs, kafka_version).groups["made.again"]
     assert [one.node for one in group.replicas] == [2, 3]
     assert [(one.node, one.log_end) for one in group.other_topic] == [(4, COMMON)]
     assert (group.high_watermark, group.acknowledged_lost) == (40, 0)
-    verdict = compared(*whole.killed.dirs)["made.anew"]
+    verdict = compared(*whole.killed.dirs)["made.again"]
     assert verdict.status == pair(verdict, 2, 4).status == Status.OTHER_TOPIC
     assert pair(verdict, 2, 3).status == Status.SAME
-    assert list(whole.end[3].glob("made.anew-0.*-stray"))
+    assert list(whole.end[3].glob("made.again-0.*-stray"))
 
 
 def test_a_leader_behind_costs_what_was_committed_though_no_checkpoint_says_so(

@@ -1,4 +1,4 @@
-"""The topics of the fixtures: their settings and what each of them is there to show."""
+"""The topics of the fixtures, with their settings and purposes."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Traffic:
             thread.start()
 
     def stop(self) -> None:
-        """Stop writing and wait for the threads; raise HarnessError when one never wrote."""
+        """Stop writing and wait for the threads; raise HarnessError if one never wrote."""
         self._stop.set()
         for thread in self._threads:
             thread.join(60)
@@ -77,7 +77,7 @@ class Traffic:
 
 
 def try_batch(writer: Writer, topic: str, part: list[Message], partition: int = 0) -> bool:
-    """Write a batch; False means that the broker went away, which is the point of the exercise."""
+    """Write a batch; return False if the broker has gone, as the scenario intends."""
     try:
         writer.batch(topic, part, partition)
     except (HarnessError, KafkaException):

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 EPOCH_MS = 1_700_000_000_000
-"""First timestamp of topics without producer ids; those with them need today's (see now_ms)."""
+"""First timestamp of topics without producer ids; topics with them need `now_ms`."""
 
 _WORDS = (
     *("segment", "offset", "leader", "epoch", "fetch", "batch", "record", "broker", "topic"),
@@ -38,7 +38,7 @@ class Message:
 
 
 def now_ms() -> int:
-    """Return today's time: a producer id whose last record is a day old would be forgotten."""
+    """Return the current time: a broker forgets a producer id after a day without records."""
     return int(time.time() * 1000)
 
 
@@ -67,14 +67,14 @@ def messages(name: str, count: int, start_ms: int, *, keys: int = 50) -> Iterato
 
 
 class Writer:
-    """A producer that sends what it is told in batches of exactly the sizes it is told."""
+    """A producer that sends batches of exactly the given sizes."""
 
     def __init__(self, bootstrap: str, codec: str = "none", **config: Any) -> None:
         settings = {
             "bootstrap.servers": bootstrap,
             "compression.type": codec,
             "enable.idempotence": False,
-            # flush() sends at once; nothing else shall end a batch.
+            # Only flush() ends a batch, and it sends the batch at once.
             "linger.ms": 60_000,
             "batch.num.messages": 100_000,
             "batch.size": 4_000_000,
@@ -147,7 +147,7 @@ def _new_topic(topic: Topic, version: str) -> NewTopic:
 
 
 def write_first_half(bootstrap: str, log_dir: Path, *, edges: bool = True) -> None:
-    """Write what comes before the restart in the middle, the edge cases only on demand."""
+    """Write the records before the restart in the middle; `edges` adds the edge cases."""
     write_codecs(bootstrap)
     if edges:
         write_edges(bootstrap)
@@ -159,9 +159,9 @@ def write_first_half(bootstrap: str, log_dir: Path, *, edges: bool = True) -> No
 
 
 def write_second_half(bootstrap: str, version: str, log_dir: Path) -> list[Writer]:
-    """Write what comes after the restart.
+    """Write the records after the restart.
 
-    Returns the writers with an open transaction: keep them until the broker is gone.
+    Return the writers with an open transaction: keep them until the broker is gone.
     """
     write_compacted(bootstrap, log_dir, generation=2)
     write_compacted_transactions(bootstrap, log_dir)
@@ -232,7 +232,7 @@ def write_idempotent(bootstrap: str) -> None:
 
 
 def write_segments(bootstrap: str) -> None:
-    """Fill the topics whose point is the number or the make of their segments."""
+    """Fill the topics with special segments: many, dense indexes, preallocated, deleted."""
     writer = Writer(bootstrap)
     writer.batches("small-segments", messages("small-segments", 900, EPOCH_MS), (3, 1, 5, 2))
     writer.batches("index.dense", messages("index.dense", 450, EPOCH_MS), (1, 2, 3))
@@ -306,10 +306,10 @@ def open_transactions(bootstrap: str) -> list[Writer]:
 
 
 def write_compacted(bootstrap: str, log_dir: Path, generation: int = 1) -> None:
-    """Write keys over and over, delete some, and wait until the cleaner has been there twice.
+    """Write keys repeatedly, delete some, and wait until the cleaner has cleaned twice.
 
-    The last batch of the first writer, all of whose keys are written again, has to stay for its
-    producer's sake: it becomes an empty batch.
+    All keys of the last batch of the first writer are written again. The cleaner keeps the last
+    batch of a producer, so it becomes an empty batch.
     """
     topic = "compacted.keys"
     for turn in range(2):
@@ -439,7 +439,7 @@ def wait_for_cleaner(log_dir: Path, topic: str, partition: int) -> None:
 
 
 def wait_for(ready: Callable[[], bool], timeout: float, what: str) -> None:
-    """Wait until ``ready`` says so; raise HarnessError after ``timeout`` seconds."""
+    """Wait until ``ready`` returns true; raise HarnessError after ``timeout`` seconds."""
     deadline = time.monotonic() + timeout
     while not ready():
         if time.monotonic() > deadline:
@@ -448,7 +448,7 @@ def wait_for(ready: Callable[[], bool], timeout: float, what: str) -> None:
 
 
 def consumer(bootstrap: str, group: str, protocol: str) -> Consumer:
-    """Return a consumer of a group that reads from the start and commits when told to."""
+    """Return a consumer of a group that reads from the start and commits only on request."""
     return Consumer(
         {
             "bootstrap.servers": bootstrap,

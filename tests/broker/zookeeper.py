@@ -1,8 +1,8 @@
 """Runs a ZooKeeper on 127.0.0.1 for brokers of the releases that need one.
 
-It is the ZooKeeper 3.5 that Maven brings with Kafka 2.8: it runs on Java 17, and serves brokers
-from 1.0 on. Those before 2.4 bring a client of ZooKeeper 3.4, which does not run there: install.py
-gives them the newer one.
+Maven downloads ZooKeeper 3.5 with Kafka 2.8. It runs on Java 17 and serves brokers from 1.0 on.
+Releases before 2.4 have a client of ZooKeeper 3.4, which does not run on Java 17: install.py
+replaces it with the newer client.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _running: weakref.WeakSet[ZooKeeper] = weakref.WeakSet()
 
 
 class ZooKeeper:
-    """One ZooKeeper with an empty tree; what it keeps goes when it is closed.
+    """A ZooKeeper with an empty tree, whose data are removed at the end.
 
-    Use it as a context manager around the brokers: whatever happens inside, no process is left.
+    Use it as a context manager around the brokers: the process ends with the block.
     """
 
     def __init__(self) -> None:
@@ -50,13 +50,13 @@ class ZooKeeper:
 
     @property
     def address(self) -> str:
-        """Where brokers find it: the value of ``zookeeper.connect``."""
+        """The value of ``zookeeper.connect``."""
         return f"127.0.0.1:{self._port}"
 
     def start(self, timeout: float = 60.0) -> ZooKeeper:
         """Start it and wait until it answers.
 
-        Raises HarnessError, with its log, when it does not within ``timeout`` seconds.
+        Raises HarnessError, with its log, after ``timeout`` seconds without an answer.
         """
         work = Path(self._work.name)
         properties = work / "zookeeper.properties"

@@ -1,7 +1,7 @@
-"""The situations of brokers with ZooKeeper: older message formats, and older ways to write them.
+"""Scenarios of brokers with ZooKeeper, with older message formats and older indexes.
 
-The releases before 2.0 name the first offset of an append in the offset index, those before 2.1
-know no zstd, and those before 2.8 write no partition.metadata.
+Releases before 2.0 put the first offset of an append into the offset index. Releases before 2.1 do
+not know zstd, and releases before 2.8 write no partition.metadata.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from broker.workloads import EPOCH_MS, Message, Writer
 from broker.zookeeper import ZooKeeper
 
 OLD_CODECS = ("none", "gzip", "snappy", "lz4")
-"""What a message of magic 0 or 1 can be compressed with."""
+"""Codecs of messages of magic 0 and 1."""
 
 _SEGMENTED = {"segment.bytes": "9000"}
 _COMPACTED = {
@@ -52,7 +52,7 @@ def formats(version: str) -> dict[str, str]:
 
 
 def of_zookeeper(version: str, work: Path, name: str) -> Iterator[Scenario]:
-    """One broker that wrote all topics that its message format allows, stopped or killed."""
+    """Write all topics that the message format allows with one broker, and stop or kill it."""
     root = work / name
     message_format = formats(version)[name]
     settings = {"log.message.format.version": message_format} if message_format else {}
@@ -125,7 +125,7 @@ def _content(name: str, count: int, *, headers: bool) -> Iterator[Message]:
 
 
 def _write_compacted(bootstrap: str, root: Path, turn: int) -> None:
-    """Write keys twice, delete some, and wait until the cleaner has been there."""
+    """Write keys twice, delete some, and wait until the cleaner has cleaned the topic."""
     topic = "old-compacted"
     rng = random.Random(f"{topic}-{turn}")
     keys = [f"key-{number:03d}".encode() for number in range(60)]
@@ -143,5 +143,5 @@ def _write_compacted(bootstrap: str, root: Path, turn: int) -> None:
 
 
 def builders(version: str, work: Path) -> Mapping[str, Iterator[Scenario]]:
-    """Return what makes each scenario of a release with ZooKeeper, by name."""
+    """Return the builder of each scenario of a release with ZooKeeper, by name."""
     return {name: of_zookeeper(version, work, name) for name in formats(version)}
