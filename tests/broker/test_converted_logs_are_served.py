@@ -1,16 +1,15 @@
-"""Segments of Redpanda that were converted, served by a broker: consumers read all data."""
+"""A broker serves converted segments of Redpanda: consumers read all records."""
 
 from __future__ import annotations
 
 import shutil
 import struct
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import redpanda_files as rp
+from broker.command import succeed
 from broker.conftest import runnable
 from broker.consuming import consumed
 from broker.install import KAFKA_4
@@ -18,7 +17,6 @@ from broker.kafka import Broker
 
 pytestmark = pytest.mark.broker
 
-LOGTOOL = Path(sys.executable).parent / "logtool"
 CONFIG = {"log.cleaner.enable": "false", "log.retention.ms": "-1"}
 PLACE = ("codec-none", 0)
 
@@ -33,12 +31,6 @@ def transaction(base: int, *, commit: bool) -> bytes:
     return fence + data + end
 
 
-def convert(target: str, output: Path, *paths: Path) -> None:
-    command = [str(LOGTOOL), "convert", "--to", target, "--output", str(output), *map(str, paths)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 def test_a_broker_serves_what_was_converted(copy_of: Callable[[str], Path], tmp_path: Path) -> None:
     version = runnable(KAFKA_4)
     log_dir = copy_of(f"{version}/clean")
@@ -47,7 +39,7 @@ def test_a_broker_serves_what_was_converted(copy_of: Callable[[str], Path], tmp_
         "17-2-v1.log": rp.log(17, 200, size=500) + transaction(618, commit=False) + bytes(99),
     }
     folder = rp.data_dir(tmp_path / "redpanda", segments, PLACE[0])
-    convert("kafka", tmp_path / "kafka", folder)
+    succeed("convert", "--to", "kafka", "--output", tmp_path / "kafka", folder)
     partition = tmp_path / "kafka" / "partitions" / "codec-none-0"
     logs = {path.name: path.read_bytes() for path in partition.glob("*.log")}
     served = log_dir / partition.name
@@ -69,6 +61,6 @@ def test_a_broker_serves_what_was_converted(copy_of: Callable[[str], Path], tmp_
     assert [offset for offset, _, _ in committed] == data[:-2]
     assert everything[12][1:] == (b"k", b"13")
     assert {path.name: path.read_bytes() for path in served.glob("*.log")} == logs
-    convert("redpanda", tmp_path / "back", partition)
+    succeed("convert", "--to", "redpanda", "--output", tmp_path / "back", partition)
     for name, content in segments.items():
         assert (tmp_path / "back/kafka/codec-none/0_22" / name).read_bytes() == content

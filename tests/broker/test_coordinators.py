@@ -1,21 +1,19 @@
-"""What logtool says of transactions and their coordinator, on brokers that were killed in the midst
-of it, is what the coordinator said while it lived; what Kafka's tool finds hanging hangs; and what
-logtool says is to be done about it does it."""
+"""`txns` on the disks of killed brokers agrees with their transaction coordinator.
+
+It finds the same hanging transactions as Kafka's tool, and the commands that it prints abort them.
+"""
 
 from __future__ import annotations
 
-import json
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from broker import protocol
 from broker.cluster import Cluster
+from broker.command import Object, objects, of_type
 from broker.conftest import runnable
 from broker.install import KAFKA_4, HarnessError
 from broker.kafka import run_tool
@@ -26,38 +24,29 @@ from logtool.formats.record import Record, encode
 
 pytestmark = pytest.mark.broker
 
-LOGTOOL = Path(sys.executable).parent / "logtool"
 COORDINATOR, OTHER = 1, 2
 STATE = Topic("__transaction_state", "its own", replicas=(COORDINATOR,))
 HERE = Topic("on-the-coordinator", "markers are written there", replicas=(COORDINATOR,))
-THERE = Topic("elsewhere", "its leader stands still", replicas=(OTHER,))
+THERE = Topic("elsewhere", "its leader is suspended", replicas=(OTHER,))
 CONFIG = {
     "transaction.state.log.num.partitions": "1",
     "auto.leader.rebalance.enable": "false",
-    # As before 4.0: a leader takes what the coordinator does not know of.
+    # As before 4.0: a leader accepts batches that the coordinator does not know.
     "transaction.partition.verification.enable": "false",
-    # A coordinator of 4.3.1 waits this long for a leader that stands still, and then notes the
-    # transaction as complete although that leader's log has no marker: longer than any test takes.
+    # A coordinator of 4.3.1 waits this long for a suspended leader, and then notes the transaction
+    # as complete although the log of this leader has no marker. No test takes an hour.
     "request.timeout.ms": "3600000",
 }
-# The tool asks any broker who coordinates, the suspended one too: it shall soon ask the other one.
+# The tool may ask the suspended broker for the coordinator; it soon asks the other broker.
 PATIENCE = "request.timeout.ms=5000\ndefault.api.timeout.ms=90000\n"
-Object = dict[str, Any]
 
 
-def logtool(*arguments: object) -> tuple[int, list[Object]]:
-    command = [str(LOGTOOL), "txns", "-f", "ndjson", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout, done.stderr
-    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def of(objects: list[Object], kind: str) -> list[Object]:
-    return [one for one in objects if one["type"] == kind]
+def codes_of(said: list[Object]) -> list[str]:
+    return [one["code"] for one in of_type(said, "finding")]
 
 
 def transactions(bootstrap: str, *arguments: str) -> list[dict[str, str]]:
-    """Return the rows of what ``kafka-transactions.sh`` prints, by their titles."""
+    """Return the rows that ``kafka-transactions.sh`` prints, by their titles."""
     tool = "org.apache.kafka.tools.TransactionsCommand"
     shown = run_tool(KAFKA_4, tool, "--bootstrap-server", bootstrap, *arguments)
     titles, *rows = [line.split() for line in shown.splitlines() if line.strip()]
@@ -79,17 +68,15 @@ def abort(cluster: Cluster, transaction: Object) -> None:
 
 
 def wait_for_state(cluster: Cluster, name: str, state: str, committed: int = 0) -> Object:
-    """Wait until the coordinator's disk says so, and return what it says of the transactional id.
-
-    If it never does, the error has what it says.
-    """
+    """Wait for a state of a transactional id on the coordinator's disk; return its object."""
     from broker import workloads
 
     seen: list[Object] = []
 
     def there() -> bool:
-        objects = of(logtool("--all", cluster.log_dir(COORDINATOR))[1], "coordinator")
-        seen[:] = [one for one in objects if one["transactional_id"] == name]
+        words = ("txns", "--all", cluster.log_dir(COORDINATOR))
+        found = of_type(objects(*words, statuses=(0, 1, 4)), "coordinator")
+        seen[:] = [one for one in found if one["transactional_id"] == name]
         return any((one["state"], one["committed"]) == (state, committed) for one in seen)
 
     try:
@@ -109,7 +96,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def leave_a_fenced_producers_batch(cluster: Cluster) -> None:
-    """Have a producer write to a partition after another one took its transactional id."""
+    """Have a producer write to a partition after another producer took its transactional id."""
     from broker import workloads
 
     at = cluster.bootstrap(COORDINATOR)
@@ -153,9 +140,9 @@ def have_a_marker_refused(cluster: Cluster) -> None:
 
 @pytest.fixture
 def described_states(cluster: Cluster) -> dict[str, dict[str, str]]:
-    """Lead transactions into every state, with one leader suspended; returns what is said of each.
+    """Lead transactions into every state, with one leader suspended; return the tool's rows.
 
-    When it is done all brokers stand still.
+    Afterwards both brokers are suspended.
     """
     # Not at the top: where confluent-kafka is missing these tests are skipped, not in error.
     from broker import workloads
@@ -175,7 +162,7 @@ def described_states(cluster: Cluster) -> dict[str, dict[str, str]]:
     have_a_marker_refused(cluster)
     known = wait_for_state(cluster, "in-version-2", "Ongoing")
     cluster.pause(OTHER)
-    # Its coordinator answers once it has decided, before the markers are written.
+    # The coordinator answers after its decision, before it writes the markers.
     writers["commits"].producer.commit_transaction(30)
     writers["aborts"].producer.abort_transaction(30)
     producer = known["producer_id"], known["producer_epoch"]
@@ -191,16 +178,15 @@ def described_states(cluster: Cluster) -> dict[str, dict[str, str]]:
     return dict(zip(names, rows, strict=True))
 
 
-def test_every_state_is_told_as_the_coordinator_told_it(
+def test_txns_shows_the_states_that_the_coordinator_had(
     cluster: Cluster, described_states: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:
     cluster.kill()
     homes = [cluster.log_dir(node) for node in (COORDINATOR, OTHER)]
-    status, objects = logtool("--all", *homes)
-    assert status == 1
-    assert [one["code"] for one in of(objects, "finding")] == ["transaction-state/marker-refused"]
+    said = objects("txns", "--all", *homes, statuses=(1,))
+    assert codes_of(said) == ["transaction-state/marker-refused"]
 
-    found = {str(one["transactional_id"]): one for one in of(objects, "coordinator")}
+    found = {str(one["transactional_id"]): one for one in of_type(said, "coordinator")}
     assert {name: one["state"] for name, one in found.items()} == {
         "done": "CompleteCommit", "commits": "PrepareCommit", "aborts": "PrepareAbort",
         "goes-on": "Ongoing", "in-version-2": "PrepareCommit", "fenced": "Empty",
@@ -227,7 +213,7 @@ def test_every_state_is_told_as_the_coordinator_told_it(
     }
     versions = {name: one["transaction_version"] for name, one in found.items()}
     assert versions["in-version-2"] == 2 > max(versions[name] for name in ("commits", "aborts"))
-    open_ones = [one for one in of(objects, "transaction") if one["state"] == "open"]
+    open_ones = [one for one in of_type(said, "transaction") if one["state"] == "open"]
     stuck = {found[name]["producer_id"]: name for name in ("refused", "fenced")}
     ends = [one for one in open_ones if one["producer_id"] not in stuck]
     assert len(ends) == 5
@@ -236,25 +222,23 @@ def test_every_state_is_told_as_the_coordinator_told_it(
     hangs = hang["fenced"]
     assert (hangs["topic"], hangs["advice"]) == (THERE.name, None)
     assert hangs["coordinator"]["relation"] == "not-listed"
-    status, objects = logtool("--now", later(), *homes)
-    assert status == 1
-    codes = [one["code"] for one in of(objects, "finding")]
-    assert codes == ["transaction-state/abandoned", "transaction-state/marker-refused"]
-    again = [one for one in of(objects, "transaction") if one["state"] == "hanging"]
+    said = objects("txns", "--now", later(), *homes, statuses=(1,))
+    assert codes_of(said) == ["transaction-state/abandoned", "transaction-state/marker-refused"]
+    again = [one for one in of_type(said, "transaction") if one["state"] == "hanging"]
     assert {one["abort"] for one in again} == {one["abort"] for one in hang.values()}
-    end_as_they_were_told_to(cluster, list(hang.values()))
+    end_as_predicted(cluster, list(hang.values()))
     hang_without_their_coordinator(cluster)
 
 
 def later() -> int:
-    """Return when a transaction of now is older than any coordinator leaves one."""
+    """Return a time at which every transaction of now has exceeded its timeout."""
     from broker import workloads
 
     return workloads.now_ms() + 16 * 60_000
 
 
-def end_as_they_were_told_to(cluster: Cluster, hang: list[Object]) -> None:
-    """Start the brokers, and wait for what waits; what hangs is aborted as logtool says."""
+def end_as_predicted(cluster: Cluster, hang: list[Object]) -> None:
+    """Start the brokers, wait for the waiting transactions and abort the hanging ones."""
     cluster.start()
     wait_until_it_leads(cluster)
     with ThreadPoolExecutor(2) as pool:
@@ -266,7 +250,7 @@ def end_as_they_were_told_to(cluster: Cluster, hang: list[Object]) -> None:
             one.result()
     cluster.kill()
     homes = [cluster.log_dir(node) for node in (COORDINATOR, OTHER)]
-    ended = of(logtool("--all", *homes)[1], "transaction")
+    ended = of_type(objects("txns", "--all", *homes), "transaction")
     now_aborted = {
         (one["topic"], one["producer_id"], one["first_offset"])
         for one in ended
@@ -274,8 +258,8 @@ def end_as_they_were_told_to(cluster: Cluster, hang: list[Object]) -> None:
     }
     assert now_aborted >= {(one["topic"], one["producer_id"], one["first_offset"]) for one in hang}
     left = {one["coordinator"]["transactional_id"] for one in ended if one["state"] == "open"}
-    # A coordinator that is loaded before it knows who leads may note a transaction as complete
-    # without its marker, also one whose marker would be refused.
+    # A coordinator that loads before it knows the leaders may note a transaction as complete
+    # without a marker, even if the marker would be refused.
     assert "goes-on" in left
     assert not left & {"refused", "fenced"}
 
@@ -291,7 +275,7 @@ def wait_until_it_leads(cluster: Cluster) -> None:
 
 
 def hang_without_their_coordinator(cluster: Cluster) -> None:
-    """Cut everything from ``__transaction_state``: what is open is left, and nobody ends it."""
+    """Remove the content of ``__transaction_state``, so no coordinator ends open transactions."""
     for log in cluster.log_dir(COORDINATOR).glob("__transaction_state-0/*"):
         if log.suffix in (".log", ".snapshot"):
             log.unlink()
@@ -302,19 +286,16 @@ def hang_without_their_coordinator(cluster: Cluster) -> None:
     with ThreadPoolExecutor(2) as pool:
         rows = list(pool.map(lambda topic: transactions(at, *asked, topic.name), (HERE, THERE)))
     homes = [cluster.log_dir(node) for node in (COORDINATOR, OTHER)]
-    status, objects = logtool("--now", later(), *homes)
-    assert status == 1
-    ones = [one for one in of(objects, "transaction") if one["state"] == "hanging"]
+    said = objects("txns", "--now", later(), *homes, statuses=(1,))
+    ones = [one for one in of_type(said, "transaction") if one["state"] == "hanging"]
     hanging = {(one["topic"], str(one["producer_id"]), str(one["first_offset"])) for one in ones}
     assert hanging == {
         (row["Topic"], row["ProducerId"], row["StartOffset"]) for one in rows for row in one
     }
     assert len(hanging) >= 2
-    codes = [one["code"] for one in of(objects, "finding")]
-    assert codes == ["transaction-state/abandoned"] * len(hanging)
+    assert codes_of(said) == ["transaction-state/abandoned"] * len(hanging)
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda one: abort(cluster, one), ones))
     cluster.kill()
-    status, objects = logtool("--now", later(), *homes)
-    assert status == 0
-    assert all(one["open"] == 0 for one in of(objects, "partition"))
+    said = objects("txns", "--now", later(), *homes, statuses=(0,))
+    assert all(one["open"] == 0 for one in of_type(said, "partition"))

@@ -1,16 +1,15 @@
-"""`logtool` beside Kafka's own dump tool, on what a broker has written a moment ago."""
+"""`logtool` agrees with Kafka's dump tool on the files that a broker has just written."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from broker.command import run
 from broker.dump import DECODERS, dump, dumpable
 from broker.install import KAFKA_4, tiered_storage
 from broker.kafka import Broker
@@ -20,24 +19,19 @@ from logtool.txns.coordinator import STATES
 
 pytestmark = pytest.mark.broker
 
-LOGTOOL = Path(sys.executable).parent / "logtool"
 RECORDS = ("--deep-iteration", "--print-data-log")
 
 
-def logtool(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([LOGTOOL, *arguments], cwd=root, capture_output=True, check=False)
-
-
 def as_before_4(line: bytes) -> bytes:
-    """Kafka 3.9 does not spell out who leads; the rest of the line is the same."""
+    """Return a line as Kafka 3.9 prints it, without the fields of a leader change."""
     head, found, _ = line.partition(b"LeaderChange: {")
     return head + b"controlType: LEADER_CHANGE(2)" if found else line
 
 
 def transactions_as_before_4(line: bytes) -> bytes:
-    """Return what Kafka 3.9 prints of a record of a coordinator; the order of partitions is ours.
+    """Return a coordinator's record as Kafka 3.9 prints it, with the partitions sorted.
 
-    Its own is that of a hash.
+    Kafka prints them in the order of a hash.
     """
     head, key_found, rest = line.partition(b" key: {")
     if not key_found:
@@ -62,24 +56,23 @@ def _sorted(found: re.Match[bytes]) -> bytes:
 
 
 def compare_transactions_of_before_4(written: Path, log_dir: Path, version: str) -> None:
-    """Compare what both say of the same coordinator's records, each in its words."""
+    """Compare the output of both tools for a coordinator's records, in the format of 3.9."""
     files = [name for name in dumpable(written) if name.startswith("__transaction_state-")]
     logs = [name for name in files if name.endswith(".log")]
     theirs = dump(version, written, logs, DECODERS["__transaction_state"])
     assert theirs.failed == []
-    ours = logtool(
-        log_dir, "kafka-dump-log", DECODERS["__transaction_state"], "--files", ",".join(logs)
-    )
-    words = [
+    words = ("kafka-dump-log", DECODERS["__transaction_state"], "--files", ",".join(logs))
+    ours = run(*words, cwd=log_dir, text=False)
+    lines = [
         list(map(transactions_as_before_4, text.splitlines()))
         for text in (ours.stdout, b"".join(theirs.stdout[name] for name in logs))
     ]
-    assert words[0] == words[1]
-    assert sum(b"state=Ongoing,partitions=[tx.mixed-0" in line for line in words[1]) >= 8
+    assert lines[0] == lines[1]
+    assert sum(b"state=Ongoing,partitions=[tx.mixed-0" in line for line in lines[1]) >= 8
 
 
 def ours(root: Path, version: str, files: Sequence[str], *options: str) -> bytes:
-    done = logtool(root, "dump", "-f", "kafka", *options, *files)
+    done = run("dump", "-f", "kafka", *options, *files, cwd=root, text=False)
     assert done.returncode == 0, done.stderr.decode()
     if version.startswith("3."):
         return b"\n".join(map(as_before_4, done.stdout.split(b"\n")))
@@ -104,11 +97,11 @@ NEWER = {
     "rlmm.config.remote.log.metadata.topic.replication.factor": "1",
     "rlmm.config.remote.log.metadata.topic.num.partitions": "1",
 }
-"""What a broker of 4.x needs to have every kind of group, and a tiered topic."""
+"""Settings of a 4.x broker with every kind of group and a tiered topic."""
 
 
 def write_of_every_kind(broker: Broker, remote: Path) -> None:
-    """Have live groups of every kind and a tiered topic write into brokers' own topics."""
+    """Have groups of every kind and a tiered topic write to the internal topics."""
     from broker import java_clients, streams_group, workloads
 
     for partition in range(2):
@@ -127,7 +120,7 @@ def write_of_every_kind(broker: Broker, remote: Path) -> None:
 
 @pytest.fixture
 def written(broker: Broker, log_dir: Path, tmp_path: Path) -> Path:
-    """A copy of what a killed broker left: every codec, edge cases, transactions, live indexes."""
+    """Return a copy of a killed broker's log dir with every codec, edge cases and transactions."""
     # Not at the top: where confluent-kafka is missing these tests are skipped, not in error.
     from broker import java_clients, workloads
 
@@ -146,7 +139,7 @@ def written(broker: Broker, log_dir: Path, tmp_path: Path) -> Path:
         workloads.create_topics(broker.bootstrap, broker.version, [java_clients.SHARED])
         write_of_every_kind(broker, remote)
     broker.kill()
-    # Kafka's tool creates and changes files where it looks: it gets a copy of its own.
+    # Kafka's tool creates and changes files, so it gets its own copy.
     copy = tmp_path / "copy"
     shutil.copytree(log_dir, copy)
     return copy
@@ -165,7 +158,7 @@ def compare_dumps(written: Path, log_dir: Path, kafka_version: str) -> None:
         cases.append((of_topic, (decoder,), ("--records",), 0))
     for names, flags, options, least in cases:
         if not names:
-            assert kafka_version != KAFKA_4  # there every kind of group and topic was
+            assert kafka_version != KAFKA_4  # which has every kind of group and topic
             continue
         theirs = dump(kafka_version, written, names, *flags)
         wanted = [name for name in names if name not in theirs.failed and name in theirs.stdout]
@@ -180,7 +173,7 @@ def compare_dumps(written: Path, log_dir: Path, kafka_version: str) -> None:
 
 
 def compare_command_lines(written: Path, log_dir: Path, kafka_version: str) -> None:
-    """Give `logtool kafka-dump-log` what Kafka's tool is given, word for word."""
+    """Run `logtool kafka-dump-log` with the same options as Kafka's tool."""
     files = dumpable(written)
     logs = [name for name in files if name.startswith(("tx.mixed-0/", "codec-zstd-0/"))]
     indexes = [name for name in logs if name.endswith((".index", ".timeindex"))]
@@ -197,13 +190,14 @@ def compare_command_lines(written: Path, log_dir: Path, kafka_version: str) -> N
         wanted = [name for name in names if name not in theirs.failed]
         assert wanted
 
-        done = logtool(log_dir, "kafka-dump-log", *flags, "--files", ",".join(wanted))
+        words = ("kafka-dump-log", *flags, "--files", ",".join(wanted))
+        done = run(*words, cwd=log_dir, text=False)
 
         assert done.stdout == b"".join(theirs.stdout[name] for name in wanted), flags
 
 
 def compare_verdicts(written: Path, log_dir: Path, kafka_version: str) -> None:
-    sound = logtool(log_dir, "verify", ".", "--level", "records", "-q")
+    sound = run("verify", ".", "--level", "records", "-q", cwd=log_dir, text=False)
     assert (sound.returncode, sound.stdout) == (0, b"")
     name = "codec-lz4-0/00000000000000000000.log"
     for root in (written, log_dir):
@@ -212,7 +206,7 @@ def compare_verdicts(written: Path, log_dir: Path, kafka_version: str) -> None:
         (root / name).write_bytes(data)
 
     theirs = dump(kafka_version, written, [name]).stdout[name]
-    done = logtool(log_dir, "verify", name, "-f", "csv", "-q")
+    done = run("verify", name, "-f", "csv", "-q", cwd=log_dir, text=False)
 
     (bad,) = [line for line in theirs.splitlines() if b"isvalid: false" in line]
     position = bad.split(b" position: ")[1].split()[0]
@@ -222,10 +216,8 @@ def compare_verdicts(written: Path, log_dir: Path, kafka_version: str) -> None:
     assert b"," + position + b"," in row
 
 
-def test_dump_and_verify_say_what_kafka_says(
-    written: Path, log_dir: Path, kafka_version: str
-) -> None:
-    # One test, because a broker that has written all this takes half a minute.
+def test_dump_and_verify_agree_with_kafka(written: Path, log_dir: Path, kafka_version: str) -> None:
+    # One test, because the broker takes half a minute to write all this.
     compare_dumps(written, log_dir, kafka_version)
     if kafka_version == KAFKA_4:
         compare_command_lines(written, log_dir, kafka_version)

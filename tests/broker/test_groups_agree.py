@@ -1,24 +1,22 @@
-"""What logtool says of groups on the disks of a killed broker is what the broker said before."""
+"""`groups` on the disks of a killed broker agrees with the broker before the kill."""
 
 from __future__ import annotations
 
-import json
 import shlex
 import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from broker.command import Object, objects, of_type
 from broker.install import VERSIONS, java_command, major
 from broker.kafka import Broker, run_tool
 from broker.topics import Topic
 
 pytestmark = pytest.mark.broker
 
-LOGTOOL = Path(sys.executable).parent / "logtool"
 READ = Topic(
     "groups.input", "read by groups of every kind", partitions=2,
     config={"retention.ms": "-1"},  # its records are old
@@ -31,20 +29,15 @@ NEWER = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
     "group.streams.initial.rebalance.delay.ms": "0",
-    # Nobody sends heartbeats for the member of the streams group.
+    # The member of the streams group sends no heartbeats.
     "group.streams.session.timeout.ms": "3600000",
     "group.streams.max.session.timeout.ms": "3600000",
 }
 OFFSETS = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID")
 
 
-def groups(*arguments: object) -> list[dict[str, Any]]:
-    done = subprocess.run(
-        [LOGTOOL, "groups", "--json", *map(str, arguments)], capture_output=True, check=False
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    items: list[dict[str, Any]] = json.loads(done.stdout)["items"]
-    return items
+def groups(*arguments: object) -> list[Object]:
+    return objects("groups", *arguments, statuses=(0,))
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -61,7 +54,7 @@ def rows(text: str) -> list[dict[str, str]]:
 
 
 def write(broker: Broker) -> list[Any]:
-    """Leave groups of every kind; return the clients that are to stay as they are."""
+    """Create groups of every kind; return the clients that must stay members."""
     from broker import java_clients, streams_group, workloads
     from confluent_kafka import ShareConsumer, TopicPartition
 
@@ -100,7 +93,7 @@ def tool(broker: Broker, *arguments: str, name: str = TOOL) -> str:
 
 
 def of_newer_kinds(broker: Broker, stays: Any) -> dict[str, tuple[str, str, int]]:
-    """Return type, state and members of the share and streams groups, once they do not change."""
+    """Return type, state and members of the share and streams groups when they are stable."""
     asked = ("--describe", "--all-groups", "--state")
     deadline = time.monotonic() + 120
     while True:
@@ -117,7 +110,7 @@ def of_newer_kinds(broker: Broker, stays: Any) -> dict[str, tuple[str, str, int]
     }
 
 
-def compare_shares(expected: list[dict[str, str]], items: list[dict[str, Any]]) -> None:
+def compare_shares(expected: list[dict[str, str]], items: list[Object]) -> None:
     def spelled(number: int | None) -> str:
         return "-" if number is None else str(number)
 
@@ -125,7 +118,7 @@ def compare_shares(expected: list[dict[str, str]], items: list[dict[str, Any]]) 
         (one["group"], one["topic"], str(one["partition"])): (
             spelled(one["start_offset"]), spelled(one["lag"])
         )
-        for one in items if one["type"] == "share-offset"
+        for one in of_type(items, "share-offset")
     }  # fmt: skip
     names = ("GROUP", "TOPIC", "PARTITION")
     wanted = {
@@ -136,31 +129,29 @@ def compare_shares(expected: list[dict[str, str]], items: list[dict[str, Any]]) 
 
 
 def restore(broker: Broker, log_dir: Path, work: Path) -> str:
-    """Run what --restore-plan prints for a group without members; return what Kafka says."""
+    """Run the command of --restore-plan for a group without members; return its output."""
     given = ["--group", "only-commits", "--bootstrap-server", broker.bootstrap, "--restore-plan"]
-    (plan,) = [one for one in groups(*given, log_dir) if one["type"] == "restore"]
+    (plan,) = of_type(groups(*given, log_dir), "restore")
     java = java_command(broker.version, TOOL, heap="256m", level="WARN")
     command = plan["command"].replace("kafka-consumer-groups.sh", shlex.join(java))
     done = subprocess.run(["bash", "-c", command], cwd=work, capture_output=True, check=True)
     return done.stdout.decode()
 
 
-def compare_offsets(wanted: list[dict[str, str]], items: list[dict[str, Any]]) -> None:
-    members = {(one["group"], name): one["member"] for one in items if one["type"] == "member"
+def compare_offsets(wanted: list[dict[str, str]], items: list[Object]) -> None:
+    members = {(one["group"], name): one["member"] for one in of_type(items, "member")
                for name in one["assigned"]}  # fmt: skip
     found = {}
-    for one in items:
-        if one["type"] == "offset":
-            owner = members.get((one["group"], f"{one['topic']}-{one['partition']}"), "-")
-            numbers = (one["offset"], one["log_end_offset"], one["lag"])
-            place = (one["group"], one["topic"], str(one["partition"]))
-            found[place] = (*map(str, numbers), owner)
+    for one in of_type(items, "offset"):
+        owner = members.get((one["group"], f"{one['topic']}-{one['partition']}"), "-")
+        numbers = (one["offset"], one["log_end_offset"], one["lag"])
+        found[one["group"], one["topic"], str(one["partition"])] = (*map(str, numbers), owner)
     expected = [tuple(row.get(name, "-") for name in OFFSETS) for row in wanted]
     assert found == {row[:3]: row[3:] for row in expected if row[3] != "-"}
     assert len(found) >= 8
 
 
-# The oldest release takes as long again, and has classic groups alone.
+# The other release has classic groups only.
 @pytest.mark.parametrize("kafka_version", VERSIONS[:1], indirect=True)
 def test_groups_are_those_that_the_broker_had(
     broker: Broker, log_dir: Path, tmp_path: Path
@@ -180,8 +171,8 @@ def test_groups_are_those_that_the_broker_had(
 
     found = {
         one["group"]: (one["group_type"], one["state"], one["members"])
-        for one in items
-        if one["type"] == "group" and one["state"] != "Dead"
+        for one in of_type(items, "group")
+        if one["state"] != "Dead"
     }
     assert {name: one for name, one in found.items() if one[0] in ("share", "streams")} == newer
     assert newer == {
@@ -195,13 +186,11 @@ def test_groups_are_those_that_the_broker_had(
     assert states["stays-classic"] == ("classic", "Stable")
     compare_offsets(described, items)
     compare_shares(rows(shares), items)
-    (pending,) = [one for one in items if one["type"] == "pending"]
+    (pending,) = of_type(items, "pending")
     assert (pending["group"], pending["offset"]) == ("only-commits", 77)
-    (by_hand,) = [
-        one for one in items if one["type"] == "offset" and one["group"] == pending["group"]
-    ]
+    (by_hand,) = [one for one in of_type(items, "offset") if one["group"] == pending["group"]]
     assert (by_hand["offset"], by_hand["metadata"]) == (7, "")  # restored without metadata
     assert [line.split()[-1] for line in restored.splitlines() if READ.name in line] == ["7"]
     events = [one["event"] for one in groups("--history", "group-tx", log_dir)]
     assert events.count("committed") == events.count("aborted") == 1
-    del clients  # not before: a client that goes leaves its group
+    del clients  # a client that is deleted leaves its group

@@ -1,18 +1,17 @@
-"""A log dir that logtool recovered and marked clean: a broker takes it as it is, consumers read on.
+"""Starts of a broker on a log dir that logtool recovered and marked clean.
 
-The same log dir, recovered by a broker of its own, says what there is to be read.
+The broker must not recover it, and consumers must read the same records as from a copy that a
+broker recovered.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from broker.command import objects, of_type, succeed
 from broker.consuming import consumed
 from broker.install import KAFKA_4
 from broker.kafka import Broker
@@ -24,13 +23,7 @@ from logtool.log import opening
 
 pytestmark = pytest.mark.broker
 
-LOGTOOL = Path(sys.executable).parent / "logtool"
 HALF_A_BATCH = 40
-
-
-def logtool(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [str(LOGTOOL), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def logs(log_dir: Path) -> Iterator[tuple[str, int, Path]]:
@@ -42,7 +35,7 @@ def logs(log_dir: Path) -> Iterator[tuple[str, int, Path]]:
 
 
 def tear(log_dir: Path) -> list[str]:
-    """Damage the end of every other log as a crash does; returns the options to accept it."""
+    """Damage the end of every other log as a crash does; return the options to accept losses."""
     options = []
     for number, (topic, partition, log) in enumerate(logs(log_dir)):
         data = log.read_bytes()
@@ -55,7 +48,7 @@ def tear(log_dir: Path) -> list[str]:
 
 
 def is_stable(broker: Broker, topic: str) -> bool:
-    """Whether partition 0 has no open transaction; asked without a group, which makes topics."""
+    """Return whether partition 0 has no open transaction; without a group, which adds topics."""
     from confluent_kafka import IsolationLevel, TopicPartition
     from confluent_kafka.admin import AdminClient, OffsetSpec
 
@@ -71,7 +64,7 @@ def is_stable(broker: Broker, topic: str) -> bool:
 
 
 def recovered(broker: Broker) -> list[str]:
-    """Return what the broker logged of its own recovery; the metadata log knows no marker."""
+    """Return the recovered segments in the broker's log, without those of the metadata log."""
     lines = [line for line in broker.log.splitlines() if "Recovering unflushed segment" in line]
     return [line for line in lines if CLUSTER_METADATA not in line]
 
@@ -86,21 +79,21 @@ def write_and_kill(broker: Broker) -> None:
     workloads.write_codecs(broker.bootstrap)
     workloads.write_idempotent(broker.bootstrap)
     workloads.write_transactions(broker.bootstrap, 8)
-    # A transaction ends for its producer before its markers are written. If 4.3.1 starts on one
-    # without them, its coordinator may count it as complete and never write them ("these partitions
-    # are likely deleted already"), whoever recovered the log: it then stays open for good.
+    # A transaction ends for its producer before its markers are written. After a start without
+    # the markers the coordinator of 4.3.1 may note the transaction as complete and never write them
+    # ("these partitions are likely deleted already"), so the transaction stays open.
     wait_for(lambda: is_stable(broker, "tx.mixed"))
     broker.kill()
 
 
 def partitions_of(log_dir: Path) -> list[tuple[str, int]]:
-    """Return the partitions whose topics are our own."""
+    """Return the partitions of the topics of this test."""
     return [
         (topic, partition) for topic, partition, _ in logs(log_dir) if not topic.startswith("__")
     ]
 
 
-def test_a_broker_takes_it_as_it_is_and_consumers_read_what_is_left(
+def test_a_broker_does_not_recover_it_and_consumers_read_the_kept_records(
     broker: Broker, log_dir: Path, tmp_path: Path
 ) -> None:
     write_and_kill(broker)
@@ -110,11 +103,9 @@ def test_a_broker_takes_it_as_it_is_and_consumers_read_what_is_left(
     shutil.copytree(log_dir, copy)
     wanted = partitions_of(log_dir)
 
-    done = logtool("recover", "--apply", "--mark-clean", *accept, log_dir)
-    assert done.returncode == 0, done.stderr
-    # Where the broker had time to checkpoint a high watermark, verify tells what was given up.
-    said = logtool("verify", "-f", "ndjson", log_dir).stdout.splitlines()
-    errors = [one for one in map(json.loads, said) if one.get("severity") == "error"]
+    succeed("recover", "--apply", "--mark-clean", *accept, log_dir)
+    # verify reports the accepted losses if the broker had checkpointed a high watermark.
+    errors = [one for one in objects("verify", log_dir) if one.get("severity") == "error"]
     given_up = {word for word in accept if not word.startswith("--")}
     for one in errors:
         assert one["code"] == "checkpoint/high-watermark-beyond-end"
@@ -135,14 +126,14 @@ def test_a_broker_takes_it_as_it_is_and_consumers_read_what_is_left(
 
 
 def files_of(log_dir: Path) -> dict[str, bytes]:
-    """Return the files of all partitions with data whose topics are our own."""
+    """Return the files of all partitions with data of the topics of this test."""
     folders = [log.parent for topic, _, log in logs(log_dir) if not topic.startswith("__")]
     found = (path for folder in folders for path in folder.iterdir())
     return {f"{path.parent.name}/{path.name}": path.read_bytes() for path in found}
 
 
 @pytest.mark.parametrize("kafka_version", [KAFKA_4], indirect=True)
-def test_a_log_dir_that_was_trusted_ends_as_one_that_a_broker_recovered(
+def test_trust_log_leaves_the_files_that_a_recovery_by_a_broker_leaves(
     broker: Broker, log_dir: Path, tmp_path: Path
 ) -> None:
     write_and_kill(broker)
@@ -150,9 +141,7 @@ def test_a_log_dir_that_was_trusted_ends_as_one_that_a_broker_recovered(
     shutil.copytree(log_dir, copy)
     wanted = partitions_of(log_dir)
     way = ("--strategy", "supplement", "--trust-log", "--mark-clean", "--apply")
-    done = logtool("recover", *way, "-f", "ndjson", log_dir)
-    assert done.returncode == 0, done.stderr
-    said = [one for one in map(json.loads, done.stdout.splitlines()) if one["type"] == "partition"]
+    said = of_type(objects("recover", *way, log_dir, statuses=(0,)), "partition")
     assert all(one["distrust"] is None for one in said)
     assert sum(one["playback"]["bytes_saved"] for one in said) > 0
 
@@ -171,9 +160,8 @@ def test_a_log_dir_that_was_trusted_ends_as_one_that_a_broker_recovered(
         assert left.keys() == (expected := files_of(copy)).keys()
         assert [name for name in left if left[name] != expected[name]] == []
 
-        # More frequent snapshots: the broker loads with them, serves, and keeps the newest one.
-        done = logtool("rebuild-index", "--snapshot-every", "3K", "--apply", log_dir)
-        assert done.returncode == 0, done.stderr
+        # With more snapshots the broker loads and serves the log, and keeps the newest snapshot.
+        succeed("rebuild-index", "--snapshot-every", "3K", "--apply", log_dir)
         before = files_of(log_dir).keys()
         ours.start()
         assert consumed(ours, wanted, "read_committed") == found

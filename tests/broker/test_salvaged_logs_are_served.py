@@ -1,22 +1,20 @@
-"""Damaged logs that were salvaged or repaired, served by a broker: consumers read what is promised.
+"""A broker serves damaged logs that logtool salvaged or repaired.
 
-Every partition of a log dir is damaged by a seed. Every second topic is repaired in place from an
-undamaged copy. Of the others, what is saved takes the place of the old directories. A broker loads
-all of it without a marker. A consumer of each repaired partition gets every record, and of each
-other one those of the batches that were not damaged, and no other.
+A seed damages every partition of a log dir. logtool repairs every second topic in place from an
+undamaged copy and salvages the other topics, whose directories are then replaced. A broker loads
+the log dir without a clean marker. A consumer reads every record of a repaired partition, and
+exactly the records of the undamaged batches of a salvaged partition.
 """
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from broker.command import objects, of_type
 from broker.conftest import runnable
 from broker.consuming import consumed
 from broker.install import KAFKA_2, KAFKA_4
@@ -26,20 +24,12 @@ from salvage_campaign import WAYS, batches, partitions
 
 pytestmark = pytest.mark.broker
 
-LOGTOOL = Path(sys.executable).parent / "logtool"
 CONFIG = {"log.cleaner.enable": "false", "log.retention.ms": "-1"}
 Place = tuple[str, int]
 
 
-def logtool(*arguments: object) -> list[dict[str, object]]:
-    command = [str(LOGTOOL), *map(str, arguments), "-f", "ndjson"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 1), done.stderr
-    return list(map(json.loads, done.stdout.splitlines()))
-
-
 def damage(log_dir: Path, seed: int) -> set[bytes]:
-    """Damage one log of every partition; returns the batches that no damage touched."""
+    """Damage one log of every partition; return the undamaged batches."""
     rng, sound = random.Random(seed), set()
     for folder in partitions(log_dir):
         logs = [log for log in sorted(folder.glob("*.log")) if log.stat().st_size]
@@ -55,7 +45,7 @@ def damage(log_dir: Path, seed: int) -> set[bytes]:
 
 
 def repair(log_dir: Path, original: Path) -> dict[Place, list[int]]:
-    """Repair every second topic from the original; returns all offsets of its partitions."""
+    """Repair every second topic from the original; return all offsets of its partitions."""
     starts: dict[Place, int] = {}
     for folder in partitions(log_dir):
         topic, _, digits = folder.name.rpartition("-")
@@ -63,12 +53,11 @@ def repair(log_dir: Path, original: Path) -> dict[Place, list[int]]:
             starts[topic, int(digits)] = 0
     topics = sorted({topic for topic, _ in starts})[::2]
     words = [word for topic in topics for word in ("--topic", topic)]
-    said = logtool("recover", "--apply", "--fill-from", original, *words, log_dir)
+    said = objects("recover", "--apply", "--fill-from", original, *words, log_dir)
     assert not any(obj.get("action") in ("unfilled", "truncate") for obj in said)
     places = [place for place in starts if place[0] in topics]
-    for obj in (obj for obj in said if obj["type"] == "partition"):
-        place = str(obj["topic"]), int(str(obj["partition"]))
-        starts[place] = int(str(obj["log_start_offset"]))
+    for obj in of_type(said, "partition"):
+        starts[obj["topic"], obj["partition"]] = obj["log_start_offset"]
     for name in (f"{topic}-{number}" for topic, number in places):
         for log in (original / name).glob("*.log"):
             assert (log_dir / name / log.name).read_bytes() == log.read_bytes()
@@ -81,31 +70,30 @@ def offsets(home: Path, starts: dict[Place, int]) -> dict[Place, list[int]]:
     words = [
         word for topic in sorted({place[0] for place in starts}) for word in ("--topic", topic)
     ]
-    for obj in logtool("dump", "--records", "--values", "len", *words, home):
+    for obj in objects("dump", "--records", "--values", "len", *words, home):
         if obj["type"] == "record" and not obj["control"]:
-            place, offset = (str(obj["topic"]), int(str(obj["partition"]))), int(str(obj["offset"]))
+            place, offset = (obj["topic"], obj["partition"]), obj["offset"]
             found[place] += [offset] if offset >= starts[place] else []
     return found
 
 
 def salvage(log_dir: Path, work: Path, repaired: set[str]) -> dict[Place, list[int]]:
-    """Put what is saved in the place of the partitions; returns the offsets promised of each."""
+    """Replace the partitions by salvaged ones; return the offsets that each must have."""
     saved = work / "saved"
     away = [word for topic in ("__*", *sorted(repaired)) for word in ("--exclude-topic", topic)]
-    said = logtool("salvage", "--output", saved, *away, log_dir)
+    said = objects("salvage", "--output", saved, *away, log_dir)
     starts: dict[Place, int] = {}
-    for obj in (obj for obj in said if obj["type"] == "partition"):
-        folder = Path(str(obj["target"]))
+    for obj in of_type(said, "partition"):
+        folder = Path(obj["target"])
         shutil.rmtree(log_dir / folder.name)
         shutil.copytree(folder, log_dir / folder.name)
-        place = str(obj["topic"]), int(str(obj["partition"]))
-        starts[place] = int(str(obj["log_start_offset"]))
+        starts[obj["topic"], obj["partition"]] = obj["log_start_offset"]
     (log_dir / ".kafka_cleanshutdown").unlink(missing_ok=True)
     return offsets(saved / "partitions", starts)
 
 
 def check(log_dir: Path, sound: set[bytes], promised: dict[Place, list[int]]) -> None:
-    """Ask whether every sound batch is there and no other, and that much was promised at all."""
+    """Assert that the partitions have sound batches only, and enough records."""
     there = [
         batch
         for topic, number in promised
@@ -140,7 +128,7 @@ def test_a_broker_serves_what_was_saved_or_repaired(
 
 
 def saved_as(folder: Path, home: Path, kind: str) -> None:
-    """Put what was saved of a partition into a log dir, the kind of its messages in its name."""
+    """Copy a salvaged partition into a log dir; its new name has the kind of its messages."""
     shutil.copytree(folder, home / f"{kind}.{folder.name}")
 
 
@@ -166,7 +154,7 @@ def test_an_old_broker_serves_what_was_saved_of_messages_of_magic_0_and_1(
     counts = {topic: 1 + max(n for name, n in promised if name == topic) for topic, _ in promised}
     with Broker(version, [home], CONFIG, zookeeper=zookeeper) as broker:
         broker.start()
-        # Logs that are there when their topics are made are the logs of these.
+        # A new topic takes over a directory of its name.
         topics = [NewTopic(topic, count, 1) for topic, count in counts.items()]
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         for made in admin.create_topics(topics, operation_timeout=60).values():

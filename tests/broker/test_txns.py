@@ -1,29 +1,18 @@
-"""What logtool says of a transaction that a client left open, and of offsets by time, is what a
-broker says."""
+"""`txns` and a broker agree on a transaction that a client left open."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from broker.command import objects, of_type, run
 from broker.kafka import Broker
 from broker.topics import Topic
 
 pytestmark = pytest.mark.broker
 
-LOGTOOL = Path(sys.executable).parent / "logtool"
 TOPIC = Topic("tx-left.open", "one transaction is left open", config={"segment.bytes": "20000"})
-
-
-def logtool(*arguments: object) -> tuple[int, list[dict]]:
-    command = [str(LOGTOOL), *map(str, arguments), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout, done.stderr
-    return done.returncode, json.loads(done.stdout)["items"]
 
 
 def test_a_transaction_left_open_by_its_client_is_found_and_pins_the_log(
@@ -48,7 +37,7 @@ def test_a_transaction_left_open_by_its_client_is_found_and_pins_the_log(
     plain.batches(TOPIC.name, workloads.messages("plain", 300, now), (10,))
     asked: dict[str, Any] = {"bootstrap.servers": broker.bootstrap, "group.id": "unused"}
     consumer = Consumer(asked | {"isolation.level": "read_committed"})
-    # With read_committed a broker tells the last stable offset for the end.
+    # With read_committed a broker returns the last stable offset as the end.
     low, stable = consumer.get_watermark_offsets(TopicPartition(TOPIC.name, 0), timeout=30)
     everything = Consumer(asked | {"isolation.level": "read_uncommitted"})
     end = everything.get_watermark_offsets(TopicPartition(TOPIC.name, 0), timeout=30)[1]
@@ -56,10 +45,8 @@ def test_a_transaction_left_open_by_its_client_is_found_and_pins_the_log(
     everything.close()
     broker.kill()
 
-    status, items = logtool("txns", "--now", now + 60_000, log_dir / f"{TOPIC.name}-0")
-    assert status == 0
-    (partition,) = [item for item in items if item["type"] == "partition"]
-    (transaction,) = [item for item in items if item["type"] == "transaction"]
+    items = objects("txns", "--now", now + 60_000, log_dir / f"{TOPIC.name}-0", statuses=(0,))
+    (partition,), (transaction,) = of_type(items, "partition"), of_type(items, "transaction")
     assert low == 0
     assert (partition["last_stable_offset"], partition["log_end_offset"]) == (stable, end)
     assert (partition["aborted"], partition["committed"], partition["open"]) == (1, 1, 1)
@@ -67,6 +54,6 @@ def test_a_transaction_left_open_by_its_client_is_found_and_pins_the_log(
     assert transaction["producer_id"] == partition["pinned_by"]
     assert transaction["abort"].endswith(f"--topic {TOPIC.name} --partition 0 --start-offset 82")
     later = ("txns", "--now", now + 3_600_000)
-    assert logtool(*later, log_dir / f"{TOPIC.name}-0")[0] == 1
-    # Its coordinator knows of it, and aborts it once it runs again.
-    assert logtool(*later, log_dir)[0] == 0
+    assert run(*later, log_dir / f"{TOPIC.name}-0").returncode == 1
+    # The coordinator knows the transaction and aborts it at its next start.
+    assert run(*later, log_dir).returncode == 0

@@ -8,34 +8,22 @@ and so is what `recover` leaves.
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from broker.command import Object, objects, of_type, run, succeed
 from broker.consuming import ends
 from broker.kafka import Broker
 from broker.scenarios import SMALL
 
 pytestmark = pytest.mark.broker
 
-LOGTOOL = Path(sys.executable).parent / "logtool"
 TOPIC, NAME = "small-segments", "small-segments-0"
 TO = 60
 Records = dict[int, tuple[bytes | None, bytes | None]]
 """Key and value by offset."""
-
-
-def logtool(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [str(LOGTOOL), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def objects(*arguments: object) -> list[dict[str, object]]:
-    return list(map(json.loads, logtool(*arguments, "-f", "ndjson").stdout.splitlines()))
 
 
 def served(broker: Broker, offsets: Sequence[int]) -> Records:
@@ -69,9 +57,7 @@ def histories(kafka_version: str, copy_of: Callable[[str], Path], tmp_path: Path
 
     home = copy_of(f"{kafka_version}/killed")
     shutil.copytree(home / NAME, tmp_path / "before")
-    words = ("recover", "--truncate-to", f"{NAME}={TO}", "--apply", "--accept-loss", NAME, home)
-    done = logtool(*words)
-    assert done.returncode == 0, done.stderr
+    succeed("recover", "--truncate-to", f"{NAME}={TO}", "--apply", "--accept-loss", NAME, home)
     with Broker(kafka_version, [home], SMALL) as broker:
         broker.start()
         writer = workloads.Writer(broker.bootstrap)
@@ -103,7 +89,7 @@ def test_what_a_broker_serves_of_a_zombie_is_foretold_and_recover_drops_it(
     kafka_version: str, histories: Path, tmp_path: Path
 ) -> None:
     before = tmp_path / "before"
-    truth_end = int(str(partition(histories)["log_end_offset"]))
+    truth_end = partition(histories)["log_end_offset"]
     live = bases(histories / NAME)
     inner = [base for base in bases(before) if TO < base < truth_end and base not in live]
     last = min(base for base in bases(before) if base > truth_end)
@@ -112,12 +98,11 @@ def test_what_a_broker_serves_of_a_zombie_is_foretold_and_recover_drops_it(
 
     zombies = [one for one in objects("plan", histories) if one.get("action") == "zombie"]
     assert [one["segment"] for one in zombies] == [*inner, last]
-    assert logtool("plan", histories).returncode == 1
+    assert run("plan", histories).returncode == 1
     mended = tmp_path / "mended"
     shutil.copytree(histories, mended)
-    assert logtool("recover", "--apply", mended).returncode == 5  # records go
-    done = logtool("recover", "--apply", "--accept-loss", NAME, mended)
-    assert done.returncode == 0, done.stderr
+    assert run("recover", "--apply", mended).returncode == 5  # records go
+    succeed("recover", "--apply", "--accept-loss", NAME, mended)
 
     offsets = list(range(inner[0] - 2, truth_end))
     with Broker(kafka_version, [mended], SMALL) as broker:
@@ -128,18 +113,17 @@ def test_what_a_broker_serves_of_a_zombie_is_foretold_and_recover_drops_it(
     predicted = partition(histories)
     with Broker(kafka_version, [histories], SMALL) as broker:
         broker.start()
-        assert end(broker) == int(str(predicted["log_end_offset"])) > truth_end
+        assert end(broker) == predicted["log_end_offset"] > truth_end
         found = served(broker, [*offsets, last])
         wrong = {offset for offset in offsets if found[offset] != truth[offset]}
         assert wrong == set().union(*map(asked, zombies[:-1])) & set(offsets) != set()
         assert last in found
         lines = [line for line in broker.log.splitlines() if f"={NAME}," in line]
         assert [line for line in lines if " WARN " in line or " ERROR " in line] == []
-    codes = {one["code"] for one in objects("verify", mended / NAME) if one["type"] == "finding"
-             and one["severity"] != "info"}  # fmt: skip
-    assert codes == set()
+    findings = of_type(objects("verify", mended / NAME), "finding")
+    assert {one["code"] for one in findings if one["severity"] != "info"} == set()
 
 
-def partition(home: Path) -> dict[str, object]:
-    (one,) = (one for one in objects("plan", home / NAME) if one["type"] == "partition")
+def partition(home: Path) -> Object:
+    (one,) = of_type(objects("plan", home / NAME), "partition")
     return one
