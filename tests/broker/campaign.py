@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tarfile
 import tempfile
 import time
 from collections import Counter
@@ -19,10 +18,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent)]
 
-from broker import damaged, differences, recovery  # noqa: E402
+from broker import damaged, differences, recovery, sources  # noqa: E402
 from broker.install import LOADING_VERSIONS  # noqa: E402
 
-DATA = HERE.parent / "data"
 REPORT = HERE / "reports" / "recovery.md"
 AT_ONCE = 250
 """Cases that one set of starts loads."""
@@ -63,15 +61,9 @@ def run(version: str, seed: int, count: int, figures: Figures) -> None:
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="logtool-campaign-") as temporary:
         work = Path(temporary)
-
-        def scenario(name: str) -> Path:
-            target = work / name
-            if not target.exists():
-                with tarfile.open(DATA / f"{name}.tar.xz") as tar:
-                    tar.extractall(target.parent, filter="tar")
-            return target
-
-        cases = damaged.cases(version, scenario, work / "cases", seed=seed, count=count)
+        cases = damaged.cases(
+            version, sources.unpacked_in(work), work / "cases", seed=seed, count=count
+        )
         outcomes = recovery.outcomes(version, cases, work)
         wrong = differences.forecast(version, cases, outcomes)
         wrong += differences.recovery(version, cases, outcomes, work / "recovered")

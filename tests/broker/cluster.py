@@ -161,7 +161,7 @@ class Cluster:
         return found
 
     def _admin(self, node: int) -> Any:
-        # Not at the top: where confluent-kafka is missing these tests are skipped, not in error.
+        # Imported here: without confluent-kafka these tests are skipped.
         from confluent_kafka.admin import AdminClient
 
         return AdminClient({"log_level": 0, "bootstrap.servers": self.bootstrap(node)})

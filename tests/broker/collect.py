@@ -11,7 +11,6 @@ import argparse
 import pickle
 import shutil
 import sys
-import tarfile
 import tempfile
 import time
 from collections import Counter
@@ -20,10 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from broker import damaged, recovery
+from broker import damaged, recovery, sources
 from broker.install import VERSIONS
-
-DATA = Path(__file__).resolve().parents[1] / "data"
 
 
 def main() -> None:
@@ -42,15 +39,10 @@ def collect(version: str, home: Path, seed: int, count: int) -> None:
     with tempfile.TemporaryDirectory(dir=home) as temporary:
         work = Path(temporary)
 
-        def scenario(name: str) -> Path:
-            target = work / name
-            if not target.exists():
-                with tarfile.open(DATA / f"{name}.tar.xz") as tar:
-                    tar.extractall(target.parent, filter="tar")
-            return target
-
         begun = time.monotonic()
-        cases = damaged.cases(version, scenario, work / "cases", seed=seed, count=count)
+        cases = damaged.cases(
+            version, sources.unpacked_in(work), work / "cases", seed=seed, count=count
+        )
         made = time.monotonic()
         found = recovery.outcomes(version, cases, work)
         ended = time.monotonic()

@@ -8,13 +8,25 @@ from typing import TYPE_CHECKING
 from broker.kafka import Broker
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer
+    from confluent_kafka import Consumer, Message
 
-Records = dict[tuple[str, int], list[tuple[int, bytes | None, bytes | None]]]
+Place = tuple[str, int]
+Records = dict[Place, list[tuple[int, bytes | None, bytes | None]]]
 
 
-def consumed(broker: Broker, wanted: list[tuple[str, int]], isolation: str) -> Records:
+def consumed(broker: Broker, wanted: list[Place], isolation: str) -> Records:
     """Return (offset, key, value) of every record that a consumer reads."""
+    found = messages(broker, wanted, isolation)
+    return {
+        place: [(one.offset(), one.key(), one.value()) for one in of_place]
+        for place, of_place in found.items()
+    }
+
+
+def messages(
+    broker: Broker, wanted: list[Place], isolation: str = "read_uncommitted"
+) -> dict[Place, list[Message]]:
+    """Return every message that a consumer reads from partitions."""
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer(
@@ -24,7 +36,7 @@ def consumed(broker: Broker, wanted: list[tuple[str, int]], isolation: str) -> R
             "auto.offset.reset": "earliest",
         }
     )  # fmt: skip
-    found: Records = {key: [] for key in wanted}
+    found: dict[Place, list[Message]] = {key: [] for key in wanted}
     consumer.assign([TopicPartition(*key, 0) for key in wanted])
     left = set(wanted)
     while left:
@@ -35,7 +47,7 @@ def consumed(broker: Broker, wanted: list[tuple[str, int]], isolation: str) -> R
             assert message.error().name() == "_PARTITION_EOF", message.error()
             left.discard(key)
         else:
-            found[key].append((message.offset(), message.key(), message.value()))
+            found[key].append(message)
     consumer.close()
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from typing import Any
 
 from broker import workloads
@@ -18,7 +17,7 @@ DAY_MS = 86_400_000
 
 
 def keyed(rng: random.Random, count: int, keys: int, *, tombstones: float = 0.15) -> list[Message]:
-    """Return records of a compacted topic: keys that come again, some of them deleted."""
+    """Return records of a compacted topic with repeated keys, some of them tombstones."""
     found = []
     start = now_ms()
     for number in range(count):
@@ -42,7 +41,7 @@ def loose(rng: random.Random, count: int, *, spread_ms: int = 0) -> list[Message
 
 
 def sizes(rng: random.Random) -> tuple[int, ...]:
-    """Return how many records the batches of a writer have."""
+    """Return the numbers of records in the batches of a writer."""
     return tuple(rng.choice((1, 1, 2, 5, 12)) for _ in range(5))
 
 
@@ -51,7 +50,7 @@ def codec(rng: random.Random) -> str:
 
 
 def fill(load: Workload, topic: str, rng: random.Random) -> None:
-    """Push what was written out of the active segment, with keys that the next round replaces."""
+    """Fill the active segment with keys that the next round replaces."""
     start = now_ms()
     content = [
         Message(f"filler-{number % 40}".encode(), workloads.text(rng, 250), start)
@@ -61,16 +60,16 @@ def fill(load: Workload, topic: str, rng: random.Random) -> None:
 
 
 def plain_keys(load: Workload, topic: Topic, rng: random.Random) -> None:
-    """Write keys with a producer that has no id."""
+    """Write keys with a producer without an id."""
     writer = load.writer(codec(rng))
-    # The same keys in each round: what was there before goes as a whole.
+    # Each round uses the same keys, so the cleaner removes all earlier records.
     content = keyed(rng, rng.choice((20, 60, 150)), rng.choice((1, 8, 60)))
     writer.batches(topic.name, content, sizes(rng))
     fill(load, topic.name, rng)
 
 
 def idempotent_keys(load: Workload, topic: Topic, rng: random.Random) -> None:
-    """Write keys with producers that have an id; each is new in each round."""
+    """Write keys with producers with ids, new ones in each round."""
     for _ in range(3):
         writer = load.writer(codec(rng), enable_idempotence=True)
         writer.batches(topic.name, keyed(rng, rng.choice((1, 30, 60)), 30), sizes(rng))
@@ -104,7 +103,7 @@ def transactions(load: Workload, topic: Topic, rng: random.Random) -> None:
 
 
 def short_transactions(load: Workload, topic: Topic, rng: random.Random) -> None:
-    """Let each transaction be of a producer of its own, and small."""
+    """Write small transactions, each with its own producer."""
     for number in range(4):
         name = f"{topic.name}-{number}"
         writer = workloads.transactional(load.node.bootstrap, name, codec(rng))
@@ -125,7 +124,7 @@ def records(load: Workload, topic: Topic, rng: random.Random) -> None:
 
 
 def odd_times(load: Workload, topic: Topic, rng: random.Random) -> None:
-    """Write records whose timestamps go up and down, years ahead or back: segments roll by that."""
+    """Write records with timestamps years ahead or back, so that segments roll by time."""
     writer = load.writer(codec(rng))
     content = [
         Message(one.key, one.value, one.timestamp + rng.choice((-800, -1, 0, 1, 400)) * DAY_MS)
@@ -151,7 +150,7 @@ def big_batches(load: Workload, topic: Topic, rng: random.Random) -> None:
 
 
 def shortened(load: Workload, topic: Topic, rng: random.Random) -> None:
-    """Write, and delete records up to somewhere."""
+    """Write records, and delete records up to a random offset."""
     records(load, topic, rng)
     admin = AdminClient({"bootstrap.servers": load.node.bootstrap})
     consumer = workloads.consumer(load.node.bootstrap, "offsets", "classic")
@@ -163,55 +162,28 @@ def shortened(load: Workload, topic: Topic, rng: random.Random) -> None:
 
 
 def grouped(load: Workload, topic: Topic, rng: random.Random) -> None:
-    """Read with groups of each protocol that commit, over and over, and within transactions."""
+    """Read and commit with groups of each protocol, and commit offsets in transactions."""
     for partition in range(topic.partitions):
         load.writer().batches(topic.name, loose(rng, 60), (8,), partition)
     protocols = ["classic"] + (["consumer"] if major(load.node.version) >= 4 else [])
     for protocol in protocols:
-        consumer = workloads.consumer(load.node.bootstrap, f"{topic.name}-{protocol}", protocol)
-        consumer.subscribe([topic.name])
-        _read(consumer, 60 * topic.partitions)
-        consumer.close()
-    writer = workloads.transactional(load.node.bootstrap, f"{topic.name}-tx")
-    consumer = workloads.consumer(load.node.bootstrap, f"{topic.name}-tx", "classic")
+        workloads.read_with_group(
+            load.node.bootstrap, f"{topic.name}-{protocol}", protocol, topic.name,
+            60 * topic.partitions,
+        )  # fmt: skip
     offsets = [TopicPartition(topic.name, number, 4) for number in range(topic.partitions)]
-    for finish in (writer.producer.commit_transaction, writer.producer.abort_transaction):
-        writer.producer.begin_transaction()
-        metadata = consumer.consumer_group_metadata()
-        writer.producer.send_offsets_to_transaction(offsets, metadata, 30)
-        finish(load.patience)
-    consumer.close()
-
-
-def _read(consumer: Any, count: int) -> None:
-    seen = 0
-    deadline = time.monotonic() + 120
-    while seen < count:
-        if time.monotonic() > deadline:
-            raise HarnessError(f"a group read {seen} of {count} records")
-        part = consumer.consume(20, timeout=1.0)
-        seen += len(part)
-        if part:
-            consumer.commit(asynchronous=False)
+    name = f"{topic.name}-tx"
+    workloads.commit_in_transactions(load.node.bootstrap, name, name, offsets)
 
 
 def shared(load: Workload, topic: Topic, rng: random.Random) -> None:
-    """Read with a share group, which keeps its state in a log of its own."""
-    from confluent_kafka import ShareConsumer
-
-    consumer = ShareConsumer({"bootstrap.servers": load.node.bootstrap, "group.id": topic.name})
-    consumer.subscribe([topic.name])
+    """Read with a share group, whose state is in its own log."""
     writer = load.writer()
-    seen = 0
-    deadline = time.monotonic() + 120
-    # A share group starts at the end of the log, so it has to be there before the records are.
-    while seen < 60:
-        if time.monotonic() > deadline:
-            raise HarnessError(f"the share group read {seen} records")
+
+    def write() -> None:
         writer.batches(topic.name, loose(rng, 20), (7,))
-        seen += len(consumer.poll(timeout=1.0) or ())
-    consumer.commit_sync()
-    consumer.close()
+
+    workloads.read_with_share_group(load.node.bootstrap, topic.name, topic.name, write)
 
 
 def spread(load: Workload, topic: Topic, rng: random.Random) -> None:
@@ -226,6 +198,6 @@ def spread(load: Workload, topic: Topic, rng: random.Random) -> None:
 
 
 def once(load: Workload, topic: Topic, rng: random.Random) -> None:
-    """Write in the first round only: the partition is about to move, slowly."""
+    """Write in the first round only, before the partition moves slowly."""
     if load.rounds == 1:
         load.writer().batches(topic.name, loose(rng, 6000), (20,))

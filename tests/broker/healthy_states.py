@@ -43,12 +43,6 @@ BROKER_CONFIG = {
     "replica.fetch.max.bytes": "4096",
 }
 """Settings of a broker of the matrix, in addition to those that its release needs to run alone."""
-SHARE_CONFIG = {
-    "share.coordinator.state.topic.num.partitions": "1",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "share.coordinator.state.topic.min.isr": "1",
-}
-"""Settings of a release with share groups, in addition to `BROKER_CONFIG`."""
 
 
 @dataclass

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from broker import workloads
-from broker.install import HarnessError, major
-from broker.kafka import BASE_CONFIG, Broker, format_log_dir, run_tool
+from broker.install import major
+from broker.kafka import BASE_CONFIG, SHARE_CONFIG, Broker, format_log_dir, run_tool
 from broker.scenarios import SMALL, Scenario
 from broker.topics import CODECS, Topic
 
@@ -17,18 +16,12 @@ CODEC_TOPICS = tuple(Topic(f"java-{codec}", f"Java producer, {codec}") for codec
 TX_TOPIC = Topic("java-tx", "transactions of a Java producer (Kafka 4: transaction version 2)")
 SHARED = Topic("shared.input", "read by a share group", partitions=2)
 
-_SHARE_CONFIG = {
-    "share.coordinator.state.topic.num.partitions": "1",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "share.coordinator.state.topic.min.isr": "1",
-}
-
 
 def java_clients(version: str, work: Path) -> Iterator[Scenario]:
     """Java producers for each codec and for transactions; a share group where there are any."""
     root = work / "java-clients"
     newer = major(version) >= 4
-    config = {**SMALL, **(_SHARE_CONFIG if newer else {})}
+    config = {**SMALL, **(SHARE_CONFIG if newer else {})}
     topics = (*CODEC_TOPICS, TX_TOPIC, *((SHARED,) if newer else ()))
     format_log_dir(version, [root], extra_config=config)
     with Broker(version, [root], config) as broker:
@@ -70,19 +63,9 @@ def _produce(
 
 def share(bootstrap: str) -> None:
     """Read `SHARED` as a share group, while it is written, and commit."""
-    # Kept here: older confluent-kafka releases have no share consumer.
-    from confluent_kafka import ShareConsumer
-
-    consumer = ShareConsumer({"bootstrap.servers": bootstrap, "group.id": "group-share"})
-    consumer.subscribe([SHARED.name])
     writer = workloads.Writer(bootstrap)
-    seen = 0
-    deadline = time.monotonic() + 60
-    # A share group starts at the end of the log, so it has to be there before the records are.
-    while seen < 60:
-        if time.monotonic() > deadline:
-            raise HarnessError(f"the share group read {seen} records")
+
+    def write() -> None:
         writer.batches(SHARED.name, workloads.messages("shared", 20, workloads.EPOCH_MS), (7,))
-        seen += len(consumer.poll(timeout=1.0) or ())
-    consumer.commit_sync()
-    consumer.close()
+
+    workloads.read_with_share_group(bootstrap, "group-share", SHARED.name, write)

@@ -54,6 +54,13 @@ ZOOKEEPER_CONFIG: Mapping[str, str] = {
 }
 """``ALONE`` with ZooKeeper."""
 
+SHARE_CONFIG: Mapping[str, str] = {
+    "share.coordinator.state.topic.num.partitions": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
+"""Settings of a release with share groups, in addition to `BASE_CONFIG`."""
+
 _running: weakref.WeakSet[Broker] = weakref.WeakSet()
 
 

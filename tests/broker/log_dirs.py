@@ -186,9 +186,8 @@ def predicted(version: str, home: Home) -> Outcome:
             starts &= action.action != "refuse"
             if action.action == "offline":
                 offline.add(action.path)
-            elif action.action == "stray":
-                (kind,) = re.findall(r"ends in -([a-z]+)", action.reason)
-                renamed.add((action.path, f"{name}-{kind}"))
+            elif action.action in ("stray", "delete"):
+                renamed.add((action.path, f"{name}-{action.action}"))
             elif action.action in ("promote", "move", "discard"):
                 if action.path.name.endswith("-future"):
                     renamed.add((action.path, name))

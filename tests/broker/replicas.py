@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from broker import workloads
+from broker.install import release
 from broker.kafka import BASE_CONFIG, Broker, format_log_dir, run_tool
 from broker.scenarios import SMALL, Scenario
 from broker.topics import Topic
@@ -29,7 +30,7 @@ STAYING = Topic("staying.topic", "spread over both log dirs", partitions=4)
 
 
 def replicas(version: str, work: Path) -> Iterator[Scenario]:
-    """Three nodes: a controller and two brokers that share topics and then part ways."""
+    """Make the log dirs of a controller and of two brokers whose replicas diverge."""
     root = work / "replicas"
     dirs = [root / f"node-{node}" for node in (1, 2, 3)]
     for node, log_dir in enumerate(dirs, 1):
@@ -57,10 +58,10 @@ def replicas(version: str, work: Path) -> Iterator[Scenario]:
 
 
 def two_log_dirs(version: str, work: Path) -> Iterator[Scenario]:
-    """One broker with two log dirs, stopped while it moves a partition between them."""
+    """Make the log dirs of a broker that was stopped while it moved a partition between them."""
     root = work / "two-log-dirs"
     dirs = [root / "dir-1", root / "dir-2"]
-    # The throttle counts after the fact: only small fetches leave something for later.
+    # The throttle works after a fetch: only small fetches leave records for later.
     config = {**SMALL, "replica.fetch.max.bytes": "4096"}
     format_log_dir(version, dirs, extra_config=config)
     with Broker(version, dirs, config) as broker:
@@ -101,8 +102,8 @@ def _part_ways(first: Broker, leader: Broker, follower: Broker, dirs: Sequence[P
     stray = f"{STRAY.name}-0.*-stray"
     workloads.wait_for(lambda: any(dirs[2].glob(stray)), 60, "the -stray directory")
 
-    # Each node now writes alone, first 2, then 3, to what only unclean election lets it lead.
-    # An orderly stop: after a kill the next start would rebuild the indexes that are of interest.
+    # Now node 2 and then node 3 writes alone; node 3 leads after an unclean election. Node 3 is
+    # stopped in order: after a kill the next start would rebuild the indexes of this scenario.
     follower.stop()
     _write(first, LAGGING, "late", 60)
     _write(first, DIVERGED, "lost", 80)
@@ -115,7 +116,7 @@ def _part_ways(first: Broker, leader: Broker, follower: Broker, dirs: Sequence[P
 
 def _write(broker: Broker, topic: Topic, part: str, count: int) -> None:
     content = workloads.messages(f"{topic.name}-{part}", count, workloads.EPOCH_MS)
-    # acks=1: a leader may for long await a follower that was killed just as it had caught up.
+    # acks=1: a leader may wait long for a follower that was killed just after it caught up.
     workloads.Writer(broker.bootstrap, acks=1).batches(topic.name, content, (5, 2))
 
 
@@ -132,7 +133,7 @@ def _wait_until_equal(left: Path, right: Path, topics: Sequence[Topic]) -> None:
 
 
 def move(broker: Broker, topic: str, work: Path) -> None:
-    """Begin to move a topic's only partition to the other log dir, too slowly to arrive."""
+    """Start to move a topic's only partition to the other log dir, too slowly to finish."""
     here = next(log_dir for log_dir in broker.log_dirs if (log_dir / f"{topic}-0").is_dir())
     there = next(log_dir for log_dir in broker.log_dirs if log_dir != here)
     target = {
@@ -141,27 +142,24 @@ def move(broker: Broker, topic: str, work: Path) -> None:
         "replicas": [broker.node_id],
         "log_dirs": [str(there.resolve())],
     }
-    plan = work / "move.json"
-    plan.write_text(json.dumps({"version": 1, "partitions": [target]}))
-    run_tool(
-        broker.version,
-        reassign_tool(broker.version),
-        *("--bootstrap-server", broker.bootstrap),
-        *("--reassignment-json-file", str(plan)),
-        *("--replica-alter-log-dirs-throttle", "500"),
-        "--execute",
-    )
+    reassign(broker, [target], work, throttle=500)
     future = f"{topic}-0.*-future/*.log"
     workloads.wait_for(
         lambda: any(path.stat().st_size for path in there.glob(future)), 60, "the first copy"
     )
 
 
-def reassign_tool(version: str) -> str:
-    """Return the class of ``kafka-reassign-partitions.sh``, which moved with Kafka 3.6."""
-    moved = tuple(map(int, version.split(".")[:2])) >= (3, 6)
-    return (
-        "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
-        if moved
-        else "kafka.admin.ReassignPartitionsCommand"
+def reassign(
+    broker: Broker, partitions: Sequence[Mapping[str, object]], work: Path, *, throttle: int
+) -> None:
+    """Run ``kafka-reassign-partitions.sh``, whose class moved with Kafka 3.6."""
+    plan = work / "reassignment.json"
+    plan.write_text(json.dumps({"version": 1, "partitions": partitions}))
+    package = (
+        "org.apache.kafka.tools.reassign" if release(broker.version) >= (3, 6) else "kafka.admin"
     )
+    run_tool(
+        broker.version, f"{package}.ReassignPartitionsCommand",
+        "--bootstrap-server", broker.bootstrap, "--reassignment-json-file", str(plan),
+        "--replica-alter-log-dirs-throttle", str(throttle), "--execute",
+    )  # fmt: skip

@@ -8,9 +8,11 @@ overlapping producers, gaps, empty batches, segments that end anywhere.
 from __future__ import annotations
 
 import shutil
+import tarfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -32,6 +34,22 @@ HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 Scenarios = Callable[[str], Path]
 """Returns the unpacked directory of a name such as ``4.3.1/clean``; see conftest."""
+
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+
+
+def unpacked_in(work: Path) -> Scenarios:
+    """Return a function that unpacks a fixture below `work`, at its first call for a name."""
+
+    @cache
+    def unpacked(name: str) -> Path:
+        target = work / name
+        with tarfile.open(DATA / f"{name}.tar.xz") as tar:
+            tar.extractall(target.parent, filter="tar")
+        return target
+
+    return unpacked
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""Acknowledged records that a log has lost: told before the start, and gone after it."""
+"""`plan` and `verify` report acknowledged records that a log lost, which a start then drops."""
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from broker.kafka import Broker
 from broker.protocol import offsets
 from broker.workloads import wait_for
-from verification import logs, verify
+from verification import batches, logs, verify
 
 from logtool.findings import Severity
 from logtool.formats import offset_checkpoint
@@ -36,7 +37,7 @@ def write(broker: Broker) -> None:
 
 
 def wait_for_checkpoint(log_dir: Path, offset: int) -> None:
-    """Wait until the high watermark that was checkpointed is that."""
+    """Wait until the checkpointed high watermark is `offset`."""
 
     def is_written() -> bool:
         path = log_dir / WATERMARKS
@@ -64,7 +65,7 @@ def end_after_a_start(version: str, log_dir: Path) -> int:
 
 @pytest.fixture
 def killed(kafka_version: str, log_dir: Path, tmp_path: Path) -> Path:
-    """A log dir of 30 acknowledged records in three batches, killed; checked on the way."""
+    """Return the log dir of a killed broker with 30 acknowledged records in three batches."""
     from confluent_kafka.admin import AdminClient, NewTopic
 
     with Broker(kafka_version, [log_dir], QUICK) as broker:
@@ -94,8 +95,7 @@ def killed(kafka_version: str, log_dir: Path, tmp_path: Path) -> Path:
 
 def test_a_last_batch_that_is_cut_off_was_acknowledged(killed: Path, kafka_version: str) -> None:
     (log,) = logs(killed / f"{TOPIC}-0")
-    with log.open("r+b") as file:
-        file.truncate(log.stat().st_size - 20)
+    os.truncate(log, log.stat().st_size - 20)
     assert codes_above_info(killed) == [GONE]
     forecast = plan(killed)
     assert (forecast.log_end, forecast.lost_acknowledged) == (2 * BATCH, BATCH)
@@ -105,14 +105,11 @@ def test_a_last_batch_that_is_cut_off_was_acknowledged(killed: Path, kafka_versi
     assert end_after_a_start(kafka_version, killed) == forecast.log_end
 
 
-def test_a_log_that_ends_between_batches_is_short_and_nothing_is_left_to_cut(
+def test_a_log_that_ends_between_batches_lacks_records_and_loses_nothing(
     killed: Path, kafka_version: str
 ) -> None:
-    from verification import batches
-
     (log,) = logs(killed / f"{TOPIC}-0")
-    with log.open("r+b") as file:
-        file.truncate(int(batches(log).position[-1]))
+    os.truncate(log, int(batches(log).position[-1]))
     assert codes_above_info(killed) == [GONE]
     forecast = plan(killed)
     assert (forecast.log_end, forecast.lost_acknowledged, forecast.losses) == (2 * BATCH, BATCH, [])

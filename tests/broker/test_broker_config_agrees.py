@@ -1,4 +1,4 @@
-"""The log dirs that ``--broker-config`` finds, held against those that Kafka's own tool finds."""
+"""``--broker-config`` and Kafka's tool find the same log dirs."""
 
 from pathlib import Path
 
@@ -29,6 +29,14 @@ CASES = {
 }
 
 
+def info(version: str, file: Path) -> str:
+    """Return the output of Kafka's tool, which lists unformatted log dirs before it fails."""
+    try:
+        return kafka.run_tool(version, "kafka.tools.StorageTool", "info", "-c", str(file))
+    except kafka.HarnessError as error:
+        return str(error)
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", CASES)
 def test_the_log_dirs_are_those_that_kafka_finds(tmp_path, monkeypatch, version, name):
@@ -37,11 +45,7 @@ def test_the_log_dirs_are_those_that_kafka_finds(tmp_path, monkeypatch, version,
         (tmp_path / folder).mkdir()
     file = tmp_path / "server.properties"
     file.write_text(BASE + CASES[name])
-    try:
-        shown = kafka.run_tool(version, "kafka.tools.StorageTool", "info", "-c", str(file))
-    except kafka.HarnessError as error:
-        # Log dirs that are not formatted make it fail too, after it has listed them.
-        shown = str(error)
+    shown = info(version, file)
     lines = shown.splitlines()
     try:
         found = load(str(file)).log_dirs()
@@ -58,9 +62,5 @@ def test_where_nothing_is_set_the_log_dir_is_kafkas_default(tmp_path):
     file = tmp_path / "server.properties"
     file.write_text(BASE)
     (default,) = load(str(file)).log_dirs()
-    try:
-        shown = kafka.run_tool(VERSIONS[0], "kafka.tools.StorageTool", "info", "-c", str(file))
-    except kafka.HarnessError as error:
-        shown = str(error)
     assert Path(default).is_absolute()
-    assert default in shown
+    assert default in info(VERSIONS[0], file)

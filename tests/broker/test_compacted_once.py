@@ -1,7 +1,8 @@
-"""A topic that was compacted once keeps lawful gaps: a live broker, altered and stopped."""
+"""A topic that was compacted once keeps legitimate gaps; tested with a live broker."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -32,7 +33,7 @@ CODES = {"batch/hole", "segment/hole", "segment/gap", "segment/missing"}
 
 
 def missing_offsets(path: Path) -> dict[str, set[str]]:
-    """Return what `verify` says of missing offsets, by topic."""
+    """Return the findings of `verify` about missing offsets, by topic."""
     found: dict[str, set[str]] = {"once": set(), "never": set()}
     for finding in verify(path).findings:
         if finding.code in CODES:
@@ -41,16 +42,14 @@ def missing_offsets(path: Path) -> dict[str, set[str]]:
 
 
 def evidence(path: Path, static: Mapping[str, str] = NO_FILE) -> set[tuple[str, str]]:
-    """Return the reasons for gaps in a partition, and what they rest on."""
+    """Return the reasons for gaps in a partition, with their evidence."""
     (result,) = Gaps([path], GapOptions(static=static))
     assert isinstance(result, Result)
     verdicts = result.ledger.verdicts
     return {(verdicts[n].reason, verdicts[n].evidence) for n in set(result.ledger.verdict.tolist())}
 
 
-def test_a_policy_of_the_past_explains_gaps_and_nothing_else_does(
-    tmp_path: Path,
-) -> None:
+def test_only_a_former_policy_explains_gaps(tmp_path: Path) -> None:
     from confluent_kafka.admin import AdminClient, ResourceType
 
     version, log_dir = runnable(KAFKA_4), tmp_path / "log-dir"
@@ -58,24 +57,17 @@ def test_a_policy_of_the_past_explains_gaps_and_nothing_else_does(
     with Broker(version, [log_dir], {"log.cleaner.backoff.ms": "100"}) as broker:
         broker.start()
         workloads.create_topics(broker.bootstrap, broker.version, TOPICS)
-        start = workloads.now_ms()
-        # One record a batch, of no idempotent producer: the cleaner takes batches as wholes, and
-        # leaves no trace in those that stay.
-        content = [Message(b"key-%d" % (n % 3), b"v" * 60, start) for n in range(120)]
-        content += [Message(b"last-%d" % n, b"v" * 60, start) for n in range(40)]
-        for topic in ("once", "never"):
-            Writer(broker.bootstrap).batches(topic, content, (1,))
-        workloads.wait_for_cleaner(log_dir, "once", 0)
+        write_and_clean(broker, "once", "never")
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         alter(admin, ResourceType.TOPIC, "once", cleanup_policy="delete")
         broker.stop()
-    (log_dir / "cleaner-offset-checkpoint").unlink()  # it names the partition: a proof by itself
+    (log_dir / "cleaner-offset-checkpoint").unlink()  # its row proves compaction
     before = missing_offsets(log_dir)
     assert before["once"] <= {"segment/gap"}
     assert before["never"] == set()
     ((reason, why),) = evidence(log_dir / "once-0")
     assert reason == "compaction"
-    assert why.startswith("the topic was compacted before, see offset ")
+    assert re.search(r"\boffset \d+\b.*\bmetadata log\b", why)
     log = sorted((log_dir / "never-0").glob("*.log"))[1]
     table, data = batches(log), log.read_bytes()
     at, size = int(table.position[-2]), int(table.size[-2])
@@ -84,7 +76,7 @@ def test_a_policy_of_the_past_explains_gaps_and_nothing_else_does(
     assert missing_offsets(log_dir)["once"] == before["once"]
     ((reason, why),) = evidence(log_dir / "never-0")
     assert reason == "unknown"
-    assert "never compact in the whole of the metadata log" in why
+    assert re.search(r"\bnever\b.*\bmetadata log\b", why)
 
 
 DEFAULTS = (
@@ -96,7 +88,7 @@ DEFAULT = ("--entity-type", "brokers", "--entity-default", "--alter", "--add-con
 
 
 def policies(broker: Broker, *topics: str) -> dict[str, str]:
-    """Return the policies that count, as the broker says."""
+    """Return the effective policies that the broker reports."""
     from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
@@ -105,13 +97,17 @@ def policies(broker: Broker, *topics: str) -> dict[str, str]:
 
 
 def believed(log_dir: Path, static: Mapping[str, str], *topics: str) -> dict[str, str | None]:
-    """Return the policies that the tool goes by."""
+    """Return the effective policies that logtool reads."""
     known = settings.within(log_dir, static)
     return {one: known.policy(one, topic_id_of(log_dir / f"{one}-0"))[0] for one in topics}
 
 
 def write_and_clean(broker: Broker, cleaned: str, *others: str) -> None:
-    """Write the same into topics, and wait until the cleaner has been through one of them."""
+    """Write the same records to topics, and wait until the cleaner has cleaned one of them.
+
+    Each batch has one record of a producer without an id: the cleaner removes whole batches and
+    leaves no trace in the others.
+    """
     content = [Message(b"key-%d" % (n % 3), b"v" * 60, workloads.now_ms()) for n in range(120)]
     content += [Message(b"last-%d" % n, b"v" * 60, workloads.now_ms()) for n in range(40)]
     for topic in (*others, cleaned):
@@ -119,7 +115,7 @@ def write_and_clean(broker: Broker, cleaned: str, *others: str) -> None:
     workloads.wait_for_cleaner(broker.log_dirs[0], cleaned, 0)
 
 
-def test_the_default_of_a_broker_counts_where_a_topic_has_no_policy(tmp_path: Path) -> None:
+def test_the_default_of_a_broker_applies_to_a_topic_without_policy(tmp_path: Path) -> None:
     version, log_dir = runnable(KAFKA_4), tmp_path / "log-dir"
     format_log_dir(version, [log_dir])
     quick = {"log.cleaner.backoff.ms": "100", "log.cleaner.min.cleanable.ratio": "0.01"}
@@ -132,9 +128,10 @@ def test_the_default_of_a_broker_counts_where_a_topic_has_no_policy(tmp_path: Pa
         broker.stop()
     assert by_file == {"plain": "compact", "own": "delete"}
     assert believed(log_dir, static, "plain", "own") == by_file
-    (log_dir / "cleaner-offset-checkpoint").unlink()  # it names the partition: a proof by itself
+    (log_dir / "cleaner-offset-checkpoint").unlink()  # its row proves compaction
     ((reason, why),) = evidence(log_dir / "plain-0", static)
-    assert (reason, "the broker's own file" in why) == ("compaction", True)
+    assert reason == "compaction"
+    assert re.search(r"cleanup\.policy=compact\b.*\bfile\b", why)
     assert evidence(log_dir / "own-0", static) == set()
 
     with Broker(version, [log_dir], quick) as broker:
@@ -148,10 +145,11 @@ def test_the_default_of_a_broker_counts_where_a_topic_has_no_policy(tmp_path: Pa
         dynamic = policies(broker, "plain", "own", "later")
         broker.stop()
     assert dynamic == {"plain": "compact", "own": "delete", "later": "compact"}
-    # What a file says does not count beside that.
+    # The settings of a file do not override the dynamic default.
     for file in ({}, {POLICY: "delete"}):
         assert believed(log_dir, file, *dynamic) == dynamic
     (log_dir / "cleaner-offset-checkpoint").unlink()
     ((reason, why),) = evidence(log_dir / "later-0")
-    assert (reason, "the metadata log" in why) == ("compaction", True)
+    assert reason == "compaction"
+    assert re.search(r"cleanup\.policy=compact\b.*\bmetadata log\b", why)
     assert evidence(log_dir / "own-0") == set()

@@ -144,7 +144,7 @@ def described_states(cluster: Cluster) -> dict[str, dict[str, str]]:
 
     Afterwards both brokers are suspended.
     """
-    # Not at the top: where confluent-kafka is missing these tests are skipped, not in error.
+    # Imported here: without confluent-kafka these tests are skipped.
     from broker import workloads
 
     at = cluster.bootstrap(COORDINATOR)

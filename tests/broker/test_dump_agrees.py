@@ -12,7 +12,7 @@ import pytest
 from broker.command import run
 from broker.dump import DECODERS, dump, dumpable
 from broker.install import KAFKA_4, tiered_storage
-from broker.kafka import Broker
+from broker.kafka import SHARE_CONFIG, Broker
 from broker.topics import TOPICS, Topic
 
 from logtool.txns.coordinator import STATES
@@ -85,9 +85,7 @@ TIERED = Topic(
 )  # fmt: skip
 NEWER = {
     "group.streams.initial.rebalance.delay.ms": "0",
-    "share.coordinator.state.topic.num.partitions": "1",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "share.coordinator.state.topic.min.isr": "1",
+    **SHARE_CONFIG,
     "remote.log.storage.system.enable": "true",
     "remote.log.storage.manager.class.name": (
         "org.apache.kafka.server.log.remote.storage.LocalTieredStorage"
@@ -121,7 +119,7 @@ def write_of_every_kind(broker: Broker, remote: Path) -> None:
 @pytest.fixture
 def written(broker: Broker, log_dir: Path, tmp_path: Path) -> Path:
     """Return a copy of a killed broker's log dir with every codec, edge cases and transactions."""
-    # Not at the top: where confluent-kafka is missing these tests are skipped, not in error.
+    # Imported here: without confluent-kafka these tests are skipped.
     from broker import java_clients, workloads
 
     remote, is_newer = tmp_path / "remote", broker.version == KAFKA_4

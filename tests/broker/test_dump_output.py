@@ -1,4 +1,4 @@
-"""What the dump tool prints is given to the right files (no broker needed)."""
+"""Assignment of the dump tool's output to files (no broker needed)."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from broker.command import run
+from broker.consuming import messages
 from broker.install import java_command, major
 from broker.kafka import Broker
 from broker.topics import Topic
@@ -43,30 +44,14 @@ def exported(*arguments: object) -> tuple[bytes, str]:
 
 def consumed(broker: Broker, topic: Topic) -> Records:
     """Return key, value, headers and timestamp of every record of a topic, by partition."""
-    from confluent_kafka import Consumer, TopicPartition
-
-    consumer = Consumer(
-        {
-            "bootstrap.servers": broker.bootstrap, "group.id": "unused",
-            "enable.auto.commit": False, "enable.partition.eof": True,
-            "auto.offset.reset": "earliest",
-        }
-    )  # fmt: skip
-    found: Records = {number: [] for number in range(topic.partitions)}
-    consumer.assign([TopicPartition(topic.name, number, 0) for number in found])
-    left = set(found)
-    while left:
-        message = consumer.poll(30)
-        assert message is not None, f"nothing more of {left}"
-        if message.error():
-            assert message.error().name() == "_PARTITION_EOF", message.error()
-            left.discard(message.partition())
-            continue
-        headers = list(message.headers() or [])
-        one = message.key(), message.value(), headers, message.timestamp()[1]
-        found[message.partition()].append(one)
-    consumer.close()
-    return found
+    found = messages(broker, [(topic.name, number) for number in range(topic.partitions)])
+    return {
+        number: [
+            (one.key(), one.value(), list(one.headers() or []), one.timestamp()[1])
+            for one in of_partition
+        ]
+        for (_, number), of_partition in found.items()
+    }
 
 
 def without_times(records: list[Got]) -> list[Any]:
@@ -76,7 +61,7 @@ def without_times(records: list[Got]) -> list[Any]:
 @pytest.fixture
 def written(broker: Broker, log_dir: Path) -> Broker:
     """Return a broker with records of every kind in each partition of a topic."""
-    # Not at the top: where confluent-kafka is missing these tests are skipped, not in error.
+    # Imported here: without confluent-kafka these tests are skipped.
     from broker import workloads
     from broker.workloads import Message
 

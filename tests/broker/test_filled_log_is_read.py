@@ -1,4 +1,4 @@
-"""A log filled with ghosts, served by a broker: consumers read what they read before."""
+"""A broker serves a log filled with ghosts: consumers read the same records as before."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Answer = tuple[int, bytes | None, bytes | None, tuple[int, int], Any]
 
 
 def filled(folder: Path, work: Path) -> list[int]:
-    """Put the filled log in the place of all segments; returns the last offset of each ghost."""
+    """Replace all segments by the filled log; return the last offset of each ghost."""
     (result,) = Gaps([folder], GapOptions())
     assert isinstance(result, Result)
     filling = ghosts.of(result.ledger, result.subject.facts)
@@ -40,7 +40,7 @@ class Reader:
     """A consumer of one topic after another."""
 
     def __init__(self, bootstrap: str, isolation: str) -> None:
-        # Not at the top: where confluent-kafka is missing these tests are skipped, not in error.
+        # Imported here: without confluent-kafka these tests are skipped.
         from confluent_kafka import Consumer, TopicPartition
 
         self._place = TopicPartition
@@ -54,7 +54,7 @@ class Reader:
         )  # fmt: skip
 
     def ends(self, topic: str) -> tuple[int, int]:
-        """Return first offset and end."""
+        """Return the first offset and the end."""
         return ends(self._consumer, topic, 0)
 
     def read(self, topic: str, offset: int) -> Iterator[Answer]:
@@ -79,7 +79,7 @@ class Reader:
 
 
 def served(version: str, log_dir: Path, asked: dict[str, list[int]]) -> dict[str, Any]:
-    """Start a broker; returns all records and ends, and what comes first from offsets on."""
+    """Start a broker; return all records and ends, and the first record from each offset on."""
     with Broker(version, [log_dir], {"log.cleaner.enable": "false"}) as broker:
         broker.start()
         found: dict[str, Any] = {}
@@ -102,7 +102,7 @@ def test_consumers_read_from_a_filled_log_what_they_read_before(
     ours = copy_of(f"{kafka_version}/clean")
     theirs = tmp_path / "theirs"
     shutil.copytree(ours, theirs)
-    # Without the marker the broker reads all and makes the indexes anew.
+    # Without the marker the broker recovers all logs and rebuilds the indexes.
     (ours / ".kafka_cleanshutdown").unlink()
     work = tmp_path / "work"
     work.mkdir()

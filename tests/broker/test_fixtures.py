@@ -1,4 +1,4 @@
-"""The archives in tests/data are what the manifest says, and show what they are there to show."""
+"""The archives in tests/data agree with the manifest and have the features of their scenarios."""
 
 from __future__ import annotations
 

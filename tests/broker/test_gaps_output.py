@@ -1,4 +1,4 @@
-"""A log filled with ghosts, before Kafka's own dump tool."""
+"""Kafka's dump tool reads a log filled with ghosts."""
 
 from __future__ import annotations
 

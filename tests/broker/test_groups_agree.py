@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from broker.command import Object, objects, of_type
 from broker.install import VERSIONS, java_command, major
-from broker.kafka import Broker, run_tool
+from broker.kafka import SHARE_CONFIG, Broker, run_tool
 from broker.topics import Topic
 
 pytestmark = pytest.mark.broker
@@ -25,9 +25,7 @@ TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 STREAMS_TOOL = "org.apache.kafka.tools.streams.StreamsGroupCommand"
 SHARE_TOOL = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
 NEWER = {
-    "share.coordinator.state.topic.num.partitions": "1",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "share.coordinator.state.topic.min.isr": "1",
+    **SHARE_CONFIG,
     "group.streams.initial.rebalance.delay.ms": "0",
     # The member of the streams group sends no heartbeats.
     "group.streams.session.timeout.ms": "3600000",

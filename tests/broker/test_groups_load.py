@@ -1,4 +1,4 @@
-"""Which records keep a coordinator from loading its partition: a live broker against `groups`."""
+"""`groups` and a live broker agree on records that stop a coordinator from loading."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 KINDS = {
     "consumer": (3, 5, 6, 7, 8), "share": (11, 10, 12, 13, 14), "streams": (17, 19, 20, 21, 22),
 }  # fmt: skip
-"""Records of a group's epoch, of a member, of the target assignment, of a member's part in that,
-and of what a member has."""
+"""Record types of the group epoch, of a member, of the target assignment, of a member's part in the
+target, and of a member's current state."""
 HISTORIES = {
     "a group with a member": "EMTPC",
     "a group that a member left": "EMTPCcpm",
@@ -46,7 +46,7 @@ HISTORIES = {
     "a member that leaves twice": "EMTPCcpmm",
     "a member that comes back": "EMTPCcpmMPCe",
 }
-"""What stands in the log: Epoch, Member, Target, Part in it, Current state; small: a tombstone."""
+"""Records by letter: Epoch, Member, Target, Part, Current state; a small letter is a tombstone."""
 
 
 def add(log: OffsetsLog, group_type: str, letter: str) -> None:
@@ -98,7 +98,7 @@ FAILED = "Failed to load metadata from __consumer_offsets-{} "
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[Case, int | None]]:
-    """Return a log dir, and the offset at which a broker gave up the partition of each case."""
+    """Return a log dir, and the offset at which a broker failed to load the partition of a case."""
     from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
     from confluent_kafka.admin import AdminClient
 

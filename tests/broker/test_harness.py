@@ -18,7 +18,7 @@ TOPIC = Topic("some.topic-name", "what the tests write to", config={"segment.byt
 
 
 def write_some(broker: Broker, count: int = 60, *, create: bool = True) -> None:
-    # Not at the top: where confluent-kafka is missing these tests are skipped, not in error.
+    # Imported here: without confluent-kafka these tests are skipped.
     from broker.workloads import EPOCH_MS, Writer, create_topics, messages
 
     if create:
@@ -76,7 +76,7 @@ def test_a_killed_broker_can_be_started_again_and_keeps_its_records(
     assert records == 65
 
 
-def test_a_broker_of_the_time_of_zookeeper_is_killed_and_stopped_as_any_other(
+def test_a_broker_with_zookeeper_is_killed_and_stopped_like_any_other(
     zookeeper_version: str, zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     with Broker(zookeeper_version, [tmp_path / "log-dir"], zookeeper=zookeeper) as broker:

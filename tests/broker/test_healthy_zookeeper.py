@@ -1,4 +1,4 @@
-"""Whatever a broker with ZooKeeper leaves behind when nothing went wrong raises no alarm."""
+"""logtool finds nothing wrong in the log dirs of a healthy broker with ZooKeeper."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_a_healthy_log_dir_with_zookeeper_raises_no_alarm_in_any_state(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     version = runnable(KAFKA_2)
-    # Not at the top: where confluent-kafka is missing this test is skipped, not in error.
+    # Imported here: without confluent-kafka this test is skipped.
     from broker.healthy_states import BROKER_CONFIG, Verdicts, states
     from broker.replicas import move
 

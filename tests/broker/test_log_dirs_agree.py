@@ -1,11 +1,12 @@
-"""What a start does to several log dirs of one broker, and what plan and verify say before.
+"""`plan` and `verify` predict the start of a broker with several log dirs.
 
-A sample of the faults of `log_dirs`; ``make log-dirs`` goes through all of them with all releases.
+A sample of the faults of `log_dirs`; ``make log-dirs`` tests all of them with all releases.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,16 +26,15 @@ SAMPLE = (
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Return a function from a release to three log dirs that its broker wrote, made once."""
-    made: dict[str, Path] = {}
+    """Return a function from a release to three log dirs that its broker wrote once."""
 
-    def of(version: str) -> Path:
-        if version not in made:
-            made[version] = tmp_path_factory.mktemp(f"base-{version}")
-            log_dirs.make_base(version, made[version])
-        return made[version]
+    @cache
+    def made(version: str) -> Path:
+        path = tmp_path_factory.mktemp(f"base-{version}")
+        log_dirs.make_base(version, path)
+        return path
 
-    return of
+    return made
 
 
 def errors(home: Home, level: Level) -> list[str]:
@@ -44,7 +44,7 @@ def errors(home: Home, level: Level) -> list[str]:
     ]
 
 
-def test_plan_and_verify_know_what_a_start_does_to_log_dirs_with_faults(
+def test_plan_and_verify_predict_a_start_on_log_dirs_with_faults(
     base: Callable[[str], Path], kafka_version: str, tmp_path: Path
 ) -> None:
     said: dict[str, Outcome] = {}
@@ -57,7 +57,7 @@ def test_plan_and_verify_know_what_a_start_does_to_log_dirs_with_faults(
     assert done.keys() == set(SAMPLE)
     assert said == {name: log_dirs.without_error(one) for name, one in done.items()}
     assert said["no-index"].indexes == done["no-index"].indexes != {}
-    # A log dir or the broker stops: an error, at every level; else none.
+    # verify reports errors at every level exactly if a log dir or the broker stops.
     stops = {name: not one.starts or bool(one.offline) for name, one in done.items()}
     assert alarmed == {name: [stop] * len(Level) for name, stop in stops.items()}
     assert len(set(stops.values())) == 2

@@ -1,4 +1,4 @@
-"""What a broker holds open and maps for its logs is what logtool says that it needs."""
+"""logtool predicts the open files and maps of a broker for its logs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def needed(home: Path) -> host_limits.Needs:
 
 
 @pytest.mark.parametrize("version", ["4.3.1", "2.2.2"])
-def test_a_broker_holds_the_files_and_maps_that_were_foretold(
+def test_a_broker_has_the_predicted_files_and_maps(
     version: str, scenario: Callable[[str], Path], tmp_path: Path
 ) -> None:
     home = log_dir_of(runnable(version), scenario, tmp_path)
@@ -55,13 +55,13 @@ def test_a_broker_holds_the_files_and_maps_that_were_foretold(
     eager = version == "2.2.2"
     maps = opened.maps[".index"] + opened.maps[".timeindex"]
     wanted = (needs.most_maps if eager else needs.lazy_maps) - host_limits.BROKER_MAPS
-    # Up to 2.2 the map of an active index that was extended stays until garbage is collected. Later
-    # ones look for the first offset of an open transaction in the index of its segment.
+    # Up to 2.2 the old map of an extended active index stays until the garbage collection. Later
+    # releases look up the first offset of an open transaction in the index of its segment.
     assert wanted <= maps <= wanted + (2 * needs.logs if eager else 1)
     assert opened.maps[""] <= host_limits.BROKER_MAPS
 
 
-def test_a_broker_with_fewer_open_files_than_foretold_does_not_start(
+def test_a_broker_with_a_lower_limit_than_predicted_does_not_start(
     scenario: Callable[[str], Path], tmp_path: Path
 ) -> None:
     home = log_dir_of(runnable("4.3.1"), scenario, tmp_path)
@@ -69,7 +69,7 @@ def test_a_broker_with_fewer_open_files_than_foretold_does_not_start(
     with Broker("4.3.1", [home], many_logs.CONFIG) as broker:
         broker.launch()
         assert broker.pid is not None
-        # Both limits: whether the Java machine has raised its soft one yet makes no difference.
+        # Both limits, because the JVM raises its soft limit at some time.
         resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (limit, limit))
         with pytest.raises(HarnessError, match="ended with"):
             broker.wait_until_ready()

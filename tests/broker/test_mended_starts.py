@@ -62,7 +62,7 @@ def test_a_log_without_a_recovery_point_is_read_from_its_first_segment_until_tha
 def test_a_broker_appends_at_the_end_of_a_truncated_log(
     kafka_version: str, copy_of: Callable[[str], Path]
 ) -> None:
-    # Not at the top: where confluent-kafka is missing these tests are skipped, not in error.
+    # Imported here: without confluent-kafka these tests are skipped.
     from broker import workloads
     from confluent_kafka import Consumer
 

@@ -1,4 +1,4 @@
-"""The tables of fields are those of the released jars; what an older release has differently."""
+"""The tables of fields agree with the released jars, also with those of an older release."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.broker
 
 EARLY = {"ShareGroupPartitionMetadataKey", "ShareGroupPartitionMetadataValue",
          "ShareGroupMetadataValue"}  # fmt: skip
-"""Of share groups, which 3.9 has in its jars alone and 4.x has differently."""
+"""Messages of share groups in the jars of 3.9 that differ from those of 4.x."""
 
 
 @pytest.mark.parametrize("name", message_tables.SOURCES)
@@ -25,7 +25,7 @@ def test_the_tables_are_those_of_the_jars(name: str) -> None:
 
 
 def layout(message: MessageSchema, version: int) -> Iterator[tuple[object, ...]]:
-    """Yield what decides how a version of a message is read, without its tagged fields."""
+    """Yield the layout of a version of a message, without its tagged fields."""
     yield (version in message.flexible,)
     yield from _fields(message.fields, version)
 
@@ -39,13 +39,13 @@ def _fields(fields: tuple[Field, ...], version: int) -> Iterator[tuple[object, .
 
 @pytest.mark.parametrize("name", message_tables.SOURCES)
 def test_what_3_9_wrote_is_read(name: str) -> None:
-    """Tagged fields aside, which a reader takes as they come, every version is laid out alike."""
+    """Every version of 3.9 has the layout of 4.x, except for tagged fields."""
     older = schema.parse(message_tables.table(KAFKA_3, name))
     newer = {one.name: one for one in schema.table(name).messages}
     different = set()
     for message in older.messages:
         for version in range(message.versions.first, message.versions.last + 1):
-            # The schemas of 3.9 give a key its type as version; it is laid out as version 0 is.
+            # The schemas of 3.9 use the type of a key as its version; its layout is version 0.
             ours = 0 if message.name.endswith("Key") else version
             same = message.name in newer and ours in newer[message.name].versions
             if not same or [*layout(message, version)] != [*layout(newer[message.name], ours)]:

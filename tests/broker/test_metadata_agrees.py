@@ -1,4 +1,4 @@
-"""What `metadata` says of a broker's log, held against its admin API and its own snapshots."""
+"""`metadata` agrees with a broker's admin API and with the snapshots of its log."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ QUOTA = ("--entity-type", "users", "--entity-name", "alice", "--entity-type", "c
 
 @dataclass
 class Described:
-    """What the broker said, and what it left."""
+    """The answers of a broker's admin API, and its log dir."""
 
     home: Path
     topics: dict[str, tuple[str, list[tuple[int, int, list[int], list[int]]]]]
@@ -68,7 +68,7 @@ def alter(admin: Any, kind: Any, name: str, **settings: str | None) -> None:
 
 
 def set_everything(broker: Broker, admin: Any) -> None:
-    """Set, change and remove what an admin can."""
+    """Set, change and remove everything that the admin API can."""
     from confluent_kafka.admin import (
         AclBinding,
         AclBindingFilter,
@@ -124,7 +124,7 @@ def set_everything(broker: Broker, admin: Any) -> None:
 
 
 def ask(broker: Broker, admin: Any) -> Described:
-    """Ask for all of it."""
+    """Return the answers of the admin API."""
     from confluent_kafka import TopicCollection
     from confluent_kafka.admin import (
         AclBindingFilter,
@@ -180,7 +180,7 @@ def ask(broker: Broker, admin: Any) -> Described:
 def described(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Described:
-    """Return what a broker said of what was set, before it was killed."""
+    """Return the answers of a broker's admin API, and its log dir after a kill."""
     from confluent_kafka.admin import AdminClient
 
     version = runnable(str(request.param))
@@ -203,7 +203,7 @@ def known(described: Described) -> MetadataImage:
 
 
 def states(known: MetadataImage, kind: str) -> dict[str, dict[str, Any]]:
-    """Return the things of a kind by name."""
+    """Return the entities of a kind by name."""
     found = (one for _, one in EntityView(show_secrets=True).all(known) if one.kind == kind)
     return {one.name: one.state for one in found}
 
@@ -229,7 +229,7 @@ def test_settings_are_those_that_the_broker_described(
     assert quota == ("client-id (default), user alice", {"request_percentage": 12.5})
 
 
-def test_who_may_do_what_is_what_the_broker_described(
+def test_acls_and_users_are_those_that_the_broker_described(
     described: Described, known: MetadataImage
 ) -> None:
     acls = {
@@ -259,7 +259,7 @@ def test_features_are_those_that_the_broker_described(
     assert known.brokers[1]["fenced"] is False
 
 
-def test_the_log_up_to_each_snapshot_says_what_the_broker_wrote_into_it(
+def test_the_log_up_to_each_snapshot_gives_the_same_image(
     described: Described, tmp_path: Path
 ) -> None:
     source = described.home / DIRECTORY

@@ -1,6 +1,6 @@
-"""Which records of a metadata log do not apply, and what is known in the end, as Kafka has it.
+"""logtool and Kafka agree on metadata records that do not apply and on the final image.
 
-``ReplayMetadata.java`` hands the same records to the classes with which a broker reads its log.
+``ReplayMetadata.java`` passes the same records to the classes with which a broker reads its log.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ PROGRAM = Path(__file__).with_name("ReplayMetadata.java")
 IDS = tuple(base64.urlsafe_b64encode(bytes([n] * 16)).decode()[:22] for n in range(1, 4))
 A, B, C = IDS
 MIGRATING = "A" * 22
-"""The directory of a replica of which nothing is known."""
+"""The directory id of a replica in an unknown log dir."""
 RESOURCES = (0, 2, 4, 8, 16, 32)
 """``ConfigResource.Type``; any other is 0, unknown."""
 SEEDS = range(40)
-"""Of the logs that are drawn."""
+"""Seeds of the random logs."""
 
 
 def record(name: str, version: int = 0, /, **fields: Any) -> bytes:
-    """Return a record of any type; fields that are left out have their defaults."""
+    """Return a record of any type; missing fields have their defaults."""
     message = schema.table("cluster_metadata").named(name)
     return made.framed(message.type, version)[:-1] + codec.encode(message, version, fields)
 
@@ -173,7 +173,7 @@ SEQUENCES: dict[str, Sequence[bytes]] = {
     "partition of version 0 gets directories":
         [topic(), partition(version=0), change(directories=[A, B]), change(replicas=[1])],
     "partition with a directory too few": [topic(), partition(directories=[B]), change()],
-    "partition in a state that is none": [topic(), partition(leaderRecoveryState=7), change()],
+    "partition in an invalid state": [topic(), partition(leaderRecoveryState=7), change()],
     "partition with ELR": [topic(), partition(eligibleLeaderReplicas=[2], lastKnownElr=[1])],
     "change of no topic": [change()],
     "change of no partition": [*T, change(number=7)],
@@ -185,7 +185,7 @@ SEQUENCES: dict[str, Sequence[bytes]] = {
     "change of directories only": [*T, change(directories=[A, B]), change(directories=[A])],
     "change to no directories": [*T, change(directories=[]), change(replicas=[], directories=[])],
     "change of the state": [*T, change(leaderRecoveryState=1), change(leaderRecoveryState=0)],
-    "change to a state that is none": [*T, change(leaderRecoveryState=9), change(leader=2)],
+    "change to an invalid state": [*T, change(leaderRecoveryState=9), change(leader=2)],
     "change of what moves": [*T, change(addingReplicas=[3], removingReplicas=[1])],
     "change of ELR": [*T, change(eligibleLeaderReplicas=[2], lastKnownElr=[2])],
     "ELR cleared": [V, *T, change(eligibleLeaderReplicas=[2]), clear_elr("t"), clear_elr("t")],
@@ -194,7 +194,7 @@ SEQUENCES: dict[str, Sequence[bytes]] = {
     "ELR cleared of a removed topic": [*T, remove(), clear_elr("t")],
     "removed": [*T, remove()],
     "removed twice": [*T, remove(), remove()],
-    "removed and made anew": [*T, remove(), topic(topic_id=B), partition(B), change(A)],
+    "removed and made again": [*T, remove(), topic(topic_id=B), partition(B), change(A)],
     "topic twice": [*T, topic(), change()],
     "two topics of one name": [*T, topic(topic_id=B), remove(A), clear_elr("t")],
     "two topics of one name, the newer removed": [*T, topic(topic_id=B), remove(B), change(A)],
@@ -204,7 +204,7 @@ SEQUENCES: dict[str, Sequence[bytes]] = {
         [config(2, "t", "a", "1"), config(2, "t", "a", "2"), config(4, "1", "b", "x"),
          config(4, "", "c", "y"), config(16, "m", "d", "z"), config(32, "g", "e", "w"),
          config(4, "1", "b", None), config(4, "1", "b", None), config(8, "1", "x", "TRACE")],
-    "settings of a resource that is none": [config(99, "t", "a", "1"), config(0, "", "a", "1")],
+    "settings of an invalid resource": [config(99, "t", "a", "1"), config(0, "", "a", "1")],
     "broker": [register(), unfence(), changed(fenced=1), unregister()],
     "broker twice": [register(), register(epoch=6), fence(epoch=5), unfence(epoch=6)],
     "broker of old versions":
@@ -213,7 +213,7 @@ SEQUENCES: dict[str, Sequence[bytes]] = {
     "broker with directories":
         [register(logDirs=[C, A, B]), changed(logDirs=[B, A]), changed(cordonedLogDirs=[A]),
          changed(cordonedLogDirs=[]), changed(logDirs=[])],
-    "broker with a protocol that is none": [register(endPoints=[endpoint(protocol=99)]), unfence()],
+    "broker with an invalid protocol": [register(endPoints=[endpoint(protocol=99)]), unfence()],
     "broker with no endpoint": [register(endPoints=[])],
     "broker with endpoints of one name":
         [register(endPoints=[endpoint(), endpoint(protocol=1)]), unfence()],
@@ -234,12 +234,12 @@ SEQUENCES: dict[str, Sequence[bytes]] = {
     "fenced after it went": [register(), unregister(), fence()],
     "changed though not there": [changed()],
     "changed with another epoch": [register(), changed(epoch=9)],
-    "changed in a way that is none": [register(), changed(fenced=3), unfence()],
-    "shut down in a way that is none": [register(), changed(inControlledShutdown=-1), unfence()],
+    "changed in an invalid way": [register(), changed(fenced=3), unfence()],
+    "shut down in an invalid way": [register(), changed(inControlledShutdown=-1), unfence()],
     "in and out of shutdown":
         [register(), changed(inControlledShutdown=1), changed(fenced=-1), changed(fenced=1)],
     "controller": [controller(), controller(2, zkMigrationReady=True), controller()],
-    "controller with a protocol that is none": [controller(endPoints=[endpoint(protocol=-5)])],
+    "controller with an invalid protocol": [controller(endPoints=[endpoint(protocol=-5)])],
     "controller with no endpoint": [controller(endPoints=[])],
     "controller with a range the wrong way":
         [controller(features=[{"name": "f", "minSupportedVersion": 3, "maxSupportedVersion": 1}])],
@@ -253,32 +253,32 @@ SEQUENCES: dict[str, Sequence[bytes]] = {
     "quotas":
         [quota(("user", "a")), quota(("user", None)), quota(("user", "a"), key="other"),
          quota(("user", "a"), remove=True), quota(("user", "a"), remove=True)],
-    "quota of nobody": [quota(), quota(remove=True)],
-    "quota of an entity that is none": [quota(("shoe", "a"))],
+    "quota without entity": [quota(), quota(remove=True)],
+    "quota of an invalid entity": [quota(("shoe", "a"))],
     "quota of an entity twice": [quota(("user", "a"), ("user", "b"))],
     "quota of the parts the other way":
         [quota(("user", "a"), ("client-id", None)), quota(("client-id", None), ("user", "a"))],
-    "quota of a key that is none": [quota(("user", "a"), key="")],
+    "quota of an invalid key": [quota(("user", "a"), key="")],
     "ACLs": [acl(), acl(B), remove_acl(A), acl(A), remove_acl(B)],
     "ACL twice": [acl(), acl(host="h"), remove_acl(), remove_acl()],
     "ACL removed that is not there": [remove_acl()],
-    "ACL of kinds that are none":
+    "ACL of invalid kinds":
         [acl(resourceType=99, patternType=98, operation=97, permissionType=96), remove_acl()],
-    "ACL of a principal that is none": [acl(principal="nobody"), remove_acl()],
+    "ACL of an invalid principal": [acl(principal="nobody"), remove_acl()],
     "SCRAM": [scram(), scram(mechanism=2), remove_scram(), remove_scram()],
-    "SCRAM with a mechanism that is none": [scram(mechanism=9), remove_scram(mechanism=9)],
-    "SCRAM removed with a mechanism that is none":
+    "SCRAM with an invalid mechanism": [scram(mechanism=9), remove_scram(mechanism=9)],
+    "SCRAM removed with an invalid mechanism":
         [remove_scram(mechanism=9), remove_scram("v", 0)],
     "tokens": [token(), token("l"), remove_token(), remove_token(), remove_token("m")],
-    "token of an owner that is none": [token(owner="nobody")],
-    "token of a requester that is none": [token(requester="")],
-    "token of renewers that are none": [token(renewers=["User:a", "nobody"])],
-    "token of nobody's renewal": [token(renewers=[])],
+    "token of an invalid owner": [token(owner="nobody")],
+    "token of an invalid requester": [token(requester="")],
+    "token of invalid renewers": [token(renewers=["User:a", "nobody"])],
+    "token without renewers": [token(renewers=[])],
     "token of principals with colons": [token(owner="User:a:b", requester=":x", renewers=[":"])],
     "producer ids": [producer_ids(), producer_ids(3000), producer_ids(2000, 2)],
     "producer ids below 0": [producer_ids(-5), producer_ids(-1)],
     "ZooKeeper": [zk(0), zk(1), zk(2), zk(3), zk(4)],
-    "ZooKeeper in a state that is none": [zk(9), zk(-1)],
+    "ZooKeeper in an invalid state": [zk(9), zk(-1)],
     "transaction": [BEGIN, *T, END, change()],
     "transaction with nothing in it": [BEGIN, END, BEGIN, ABORT],
     "transaction aborted": [BEGIN, *T, ABORT, change()],
@@ -327,7 +327,7 @@ DRAWN: tuple[Callable[[random.Random], bytes], ...] = (
 
 
 def drawn(seed: int) -> list[bytes]:
-    """Return a log of records about few things, half of which are there."""
+    """Return a random log of records about few entities, half of which exist."""
     rng = random.Random(seed)
     return [rng.choice(DRAWN)(rng) for _ in range(60)]
 
@@ -342,7 +342,7 @@ def log_dir_of(home: Path, values: Sequence[bytes]) -> Path:
 
 @pytest.fixture(scope="module")
 def replayed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, list[list[str]]]]:
-    """By case: its log, and what Kafka says of it."""
+    """Return the log of each case and Kafka's replies for it."""
     runnable(KAFKA_4)
     home = tmp_path_factory.mktemp("replayed")
     logs = {
@@ -363,9 +363,9 @@ def replayed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, 
 
 
 def state_of(known: MetadataImage) -> dict[str, Any]:
-    """Return what Kafka's image of 4.3 holds too, without the order that means nothing."""
+    """Return the parts of an image that Kafka's image of 4.3 also has, independent of order."""
     state = {one.name: getattr(known, one.name) for one in fields(known) if one.compare}
-    # By its id: of two topics of one name Kafka knows one only until it starts again.
+    # Of two topics of one name Kafka knows only one until its next start.
     state["topics"] = None
     for name in ("offset", "zk_migration_state"):
         state[name] = None
@@ -401,7 +401,7 @@ def test_the_same_records_do_not_apply_and_the_same_is_known(
     faults = replies.get("fault", [])
     assert known.not_understood == 0
     ours = [f"{one.offset} {one.text}" for one in known.problems]
-    # Where a partition's topic is not there, a broker stumbles twice: it drops the whole image.
+    # For a partition without topic a broker reports two faults and drops the whole image.
     theirs = sorted({int(one[0]) for one in faults})
     assert [one.offset for one in known.problems] == theirs, [ours, faults]
     ((version,),) = replies["version"]

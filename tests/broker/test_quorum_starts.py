@@ -1,10 +1,11 @@
-"""Controllers start from what ``quorum --apply`` wrote: two of three are lost, or all names are."""
+"""Controllers start after ``quorum --apply``, with two of three lost or with new names."""
 
 from __future__ import annotations
 
 import contextlib
 import shutil
 from collections.abc import Callable, Iterator
+from functools import cache
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -30,20 +31,13 @@ RECORDS = 50
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool], Quorum]:
-    """Return a function to the log dirs of three controllers that were killed, the third first."""
+    """Return a function that makes the log dirs of three killed controllers once."""
     runnable(VERSION)
-    made: dict[bool, Quorum] = {}
-
-    def of(dynamic: bool) -> Quorum:
-        if dynamic not in made:
-            made[dynamic] = _make(tmp_path_factory.mktemp("quorum") / "home", dynamic=dynamic)
-        return made[dynamic]
-
-    return of
+    return cache(lambda dynamic: _make(tmp_path_factory.mktemp("quorum") / "home", dynamic=dynamic))
 
 
 def _make(root: Path, *, dynamic: bool) -> Quorum:
-    # Not at the top: where confluent-kafka is missing these tests are skipped, not in error.
+    # Imported here: without confluent-kafka these tests are skipped.
     from broker import workloads
 
     quorum = Quorum(VERSION, root, dynamic=dynamic)
@@ -68,16 +62,16 @@ def _admin(of: Quorum) -> Any:
 
 
 def _create(of: Quorum, topic: str) -> None:
-    """Create a topic, which is there once a majority has agreed on it."""
+    """Create a topic and wait until a majority has agreed on it."""
     from confluent_kafka.admin import NewTopic
 
-    admin = _admin(of)  # which must live as long as its answer is waited for
+    admin = _admin(of)  # it must live until its answer arrives
     (created,) = admin.create_topics([NewTopic(topic, 1, 1)]).values()
     created.result(60)
 
 
 def _copied(killed: Quorum, root: Path, *nodes: int) -> Quorum:
-    """Return copies of log dirs, to be found at other addresses from now on."""
+    """Return copies of log dirs with new addresses."""
     addresses = {node: f"127.0.0.1:{free_port()}" for node in nodes}
     copied = Quorum(killed.version, root, dynamic=killed.dynamic, addresses=addresses)
     for node in nodes:
@@ -87,7 +81,7 @@ def _copied(killed: Quorum, root: Path, *nodes: int) -> Quorum:
 
 @contextlib.contextmanager
 def _started(of: Quorum, *nodes: int) -> Iterator[None]:
-    """Start nodes, of whose first names nothing resolves."""
+    """Start nodes whose first names do not resolve."""
     try:
         of.launch(*nodes, resolving=False)
         of.nodes[1].wait_until_ready()
@@ -112,7 +106,7 @@ def _copies(of: Quorum, *nodes: int) -> list[MetadataCopy]:
 
 
 def _is_whole(of: Quorum) -> bool:
-    """Return whether all topics are there, with all records; a new one can be created."""
+    """Return whether all topics have their records and a new topic can be created."""
     from broker import protocol
 
     _create(of, "after")
@@ -134,7 +128,7 @@ def test_the_copies_of_real_controllers_are_understood(killed, dynamic: bool) ->
     if dynamic:
         ends = [str(voter.endpoints[0]) for voter in found.voters]
         assert ends == list(quorum.addresses.values())
-    # The last topic was created without the third: a majority of two had it.
+    # The last topic was created without the third controller, by a majority of two.
     assert found.majority_offset is not None
     agreed = image.read(found.keep.path, Until(offset=found.majority_offset - 1))
     assert "late" in agreed.topics

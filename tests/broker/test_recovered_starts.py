@@ -71,7 +71,7 @@ def recovered(broker: Broker) -> list[str]:
 
 def write_and_kill(broker: Broker) -> None:
     """Let a broker write, wait until all transactions have their markers, and kill it."""
-    # Not at the top: where confluent-kafka is missing these tests are skipped, not in error.
+    # Imported here: without confluent-kafka these tests are skipped.
     from broker import workloads
 
     broker.start()

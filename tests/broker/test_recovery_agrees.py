@@ -1,10 +1,11 @@
-"""What a broker does to damaged partitions when it starts; what logtool says and does to them."""
+"""`plan` and `recover` agree with brokers that start on damaged partitions."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,28 +18,24 @@ from broker.recovery import LOADED, OFFLINE, REFUSES, Outcome
 pytestmark = pytest.mark.broker
 
 COUNT = 250
-"""Of each release; `make campaign` makes more."""
+"""Number of cases of each release; `make campaign` makes more."""
 SEED = 1
 
 
-@pytest.fixture(scope="module")
-def given(
-    scenario: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], tuple[list[Case], dict[str, Outcome]]]:
-    """Return a function from a release to its cases and their outcomes, made once."""
-    made: dict[str, tuple[list[Case], dict[str, Outcome]]] = {}
+Given = Callable[[str], tuple[list[Case], dict[str, Outcome]]]
 
+
+@pytest.fixture(scope="module")
+def given(scenario: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Given:
+    """Return a function from a release to its cases and their outcomes, made once."""
+
+    @cache
     def of(version: str) -> tuple[list[Case], dict[str, Outcome]]:
-        if version not in made:
-            work = tmp_path_factory.mktemp(f"recovery-{version}")
-            made_cases = cases(version, scenario, work / "cases", seed=SEED, count=COUNT)
-            made[version] = made_cases, recovery.outcomes(version, made_cases, work)
-        return made[version]
+        work = tmp_path_factory.mktemp(f"recovery-{version}")
+        made = cases(version, scenario, work / "cases", seed=SEED, count=COUNT)
+        return made, recovery.outcomes(version, made, work)
 
     return of
-
-
-Given = Callable[[str], tuple[list[Case], dict[str, Outcome]]]
 
 
 def test_each_case_has_an_outcome_and_each_outcome_occurs(
@@ -54,7 +51,7 @@ def test_each_case_has_an_outcome_and_each_outcome_occurs(
     assert all(outcome.error for outcome in found.values() if outcome.kind != LOADED)
 
 
-def test_what_is_sound_stays_as_it_is(given: Given, loading_version: str) -> None:
+def test_sound_logs_stay_unchanged(given: Given, loading_version: str) -> None:
     made, found = given(loading_version)
     sound = [case for case in made if not case.damage and found[case.name].kind == LOADED]
     for case in sound:
@@ -112,7 +109,7 @@ def test_a_broker_with_no_gate_refuses_to_start_or_gives_up_the_log_dir(
             assert f"Stopping serving logs in dir {dirs[1]}" in broker.log
 
 
-def test_the_forecast_says_what_the_broker_does(given: Given, loading_version: str) -> None:
+def test_the_forecast_agrees_with_the_broker(given: Given, loading_version: str) -> None:
     made, outcomes = given(loading_version)
     assert differences.forecast(loading_version, made, outcomes) == []
 

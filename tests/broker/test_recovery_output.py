@@ -1,4 +1,4 @@
-"""What a broker and its JVM tell of loading, and what counts as agreement (no broker needed)."""
+"""Outcomes from the logs of a broker and its JVM, and their comparison (no broker needed)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def thrown(address: int, method: str) -> str:
     return f"{thrown} method <{{method}} {{0x7f}} {method}>\n {thread}\n"
 
 
-def test_an_exception_is_told_by_the_name_of_its_log_dir_and_once() -> None:
+def test_an_exception_counts_once_for_its_log_dir() -> None:
     load_log = "'loadLog' '(Ljava/io/File;ZLjava/util/Map;"
     load_logs = "'$anonfun$loadLogs$15' '(Lkafka/log/LogManager;Ljava/io/File;"
     run = "'run' '()V' in 'java/util/concurrent/FutureTask'"
@@ -23,7 +23,7 @@ def test_an_exception_is_told_by_the_name_of_its_log_dir_and_once() -> None:
     assert [thrown.uncaught for thrown in found] == [True, True, False]
 
 
-def test_padding_deleted_files_and_the_order_of_nothing_else_are_left_out() -> None:
+def test_padding_and_deleted_files_are_not_compared() -> None:
     first, last = "00000000000000000000", "00000000000000000007"
     entry = b"\0\0\0\1\0\0\1\0"
     files = {

@@ -1,10 +1,11 @@
-"""What `watermark` and `diff` say of log dirs, held against what the brokers said and then did."""
+"""`watermark` and `diff` agree with the offsets and the next start of brokers."""
 
 from __future__ import annotations
 
 import re
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,22 +33,15 @@ VERSIONS_OF = {"4.3.1": (4, 3), "3.9.2": (3, 9)}
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], object]:
-    """Return a function from a release to what its cluster went through, which happens once."""
-    # Not at the top: where confluent-kafka is missing these tests are skipped, not in error.
+    """Return a function from a release to the story of its cluster, which runs once."""
+    # Imported here: without confluent-kafka these tests are skipped.
     from broker import leaders
 
-    stories: dict[str, leaders.Story] = {}
-
-    def of(version: str) -> leaders.Story:
-        if version not in stories:
-            stories[version] = leaders.run(version, tmp_path_factory.mktemp(f"story-{version}"))
-        return stories[version]
-
-    return of
+    return cache(lambda version: leaders.run(version, tmp_path_factory.mktemp(f"story-{version}")))
 
 
 class Seen:
-    """What `watermark` said."""
+    """The replicas and groups of `watermark`, by topic."""
 
     def __init__(self, dirs: list[Path], version: str, leader: int | None = None) -> None:
         self.replicas: dict[tuple[str, int | None], Replica] = {}
@@ -65,7 +59,7 @@ class Seen:
 
 
 def compared(*dirs: Path) -> dict[str, CopiesVerdict]:
-    """Return what `diff` says of each topic."""
+    """Return the verdict of `diff` on each topic."""
     found = {}
     for item in Diff([NodeDir(one) for one in dirs], selection=Selection(exclude_topics=("__*",))):
         assert not isinstance(item, UnreadableError), item
@@ -79,7 +73,7 @@ def pair(verdict: CopiesVerdict, left: int, right: int) -> CopyPair:
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_a_replica_is_where_its_broker_had_it(kafka_version: str, story, name: str) -> None:
+def test_a_replica_has_the_offsets_of_its_broker(kafka_version: str, story, name: str) -> None:
     situation = getattr(story(kafka_version), name)
     replicas = Seen(situation.dirs, kafka_version).replicas
     assert len(situation.live) >= 14
@@ -105,12 +99,12 @@ def test_a_broker_begins_with_the_offsets_that_logtool_shows(
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_who_is_in_sync_and_how_far_they_have_come(kafka_version: str, story, name: str) -> None:
+def test_the_isr_and_the_high_watermark_agree(kafka_version: str, story, name: str) -> None:
     situation = getattr(story(kafka_version), name)
     groups = Seen(situation.dirs, kafka_version).groups
     for topic, (leader, in_sync) in situation.leadership.items():
         group = groups[topic]
-        # 4.x takes out even the last one, but who that was is in the log of the metadata.
+        # 4.x removes even the last node from the ISR; the metadata log has its earlier ISR.
         assert tuple(sorted(group.in_sync)) == (in_sync or (2,))
         assert group.from_metadata
         assert group.leader == (None if leader < 0 else leader)
@@ -154,7 +148,7 @@ def test_an_open_transaction_holds_the_last_stable_offset(kafka_version: str, st
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_followers_cut_their_logs_where_it_was_said(kafka_version: str, story, name: str) -> None:
+def test_followers_truncate_to_the_predicted_offsets(kafka_version: str, story, name: str) -> None:
     situation = getattr(story(kafka_version), name)
     cuts = {}
     for leader in set(situation.leaders.values()):
@@ -176,9 +170,7 @@ def test_followers_cut_their_logs_where_it_was_said(kafka_version: str, story, n
     assert cuts[wanted, 2] == COMMON
 
 
-def test_what_an_unclean_leader_costs_is_what_had_been_acknowledged(
-    kafka_version: str, story
-) -> None:
+def test_an_unclean_leader_loses_the_acknowledged_records(kafka_version: str, story) -> None:
     whole = story(kafka_version)
     for name, topic in (("diverged", "diverged"), ("seesaw", "seesaw")):
         situation = getattr(whole, name)
@@ -191,7 +183,7 @@ def test_what_an_unclean_leader_costs_is_what_had_been_acknowledged(
 def test_a_topic_that_was_deleted_and_made_again_is_another_topic(
     kafka_version: str, story
 ) -> None:
-    """Node 4 was away; when it comes back it puts aside what it has."""
+    """Node 4 was away; at its return its old log becomes a stray log."""
     whole = story(kafka_version)
     group = Seen(whole.killed.dirs, kafka_version).groups["made.again"]
     assert [one.node for one in group.replicas] == [2, 3]
@@ -203,10 +195,10 @@ def test_a_topic_that_was_deleted_and_made_again_is_another_topic(
     assert list(whole.end[3].glob("made.again-0.*-stray"))
 
 
-def test_a_leader_behind_costs_what_was_committed_though_no_checkpoint_says_so(
+def test_a_leader_behind_loses_committed_records_that_no_checkpoint_shows(
     kafka_version: str, story, tmp_path: Path
 ) -> None:
-    """Checkpoints are some seconds old; these are as if they had been written before all of it."""
+    """The checkpoints are rewritten as if they were older than these records."""
     situation = story(kafka_version).killed
     dirs = [tmp_path / path.name for path in situation.dirs]
     for source, target in zip(situation.dirs, dirs, strict=True):
@@ -221,12 +213,12 @@ def test_a_leader_behind_costs_what_was_committed_though_no_checkpoint_says_so(
     late = situation.loaded["behind", 4]
     assert groups["behind"].committed == committed
     assert groups["behind"].acknowledged_lost == committed - late > 0
-    # Without node 3, in sync, it is what may have been committed.
+    # Without node 3 of the ISR the loss is only possible.
     unsure = Seen([dirs[0], dirs[1], dirs[3]], kafka_version, leader=4).groups["behind"]
     assert (unsure.not_looked_at, unsure.acknowledged_lost) == ((3,), 0)
     assert unsure.may_be_lost is not None
     assert unsure.may_be_lost >= committed - late
-    # What only the leader has was not committed.
+    # Records of the leader alone were not committed.
     assert groups["hung"].acknowledged_lost == 0
 
 
@@ -249,7 +241,7 @@ def test_the_first_batch_that_differs_has_the_epochs_of_both_leaders(
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_the_next_leader_is_one_that_logtool_named(kafka_version: str, story, name: str) -> None:
-    """Whom controllers elect by themselves, with eligible leader replicas and without them."""
+    """Controllers elect leaders with and without eligible leader replicas."""
     situation = getattr(story(kafka_version), name)
     groups = Seen(situation.dirs, kafka_version).groups
     judged = 0
@@ -276,10 +268,8 @@ def test_in_the_end_all_copies_are_the_same(kafka_version: str, story) -> None:
         assert (one.high_watermark, one.uncommitted_records) == (one.log_end, 0)
 
 
-def test_who_was_in_sync_is_not_taken_from_a_log_that_ended_long_before(
-    kafka_version: str, story
-) -> None:
-    """4.x leaves nobody in sync at an orderly stop; as node 4 knew it, all three were."""
+def test_the_isr_is_not_taken_from_an_old_metadata_log(kafka_version: str, story) -> None:
+    """After an orderly stop 4.x has an empty ISR; the older log of node 4 has all three nodes."""
     whole = story(kafka_version)
     dirs = [*whole.end[:3], whole.killed.dirs[3]]
     group = Seen(dirs, kafka_version).groups["behind"]
@@ -288,7 +278,7 @@ def test_who_was_in_sync_is_not_taken_from_a_log_that_ended_long_before(
 
 
 @pytest.mark.parametrize("topic", ["compacted.keys", "compacted-tx"])
-def test_what_a_cleaner_removed_on_some_brokers_is_no_divergence(
+def test_compaction_on_some_brokers_is_not_a_divergence(
     kafka_version: str, story, topic: str
 ) -> None:
     whole = story(kafka_version)
@@ -300,7 +290,7 @@ def test_what_a_cleaner_removed_on_some_brokers_is_no_divergence(
         records = {copy.node: copy.records for copy in verdict.copies}
         assert records[2] < records[4]
         assert {copy.log_end for copy in verdict.copies} == {verdict.copies[0].log_end}
-        # Node 3 began to compact later.
+        # Node 3 starts to compact later.
         assert (records[3] == records[4]) == (dirs is whole.killed.dirs)
 
 

@@ -18,7 +18,7 @@ TOPIC = Topic("tx-left.open", "one transaction is left open", config={"segment.b
 def test_a_transaction_left_open_by_its_client_is_found_and_pins_the_log(
     broker: Broker, log_dir: Path
 ) -> None:
-    # Not at the top: where confluent-kafka is missing these tests are skipped, not in error.
+    # Imported here: without confluent-kafka these tests are skipped.
     from broker import workloads
     from confluent_kafka import Consumer, TopicPartition
 

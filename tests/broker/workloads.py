@@ -361,33 +361,63 @@ def write_groups(bootstrap: str, version: str) -> None:
         protocols["group_next"] = "consumer"
     for group, protocol in protocols.items():
         read_with_group(bootstrap, group, protocol)
-    writer = transactional(bootstrap, "fixture-groups")
-    reader = consumer(bootstrap, "group-tx", "classic")
     offsets = [TopicPartition("groups.input", partition, 42) for partition in range(2)]
+    commit_in_transactions(bootstrap, "fixture-groups", "group-tx", offsets)
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.delete_consumer_groups(["group.gone"]).values():
+        future.result(30)
+
+
+def commit_in_transactions(
+    bootstrap: str, name: str, group: str, offsets: list[TopicPartition]
+) -> None:
+    """Commit the offsets of a group in a transaction, and in another one that is aborted."""
+    writer = transactional(bootstrap, name)
+    reader = consumer(bootstrap, group, "classic")
     for finish in (writer.producer.commit_transaction, writer.producer.abort_transaction):
         writer.producer.begin_transaction()
         metadata = reader.consumer_group_metadata()
         writer.producer.send_offsets_to_transaction(offsets, metadata, 30)
         finish(30)
     reader.close()
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for future in admin.delete_consumer_groups(["group.gone"]).values():
-        future.result(30)
 
 
-def read_with_group(bootstrap: str, group: str, protocol: str) -> None:
-    """Read the whole input topic as a member of a group, commit as it goes, and leave."""
+def read_with_group(
+    bootstrap: str, group: str, protocol: str, topic: str = "groups.input", count: int = 400
+) -> None:
+    """Read records of a topic as a member of a group, commit after each part, and leave."""
     reader = consumer(bootstrap, group, protocol)
-    reader.subscribe(["groups.input"])
+    reader.subscribe([topic])
     seen = 0
-    deadline = time.monotonic() + 60
-    while seen < 400:
+    deadline = time.monotonic() + 120
+    while seen < count:
         if time.monotonic() > deadline:
-            raise HarnessError(f"{group} read {seen} of 400 records")
+            raise HarnessError(f"{group} read {seen} of {count} records")
         part = reader.consume(50, timeout=1.0)
         seen += len(part)
         if part:
             reader.commit(asynchronous=False)
+    reader.close()
+
+
+def read_with_share_group(
+    bootstrap: str, group: str, topic: str, write: Callable[[], None]
+) -> None:
+    """Read 60 records of a topic with a share group, which calls `write` before each poll."""
+    # Imported here: older confluent-kafka releases have no share consumer.
+    from confluent_kafka import ShareConsumer
+
+    reader = ShareConsumer({"bootstrap.servers": bootstrap, "group.id": group})
+    reader.subscribe([topic])
+    seen = 0
+    deadline = time.monotonic() + 120
+    # A share group starts at the end of the log, so it must exist before the records.
+    while seen < 60:
+        if time.monotonic() > deadline:
+            raise HarnessError(f"the share group read {seen} records")
+        write()
+        seen += len(reader.poll(timeout=1.0) or ())
+    reader.commit_sync()
     reader.close()
 
 
