@@ -84,12 +84,12 @@ def as_kafka_says(kind, data):
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_every_record_of_a_broker_is_what_its_own_tool_says(scenario, name):
-    home, told = scenario(name), scenario(f"{name}.expected") / "decoded"
-    for text in told.rglob("*__cluster_metadata-0/*.txt"):
+def test_every_record_of_a_broker_agrees_with_its_tool(scenario, name):
+    home, decoded = scenario(name), scenario(f"{name}.expected") / "decoded"
+    for text in decoded.rglob("*__cluster_metadata-0/*.txt"):
         if text.name.endswith(".stderr.txt"):
             continue
-        log = home / text.relative_to(told).with_suffix("")
+        log = home / text.relative_to(decoded).with_suffix("")
         expected = list(made.decoded(text))
         found = [(offset, cluster_metadata.parse(value)) for offset, value in records(log)]
         assert [offset for offset, _ in found] == [offset for offset, _ in expected]
@@ -106,9 +106,9 @@ def test_brokers_wrote_records_of_every_type_but_aborts(scenario):
     types = ("TOPIC", "PARTITION", "CONFIG", "PARTITION_CHANGE", "REMOVE_TOPIC",
              "BEGIN_TRANSACTION", "END_TRANSACTION")  # fmt: skip
     for version in ("3.9.2", "4.3.1"):
-        told = scenario(f"{version}/running.expected").parent
+        expected = scenario(f"{version}/running.expected").parent
         scenario(f"{version}/clean.expected")
-        texts = told.rglob("decoded/__cluster_metadata-0/*.log.txt")
+        texts = expected.rglob("decoded/__cluster_metadata-0/*.log.txt")
         seen = {content["type"] for text in texts for _, content in made.decoded(text)}
         assert seen >= {f"{name}_RECORD" for name in types}
 
@@ -137,7 +137,7 @@ def test_a_change_names_what_changed_alone(version):
     assert found == PartitionChangeRecord(ID, 3, None, -1, (3, 4), homes)
 
 
-def test_a_change_of_nothing_is_none():
+def test_a_change_without_fields_has_no_values():
     same_leader = made.change(ID, 3, {0: b"\0", 1: made.int32(-2), 2: b"\0", 8: b"\0"})
     for value in (same_leader, made.change(ID, 3, {})):
         found = cluster_metadata.parse(value)
@@ -151,7 +151,7 @@ def test_a_removed_setting_has_no_value():
 
 @pytest.mark.parametrize("tag", [9, 300, 2**31])
 def test_an_unknown_tagged_field_is_skipped(tag):
-    value = made.framed(9, 0, made.uuid(ID), tags={tag: b"whatever"})
+    value = made.framed(9, 0, made.uuid(ID), tags={tag: b"anything"})
     assert cluster_metadata.parse(value) == RemoveTopicRecord(ID)
 
 
@@ -164,22 +164,22 @@ def test_an_unknown_type_or_version_is_a_value(kind, version):
 
 
 def test_the_frame_of_the_preview_is_an_error():
-    with pytest.raises(FormatError, match="frame version is 0"):
+    with pytest.raises(FormatError, match="frame"):
         cluster_metadata.parse(b"\0" + SAMPLES["topic"][1:])
 
 
 def test_bytes_behind_the_message_are_an_error():
-    with pytest.raises(FormatError, match="1 bytes after the end"):
+    with pytest.raises(FormatError, match="1 bytes"):
         cluster_metadata.parse(SAMPLES["topic"] + b"\0")
 
 
 def test_a_name_that_is_null_is_an_error():
-    with pytest.raises(FormatError, match="is null"):
+    with pytest.raises(FormatError, match="null"):
         cluster_metadata.parse(made.framed(2, 0, made.text(None), made.uuid(ID)))
 
 
 def test_a_huge_array_costs_nothing():
-    with pytest.raises(FormatError, match="2147483646 elements"):
+    with pytest.raises(FormatError, match="2147483646"):
         cluster_metadata.parse(
             made.framed(3, 0, made.int32(1), made.uuid(ID), made.varint(2**31 - 1))
         )

@@ -52,7 +52,7 @@ def test_any_bytes_survive_a_round_trip(codec, data, times):
 
 
 @pytest.mark.parametrize("codec", [SNAPPY, LZ4, ZSTD])
-def test_what_came_out_stays_as_it_is_when_more_is_decompressed(codec):
+def test_decompressed_bytes_stay_unchanged_by_the_next_call(codec):
     first, second = b"a" * 1000, random.Random(1).randbytes(1000)
     packed = memoryview(compression.compress(codec, first))
     kept = compression.decompress(codec, packed)
@@ -66,7 +66,7 @@ def test_every_size_around_the_scratch_buffer_comes_out_whole(codec, more):
     data = bytes(compression._SCRATCH_SIZE + more)
     packed = compression.compress(codec, data)
     assert unpacked(codec, packed, len(data)) == data
-    with pytest.raises(FormatError, match="more than the limit"):
+    with pytest.raises(FormatError, match="limit"):
         unpacked(codec, packed, len(data) - 1)
 
 
@@ -79,7 +79,7 @@ def test_codecs_have_kafkas_names():
 
 @pytest.mark.parametrize("codec", [-1, 5, 6, 7])
 def test_a_codec_that_does_not_exist_is_a_format_error(codec):
-    with pytest.raises(FormatError, match=f"codec {codec} does not exist"):
+    with pytest.raises(FormatError, match=f"codec {codec}\\b"):
         unpacked(codec, TEXT)
 
 
@@ -143,8 +143,8 @@ def test_the_one_block_of_a_snappy_stream_is_found_for_many_streams_at_once():
 
     found = compression.lone_snappy_blocks(memoryview(data), starts, ends)
 
-    told = np.where(found < 0, -1, found - starts)
-    assert told.tolist() == list(streams.values())
+    relative = np.where(found < 0, -1, found - starts)
+    assert relative.tolist() == list(streams.values())
     for stream, block_start in streams.items():
         if block_start >= 0:
             blocks = compression._snappy_blocks(memoryview(stream))
@@ -155,7 +155,7 @@ def test_the_one_block_of_a_snappy_stream_is_found_for_many_streams_at_once():
 def test_a_snappy_chunk_length_that_does_not_fit_is_a_format_error(length):
     packed = xerial(raw_snappy(TEXT)) + struct.pack(">i", length) + b"rest"
 
-    with pytest.raises(FormatError, match=f"chunk of {length} bytes, 4 are left"):
+    with pytest.raises(FormatError, match=f"{length} bytes"):
         unpacked(SNAPPY, packed)
 
 
@@ -175,7 +175,7 @@ def test_lz4_blocks_that_do_not_shrink_are_stored():
     assert packed == lz4_frame(noise[:65536], noise[65536:])
 
 
-def test_lz4_ignores_what_stands_behind_the_end_mark():
+def test_lz4_ignores_bytes_after_the_end_mark():
     packed = compression.compress(LZ4, TEXT)
 
     for rest in (b"\0", b"garbage", packed, bytes(100)):
@@ -236,7 +236,7 @@ def test_gzip_members_may_be_concatenated():
     assert unpacked(GZIP, one + two + gzip.compress(b"") + one) == b"one" + TEXT + b"one"
 
 
-def test_gzip_ignores_behind_a_member_what_is_no_member_as_java_does():
+def test_gzip_ignores_other_bytes_after_a_member_as_java_does():
     for rest in (b"\0", b"garbage", bytes(100), b"\x1f"):
         assert unpacked(GZIP, gzip.compress(TEXT) + rest) == TEXT
 
@@ -288,7 +288,7 @@ def test_every_cut_of_a_stream_with_an_end_is_a_format_error(codec):
 
 
 @pytest.mark.parametrize("codec", PACKERS)
-def test_what_is_decompressed_into_a_room_is_what_comes_out_without_one(codec):
+def test_the_same_bytes_are_decompressed_with_and_without_a_room(codec):
     for data in [compression.compress(codec, TEXT), *broken(compression.compress(codec, TEXT))]:
         try:
             expected = unpacked(codec, data, 4 * len(TEXT))
@@ -306,7 +306,7 @@ def test_what_is_decompressed_into_a_room_is_what_comes_out_without_one(codec):
 
 
 @pytest.mark.parametrize("codec", PACKERS)
-def test_a_room_is_used_that_is_large_enough_and_what_has_none_comes_in_memory_of_its_own(codec):
+def test_a_room_is_used_only_if_it_is_large_enough(codec):
     packed = memoryview(compression.compress(codec, TEXT))
     room = memoryview(bytearray(2 * len(TEXT)))
 
@@ -339,7 +339,7 @@ def test_the_limit_is_exact(codec, size):
 
     assert len(unpacked(codec, packed, size)) == size
     for limit in (0, size // 2, size - 1):
-        with pytest.raises(FormatError, match=f"more than the limit of {limit} bytes"):
+        with pytest.raises(FormatError, match=f"limit of {limit} bytes"):
             unpacked(codec, packed, limit)
 
 
@@ -349,7 +349,7 @@ def test_a_bomb_is_a_format_error_and_costs_no_more_memory_than_the_limit(codec)
     limit = MIB
     tracemalloc.start()
     try:
-        with pytest.raises(FormatError, match="more than the limit"):
+        with pytest.raises(FormatError, match="limit"):
             unpacked(codec, bomb, limit)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -366,16 +366,16 @@ def test_bombs_of_many_members_frames_and_chunks_add_up():
         (ZSTD, compression.compress(ZSTD, mebi) * 64),
         (SNAPPY, xerial(*[raw_snappy(mebi)] * 64)),
     ]:
-        with pytest.raises(FormatError, match="more than the limit"):
+        with pytest.raises(FormatError, match="limit"):
             unpacked(codec, bomb, 8 * MIB)
         assert len(unpacked(codec, bomb, 64 * MIB)) == 64 * MIB
 
 
 def test_a_snappy_block_that_claims_gigabytes_is_refused_before_memory_is_taken():
     for claim in ("ffffffff0f", "8080808004", "ffffffff07"):
-        with pytest.raises(FormatError, match="more than the limit"):
+        with pytest.raises(FormatError, match="limit"):
             unpacked(SNAPPY, bytes.fromhex(claim) + bytes(20))
-        with pytest.raises(FormatError, match="more than the limit"):
+        with pytest.raises(FormatError, match="limit"):
             unpacked(SNAPPY, xerial(bytes.fromhex(claim) + bytes(20)))
 
 
@@ -392,12 +392,12 @@ def test_a_zstd_frame_that_claims_a_huge_window_or_content_is_a_format_error():
 
 @pytest.mark.parametrize("text", [b"", bytes(70_000), TEXT, bytes(500) + TEXT + bytes(40_000)])
 @pytest.mark.parametrize("flipped", [None, 0, 8, 17, 20, 21, 24, -1])
-def test_a_snappy_stream_says_the_same_in_any_room(text, flipped):
+def test_a_snappy_stream_has_the_same_outcome_in_any_room(text, flipped):
     data = bytearray(compression.compress(compression.SNAPPY, text))
     if flipped is not None and -len(data) <= flipped < len(data):
         data[flipped] ^= 1
 
-    def told(limit, size):
+    def outcome(limit, size):
         room = memoryview(bytearray(size))
         try:
             return bytes(compression.decompress(2, memoryview(data), limit, room))
@@ -405,6 +405,6 @@ def test_a_snappy_stream_says_the_same_in_any_room(text, flipped):
             return str(error)
 
     for limit in (0, max(len(text) - 1, 0), len(text), 10**6):
-        expected = told(limit, 0)
+        expected = outcome(limit, 0)
         for size in (1, len(text), 8 * len(data), 10**6):
-            assert told(limit, size) == expected
+            assert outcome(limit, size) == expected

@@ -80,12 +80,12 @@ def test_longer_keys_and_values_are_accepted():
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        (None, b"", "key is null"),
-        (b"", b"", "key is 0 bytes"),
-        (b"\0\0\0", b"", "key is 3 bytes"),
+        (None, b"", "key.*null"),
+        (b"", b"", r"key.*\b0 bytes"),
+        (b"\0\0\0", b"", r"key.*\b3 bytes"),
         (b"\xff\xff\0\0", bytes(6), "version -1"),
-        (b"\0\0\0\0", None, "value is null"),
-        (b"\0\0\0\x01", bytes(5), "value is 5 bytes"),
+        (b"\0\0\0\0", None, "value.*null"),
+        (b"\0\0\0\x01", bytes(5), r"value.*\b5 bytes"),
         (b"\0\0\0\x01", b"\x80" + bytes(5), "version -32768"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What holds for every small format: any bytes parse, encode gives them back, check never fails."""
+"""Every small format: any bytes parse, encode returns them, check never fails."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ FORMATS = [
 ]
 every_format = pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
 
-# Text as well as noise: letters that mean something to one of the grammars.
+# Characters with a meaning in one of the grammars, for text next to noise.
 TOKENS = (
     *(bytes([byte]) for byte in b'01-+ \t\n\r\\=:#{}["\0\xff'),
     *(b"\r\n", b"\\u", b": ", b"version", b"t 0 5\n", b"\0" * 8, UUID),

@@ -20,7 +20,7 @@ BATCH = record_batch.encode(
 
 
 def as_java_reads(data: bytes, most: int) -> tuple[int, int]:
-    """ByteUtils.readVarint and readVarlong, written down once more from the reference."""
+    """Decode like ByteUtils.readVarint and readVarlong, written from the reference."""
     raw = 0
     for index in range(most):
         if index == len(data):
@@ -92,7 +92,7 @@ def test_a_varint_never_depends_on_bytes_outside_its_bounds(inside, outside, sta
 
 
 def walk(data: memoryview, start: int, end: int) -> tuple[list[int], int, int]:
-    """Return the positions found, where the walk stopped, and why."""
+    """Return the positions found, the position at which the walk stopped, and the reason."""
     rows = np.full((_kernels.BATCH_COLUMNS, 1000), 77, np.int64)
     count, stop, why = _kernels.walk_batches(data, start, end, 500, rows, 3)
     table = BatchTable(*rows[:, 3 : 3 + count])
@@ -109,7 +109,7 @@ def walk(data: memoryview, start: int, end: int) -> tuple[list[int], int, int]:
 
 
 def decode(data: bytes, count: int) -> tuple[list[list[int]], int]:
-    """Return the rows decoded, and where decoding stopped."""
+    """Return the decoded rows and the position at which decoding stopped."""
     rows = np.empty((len(data) // _kernels.SMALLEST_RECORD + 1, _kernels.RECORD_COLUMNS), np.int64)
     count = min(count, len(rows))
     done, position, _ = _kernels.decode_records(memoryview(data), 0, len(data), count, rows, 0)

@@ -1,11 +1,10 @@
-"""The compiled kernels and their plain text are one program: the same results on any bytes."""
+"""The compiled kernels and their plain text give the same results for any bytes."""
 
-import importlib.util
+import os
 import struct
-import types
 from dataclasses import fields
-from pathlib import Path
 
+import format_checks
 import numpy as np
 import pytest
 from conftest import SCENARIOS
@@ -17,23 +16,14 @@ from logtool.formats import _kernels as compiled
 from logtool.formats import record, record_batch
 from logtool.loading.index_building import IndexBuilder
 
-FORMATS = Path(__file__).parents[2] / "formats"
 SLICE = 200_000
 LATEST = 253402300799999
 
 
-def load_plain() -> types.ModuleType:
-    spec = importlib.util.spec_from_file_location("plain_kernels", FORMATS / "_kernels.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-plain = load_plain()
+plain = format_checks.plain("_kernels")
 pytestmark = pytest.mark.skipif(
-    not compiled.COMPILED and "LOGTOOL_KERNELS" not in __import__("os").environ,
-    reason="installed without a C compiler, so that there is only the plain text",
+    not compiled.COMPILED and "LOGTOOL_KERNELS" not in os.environ,
+    reason="installed without a C compiler: only the plain text exists",
 )
 
 
@@ -44,7 +34,7 @@ def walk(kernels, data: bytes, columns: int = 500):
 
 
 def decode(kernels, data: bytes, counts: list[int]):
-    """Decode pieces of `data`, each with a count that it has room for."""
+    """Decode pieces of `data`, each with a count that fits its size."""
     bounds = np.linspace(0, len(data), len(counts) + 1).astype(np.int64)
     room = (bounds[1:] - bounds[:-1]) // kernels.SMALLEST_RECORD + 1
     counted = np.minimum(np.array(counts, np.int64), room)
@@ -75,7 +65,7 @@ batches = st.lists(
             )
         ),
         st.tuples(st.binary(min_size=16, max_size=16), st.binary(min_size=20, max_size=60)).map(
-            # Any header at all with a CRC that fits.
+            # Any header with a correct CRC.
             lambda two: two[0][:8] + (len(two[1]) + 40 + 9).to_bytes(4, "big") + two[0][12:16]
             + b"\2" + crc32c(bytes(40) + two[1]).to_bytes(4, "big") + bytes(40) + two[1]
         ),
@@ -107,7 +97,7 @@ def test_they_agree_on_which_batches_are_plain(data, place, value):
     for kernels in (compiled, plain):
         rows = np.zeros((kernels.BATCH_COLUMNS, 10), np.int64)
         count, _, _ = kernels.walk_batches(memoryview(data), 0, len(data), 7, rows, 0)
-        # Offsets that rise, so that more than one batch is looked at, and one value of any kind.
+        # Offsets rise, so that the kernel looks at several batches; one other value is random.
         rows[2] = rows[3] = np.arange(10)
         rows[place % 14, place % 3] = value
         facts = np.zeros(kernels.FACTS, np.int64)
@@ -118,7 +108,7 @@ def test_they_agree_on_which_batches_are_plain(data, place, value):
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(4, 6), st.integers(-1, 3)), max_size=8),
        st.integers(0, 999), st.integers(0, 9), st.integers(3, 9), st.integers(8, 12))  # fmt: skip
 def test_they_agree_on_a_walk_over_plain_batches(kinds, flipped, cut, columns, until):
-    """In two calls, so that one goes on from the other, and at most one bit is wrong."""
+    """The second call continues the first; at most one bit is wrong."""
     parts, at = [], [0]
     for number, (size, producer, stamp) in enumerate(kinds):
         parts.append(record_batch.encode(
@@ -140,14 +130,14 @@ def test_they_agree_on_a_walk_over_plain_batches(kinds, flipped, cut, columns, u
         entries[0, len(at) :] = 10**6
         times = np.zeros((5, 4), np.int64)
         times[0] = [7, 9, 9, 30]
-        told = []
+        calls = []
         for begin, end in ((0, edge), (edge, len(data))):
-            first = sum(found for found, *_ in told)
+            first = sum(found for found, *_ in calls)
             span = memoryview(data), begin, end, 0, rows, first
-            told.append(tuple(kernels.walk_plain(*span, state, entries, times)))
-            if told[-1][1] != end:
+            calls.append(tuple(kernels.walk_plain(*span, state, entries, times)))
+            if calls[-1][1] != end:
                 break
-        walks.append((told, rows.tolist(), state.tolist(), entries.tolist(), times.tolist()))
+        walks.append((calls, rows.tolist(), state.tolist(), entries.tolist(), times.tolist()))
     assert walks[0] == walks[1]
 
 
@@ -185,7 +175,7 @@ def segment(kernels, files):
 @given(
     st.lists(st.tuples(st.integers(61, 300), st.integers(-1, 9)), max_size=9), st.integers(0, 400)
 )
-def test_they_agree_on_the_entries_that_are_due_with_those_built_in_columns(sizes, interval):
+def test_due_entries_are_those_of_the_index_builder(sizes, interval):
     rows = np.zeros((compiled.BATCH_COLUMNS, max(len(sizes), 1)), np.int64)
     for row, (size, stamp) in enumerate(sizes):
         rows[[1, 2, 3, 9], row] = size, 7 + 2 * row, 8 + 2 * row, stamp
@@ -203,9 +193,7 @@ def test_they_agree_on_the_entries_that_are_due_with_those_built_in_columns(size
 
 
 @given(st.lists(st.integers(14, 300), max_size=12), st.integers(0, 12), st.integers(0, 400))
-def test_an_entry_is_due_where_a_batch_is_far_enough_behind_the_last_one_with_an_entry(
-    sizes, cut, interval
-):
+def test_an_entry_is_due_at_the_interval_after_the_last_entry(sizes, cut, interval):
     positions = np.cumsum([0, *sizes])
     expected, last = [], 0
     for row, position in enumerate(positions.tolist()):
@@ -229,7 +217,7 @@ def test_they_agree_on_any_records(data, counts):
 
 
 def head(count: int, span: int, newest: int, attributes: int) -> bytes:
-    """Return a header of magic 2 that makes these claims; its base timestamp is 7."""
+    """Return a header of magic 2 with these values; its base timestamp is 7."""
     return struct.pack(
         ">qiibIhiqqqhii", 0, 0, 0, 2, 0, attributes, span, 7, newest, -1, -1, -1, count
     )
@@ -283,7 +271,7 @@ def judged_on_the_way(kernels, data: bytes):
 
 
 def some_batches(draw: st.DataObject, count: int) -> bytes:
-    """Return batches, of which some are larger than what a walk goes ahead, and some are wrong."""
+    """Return batches; some are larger than the stretch of a walk, and some are wrong."""
     parts = []
     for _ in range(count):
         size = draw.draw(st.sampled_from([0, 40, 30_000, compiled.STRETCH, 3 * compiled.STRETCH]))
@@ -297,22 +285,22 @@ def some_batches(draw: st.DataObject, count: int) -> bytes:
 
 
 @given(st.data(), st.integers(0, 4), st.integers(0, 70), FLIPS)
-def test_records_judged_on_the_way_are_those_of_a_walk_judged_behind_it(draw, count, cut, flips):
+def test_records_are_judged_during_a_walk_as_after_it(draw, count, cut, flips):
     written = bytearray(some_batches(draw, count))
     for place, bit in flips if written else ():
         written[place % len(written)] ^= 1 << bit
     data = bytes(written[: max(len(written) - cut, 0)])
     for kernels in (compiled, plain):
         found, rows = walk(kernels, data)
-        told = judged_on_the_way(kernels, data)
-        assert told[:2] == (found, rows)
+        walked = judged_on_the_way(kernels, data)
+        assert walked[:2] == (found, rows)
         expected = [7] * 500
         for row in range(found[0]):
             at, size = rows[0][row] - 7, rows[1][row]
             payload = data[at + record_batch.HEADER_SIZE : at + size]
             packed = rows[5][row] < 2 or rows[7][row] & 7
             expected[row] = 1 if packed else judge(kernels, data[at:], payload)
-        assert told[2] == expected
+        assert walked[2] == expected
 
 
 def gathered(kernels, data: bytes, positions: list[int], lengths: list[int], room: int):
@@ -326,7 +314,7 @@ PLACES = st.integers(-2, 60)
 
 
 @given(st.binary(max_size=50), st.lists(st.tuples(PLACES, PLACES), max_size=6), PLACES)
-def test_they_gather_the_same_pieces_and_none_that_is_out_of_bounds(data, pieces, room):
+def test_they_gather_the_same_pieces_within_the_bounds(data, pieces, room):
     positions, lengths = [at for at, _ in pieces], [size for _, size in pieces]
     room = max(room, 0)
     whole, expected = True, list[bytes]()

@@ -1,16 +1,10 @@
 import pytest
+from format_checks import findings_of
 
 from logtool.formats import leader_epoch_checkpoint
 
 ON_DISK = b"0\n2\n0 0\n3 4711\n"
-
-
-def found_in(data: bytes) -> list[tuple[str, int | None]]:
-    checkpoint = leader_epoch_checkpoint.parse(data)
-    return [
-        (found.code.removeprefix("leader-epoch/"), found.position)
-        for found in leader_epoch_checkpoint.check(checkpoint)
-    ]
+found_in = findings_of(leader_epoch_checkpoint)
 
 
 def test_rows_know_their_line_and_position() -> None:
@@ -57,6 +51,7 @@ def test_each_kind_of_damage_is_found_once(damaged: bytes, expected: list[tuple[
 def test_a_message_of_order_has_both_entries() -> None:
     (found,) = leader_epoch_checkpoint.check(leader_epoch_checkpoint.parse(b"0\n2\n3 9\n2 8\n"))
 
-    assert found.message == (
-        "line 4: expected an epoch above 3 and an offset above 9, those of line 3, found '2 8'"
-    )
+    assert found.message.startswith("line 4: ")
+    assert [
+        one for one in ("epoch", "offset", " 9", "line 3", "'2 8'") if one not in found.message
+    ] == []

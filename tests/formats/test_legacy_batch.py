@@ -133,7 +133,7 @@ def test_a_wrapper_at_offset_0_counts_from_0():
 
 
 def test_a_wrapper_offset_below_its_last_message_is_a_format_error():
-    with pytest.raises(FormatError, match="wrapper offset 1 is below 2"):
+    with pytest.raises(FormatError, match=r"offset 1\b.*\b2\b"):
         messages(wrapper(1, GZIP, *(entry(i, b"v") for i in range(3))))
 
 
@@ -180,16 +180,16 @@ def test_an_inner_message_that_is_cut_off_at_the_end_is_ignored():
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (entry(5, None, attributes=GZIP), "null value"),
+        (entry(5, None, attributes=GZIP), "null"),
         (wrapper(5, GZIP), "no messages"),
-        (wrapper(5, ZSTD, entry(0, b"v")), "compressed with zstd"),
+        (wrapper(5, ZSTD, entry(0, b"v")), "zstd"),
         (entry(5, b"v", attributes=5), r"unknown\(5\)"),
         (entry(5, b"v", attributes=7, magic=0), r"unknown\(7\)"),
-        (wrapper(5, GZIP, wrapper(0, GZIP, entry(0, b"v"))), "a wrapper itself"),
-        (wrapper(5, GZIP, entry(0, b"v", magic=2)), "a batch or a wrapper"),
-        (wrapper(5, GZIP, entry(0, b"v", magic=-1)), "a batch or a wrapper"),
-        (wrapper(5, GZIP, bytes(40)), "inner message of size 0"),
-        (wrapper(5, GZIP, b"\xff" * 40), "inner message of size -1"),
+        (wrapper(5, GZIP, wrapper(0, GZIP, entry(0, b"v"))), "itself"),
+        (wrapper(5, GZIP, entry(0, b"v", magic=2)), "batch or"),
+        (wrapper(5, GZIP, entry(0, b"v", magic=-1)), "batch or"),
+        (wrapper(5, GZIP, bytes(40)), r"size 0\b"),
+        (wrapper(5, GZIP, b"\xff" * 40), "size -1"),
         (entry(5, b"not gzip", attributes=GZIP), "gzip"),
     ],
 )
@@ -202,7 +202,7 @@ def test_a_bomb_in_a_wrapper_is_a_format_error():
     for codec in (GZIP, SNAPPY, LZ4):
         bomb = wrapper(5, codec, entry(0, bytes(4 * LIMIT)))
 
-        with pytest.raises(FormatError, match="more than the limit"):
+        with pytest.raises(FormatError, match="limit"):
             messages(bomb)
 
 

@@ -2,6 +2,7 @@ import re
 import sys
 
 import pytest
+from format_checks import findings_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,14 +13,7 @@ ON_DISK = (
     b"#\n#Fri Oct 25 10:00:00 UTC 2024\n"
     b"cluster.id=a\\=b\nversion=1\nnode.id=3\ndirectory.id=" + UUID.encode() + b"\n"
 )
-
-
-def found_in(data: bytes) -> list[tuple[str, int | None]]:
-    meta = meta_properties.parse(data)
-    return [
-        (found.code.removeprefix("meta-properties/"), found.position)
-        for found in meta_properties.check(meta)
-    ]
+found_in = findings_of(meta_properties)
 
 
 def test_what_a_broker_writes_is_read() -> None:

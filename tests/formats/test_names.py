@@ -51,23 +51,27 @@ def test_a_partition_directory_splits_at_the_last_dash_and_the_last_dot(
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"),
+    ("name", "named"),
     [
-        ("", "expected <topic>-<partition>, found no '-'"),
-        ("lost+found", "expected <topic>-<partition>, found no '-'"),
-        ("-1", "expected <topic>-<partition>, found no topic"),
-        ("t-", "expected a partition number, found ''"),
-        ("t-1x", "expected a partition number, found '1x'"),
-        ("t- 1", "expected a partition number, found ' 1'"),
-        ("t-2147483648", "expected a partition number, found '2147483648'"),
-        ("t-\u0661", "expected a partition number, found '\\u0661'"),
-        ("t-0-delete", "expected <topic>-<partition>.<unique id>-delete"),
-        (f"t 1-0.{HEX}-stray", "expected <topic>-<partition>.<unique id>-stray"),
-        (f"t-0.{HEX}-future\n", "expected a partition number, found 'future\\n'"),
+        ("", "'-'"),
+        ("lost+found", "'-'"),
+        ("-1", "no topic"),
+        ("t-", "number, found ''"),
+        ("t-1x", "'1x'"),
+        ("t- 1", "' 1'"),
+        ("t-2147483648", "'2147483648'"),
+        ("t-\u0661", "'\\u0661'"),
+        ("t-0-delete", "<unique id>-delete"),
+        (f"t 1-0.{HEX}-stray", "<unique id>-stray"),
+        (f"t-0.{HEX}-future\n", "'future\\n'"),
     ],
 )
-def test_a_directory_that_stops_the_broker_has_a_reason(name: str, reason: str) -> None:
-    assert names.parse_directory(name) == BadDirectory(name, reason)
+def test_a_directory_that_stops_the_broker_has_a_reason(name: str, named: str) -> None:
+    found = names.parse_directory(name)
+
+    assert isinstance(found, BadDirectory)
+    assert found.name == name
+    assert named in found.reason
 
 
 @pytest.mark.parametrize(

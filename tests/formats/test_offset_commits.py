@@ -1,10 +1,9 @@
-"""Commits in columns are what the generic decoder makes of them, or are left to it."""
+"""Commits in columns agree with the generic decoder, or are left to it."""
 
-import importlib.util
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 
+import format_checks
 import numpy as np
 import pytest
 from group_records import encoded
@@ -17,17 +16,7 @@ from logtool.formats.java_text import ZERO_UUID, uuid_bytes
 from logtool.formats.messages import internal_topics
 from logtool.formats.names import CONSUMER_OFFSETS
 
-
-def load_plain() -> ModuleType:
-    path = Path(__file__).parents[2] / "formats" / "_offset_commits.py"
-    spec = importlib.util.spec_from_file_location("plain_commits", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-BUILDS = [chosen, load_plain()]
+BUILDS = [chosen, format_checks.plain("_offset_commits")]
 TEXT = st.one_of(st.sampled_from(["", "g", "orders", "x" * 126, "x" * 127, "x" * 300]), st.text())
 INT64 = st.integers(-(2**63), 2**63 - 1)
 IDS = st.sampled_from([ZERO_UUID, "AAAAAAAAAAAAAAAAAAAAAQ", "_____wAAAAAAAAAAAAAAAA"])
@@ -35,7 +24,7 @@ IDS = st.sampled_from([ZERO_UUID, "AAAAAAAAAAAAAAAAAAAAAQ", "_____wAAAAAAAAAAAAA
 
 @st.composite
 def commits(draw: st.DrawFn) -> tuple[bytes, bytes | None]:
-    """Draw key and value of a commit of any version, or what looks like one."""
+    """Draw the key and value of a commit of any version."""
     version = draw(st.integers(0, 4))
     kind = 0 if version == 0 and draw(st.booleans()) else 1
     names = st.sampled_from(["g", "orders", "x" * 200, "n\u00e4me"])
@@ -71,7 +60,7 @@ def decode(kernel: ModuleType, key: bytes, value: bytes | None) -> tuple[int, di
 
 
 def generic(key: bytes, value: bytes | None) -> dict | None:
-    """Return the same fields from the generic decoder; None where there are none."""
+    """Return the same fields from the generic decoder; None for a record without fields."""
     try:
         of_key = internal_topics.decode_key(CONSUMER_OFFSETS, key)
         if value is None or of_key.data is None:
@@ -110,7 +99,7 @@ def test_fields_are_those_of_the_generic_decoder(
 
 @pytest.mark.parametrize("kernel", BUILDS, ids=["chosen", "plain"])
 @given(commit=commits(), data=st.data())
-def test_of_damaged_bytes_nothing_is_taken_that_the_generic_decoder_refuses(
+def test_damaged_bytes_that_the_generic_decoder_refuses_are_refused(
     kernel: ModuleType, commit: tuple[bytes, bytes | None], data: st.DataObject
 ) -> None:
     key, value = commit
@@ -130,7 +119,7 @@ def test_of_damaged_bytes_nothing_is_taken_that_the_generic_decoder_refuses(
 
 
 def interned(kernel: ModuleType, keys: list[bytes], step: int) -> Iterator[int]:
-    """Yield the slot of each key, with tables that are short of room again and again."""
+    """Yield the slot of each key, with tables that are repeatedly too small."""
     data = memoryview(b"".join(keys) + b"\0")
     ends = np.cumsum([len(key) for key in keys], dtype=np.int64)
     lengths = np.array([len(key) for key in keys], np.int64)

@@ -1,19 +1,15 @@
+import re
+
 import numpy as np
 import pytest
 from calls import calls_of
+from format_checks import findings_of
 
 from logtool.formats import offset_index
 
 # Two entries, then one entry of preallocated zeros.
 ON_DISK = bytes.fromhex("00000005 00001064  00000009 00002100  00000000 00000000")
-
-
-def found_in(hex_bytes: str, log_size: int | None = 9000) -> list[tuple[str, int | None]]:
-    index = offset_index.parse(bytes.fromhex(hex_bytes))
-    return [
-        (found.code.removeprefix("offset-index/"), found.position)
-        for found in offset_index.check(index, log_size=log_size)
-    ]
+found_in = findings_of(offset_index, log_size=9000)
 
 
 def test_columns_hold_what_is_on_disk_in_native_order() -> None:
@@ -57,7 +53,7 @@ def test_the_index_of_the_reference_rebuild_is_sound() -> None:
 
 @pytest.mark.parametrize("hex_bytes", ["", "00" * 8, "00" * 800, ON_DISK.hex()])
 def test_a_sound_index_has_no_findings_with_or_without_padding(hex_bytes: str) -> None:
-    assert found_in(hex_bytes) == []
+    assert found_in(bytes.fromhex(hex_bytes)) == []
 
 
 @pytest.mark.parametrize(
@@ -98,7 +94,7 @@ def test_a_sound_index_has_no_findings_with_or_without_padding(hex_bytes: str) -
     ],
 )
 def test_each_kind_of_damage_is_found_once(damaged: str, expected: list[tuple[str, int]]) -> None:
-    assert found_in(damaged) == expected
+    assert found_in(bytes.fromhex(damaged)) == expected
 
 
 def test_a_run_of_the_same_damage_is_one_finding_of_its_whole_length() -> None:
@@ -107,14 +103,17 @@ def test_a_run_of_the_same_damage_is_one_finding_of_its_whole_length() -> None:
     (found,) = offset_index.check(offset_index.parse(data))
 
     assert (found.code, found.position, found.length) == ("offset-index/offset-order", 8, 16)
-    assert found.message == (
-        "entry 1: expected a relative offset above 5, that of entry 0, found 4 "
-        "(and so on to entry 2)"
-    )
+    assert re.findall(r"entry \d+|\d+", found.message) == [
+        "entry 1",
+        "5",
+        "entry 0",
+        "4",
+        "entry 2",
+    ]
 
 
 def test_without_the_size_of_the_log_no_position_is_beyond_it() -> None:
-    assert found_in("00000005 7fffffff", log_size=None) == []
+    assert found_in(bytes.fromhex("00000005 7fffffff"), log_size=None) == []
 
 
 def test_a_full_index_is_parsed_and_checked_without_a_loop_over_entries() -> None:

@@ -1,17 +1,11 @@
 import pytest
+from format_checks import findings_of
 
 from logtool.formats import partition_metadata
 
 UUID = "J8aAPcfLQt2bqs1JT_rMgQ"
 ON_DISK = f"version: 0\ntopic_id: {UUID}".encode()
-
-
-def found_in(data: bytes) -> list[tuple[str, int | None]]:
-    metadata = partition_metadata.parse(data)
-    return [
-        (found.code.removeprefix("partition-metadata/"), found.position)
-        for found in partition_metadata.check(metadata)
-    ]
+found_in = findings_of(partition_metadata)
 
 
 def test_the_two_lines_are_read() -> None:

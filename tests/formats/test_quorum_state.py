@@ -104,7 +104,6 @@ def test_a_message_says_what_was_expected_and_found() -> None:
         for found in quorum_state.check(quorum_state.parse(written(V1, leaderId=[], votedId="x")))
     ]
 
-    assert messages == [
-        "line 1: expected an int32 leaderId, found a list",
-        "line 1: expected an int32 votedId, found 'x'",
-    ]
+    for message, parts in zip(messages, (("leaderId", "list"), ("votedId", "'x'")), strict=True):
+        assert message.startswith("line 1: ")
+        assert [part for part in ("int32", *parts) if part not in message] == []

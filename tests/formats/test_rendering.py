@@ -1,9 +1,8 @@
-"""The loop that renders lines gives what Python's own modules give, compiled and as plain text."""
+"""The compiled and the plain loop that render lines agree with Python's own modules."""
 
-import importlib.util
-from pathlib import Path
 from typing import Any
 
+import format_checks
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -30,16 +29,7 @@ LAST_TIME = 253402300799999
 JSON, CSV, TSV = "\0", ",", "\t"
 
 
-def load_plain():
-    path = Path(__file__).parents[2] / "formats" / "_rendering.py"
-    spec = importlib.util.spec_from_file_location("plain_rendering", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-plain = load_plain()
+plain = format_checks.plain("_rendering")
 both = pytest.mark.parametrize("module", [chosen, plain], ids=["chosen", "plain"])
 
 
@@ -55,9 +45,9 @@ def render(
     first=0,
     before=b"",
 ):
-    """Return where it stopped and what was written: rows of one kind, with `before` each cell.
+    """Return the row at which it stopped and the written bytes, with `before` each cell.
 
-    A cell takes as many columns of a row as `WIDTHS` says; without `values` it is Kafka's tool.
+    `WIDTHS` has the number of columns of a cell; without `values` the format is that of Kafka.
     """
     table = np.array(rows, np.int64).reshape(len(rows), -1)
     starts = np.cumsum([0, *(WIDTHS[op] for op in ops)])[:-1].tolist()
@@ -112,7 +102,7 @@ def test_numbers_of_every_length_are_decimal(module):
 
 
 def walks(least, most, steps):
-    """Return lists of numbers of which each is made of the one before it by one of the steps."""
+    """Return lists of numbers with steps between neighbours."""
     return st.builds(
         lambda first, more: [
             min(max(first + sum(more[:at]), least), most) for at in range(len(more) + 1)
@@ -128,7 +118,7 @@ def walks(least, most, steps):
 )
 @example([2**62 - 1, 2**62, 2**62 + 1, 2**63 - 1, 1 - 2**63, -1, 0, 9, 10, 9, 18, 19, 99, 100], b"")
 def test_numbers_like_the_one_in_the_line_before_are_decimal(module, numbers, before):
-    """Three in a line, which stand close to each other; in the second column they fall."""
+    """Three numbers in a line; those of the second column fall."""
     rows = [[one, -one, one] for one in numbers]
     ops = [chosen.NUMBER, chosen.OPTIONAL, chosen.NUMBER]
     _, lines = render(module, b"", rows, ops, before=before)
@@ -142,14 +132,14 @@ def test_numbers_like_the_one_in_the_line_before_are_decimal(module, numbers, be
 @both
 @given(walks(0, LAST_TIME, st.one_of(st.integers(-1100, 1100), st.integers(-(10**9), 10**9))))
 @example([0, 999, 1000, 999, 1999, 2000, LAST_TIME, 0])
-def test_times_like_the_one_in_the_line_before_are_what_a_calendar_says(module, times):
+def test_times_like_the_one_in_the_line_before_agree_with_a_calendar(module, times):
     _, lines = render(module, b"", [[one] for one in times], [chosen.TIME])
     assert lines.decode().splitlines() == [f'"{rfc3339(one)}"' for one in times]
 
 
 @both
-def test_a_number_is_not_taken_for_the_time_that_a_line_of_another_kind_has_in_its_place(module):
-    """Lines of batches and of records have cells of their own: here a time, and a number."""
+def test_a_number_is_not_mistaken_for_the_time_in_a_line_of_another_kind(module):
+    """Lines of batches and of records have different cells: here a time and a number."""
     kinds, ends = np.array([[0, 1]] * 3), np.arange(1, 4)
     times = [[1_700_000_000_000 + more] for more in (0, 0, 5)]
     cells = np.array([
@@ -180,7 +170,7 @@ def test_room_to_note_fewer_cells_than_a_line_has_is_refused(module):
 @given(st.integers(0, LAST_TIME))
 @example(0)
 @example(LAST_TIME)
-def test_times_are_what_a_calendar_says(module, number):
+def test_times_agree_with_a_calendar(module, number):
     assert one(module, b"", chosen.TIME, number, delimiter=TSV) == rfc3339(number)
     assert one(module, b"", chosen.TIME, number) == f'"{rfc3339(number)}"'
 
@@ -204,7 +194,7 @@ def test_bytes_are_shown_as_json_shows_them(module, values, before, content, beh
     assert got == text.to_json(show_bytes(content, values))
 
 
-# What begins or continues a character of several bytes, and what does neither.
+# Bytes that begin or continue a character of several bytes, and other bytes.
 nearly_texts = st.lists(
     st.sampled_from(
         [*b"A\x7f\x80\x8f\x90\x9f\xa0\xbf\xc1\xc2\xdf\xe0\xe1\xed\xef\xf0\xf3\xf4\xf5\xff"]
@@ -270,7 +260,7 @@ def test_every_character_is_shown_as_json_and_csv_show_it(module):
 
 
 @both
-def test_every_sequence_of_bytes_that_is_not_utf8_is_told_from_one_that_is(module):
+def test_every_sequence_of_bytes_that_is_not_utf8_is_recognised(module):
     edges = (0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xFF)
     leads = range(0x80, 0x100)
     for lead in leads:
@@ -295,8 +285,8 @@ def test_headers_are_shown_as_json_shows_them(module, values, headers, before):
 
 
 @both
-def test_a_byte_that_json_escapes_is_seen_wherever_it_stands_among_others(module):
-    # The compiled loop copies words of many bytes, of which any may be the first that is escaped.
+def test_a_byte_that_json_escapes_is_found_at_any_place(module):
+    # The compiled loop copies words of many bytes; any byte may be the first to be escaped.
     odd = [
         *(b"\0", b"\x1f", b" ", b'"', b"\\", b"~", b"\x7f", b"\xff"),
         *("\x80".encode(), "\u20ac".encode()),
@@ -361,7 +351,7 @@ def test_a_line_is_written_whole_or_not_at_all(module, delimiter, rows, room):
 
 @both
 @pytest.mark.parametrize("shown", [True, False])
-def test_each_batch_stands_before_its_records_wherever_the_room_ends(module, shown):
+def test_each_batch_comes_before_its_records_for_any_room(module, shown):
     counts, rows = [2, 0, 3], [[number] for number in range(5)]
     heads, ends = np.array([[100], [101], [102]]), np.cumsum(counts)
     kinds = np.array([[0 if shown else -1, 1], [0 if shown else -1, 1], [0 if shown else -1, 1]])

@@ -1,4 +1,4 @@
-"""Redpanda's batches and segments, held against two files that brokers wrote."""
+"""Redpanda's batches and segments agree with two files that brokers wrote."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def test_a_batch_of_redpanda_is_one_of_kafka_with_the_same_crc() -> None:
     assert (records.offset_delta[0], records.value_length[0]) == (265, 8)
 
 
-def test_a_term_that_is_no_epoch_becomes_none() -> None:
+def test_a_term_beyond_an_epoch_becomes_no_epoch() -> None:
     header = segment.parse(COMPACTED).batches[0].header
 
     front = record_batch.to_kafka(header, term=2**31, base_offset=5)
@@ -103,7 +103,7 @@ def test_every_cut_leaves_the_batches_before_it() -> None:
 
 
 def test_a_header_crc_of_zero_is_as_good_as_another() -> None:
-    # The CRC is linear in the timestamp: that of CRC 0 is the solution of 32 equations.
+    # The CRC is linear in the timestamp, so 32 equations give the timestamp of CRC 0.
     batch = record_batch.build(b"", base_offset=0, base_timestamp=9804131941)
 
     assert batch.header.header_crc == 0
@@ -120,7 +120,7 @@ def test_a_header_crc_of_zero_is_as_good_as_another() -> None:
         (b"\1" * 61, Reason.HEADER_CRC),
     ],
 )
-def test_what_is_no_batch_has_a_reason(data: bytes, reason: Reason) -> None:
+def test_bytes_that_are_not_a_batch_have_a_reason(data: bytes, reason: Reason) -> None:
     ((position, rest),) = segment.parse(data).rests
 
     assert (position, rest.data, rest.reason) == (0, data, reason)

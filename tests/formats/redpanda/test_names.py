@@ -48,7 +48,7 @@ def test_a_file_is_what_its_name_says(
     assert (found.kind, found.base_offset, found.term) == (kind, base_offset, term)
 
 
-def test_a_segment_that_cannot_be_recovered_may_say_why() -> None:
+def test_a_segment_that_cannot_be_recovered_may_have_a_reason() -> None:
     found = parse_partition_file("7-2-v1.log.batch_crc_mismatch.mid_log.cannotrecover")
 
     assert (found.kind, found.reason) == (RedpandaFileKind.CANNOT_RECOVER, "batch_crc_mismatch")
@@ -79,7 +79,7 @@ def test_a_partition_has_a_number_and_a_revision() -> None:
         assert parse_partition_directory(name) is None
 
 
-def test_a_data_dir_is_known_by_what_lies_in_it() -> None:
+def test_a_data_dir_is_known_by_its_entries() -> None:
     assert is_data_dir([".redpanda_data_dir", "kafka"])
     assert is_data_dir(["redpanda", "kafka", "pid.lock"])
     assert not is_data_dir(["redpanda", "kafka"])

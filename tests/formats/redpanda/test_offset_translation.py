@@ -1,4 +1,4 @@
-"""Raft offsets as Kafka offsets: against a plain count, and a segment that a broker wrote."""
+"""Translation of Raft offsets agrees with a plain count and with a segment of a broker."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def test_a_configuration_has_the_kafka_offset_of_what_follows_it() -> None:
 def test_offsets_are_translated_as_they_are_counted(
     shape: list[tuple[int, int]], start: int, below: int
 ) -> None:
-    """`shape` has (data offsets, filtered offsets behind them) one behind the other."""
+    """`shape` has pairs of (data offsets, filtered offsets after them)."""
     delta = min(below, start)
     kafka, raft_of, filtered, offset = {}, {}, [], start
     number = start - delta
@@ -80,7 +80,7 @@ def test_the_map_of_a_whole_log_begins_at_zero() -> None:
     assert [translation.to_kafka(offset) for offset in (0, 1, 2)] == [0, 0, 1]
 
 
-def test_a_map_that_is_not_whole_is_none() -> None:
+def test_a_map_that_is_cut_is_not_read() -> None:
     data = encode_map(OffsetMap(0, 0, 12, ((95, 5), (100, 1))))
 
     for size in range(len(data)):

@@ -1,4 +1,4 @@
-"""What lies beside Redpanda's segments: every form survives, whatever the bytes."""
+"""The small files next to Redpanda's segments: every form survives any bytes."""
 
 import hashlib
 import struct
@@ -142,11 +142,11 @@ def test_the_index_of_redpandas_own_tests_is_read() -> None:
     assert len(index) == 10
     assert index.entries.relative_offset[[0, -1]].tolist() == [10202204, 10205911]
     assert index.entries.position[[0, -1]].tolist() == [8178448512, 8182211059]
-    # Its version has no flags, whatever stands behind the entries.
+    # Its version has no flags, so the bytes after the entries are not read.
     assert (index.flags, len(index.unread)) == (base_index.Flags(), 31)
 
 
-def test_an_index_tells_all_that_its_version_has() -> None:
+def test_an_index_has_all_fields_of_its_version() -> None:
     index = base_index.parse(bytes([9]) + BASE_INDEX[1:])
 
     assert index.unread == b""
@@ -216,7 +216,7 @@ def test_an_index_before_version_3_is_refused(version: int) -> None:
 
 @pytest.mark.parametrize(
     ("data", "expected"),
-    # Of the specification's own test program: the hash of 0, 1, 14 and 222 bytes.
+    # From the test program of the specification.
     [(b"", 0xEF46DB3751D8E999), (b"a", 0xD24EC4F1A98C6E5B), (b"abc", 0x44BC2CF5AD770999)],
 )
 def test_xxh64_is_that_of_the_specification(data: bytes, expected: int) -> None:
@@ -346,8 +346,8 @@ def test_a_damaged_snapshot_of_the_kvstore_is_told() -> None:
         damaged[position] ^= 1
         read = kvstore.parse_snapshot(bytes(damaged))
         # Of a record the size and the lengths that stand twice say nothing new, nor does the term.
-        told = read is None or not read.crc_holds
-        assert told or read.pairs == kvstore.parse_snapshot(payload).pairs
+        refused = read is None or not read.crc_holds
+        assert refused or read.pairs == kvstore.parse_snapshot(payload).pairs
     for size in range(len(payload)):
         assert kvstore.parse_snapshot(payload[:size]) is None
 
