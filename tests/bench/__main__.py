@@ -56,7 +56,7 @@ def main() -> None:
     start = time.monotonic()
     for name in options.only or ROWS:
         report = updated(report, {name: _measured(name, bench)}, ROWS)
-        # After each job: what ends early keeps what it has.
+        # Written after each job, so a run that is ended early keeps its results.
         (target / "report.json").write_text(as_json(report))
         (target / "REPORT.md").write_text(as_markdown(report))
     _say(f"done in {time.monotonic() - start:.0f} s")
@@ -66,18 +66,20 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument(
-        "--quick", action="store_true", help="small inputs, pairs of two: only to see that it runs"
+        "--quick",
+        action="store_true",
+        help="small inputs and few pairs: a test of the benchmark",
     )
     parser.add_argument(
         "--only", action="append", choices=list(ROWS), help="measure this alone; repeatable"
     )
     parser.add_argument(
-        "--update", action="store_true", help="put the jobs of --only into the committed report, "
-        "beside what it has of the others; without it a part of the jobs goes to build/bench",
+        "--update", action="store_true", help="put the jobs of --only into the committed report "
+        "and keep its other jobs; without it the report of some jobs goes to build/bench",
     )  # fmt: skip
     parser.add_argument(
-        "--drop-cache", action="store_true", help="put the logs out of the page cache before each "
-        "run of verify and of what is compared with it; goes to build/bench",
+        "--drop-cache", action="store_true", help="remove the logs from the page cache before each "
+        "run of verify and of its rival; the report goes to build/bench",
     )  # fmt: skip
     parser.add_argument(
         "--base", metavar="COMMIT", help="compare the command lines of some jobs with those of a "
@@ -85,23 +87,23 @@ def _options() -> argparse.Namespace:
     )  # fmt: skip
     options = parser.parse_args()
     if options.base and (options.update or options.drop_cache):
-        parser.error("--base goes with neither --update nor --drop-cache")
+        parser.error("--base excludes --update and --drop-cache")
     if options.base and not set(options.only or ()) <= set(against_base.JOBS):
         parser.error(f"--base compares these jobs: {', '.join(against_base.JOBS)}")
     if options.update and (options.quick or options.drop_cache):
-        parser.error("--quick and --drop-cache measure nothing for the committed report")
+        parser.error("--update excludes --quick and --drop-cache")
     return options
 
 
 def _measured(name: str, bench: Bench) -> Measured:
-    """Return what a job comes to, with the commits before and after it."""
+    """Return the results of a job, with the commits before and after it."""
     machine, date = _machine(), time.strftime("%Y-%m-%d")
     rows = _rows(name, bench)
     return Measured(replace(machine, commit=_joined(machine.commit, _commit())), date, rows)
 
 
 def _rows(name: str, bench: Bench) -> list[Row]:
-    """Return the rows of one job; one that fails leaves a row and does not stop the others."""
+    """Return the rows of one job; a failure adds a row and does not stop other jobs."""
     rows: list[Row] = []
     try:
         for row in ROWS[name](bench):
@@ -140,7 +142,7 @@ def _processor() -> str:
 
 
 def _commit() -> str:
-    """Return what was measured: a commit, and whether more than that."""
+    """Return the measured commit, and a note of uncommitted changes."""
     changed = _git(
         "status", "--porcelain", "--", "logtool", "commands", "formats", "pyproject.toml"
     )

@@ -143,7 +143,7 @@ def compare(bench: Bench, base: str, jobs: Sequence[str], ours: str) -> int:
                 row = in_turns(job, case, a, b, bench.quick)
             found.append(row)
             sys.stderr.write(f"bench: {' | '.join(row.cells())}\n")
-            # After each row: what ends early keeps what it has.
+            # After each row: a run that is ended early keeps its rows.
             (bench.home / "BASE.md").write_text(head + as_table(found))
     return verdict(found)
 
@@ -180,7 +180,7 @@ def verdict(rows: Sequence[Compared]) -> int:
 
 @contextmanager
 def _side(site: Path, case: Case) -> Iterator[Run]:
-    """Provide what runs command lines of a build; its process ends with the context."""
+    """Yield a function that runs command lines of a build; its process ends with the context."""
     if case.is_whole:
         yield lambda arguments: whole(site, arguments)
         return
@@ -285,7 +285,7 @@ def _verify(bench: Bench) -> Iterator[Case]:
 
 
 def _tiny(bench: Bench) -> Iterator[Case]:
-    """Yield what opens very many small files."""
+    """Yield commands that open very many small files."""
     # Short runs in many pairs are less at the mercy of neighbours than few long ones.
     home, count = many_partitions(replace(bench, quick=True))
     for command in ("verify", "plan"):
@@ -325,7 +325,7 @@ def _recovery(bench: Bench) -> Iterator[Case]:
 
 def _killed(source: Path, log_dir: Path) -> None:
     """Make a log dir with a copy of a partition as a broker leaves it that is killed."""
-    # What undoes a recovery lies next to the log dir, and goes too.
+    # The undo directory of a recovery is next to the log dir and is removed too.
     shutil.rmtree(log_dir.parent, ignore_errors=True)
     partition = log_dir / source.name
     partition.mkdir(parents=True)

@@ -1,7 +1,7 @@
-"""Bare passes over files, which no check can beat: ``python bare.py THREADS FILE ...``.
+"""Bare passes over files, the lower bound of every check: ``python bare.py THREADS FILE ...``.
 
-As a program it loads what every command does and reads the files with so many threads: the least
-that a process takes to look at every byte of them.
+The program imports the modules of every command and reads the files with a number of threads: the
+least time in which a process reads every byte.
 """
 
 import sys

@@ -26,14 +26,14 @@ _PER_BATCH = 500
 _TIMES = 10
 """Records for each key."""
 _PARTITIONS = 100
-"""Of the topic that each group reads."""
+"""Partitions of the topic that each group reads."""
 _TOPIC_ID = "J8aAPcfLQt2bqs1JT_rMgQ"
 _CRC_AT, _CRC_FROM = 17, 21
-"""Where the checksum of a batch stands, and where what it covers begins."""
+"""Positions of a batch's checksum and of the first byte that it covers."""
 
 
 def groups(bench: Bench) -> Iterator[Row]:
-    """Measure how fast the records are decoded, and what the command takes."""
+    """Measure the rate of decoded records, and the time and memory of the command."""
     keys = 50_000 if bench.quick else 1_000_000
     home = bench.home / f"groups-{keys}"
     log = _generate(home, keys)
@@ -89,7 +89,7 @@ def _generate(home: Path, keys: int) -> Path:
 
 
 def _template() -> tuple[bytes, Column, Column]:
-    """Return a batch, and where in it the number of each group and partition stands."""
+    """Return a batch and the positions of each group's and partition's number in it."""
     records = []
     for number in range(_PER_BATCH):
         key = {"group": f"billing-{number:08d}", "topic": "orders", "partition": 0}

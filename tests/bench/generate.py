@@ -38,7 +38,7 @@ _COVERED = HEADER_SIZE - 40
 
 @dataclass(frozen=True)
 class Spec:
-    """What to write; sizes are bytes and those of a batch before compression."""
+    """The contents to write; sizes are bytes, those of batches before compression."""
 
     batch_size: int
     total_size: int
@@ -49,7 +49,7 @@ class Spec:
 
     @property
     def name(self) -> str:
-        """Return a name that no other spec has."""
+        """Return a unique name of the spec."""
         return (
             f"v{_VERSION}-{compression.name(self.codec)}-{self.batch_size}b-{self.total_size}t-"
             f"{self.segment_size}s-{self.producers}p"
@@ -57,7 +57,7 @@ class Spec:
 
 
 def generate(root: Path, spec: Spec) -> Path:
-    """Return a partition directory below `root` with what `spec` says; what is there is reused."""
+    """Return a partition directory of `spec` below `root`; an existing one is reused."""
     target = root / spec.name
     if not target.is_dir():
         part = root / f"{spec.name}.part"
@@ -81,7 +81,7 @@ def _write(directory: Path, spec: Spec) -> None:
 
 
 def _write_segment(directory: Path, batches: "_Batches", number: int, count: int) -> int:
-    """Write the segment of the batches `number` to `number + count`; returns the log's bytes."""
+    """Write the segment of the batches `number` to `number + count`; return the size of the log."""
     stem = directory / f"{number * batches.records:020d}"
     sizes = batches.sizes[np.arange(number, number + count) % BODIES]
     ends = np.cumsum(sizes)

@@ -1,7 +1,7 @@
-"""Times two jobs in turns, and says how many times the first is as fast as the second.
+"""Times two jobs in turns; the result is the ratio of their speeds.
 
-The machine may be busy with other things, and not evenly: A and B run one right behind the other,
-again and again (A B A B ...), and the result is the median of the ratios of the pairs.
+Other processes may disturb the machine unevenly, so A and B run in turns (A B A B ...), and the
+result is the median of the ratios of the pairs.
 """
 
 import os
@@ -105,7 +105,7 @@ def peak_memory(command: Sequence[str], statuses: Collection[int] = (0,)) -> int
 
 
 _NOT_INHERITED = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
-"""The harness's own path; and what would let our modules, not theirs, be compiled at each start."""
+"""Variables of the harness: its path, and one that makes Python compile our modules each time."""
 
 
 def environment() -> dict[str, str]:

@@ -28,8 +28,8 @@ _COMMANDS = (
     ("diff", _OTHER),
     ("diff", "--digest", _OUTPUT),
 )
-"""Those that read logs. All but `dump` get a log dir that was never flushed, and `diff` another
-copy of its partition."""
+"""Commands that read logs. All except `dump` get a log dir that was never flushed; `diff` also gets
+another copy of its partition."""
 
 
 def verify(bench: Bench) -> Iterator[Row]:
@@ -50,7 +50,7 @@ def verify(bench: Bench) -> Iterator[Row]:
 
 
 def commands(bench: Bench) -> Iterator[Row]:
-    """Measure that of the other commands that read logs."""
+    """Measure the largest resident set of the other commands that read logs."""
     home, output = bench.home / "memory", bench.home / _OUTPUT
     for size in (200, KIB, MIB):
         source = bench.directory(Spec(size, bench.total))
@@ -62,7 +62,7 @@ def commands(bench: Bench) -> Iterator[Row]:
             peaks = []
             for _ in range(bench.count):
                 _make(source, home, output)
-                # What has something to do and does not do it ends with 1.
+                # A dry run with something to do ends with 1.
                 peaks.append(peak_memory([logtool_path(), *given, *paths], (0, 1)) / 1e6)
             name = " ".join(one for one in arguments if one not in places)
             yield Row(f"peak memory of {name}, {_what(size, bench.total)}", peaks, _BAR, "MB")
@@ -75,7 +75,7 @@ def _what(size: int, total: int) -> str:
 
 
 def _make(source: Path, home: Path, output: Path) -> None:
-    """Make the log dir of a partition whose logs have a second name, with nothing beside it."""
+    """Make a log dir with one partition, whose logs are hard links."""
     _remove(home, output)
     target = home / source.name
     target.mkdir(parents=True)

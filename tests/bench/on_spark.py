@@ -1,6 +1,6 @@
-"""What the pipeline takes, in a process with a Spark session of its own: prints JSON.
+"""Measures the pipeline in a process with its own Spark session, and prints JSON.
 
-Run as ``python -m bench.on_spark HOME TOTAL PAIRS``; `bench.pipeline` makes rows of it.
+Run as ``python -m bench.on_spark HOME TOTAL PAIRS``; `bench.pipeline` makes rows of the JSON.
 """
 
 import json
@@ -36,7 +36,7 @@ SOME = ("segments", "batches", "findings")
 MANY_PRODUCERS, SMALL_PARTITIONS = 100, 20_000
 _CORES = 2
 _PARTITIONS, _SEGMENT, _GAP = 64, 10_000, 400
-"""Of the gap job: partitions, batches in a segment, batches from one gap to the next."""
+"""The gap job: partitions, batches in a segment, batches from one gap to the next."""
 
 
 def main() -> None:
@@ -89,7 +89,7 @@ def sound(job: Verification) -> None:
 def scan(
     spark: Any, log_dir: Path, home: Path, wanted: Sequence[str] = ("batches",)
 ) -> dict[str, int]:
-    """Write tables; returns the bytes of each."""
+    """Write tables; return the size of each."""
     output = home / "tables"
     shutil.rmtree(output, ignore_errors=True)
     payload = Payload.HASH if "records" in wanted else Payload.NONE
@@ -151,7 +151,7 @@ def since(spark: Any, log_dir: Path, home: Path, count: int) -> dict[str, list[f
 
 
 def small_partitions(home: Path, count: int) -> Path:
-    """Return a log dir of so many partitions of one segment, the same file by each name."""
+    """Return a log dir of partitions with one segment, all hard links to one file."""
     log_dir = home / f"small-{count}"
     if not log_dir.is_dir():
         source = generate(home, Spec(KIB, 4 * KIB))
@@ -164,7 +164,7 @@ def small_partitions(home: Path, count: int) -> Path:
 
 
 def growth(spark: Any, log_dir: Path, home: Path, count: int) -> list[dict[str, float]]:
-    """Return what a scan of 1, 4 and 16 GiB takes; the largest is the same files four times."""
+    """Return the figures of a scan of 1, 4 and 16 GiB; the largest has each file four times."""
     (source,) = (path for path in log_dir.iterdir() if path.is_dir())
     firsts = sorted(source.glob("*.log"))
     small, large = home / "growth-1", home / "growth-16"
@@ -186,7 +186,7 @@ def growth(spark: Any, log_dir: Path, home: Path, count: int) -> list[dict[str, 
 
 
 def link(source: Path, target: Path, stem: str) -> None:
-    """Give the files of a partition, or of its segment `stem`, one more name each."""
+    """Make hard links to the files of a partition, or of its segment `stem`."""
     target.mkdir(parents=True)
     for file in source.iterdir():
         if file.stem.startswith(stem):
@@ -194,12 +194,12 @@ def link(source: Path, target: Path, stem: str) -> None:
 
 
 def resident() -> int:
-    """Return the bytes of the largest resident set that this process had: the driver's Python."""
+    """Return the largest resident set of this process, the driver's Python, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def heap(spark: Any) -> int:
-    """Return the bytes in use in the JVM, driver and executor in one, after a collection."""
+    """Return the used bytes of the JVM, with driver and executor, after a collection."""
     runtime = spark._jvm.java.lang.Runtime.getRuntime()
     spark._jvm.java.lang.System.gc()
     return int(runtime.totalMemory() - runtime.freeMemory())
@@ -221,12 +221,12 @@ def gap_job(spark: Any, rows: int, home: Path) -> float:
 
 
 def make_stretches(place: Path, rows: int) -> None:
-    """Write the stretches of a log of so many batches of one record, and dirs to look beside."""
+    """Write the stretches of a log with `rows` batches of one record, and its partition dirs."""
     for number in range(_PARTITIONS):
         folder = place / f"bench-{number}"
         folder.mkdir(parents=True)
         (folder / f"{0:020d}.log").touch()
-    # A gap of one offset behind each `_GAP` batches, and one behind each segment.
+    # A gap of one offset follows each `_GAP` batches and each segment.
     span = _SEGMENT + _SEGMENT // _GAP
     inside = (np.arange(_SEGMENT // _GAP - 1) + 1) * (_GAP + 1) - 1
     stretches = []

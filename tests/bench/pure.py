@@ -15,7 +15,7 @@ def main() -> None:
     spec = importlib.util.spec_from_file_location(NAME, source)
     if spec is None or spec.loader is None:
         raise ImportError(source)
-    # In the place of the compiled module, before anything asks for that.
+    # Replaces the compiled module before its first import.
     sys.modules[NAME] = kernels = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(kernels)
     setattr(logtool.formats, "_kernels", kernels)  # noqa: B010

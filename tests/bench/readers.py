@@ -1,4 +1,4 @@
-"""What reads as verify does, against verify of the same input, and what writes what was read."""
+"""Commands that read like verify, against verify; and a dump to Parquet: rows for `ROWS`."""
 
 import os
 import sys
@@ -49,7 +49,7 @@ _ENGINES: dict[str, Engine] = {"gaps": _gaps, "stat": _stat, "txns": _txns, "dif
 
 
 def against_verify(bench: Bench) -> Iterator[Row]:
-    """Time their engines, one thread, and whole commands with as many as they take."""
+    """Time their engines with one thread, and whole commands with their default threads."""
     for name, size in SIZES.items():
         two = _copies(bench, Spec(size, bench.total))
         for command in NAMES:
@@ -99,9 +99,9 @@ def dump_parquet(bench: Bench) -> Iterator[Row]:
 
 
 def _written_again(path: Path) -> tuple[int, float]:
-    """Write a Parquet file once more, into nothing; return its rows and the seconds of a core.
+    """Write a Parquet file again to /dev/null; return its rows and the seconds of a core.
 
-    Its text is numbers of words before, as it is where a dump writes it.
+    Text is dictionary-encoded before, as in a dump.
     """
     source, took = parquet.ParquetFile(path), 0.0
     schema = packed(source.schema_arrow)
@@ -117,7 +117,7 @@ def _written_again(path: Path) -> tuple[int, float]:
 
 
 def _copies(bench: Bench, spec: Spec) -> list[Path]:
-    """Return a partition directory and one that is the same: its files have two names."""
+    """Return a partition directory and a copy of hard links."""
     first = bench.directory(spec)
     second = bench.home / "copies" / spec.name / first.name
     if not second.is_dir():
@@ -132,7 +132,7 @@ def _verify(paths: list[Path]) -> object:
 
 
 def _sound(items: list[object]) -> list[object]:
-    """Return what was said; an error among it is none of a measurement."""
+    """Return the items; an error among them fails the measurement."""
     if errors := [item for item in items if isinstance(item, LogtoolError)]:
         raise AssertionError(f"could not be read: {errors[:3]}")
     return items

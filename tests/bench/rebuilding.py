@@ -1,4 +1,4 @@
-"""Indexes of many small segments built anew, against bare reads and writes: rows for `ROWS`."""
+"""A rebuild of the indexes of small segments, against bare reads and writes: rows for `ROWS`."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ _INDEXES = (".index", ".timeindex")
 
 
 def small_segments(bench: Bench) -> Iterator[Row]:
-    """Time rebuild-index as a whole process: where nothing is to be built, and where all is."""
+    """Time rebuild-index as a whole process, with nothing and with everything to rebuild."""
     partitions = 600 if bench.quick else 6000
     sound = bench.home / f"rebuild-{partitions}x5"
     if not sound.is_dir():

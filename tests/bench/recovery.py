@@ -38,7 +38,7 @@ PASS_BARS = {"1 KiB": 0.60, "16 KiB": 0.85, "1 MiB": 0.88}
 """Times a bare pass, for the recovery alone."""
 PARTITION = "bench-0"
 STRAY = f"{PARTITION}.{'0' * 32}-stray"
-"""A name under which a broker loads a log and then leaves it alone."""
+"""The name of a directory that a broker loads and then does not change."""
 PADDING = 10 * MIB
 MB = 10**6
 _LOADED = re.compile(r"Completed load of Log\(dir=\S*bench-0\S*,.* in (\d+)ms")
@@ -67,7 +67,7 @@ class _Home:
         self._snapshots: dict[str, bytes] = {}
 
     def take_snapshots(self) -> None:
-        """Keep, from now on, the producer snapshots that a broker takes where a segment begins."""
+        """Keep the producer snapshots that a broker takes at the start of each segment."""
         self.reset()
         self.by_logtool()
         found = sorted(self._partition.glob("*.snapshot"))
@@ -113,7 +113,7 @@ class _Home:
         )  # fmt: skip
 
     def load(self) -> None:
-        """Recover it on its shadow in this process: what the broker's line times of its own."""
+        """Recover the shadow in this process, the part that the broker's log line times."""
         load(opening.open_partition(self._partition), StartConditions(clean=False))
 
     def supplement(self) -> None:
@@ -121,7 +121,7 @@ class _Home:
         supplement(opening.open_partition(self._partition), StartConditions(clean=False))
 
     def by_broker(self) -> float:
-        """Let a broker load it; returns the seconds that it logged for that."""
+        """Let a broker load the log dir; return the seconds that it logged."""
         with Broker(KAFKA_4, [self.path]) as broker:
             broker.launch()
             end = time.monotonic() + 120
@@ -230,12 +230,12 @@ def playback(bench: Bench) -> Iterator[Row]:
                 elapsed, processor = seconds_of(home.command(*of))
                 (timing.ours if ours else timing.theirs).append(elapsed)
                 (spent.ours if ours else spent.theirs).append(processor)
-        told = _told(home, *options)
-        assert told["playback"]["trusted"] == ("--trust-log" in options), told["distrust"]
+        planned = _planned(home, *options)
+        assert planned["playback"]["trusted"] == ("--trust-log" in options), planned["distrust"]
         note = (
             f"{size}: {spread(timing.ours)[0]:.3g} s against {spread(timing.theirs)[0]:.3g} s, of "
             f"the processor {spread(spent.ours)[0]:.3g} s against {spread(spent.theirs)[0]:.3g} s; "
-            f"{told['bytes_scanned'] / MIB:.4g} MiB read"
+            f"{planned['bytes_scanned'] / MIB:.4g} MiB read"
         )
         where = "in the page cache" if is_cached else "on the disk"
         title = f"recover --strategy {name} against rebuild, logs {where}, whole process"
@@ -253,12 +253,12 @@ def playback(bench: Bench) -> Iterator[Row]:
 
 
 def _bytes_read(home: _Home, strategy: str) -> tuple[int, int]:
-    one = _told(home, "--strategy", strategy)
+    one = _planned(home, "--strategy", strategy)
     return one["bytes_scanned"], one["bytes_replayed"]
 
 
-def _told(home: _Home, *options: str) -> dict[str, Any]:
-    """Return what a recovery would say of the partition."""
+def _planned(home: _Home, *options: str) -> dict[str, Any]:
+    """Return the partition's object of a dry run of recover."""
     home.reset()
     command = [_LOGTOOL, "recover", "--json", *options, str(home.path)]
     done = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, check=False)

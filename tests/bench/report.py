@@ -1,4 +1,4 @@
-"""The report, for people and for programs: what each job came to, and when and where it did."""
+"""The report as Markdown and JSON: the results of each job, with date, machine and commit."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,21 +11,21 @@ from bench.rows import KAFKA_OPTIONS, Bar, Row
 _HEAD = """\
 # Benchmark report
 
-Written by `make bench`; `report.json` beside it has every single time. Do not edit.
+Written by `make bench`; `report.json` has every single time. Do not edit.
 
 Inputs are segments that `tests/bench/generate.py` writes, always the same, and a log dir that a
-real broker wrote. Every file was read before it was timed, so all of this is with a warm page
-cache: no disk is measured, unless a row says so. Ours and theirs run in turns (A B A B ...) in one
-run of the harness; each value is the median of the ratios of the pairs, with the smallest and the
-largest behind it. Other processes may have been running. "One pass" is `readinto` of 1 MiB and
-`crc32c` over the same file, in the same process. "Whole process" is from the start of a command to
-its end, its output sent to /dev/null, the start of Python or Java included.
+real broker wrote. Every file was read before it was timed, so the page cache is warm and no disk is
+measured, unless a row says so. Ours and theirs run in turns (A B A B ...) in one run of the
+harness. Each value is the median of the ratios of the pairs, with the smallest and the largest.
+Other processes may have been running. "One pass" is `readinto` of 1 MiB and `crc32c` over the same
+file, in the same process. "Whole process" is the time from the start of a command to its end, with
+its output sent to /dev/null and with the start of Python or Java.
 """
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Where it was measured, and of which commit."""
+    """The machine and the commit of a measurement."""
 
     processor: str
     cores: int
@@ -37,7 +37,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one job came to."""
+    """The results of one job."""
 
     machine: Machine
     date: str
@@ -46,20 +46,20 @@ class Measured:
 
 
 Report = dict[str, Measured]
-"""By job, in the order of the report."""
+"""Results by job, in the order of the report."""
 
 
 def updated(before: Report, new: Report, jobs: Mapping[str, object]) -> Report:
-    """Return a report with what is new in the place of what it had of the same jobs.
+    """Return a report whose jobs are replaced by those of `new`.
 
-    The order is that of `jobs`; what is none of them any more is left out.
+    The order is that of `jobs`; jobs that do not exist any more are omitted.
     """
     both = before | new
     return {job: both[job] for job in jobs if job in both}
 
 
 def as_json(report: Report) -> str:
-    """Return everything that was measured."""
+    """Return the report as JSON."""
     jobs = [
         {
             "job": job,
@@ -73,7 +73,7 @@ def as_json(report: Report) -> str:
 
 
 def from_json(text: str) -> Report:
-    """Return what `as_json` wrote."""
+    """Return the report from the text of `as_json`."""
     return {
         one["job"]: Measured(
             Machine(**one["machine"]), one["date"], [_parsed(r) for r in one["rows"]]
@@ -83,7 +83,7 @@ def from_json(text: str) -> Report:
 
 
 def as_markdown(report: Report) -> str:
-    """Return the report as people read it."""
+    """Return the report as Markdown."""
     return "\n".join([_HEAD, *_where(report), *_table(report), *_repeat(report)])
 
 
@@ -121,7 +121,7 @@ def _parsed(row: dict[str, Any]) -> Row:
 
 
 def _where(report: Report) -> Iterator[str]:
-    """Yield which jobs were measured of which commit, when and where, a line for each of these."""
+    """Yield a line for each date, commit and machine, with its jobs."""
     yield "| Measured | Commit | Jobs | Where |"
     yield "|---|---|---|---|"
     jobs: dict[tuple[str, str, str], list[str]] = {}
@@ -139,7 +139,7 @@ def _where(report: Report) -> Iterator[str]:
 
 
 def _table(report: Report) -> Iterator[str]:
-    yield "| Job | What | Bar | Median (min .. max) | Pairs | Met | What it is made of |"
+    yield "| Job | What | Bar | Median (min .. max) | Pairs | Met | Note |"
     yield "|---|---|---|---|---|---|---|"
     for job, one in report.items():
         for row in one.rows:
@@ -158,7 +158,7 @@ def _table(report: Report) -> Iterator[str]:
 def _repeat(report: Report) -> Iterator[str]:
     yield "## To repeat it"
     yield ""
-    yield "All of it: `make bench`. One job, into `build/bench/`, with `--update` into this report:"
+    yield "All jobs: `make bench`. One job, into `build/bench/` or, by `--update`, this report:"
     yield ""
     for job in report:
         yield f'- `make bench BENCH_ARGS="--only {job}"`'

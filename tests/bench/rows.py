@@ -1,4 +1,4 @@
-"""What is measured: one function for each bar, which returns the rows of the report."""
+"""The measurements: one function for each bar, which returns the rows of the report."""
 
 import json
 import os
@@ -45,7 +45,7 @@ IMPORTS = "import typer, numpy, crc32c"
 LEAST = "import typer, numpy"
 TIMES = "times"
 RECORD_BARS = (0.50, 0.90, 0.70, 0.70, 0.85)
-"""Of decompressing alone, by the id of the codec; without one, of the bare pass."""
+"""Bars in relation to the decompression alone, by codec id; for no codec, to the bare pass."""
 
 KAFKA_OPTIONS = (
     "-Xmx256M",
@@ -57,12 +57,12 @@ KAFKA_OPTIONS = (
     "-XX:MaxInlineLevel=15",
     "-Djava.awt.headless=true",
 )
-"""Those of kafka-run-class.sh, which kafka-dump-log.sh runs."""
+"""The JVM options of kafka-run-class.sh, which kafka-dump-log.sh runs."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """What a value has to reach."""
+    """The required range of a value."""
 
     at_least: float | None = None
     at_most: float | None = None
@@ -73,61 +73,61 @@ class Bar:
         return " and ".join(filter(None, (low, high)))
 
     def met(self, value: float) -> bool:
-        """Return whether `value` reaches it."""
+        """Return whether `value` is in the range."""
         low = self.at_least is None or value >= self.at_least
         return low and (self.at_most is None or value <= self.at_most)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the report: a median with its spread, or why there is none."""
+    """One line of the report: a median with its spread, or the reason for a missing one."""
 
     title: str
     values: list[float] = field(default_factory=list)
-    """One for each pair or run, in `unit`."""
+    """One value for each pair or run, in `unit`."""
     bar: Bar | None = None
     unit: str = TIMES
     note: str = ""
-    """What the value is made of, and what limits it."""
+    """The parts and limits of the value."""
     timing: Timing | None = None
     skipped: str = ""
 
     @property
     def met(self) -> bool | None:
-        """Return whether the median reaches the bar; None where nothing can be said."""
+        """Return whether the median meets the bar; None without a bar or values."""
         return self.bar.met(spread(self.values)[0]) if self.bar and self.values else None
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Where inputs are, and how large."""
+    """The place and size of the inputs."""
 
     home: Path
     quick: bool = False
     drop_cache: bool = False
-    """Whether the logs are put out of the page cache before each run of a pair."""
+    """True if the logs are removed from the page cache before each run of a pair."""
     logs: list[Path] = field(default_factory=list)
-    """Those that jobs have asked for."""
+    """Logs that jobs use."""
 
     @property
     def count(self) -> int:
-        """Return how many pairs make a median."""
+        """Return the number of pairs of a median."""
         return 2 if self.quick else PAIRS
 
     @property
     def total(self) -> int:
-        """Return the bytes of what the bars call 1 GiB."""
+        """Return the size that the bars call 1 GiB, in bytes."""
         return 64 * MIB if self.quick else GIB
 
     def directory(self, spec: Spec) -> Path:
-        """Return a partition directory in which verify has found nothing; its files are cached."""
+        """Return a partition directory without findings of verify; its files are cached."""
         target = generate(self.home, spec)
         found = list(Verification([target]))
         if found:
             raise AssertionError(f"{spec.name} is not sound: {found[:3]}")
         self.logs.extend(target.glob("*.log"))
         if self.drop_cache:
-            os.sync()  # what is not on the disk yet stays in the page cache
+            os.sync()  # dirty pages stay in the page cache
         return target
 
     def log(self, spec: Spec) -> Path:
@@ -191,7 +191,7 @@ def kafka_batches(bench: Bench) -> Iterator[Row]:
 
 
 def kafka_records(bench: Bench) -> Iterator[Row]:
-    """Time what looks into records against Kafka's own tool."""
+    """Time commands that read records against Kafka's tool."""
     spec = Spec(16 * KIB, bench.total // 4)
     for codec in (compression.NONE, compression.ZSTD):
         spec = Spec(16 * KIB, bench.total // 4, codec)
@@ -265,7 +265,7 @@ def codecs(bench: Bench) -> Iterator[Row]:
 
 
 def start(bench: Bench) -> Iterator[Row]:
-    """Time what is no work at all."""
+    """Time commands without any work."""
     small = str(bench.fixture() / "codec-none-0")
     dump = [logtool_path(), "dump", f"{small}/{'0' * 20}.log", "--limit", "1"]
     for title, ours, theirs, most in (
@@ -281,7 +281,7 @@ def start(bench: Bench) -> Iterator[Row]:
 
 
 def linear(bench: Bench) -> Iterator[Row]:
-    """Time ten times the data."""
+    """Time ten times the amount of data."""
     for name in ("200 B", "16 KiB"):
         many, few = (
             opening.open_partition(bench.directory(Spec(SIZES[name], size))).segments[0]

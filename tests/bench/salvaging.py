@@ -1,9 +1,9 @@
 """Salvage of a log, whole and damaged: rows for `__main__.ROWS`.
 
-What salvage writes has to be on the disk when it ends, and verify writes nothing. So it is held
-against verify and a copy of the same bytes by the system itself, made durable; the note has the
-ratio to verify alone, and how much longer than verify that copy takes with nothing checked: twice
-what verify takes, which salvage may at most, is less than the copy alone.
+The output of salvage is on the disk when salvage ends; verify writes nothing. So the comparison is
+with verify plus a durable copy of the same bytes by the system. The note has the ratio to verify
+alone, and the ratio of the copy to verify: the copy alone takes longer than twice the time of
+verify.
 """
 
 import os

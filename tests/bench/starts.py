@@ -16,7 +16,7 @@ from bench.rows import Bar, Bench, Row, inverse, logtool_path, seconds
 from logtool.formats import offset_index, time_index, transaction_index
 
 PARTITIONS, SEGMENTS = 6000, 5
-"""Those of a broker in KIP-263, or nearly."""
+"""Partitions and segments of about the broker in KIP-263."""
 _ENTRIES = 16
 _INTERVAL = 4096
 """Bytes of log from an index entry to the next."""

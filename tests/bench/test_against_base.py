@@ -15,7 +15,7 @@ ARGUMENTS = ["verify", "data"]
 
 
 def side(name: str, done: list[str], wall: float = 1, status: int = 0) -> Run:
-    """Return a side that keeps its name at each call instead of a run."""
+    """Return a side that records its name at each call in place of a run."""
 
     def run(arguments: Sequence[str]) -> Took:
         assert arguments == ARGUMENTS
@@ -29,7 +29,7 @@ def test_the_sides_alternate_with_something_before_each_run() -> None:
     done: list[str] = []
     case = Case("a row", ARGUMENTS, before=lambda: done.append("before"))
     row = in_turns("verify", case, side("ours", done), side("base", done), is_quick=False)
-    assert done == ["before", "ours", "before", "base"] * (1 + FEW), "the first pair warms up"
+    assert done == ["before", "ours", "before", "base"] * (1 + FEW), "one pair to warm up"
     assert len(row.ours) == len(row.base) == FEW
 
 
@@ -84,12 +84,12 @@ def test_a_row_above_the_bar_is_reported_and_makes_the_exit_status_1(
         program.main()
     assert end.value.code == status
     lines = (tmp_path / "build" / "bench" / "BASE.md").read_text().splitlines()
-    assert lines[0].endswith(" divided by those of fffffff")
+    assert lines[0].endswith(" fffffff")
     assert lines[-1].endswith(f"| 2 s | {said} |")
 
 
 @pytest.mark.parametrize("options", [["--update"], ["--drop-cache"], ["--only", "memory"]])
-def test_options_that_say_nothing_of_a_base_are_refused(
+def test_options_without_effect_on_a_base_are_refused(
     options: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["bench", "--base", "HEAD", *options])
@@ -97,7 +97,7 @@ def test_options_that_say_nothing_of_a_base_are_refused(
         program.main()
 
 
-def test_what_is_measured_is_every_file_as_it_is_now(
+def test_the_working_tree_has_every_file_with_its_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(against_base, "ROOT", tmp_path)
@@ -108,7 +108,7 @@ def test_what_is_measured_is_every_file_as_it_is_now(
     (tmp_path / ".gitignore").write_text("/build/\n")
     tree = against_base._working_tree(tmp_path / "build")
     assert against_base._git("ls-tree", "-r", "--name-only", tree) == ".gitignore\nnew.py"
-    assert against_base._git("ls-files") == "", "the index of the user is as it was"
+    assert against_base._git("ls-files") == "", "the user's index changed"
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_a_worker_runs_command_lines_of_its_own_build_one_after_another(site: Pa
         assert [run(["a"] * count).status for count in (0, 3, 1)] == [0, 3, 1]
 
 
-def test_a_whole_process_is_one_of_its_build_too(site: Path) -> None:
+def test_a_whole_process_runs_its_build(site: Path) -> None:
     assert against_base.whole(site, ["a", "b"]).status == 2
 
 

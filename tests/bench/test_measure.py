@@ -1,4 +1,4 @@
-"""What ratios are made of: bare passes that read every byte, and runs in turns."""
+"""Bare passes read every byte, and pairs run in turns."""
 
 import subprocess
 from pathlib import Path

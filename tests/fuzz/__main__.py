@@ -1,7 +1,7 @@
-"""Fuzz all targets, one behind the other: ``make fuzz FUZZ_ARGS='--seconds 60'``.
+"""Fuzz all targets: ``make fuzz FUZZ_ARGS='--seconds 60'``.
 
-Each runs under libFuzzer in a process of its own, from the committed corpus and a seed. What breaks
-a property is kept in build/fuzz, and the line that is printed runs it again.
+Each target runs under libFuzzer in its own process, from the committed corpus and a seed. The
+folder build/fuzz keeps the inputs that break a property, and the printed line runs them again.
 """
 
 import argparse
@@ -24,12 +24,12 @@ FOUND = ROOT / "build" / "fuzz"
 _RUNS = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
 _COVERED = re.compile(r"cov: (\d+)")
 SLOW = {"scan", "kernel-walk", "kernel-decode", "kernel-render", "batch-header", "records"}
-"""Those that take several times as long as the others, and get a third of the runs of each."""
+"""Targets several times as slow as the others; they get a third of the runs of the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one target."""
+    """The result of one target."""
 
     target: str
     runs: int
@@ -39,7 +39,7 @@ class Result:
 
 
 def fuzz(target: str, runs: int, seconds: int, seed: int) -> Result:
-    """Run one target until either is used up (0: without limit)."""
+    """Run one target up to the number of runs or the time (0: without limit)."""
     artifacts = FOUND / target
     artifacts.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
@@ -68,20 +68,19 @@ def fuzz(target: str, runs: int, seconds: int, seed: int) -> Result:
 
 
 def report(results: list[Result], words: str) -> str:
-    """Return the page that is committed."""
+    """Return the text of the committed report."""
     lines = [
         "# Fuzzing",
         "",
         f"{sum(one.runs for one in results):,} executions, "
         f"{sum(one.status != 0 for one in results)} properties broken.",
         "",
-        "Every input is made by libFuzzer (atheris), guided by what it covers of the Python text",
-        "of `formats/` and the scan; `tests/fuzz/*.py` say what must hold. The `kernel-` targets",
-        "hold the plain text, the compiled build and the one that checks every index against each",
-        "other.",
+        "libFuzzer (atheris) makes every input, guided by the coverage of the Python text of",
+        "`formats/` and the scan; `tests/fuzz/*.py` define the properties. The `kernel-` targets",
+        "compare the plain text, the compiled build and the build that checks every index.",
         "",
         f"Again: `nice make fuzz FUZZ_ARGS='{words}'` (Python {platform.python_version()}, "
-        f"{platform.machine()}). What libFuzzer draws depends on the seed and its release alone.",
+        f"{platform.machine()}). The inputs depend only on the seed and the release of libFuzzer.",
         "",
         "| target | executions | edges covered | seconds | broken |",
         "| --- | ---: | ---: | ---: | ---: |",
@@ -95,14 +94,14 @@ def report(results: list[Result], words: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run what the command line asks for; returns 1 where a property was broken."""
+    """Run the targets of the command line; return 1 if a property was broken."""
     parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="all, if none is given")
-    parser.add_argument("--runs", type=int, default=0, help="executions of all targets in all")
-    parser.add_argument("--seconds", type=int, default=0, help="time of all targets in all")
+    parser.add_argument("--runs", type=int, default=0, help="total executions of all targets")
+    parser.add_argument("--seconds", type=int, default=0, help="total time of all targets")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("-j", "--jobs", type=int, default=1, help="targets at the same time")
-    parser.add_argument("--report", type=Path, help="write a page there")
+    parser.add_argument("--report", type=Path, help="write a report there")
     chosen = parser.parse_args(arguments)
     if not chosen.runs and not chosen.seconds:
         chosen.seconds = 60
@@ -111,7 +110,7 @@ def main(arguments: list[str]) -> int:
     names = chosen.targets or targets.names()
     shares = {name: 1 if name in SLOW else 3 for name in names}
     whole, results = sum(shares.values()), []
-    # All beside each other would need no more time than one: each has its part of the seconds.
+    # Each target gets its part of the seconds; parallel jobs add up.
     each = max(1, chosen.seconds * chosen.jobs // len(names)) if chosen.seconds else 0
 
     def of(name: str) -> Result:

@@ -1,4 +1,4 @@
-"""The builds of the kernels that must be one program: plain text, compiled, and checked."""
+"""The builds of the kernels that must agree: plain text, compiled, and checked."""
 
 import importlib.util
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _CHOSEN = {
 
 
 def load(path: Path, instrument: Callable[[CodeType], CodeType] | None = None) -> ModuleType:
-    """Return a build that nothing else uses, its plain text instrumented for coverage if asked."""
+    """Return a new build; `instrument` instruments its plain text for coverage."""
     name = f"fuzzed{path.stem}_{path.suffix[1:]}" if path.suffix == ".py" else path.stem
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec and spec.loader
@@ -33,7 +33,7 @@ def load(path: Path, instrument: Callable[[CodeType], CodeType] | None = None) -
 def builds_of(
     name: str, instrument: Callable[[CodeType], CodeType] | None = None
 ) -> dict[str, ModuleType]:
-    """Return the builds of one kernel: plain and installed, and checked where it was made."""
+    """Return the builds of one kernel: plain and installed, and checked if it exists."""
     found = {"plain": load(ROOT / "formats" / f"{name}.py", instrument), "installed": _CHOSEN[name]}
     checked = CHECKED / f"{name}.so"
     if checked.exists():

@@ -1,7 +1,7 @@
 """Commands on mutated log dirs, in this process: ``make mutate MUTATE_ARGS='--runs 100000'``.
 
-Each log dir comes of a seed. Whatever it holds, a command that reads ends with a status of the
-contract, without a traceback, prints no control character, and changes nothing.
+A seed makes each log dir. For any contents a command that reads ends with an exit status of the
+contract and without a traceback, prints no control character, and changes nothing.
 """
 
 import argparse
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 SCENARIOS = ("4.3.1/killed", "3.9.2/clean", "2.8.2/magic-0", "2.8.2/magic-1")
 ALLOWED = {0, 1, 2, 4, 5}
 A_WHILE = 120
-"""Seconds after which a run counts as one that hangs."""
+"""Seconds after which a run counts as hanging."""
 COMMANDS = (
     ("verify", "{}"),
     ("verify", "--level", "records", "-f", "ndjson", "{}"),
@@ -58,7 +58,7 @@ COMMANDS = (
     ("lookup", "--offset", "3", "{partition}"),
 )
 _WRITTEN_EVERY = 100
-"""Log dirs after which the page is written anew."""
+"""Number of log dirs between two writes of the report."""
 NAMES = (
     "00000000000000000007.log", "00000000000000000000.index.deleted", "x.log", "-rf", "a\nb",
     "99999999999999999999.log", ".lock", "\udcff.snapshot", "00000000000000000005.log.swap",
@@ -73,7 +73,7 @@ class HangsError(BaseException):
 
 @dataclass(slots=True)
 class Tally:
-    """What came of the runs."""
+    """The results of the runs."""
 
     directories: int = 0
     statuses: Counter[int] = field(default_factory=Counter)
@@ -82,12 +82,12 @@ class Tally:
 
     @property
     def runs(self) -> int:
-        """Return how many commands were run."""
+        """Return the number of runs."""
         return sum(self.statuses.values())
 
 
 def make_templates(home: Path) -> list[Path]:
-    """Unpack log dirs of real brokers and keep of each what is small."""
+    """Unpack log dirs of real brokers and keep the small partitions."""
     found = []
     for name in SCENARIOS:
         target = home / name.replace("/", "-")
@@ -106,7 +106,7 @@ def make_templates(home: Path) -> list[Path]:
 
 
 def mutate(draw: random.Random, log_dir: Path) -> list[str]:
-    """Do one to five things that disks, people and attackers do; returns their words."""
+    """Make one to five changes like those of disks, people and attackers; return descriptions."""
     done = []
     for _ in range(draw.randint(1, 5)):
         paths = sorted(path for path in log_dir.rglob("*") if _may_be_written(path))
@@ -146,13 +146,13 @@ def mutate(draw: random.Random, log_dir: Path) -> list[str]:
 
 
 def _may_be_written(path: Path) -> bool:
-    """Return whether it is a file with content, reached by no link: nothing else is written to."""
+    """Return whether the path is a regular file with content and without other links."""
     status = path.lstat()
     return stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and status.st_size > 0
 
 
 def _put_instead(path: Path, what: int) -> None:
-    """Put something that is no file under a name, or nothing."""
+    """Put a directory, a link, a pipe or nothing at the path."""
     if what == 0:
         path.mkdir()
     elif what == 1:
@@ -162,7 +162,7 @@ def _put_instead(path: Path, what: int) -> None:
 
 
 def looks(log_dir: Path) -> list[tuple[object, ...]]:
-    """Return all names with what a change of any kind would change."""
+    """Return all names with inode, mode, size and times."""
     rows: list[tuple[object, ...]] = []
     for folder, names, files in os.walk(log_dir):
         for name in ("", *names, *files):
@@ -174,7 +174,7 @@ def looks(log_dir: Path) -> list[tuple[object, ...]]:
 
 
 def run(words: tuple[str, ...], log_dir: Path, draw: random.Random) -> tuple[int, str]:
-    """Run a command line here; returns its status and all that it said."""
+    """Run a command line in this process; return its status and output."""
     partitions = sorted(path for path in log_dir.iterdir() if path.is_dir()) or [log_dir]
     partition = str(draw.choice(partitions))
     line = [str(log_dir) if word == "{}" else partition if word == "{partition}" else word
@@ -192,13 +192,13 @@ def run(words: tuple[str, ...], log_dir: Path, draw: random.Random) -> tuple[int
 
 
 def problems(words: tuple[str, ...], status: int, said: str) -> Iterator[str]:
-    """Yield what the contract forbids."""
+    """Yield the violations of the contract."""
     if status not in ALLOWED:
         yield f"status {status}"
     if "Traceback" in said:
         yield "a traceback"
     if "kafka" in words:
-        return  # the bytes of Kafka's own tool, which a terminal alone gets escaped
+        return  # the bytes of Kafka's tool, escaped only for a terminal
     odd = {c for c in said if not c.isprintable() and c not in "\n\t"}
     if odd:
         yield f"control characters {sorted(odd)!r}"
@@ -212,10 +212,10 @@ def campaign(
     seconds: float = 0,
     on_directory: Callable[[Tally], None] = lambda _: None,
 ) -> Tally:
-    """Run that many commands, `each` on every log dir, and count what came of them.
+    """Run commands, `each` on every log dir, and count the results.
 
-    With `seconds` no log dir is begun after that time. `on_directory` is told of the sum after
-    each log dir: a campaign of hours that is ended early has not run for nothing.
+    After `seconds` no new log dir is started. `on_directory` gets the tally after each log dir, so
+    a campaign that is ended early keeps its results.
     """
     end = time.monotonic() + (seconds or 1e9)
 
@@ -253,16 +253,16 @@ def campaign(
 
 
 def report(tally: Tally, seconds: float, words: str) -> str:
-    """Return the page that is committed."""
+    """Return the text of the committed report."""
     lines = [
         "# Commands on mutated log dirs",
         "",
         f"{tally.runs:,} runs of {len(tally.by_command)} commands on {tally.directories:,} log "
         f"dirs, in {seconds:.0f} s: {len(tally.broken)} broke the contract.",
         "",
-        f"Again: `nice make mutate MUTATE_ARGS='{words}'`. Each run was held against: a status of",
-        "0, 1, 2, 4 or 5; no traceback; no control character in what is printed; nothing changed",
-        "in the log dir (names, modes, sizes, mtimes, ctimes, inodes); an end within two minutes.",
+        f"Again: `nice make mutate MUTATE_ARGS='{words}'`. Each run must have an exit",
+        "status of 0, 1, 2, 4 or 5, no traceback, no control character in the output, no change in",
+        "the log dir (names, modes, sizes, mtimes, ctimes, inodes), and an end within two minutes.",
         "",
         "| status | runs |",
         "| ---: | ---: |",
@@ -278,12 +278,12 @@ def report(tally: Tally, seconds: float, words: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run what the command line asks for; returns 1 where something broke the contract."""
+    """Run the campaign of the command line; return 1 if a run broke the contract."""
     parser = argparse.ArgumentParser(prog="make mutate", description=__doc__)
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=int, default=0, help="begin nothing after that time")
-    parser.add_argument("--report", type=Path, help="write a page there")
+    parser.add_argument("--seconds", type=int, default=0, help="start no log dir after this time")
+    parser.add_argument("--report", type=Path, help="write a report there")
     chosen = parser.parse_args(arguments)
     started = time.monotonic()
 

@@ -1,4 +1,4 @@
-"""The builds of the kernels say the same of any bytes."""
+"""The builds of the kernels give the same results for any bytes."""
 
 import struct
 from collections.abc import Callable
@@ -18,12 +18,12 @@ def _walked(kernels: ModuleType, data: bytes, start: int, most: int) -> object:
     facts = np.zeros(kernels.FACTS, np.int64)
     found = kernels.walk_batches(memoryview(data), start, len(data), 7, rows, 0)
     plain = kernels.plain_facts(rows, 0, found[0], facts)
-    told = tuple(found), rows.tolist(), bool(plain), facts.tolist() if plain else None
-    return told, _walked_at_edges(kernels, data, start, most)
+    walked = tuple(found), rows.tolist(), bool(plain), facts.tolist() if plain else None
+    return walked, _walked_at_edges(kernels, data, start, most)
 
 
 def _walked_at_edges(kernels: ModuleType, data: bytes, start: int, most: int) -> object:
-    """Walk over plain batches from wherever their offsets begin, with entries at every position."""
+    """Walk over plain batches from their first offset, with entries at every position."""
     rows = np.zeros((kernels.BATCH_COLUMNS, most), np.int64)
     entries = np.arange(max(len(data), 1)) + np.zeros((5, 1), np.int64)
     first = int.from_bytes(data[start : start + 8], "big", signed=True)
@@ -49,9 +49,9 @@ def _decoded(kernels: ModuleType, data: bytes, counts: list[int]) -> object:
 
 
 def _rendered(kernels: ModuleType, data: bytes) -> object:
-    """Render rows whose cells stand in the first bytes and show what follows."""
+    """Render rows; the first bytes define their cells, which show the other bytes."""
     op, encoding, delimiter, first, size, number = struct.unpack_from(">BBBhhq", data)
-    # What a cell is; the numbers are those of the module, which the compiled one does not export.
+    # The kind of a cell; the compiled module does not export these numbers.
     op, step, delimiter = 1 + op % 5, op // 5 % 13, b"\0,\t"[delimiter % 3]
     numbers = {1: [number], 2: [number], 3: [number % (LAST_TIME + 2) - 1]}.get(op, [first, size])
     if op == 5:

@@ -1,4 +1,4 @@
-"""What is in logs: batches, records, messages of old, compressed streams, and the scan."""
+"""Targets for the contents of logs: batches, records, old messages, compression, the scan."""
 
 import struct
 import zlib
@@ -43,7 +43,7 @@ class Bytes:
 
 
 def with_sound_crcs(data: bytes) -> bytes:
-    """Return the log with the CRC that every framed entry ought to have: no fuzzer finds one."""
+    """Return the log with a correct CRC in every framed entry, which no fuzzer finds."""
     out, at = bytearray(data), 0
     while at + 26 <= len(out):
         (size,) = struct.unpack_from(">i", out, at + 8)
@@ -59,7 +59,7 @@ def with_sound_crcs(data: bytes) -> bytes:
 
 
 def scan(data: bytes) -> None:
-    """Scan a log, decode what it holds: chunks lie side by side and hold sound batches alone."""
+    """Scan and decode a log: chunks are adjacent and have sound batches only."""
     if not data:
         return
     log = data[1:] if data[0] & 1 else with_sound_crcs(data[1:])
@@ -133,7 +133,7 @@ def batch_header(data: bytes) -> None:
 
 
 def legacy(data: bytes) -> None:
-    """Decode a message of magic 0 or 1, and what it wraps."""
+    """Decode a message of magic 0 or 1 and its inner messages."""
     try:
         for message in legacy_batch.parse_messages(memoryview(data), LIMIT):
             assert message.magic in (0, 1) or not message.attributes & 7

@@ -1,4 +1,4 @@
-"""Small inputs to begin with, cut out of what real brokers wrote: ``python -m fuzz.seeds``."""
+"""Small first inputs, cut from the files of real brokers: ``python -m fuzz.seeds``."""
 
 import hashlib
 import shutil
@@ -14,7 +14,7 @@ CORPUS = Path(__file__).parent / "corpus"
 SCENARIOS = ("4.3.1/killed", "3.9.2/clean", "2.8.2/magic-0", "2.8.2/magic-1")
 MOST_OF_EACH = 6
 LARGEST = 900
-"""Bytes of a seed: what is small is mutated fast."""
+"""Largest size of a seed in bytes; small seeds are mutated fast."""
 _BY_NAME = {
     ".kafka_cleanshutdown": "clean-shutdown",
     "leader-epoch-checkpoint": "leader-epoch-checkpoint",
@@ -29,7 +29,7 @@ _BY_NAME = {
 
 
 def seeds(home: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield targets and inputs out of the log dirs below `home`."""
+    """Yield targets and inputs from the log dirs below `home`."""
     for path in sorted(home.rglob("*")):
         yield "names", path.name.encode()
         if path.is_dir():
@@ -51,7 +51,7 @@ def _values(payload: bytes, count: int) -> Iterator[bytes]:
 
 
 def _of_log(path: Path, data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the first batches of a log, and what is in them."""
+    """Yield the first batches of a log and their contents."""
     at = 0
     entries: list[bytes] = []
     while len(data) - at > 26 and len(entries) < 3:
@@ -85,7 +85,7 @@ def _of_log(path: Path, data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def main() -> None:
-    """Write the corpus anew."""
+    """Write the corpus again."""
     shutil.rmtree(CORPUS, ignore_errors=True)
     with tempfile.TemporaryDirectory() as home:
         for name in SCENARIOS:

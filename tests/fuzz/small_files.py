@@ -1,4 +1,4 @@
-"""Every file beside the logs: any bytes parse, encode gives them back, check never fails."""
+"""Targets for the small files: any bytes parse, encode returns them, check never fails."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ Target = Callable[[bytes], None]
 
 
 def of_format(module: Any, **facts: int) -> Target:
-    """Return what proves one format; `facts` is what its rules want to know of the log."""
+    """Return the target of a format; `facts` are arguments of its check."""
 
     def prove(data: bytes) -> None:
         value = module.parse(data)

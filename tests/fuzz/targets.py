@@ -1,4 +1,4 @@
-"""All targets by name: a function of any bytes that raises where a property does not hold."""
+"""All targets by name: a function of any bytes that raises if a property does not hold."""
 
 from collections.abc import Callable
 from types import CodeType
@@ -9,7 +9,7 @@ Target = Callable[[bytes], None]
 
 
 def all_targets(instrument: Callable[[CodeType], CodeType] | None = None) -> dict[str, Target]:
-    """Return every target; `instrument` is for what is loaded as plain text."""
+    """Return every target; `instrument` instruments modules that are loaded as plain text."""
     return {**small_files.TARGETS, **logs.TARGETS, **kernels.targets(instrument)}
 
 

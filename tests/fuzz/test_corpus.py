@@ -1,4 +1,4 @@
-"""The corpus of the fuzzer, and inputs near to it, hold every property that it looks for."""
+"""The corpus of the fuzzer and inputs close to it have every property."""
 
 import random
 
@@ -12,7 +12,7 @@ NEAR = 60
 
 
 def mutated(draw: random.Random, data: bytes) -> bytes:
-    """Return what is left of the data after one to four changes, as a fuzzer makes them."""
+    """Return the data after one to four changes like those of a fuzzer."""
     out = bytearray(data)
     for _ in range(draw.randint(1, 4)):
         at = draw.randrange(len(out) + 1)
@@ -37,7 +37,7 @@ def test_every_target_has_a_corpus_and_every_corpus_a_target():
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_the_corpus_and_what_is_near_to_it_hold_every_property(name):
+def test_the_corpus_and_inputs_close_to_it_have_every_property(name):
     inputs = sorted((CORPUS / name).iterdir())
     assert inputs
     for path in inputs:

@@ -19,7 +19,7 @@ def test_commands_on_mutated_log_dirs_keep_to_the_contract(tmp_path):
     assert tally.statuses[0] and tally.statuses[1] and tally.statuses[4]
 
 
-def test_what_breaks_the_contract_is_seen(tmp_path):
+def test_a_violation_of_the_contract_is_found(tmp_path):
     assert list(directories.problems((), 0, "fine\n")) == []
     assert list(directories.problems((), 70, "Traceback")) == ["status 70", "a traceback"]
     assert list(directories.problems((), 1, "\x1b[2J")) == ["control characters ['\\x1b']"]

@@ -1,4 +1,4 @@
-"""Compare what every command prints, writes and ends with, to a commit: ``make outputs``.
+"""Compare output, files and exit status of every command with a commit: ``make outputs``.
 
 ``make outputs OUTPUTS_ARGS="--base COMMIT"`` runs the same command lines with that commit and with
 this checkout, on the same directories, and shows what differs: a status, a byte of standard output
@@ -40,7 +40,7 @@ Recorded = dict[str, Any]
 
 
 def main(arguments: list[str]) -> int:
-    """Compare, or list what there is; returns 1 where anything differs."""
+    """Compare, or list the command lines; return 1 for a difference."""
     parser = argparse.ArgumentParser(
         prog="make outputs", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -148,14 +148,14 @@ class Recording:
                     self.found[one["name"]] = one
 
     def add(self, recorded: Recorded) -> None:
-        """Keep one more."""
+        """Keep one more result."""
         self.found[recorded["name"]] = recorded
         with self.path.open("a") as file:
             file.write(json.dumps(recorded) + "\n")
 
 
 def _run(tree: Path, cases: Sequence[lines.Case], recording: Recording, words: str) -> None:
-    """Run command lines with a tree in several workers, and record what they gave."""
+    """Run command lines with a tree in several workers, and record the results."""
     began = time.monotonic()
     sys.stderr.write(f"{words}: {len(cases):,} runs\n")
     (HOME / "work").mkdir(exist_ok=True)
@@ -223,7 +223,7 @@ def report(
     store: Store,
     trees: Sequence[Path],
 ) -> int:
-    """Print what differs and the sums; returns 1 where anything differs.
+    """Print the differences and the sums; return 1 for a difference.
 
     An object that the JSON Schema of one of the trees does not accept counts as a difference.
     """
@@ -239,7 +239,7 @@ def report(
 
 
 def differences(base: Recorded, here: Recorded, store: Store) -> Iterator[str]:
-    """Yield the lines that say what differs between two recordings of one command line."""
+    """Yield the differences between two recordings of one command line."""
     if base["status"] != here["status"]:
         yield f"  status: {base['status']}, now {here['status']}"
     for stream in ("stdout", "stderr"):

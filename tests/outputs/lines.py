@@ -50,7 +50,7 @@ EVERYTHING = (
 )
 """Places that get every template in every format."""
 EACH = {"verify": 2, "dump": 2, "recover": 2}
-"""How many templates of a command each other place gets, where it is more than one."""
+"""Number of templates of a command for each other place, if it is more than one."""
 TEMPLATES: dict[str, tuple[str, ...]] = {
     "doctor": ("{}", "-v {}", "--flavour kafka {}", "--kafka-version 3.3 --fail-on info {}"),
     "verify": (
@@ -219,7 +219,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
         "--apply {copy}/{checkpoint_name} --delete",
     ),
 }  # fmt: skip
-"""By command: what follows it. Every place gets them."""
+"""Arguments by command, for every place."""
 SEVERAL: dict[str, tuple[str, ...]] = {
     "diff": ("{}", "--identical -v {}"),
     "watermark": ("{}", "-v --leader 2 {}"),
@@ -233,12 +233,12 @@ SEVERAL: dict[str, tuple[str, ...]] = {
     "recover": ("--full {}",),
     "groups": ("{}",),
 }
-"""Likewise, of several log dirs together."""
+"""Arguments by command, for several log dirs together."""
 BARE = (
     "bare/empty", "bare/absent", "bare/text.txt", "bare/tx-interleaved_v2-0", "bare/files",
     "bare/damaged.log",
 )  # fmt: skip
-"""Places that are no log dirs."""
+"""Places that are not log dirs."""
 WITHOUT_PLACE: dict[str, tuple[str, ...]] = {
     "watermark simulate": (
         "walk-through",
@@ -267,18 +267,18 @@ WITHOUT_PLACE: dict[str, tuple[str, ...]] = {
     "salvage": ("bare/tx-interleaved_v2-0",),
     "convert": ("bare/files",),
 }
-"""Command lines that are about no place of the lists."""
+"""Command lines without a place of the lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One command line, or several, of which each goes on where the one before ended."""
+    """One command line, or several that run one after another."""
 
     words: tuple[tuple[str, ...], ...]
     copied: str = ""
-    """The place that is copied into the case's own directory before."""
+    """The place that is first copied into the directory of the case."""
     directory: str = ""
-    """The case's own directory; empty where it needs none."""
+    """The directory of the case; empty for a case without one."""
 
     @property
     def name(self) -> str:
@@ -329,7 +329,7 @@ def _with_place(home: Path) -> Iterator[Case]:
 
 
 def _turn(*texts: str) -> int:
-    """Return a number that looks drawn and depends on the texts alone."""
+    """Return a pseudo-random number that depends on the texts alone."""
     return crc32(" ".join(texts).encode("utf-8", "surrogateescape"))
 
 
@@ -387,7 +387,7 @@ def _more(command: str, format_name: str, jobs: int) -> tuple[str, ...]:
 
 
 def _filled(word: str, values: dict[str, str], place: Place) -> list[str]:
-    """Return what takes the place of a word of a template."""
+    """Return the replacement of a word of a template."""
     if word == "{}":
         return list(place.paths)
     if word == "{losses}":
@@ -405,7 +405,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _values(place: Place, turn: int) -> dict[str, str]:
-    """Return what the placeholders of a template mean here; `turn` chooses among several."""
+    """Return the values of the placeholders of a template; `turn` chooses one of several."""
     path = place.home / place.paths[0]
     files = _files(path)
 

@@ -1,4 +1,4 @@
-"""The JSON of recorded outputs, against the JSON Schemas of two trees."""
+"""Validation of the JSON of recorded outputs with the JSON Schemas of two trees."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -171,7 +171,7 @@ def in_child(function: Callable[[], int]) -> tuple[int, bytes, bytes]:
 def run_case(
     run: Callable[[list[str]], int], case: dict[str, Any], store: Store, tree: Path
 ) -> dict[str, Any]:
-    """Run the command lines of a case with a tree; returns what is recorded of them."""
+    """Run the command lines of a case with a tree; return their recorded results."""
     # Only the code: the inputs and the Python of both trees stand under one of them.
     code = re.compile(re.escape(os.fsencode(tree)) + rb"(?=/(logtool|commands|formats)\b)")
     directory = Path(case["directory"]) if case["directory"] else None
