@@ -202,10 +202,8 @@ def compare_verdicts(written: Path, log_dir: Path, kafka_version: str) -> None:
         data = bytearray((root / name).read_bytes())
         data[len(data) // 2] ^= 1
         (root / name).write_bytes(data)
-
     theirs = dump(kafka_version, written, [name]).stdout[name]
     done = run("verify", name, "-f", "csv", "-q", cwd=log_dir, text=False)
-
     (bad,) = [line for line in theirs.splitlines() if b"isvalid: false" in line]
     position = bad.split(b" position: ")[1].split()[0]
     assert done.returncode == 1

@@ -11,7 +11,6 @@ ON_DISK = b'{"version":0,"brokerEpoch":12345}'
 )
 def test_an_empty_file_and_json_are_sound(data: bytes, broker_epoch: int | None) -> None:
     marker = clean_shutdown.parse(data)
-
     assert marker.broker_epoch == broker_epoch
     assert list(clean_shutdown.check(marker)) == []
 
@@ -35,7 +34,6 @@ def test_an_empty_file_and_json_are_sound(data: bytes, broker_epoch: int | None)
 )
 def test_content_without_a_broker_epoch_is_one_finding(damaged: bytes) -> None:
     (found,) = clean_shutdown.check(clean_shutdown.parse(damaged))
-
     assert (found.code, found.position, found.length) == (
         "clean-shutdown/malformed",
         0,

@@ -120,9 +120,7 @@ def test_a_partition_has_directories_from_version_1_on(version):
     if version:
         fields.append(made.array(made.uuid(ID), made.uuid(HOME)))
     tags = {0: b"\1"} | ({1: made.numbers(1), 2: made.numbers()} if version == 2 else {})
-
     found = cluster_metadata.parse(made.framed(3, version, *fields, tags=tags))
-
     homes, elr = (ID, HOME) if version else (), (1,) if version == 2 else ()
     assert found == PartitionRecord(
         ID, 3, (1, 2), (2,), 2, 5, 6, homes, elr, removing=(7,), recovery_state=1

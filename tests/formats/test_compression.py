@@ -42,7 +42,6 @@ def lz4_frame(*blocks: bytes, header: str = "04224d18604082") -> bytes:
 def test_every_size_around_a_block_survives_a_round_trip(codec, size):
     for data in (bytes(size), random.Random(size).randbytes(size)):
         packed = compression.compress(codec, data)
-
         assert unpacked(codec, packed) == data
 
 
@@ -88,7 +87,6 @@ def test_a_codec_that_does_not_exist_is_a_format_error(codec):
 
 def test_snappy_is_written_with_the_header_of_snappy_java():
     packed = compression.compress(SNAPPY, TEXT)
-
     assert packed[:16].hex() == "82534e415050590000000001" + "00000001"
     assert packed == xerial(raw_snappy(TEXT))
 
@@ -110,7 +108,6 @@ def test_snappy_shorter_than_a_header_is_one_raw_block():
 
 def test_snappy_streams_may_be_concatenated():
     one, two = xerial(raw_snappy(b"one"), raw_snappy(b"more")), xerial(raw_snappy(b"two"))
-
     assert unpacked(SNAPPY, one + two + xerial() + one) == b"onemoretwoonemore"
 
 
@@ -154,14 +151,12 @@ def test_the_one_block_of_a_snappy_stream_is_found_for_many_streams_at_once():
 @pytest.mark.parametrize("length", [-1, -(2**31), 1000, 2**31 - 1])
 def test_a_snappy_chunk_length_that_does_not_fit_is_a_format_error(length):
     packed = xerial(raw_snappy(TEXT)) + struct.pack(">i", length) + b"rest"
-
     with pytest.raises(FormatError, match=f"{length} bytes"):
         unpacked(SNAPPY, packed)
 
 
 def test_lz4_is_written_as_kafka_can_read_it():
     packed = compression.compress(LZ4, TEXT * 100)
-
     # Independent blocks of at most 64 KiB, no checksums: a dependent block is an error for Kafka.
     assert packed[:7].hex() == "04224d18604082"
     assert packed[-4:] == bytes(4)
@@ -169,15 +164,12 @@ def test_lz4_is_written_as_kafka_can_read_it():
 
 def test_lz4_blocks_that_do_not_shrink_are_stored():
     noise = random.Random(1).randbytes(70000)
-
     packed = compression.compress(LZ4, noise)
-
     assert packed == lz4_frame(noise[:65536], noise[65536:])
 
 
 def test_lz4_ignores_bytes_after_the_end_mark():
     packed = compression.compress(LZ4, TEXT)
-
     for rest in (b"\0", b"garbage", packed, bytes(100)):
         assert unpacked(LZ4, packed + rest) == TEXT
 
@@ -198,7 +190,6 @@ def test_lz4_frames_with_a_content_size_are_read():
             accepted.append(unpacked(LZ4, lz4_frame(b"one", header=header) + b"garbage"))
         except FormatError:
             continue
-
     assert accepted == [b"one"]
 
 
@@ -217,7 +208,6 @@ def test_zstd_frames_without_a_content_size_are_read():
     packer = cramjam.zstd.Compressor()
     packer.compress(TEXT)
     streamed = bytes(packer.finish())
-
     # Bits 6-7 and 5 of the descriptor: no content size field at all.
     assert streamed[4] & 0xE0 == 0
     assert unpacked(ZSTD, streamed) == TEXT
@@ -226,13 +216,11 @@ def test_zstd_frames_without_a_content_size_are_read():
 def test_zstd_frames_may_be_concatenated():
     one, two = compression.compress(ZSTD, b"one"), compression.compress(ZSTD, TEXT)
     skippable = bytes.fromhex("502a4d18 04000000 01020304")
-
     assert unpacked(ZSTD, one + two + skippable + one) == b"one" + TEXT + b"one"
 
 
 def test_gzip_members_may_be_concatenated():
     one, two = gzip.compress(b"one"), gzip.compress(TEXT)
-
     assert unpacked(GZIP, one + two + gzip.compress(b"") + one) == b"one" + TEXT + b"one"
 
 
@@ -243,14 +231,12 @@ def test_gzip_ignores_other_bytes_after_a_member_as_java_does():
 
 def test_a_gzip_member_may_carry_a_name():
     named = bytes.fromhex("1f8b0808 00000000 00ff") + b"name\0" + gzip.compress(TEXT)[10:]
-
     assert unpacked(GZIP, named) == TEXT
 
 
 def test_many_gzip_members_cost_time_in_proportion():
     # Copying the rest once for each member would take minutes here.
     members = gzip.compress(b"x") * 100_000
-
     assert unpacked(GZIP, members) == b"x" * 100_000
 
 
@@ -281,7 +267,6 @@ def test_every_cut_and_every_flipped_byte_is_bytes_or_a_format_error(codec):
 @pytest.mark.parametrize("codec", [GZIP, LZ4, ZSTD])
 def test_every_cut_of_a_stream_with_an_end_is_a_format_error(codec):
     packed = compression.compress(codec, TEXT)
-
     for size in range(len(packed)):
         with pytest.raises(FormatError):
             unpacked(codec, packed[:size])
@@ -309,7 +294,6 @@ def test_the_same_bytes_are_decompressed_with_and_without_a_room(codec):
 def test_a_room_is_used_only_if_it_is_large_enough(codec):
     packed = memoryview(compression.compress(codec, TEXT))
     room = memoryview(bytearray(2 * len(TEXT)))
-
     assert compression.decompress(codec, packed, 2 * len(TEXT), room).obj is room.obj
     for small in (room[:0], room[: len(TEXT) - 1]):
         assert compression.decompress(codec, packed, 2 * len(TEXT), small).obj is not room.obj
@@ -336,7 +320,6 @@ def test_any_bytes_are_bytes_or_a_format_error(codec, magic, data):
 @pytest.mark.parametrize("size", [1, 1000, 65536, 65537, 262144, 400_000])
 def test_the_limit_is_exact(codec, size):
     packed = compression.compress(codec, bytes(size))
-
     assert len(unpacked(codec, packed, size)) == size
     for limit in (0, size // 2, size - 1):
         with pytest.raises(FormatError, match=f"limit of {limit} bytes"):
@@ -354,7 +337,6 @@ def test_a_bomb_is_a_format_error_and_costs_no_more_memory_than_the_limit(codec)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-
     assert len(bomb) < 64 * MIB // 10
     assert peak < 3 * limit
 

@@ -22,7 +22,6 @@ def test_the_reference_marker_decodes():
 
 def test_the_reference_marker_encodes():
     key, value = control_record.encode_end_transaction(commit=True, coordinator_epoch=3)
-
     encoded = record_batch.encode(
         record.encode([record.Record(0, 0, key, value)]),
         base_offset=102,
@@ -35,7 +34,6 @@ def test_the_reference_marker_encodes():
         producer_id=4000,
         producer_epoch=2,
     )
-
     assert encoded == COMMIT
 
 
@@ -54,26 +52,22 @@ def test_the_reference_marker_encodes():
 )
 def test_every_type_has_its_name_and_an_unknown_one_is_a_value(kind, name, value):
     control = control_record.parse(control_record.KEY.pack(0, kind), bytes.fromhex(value))
-
     assert (control.type, control.name, control.coordinator_epoch) == (kind, name, -1)
 
 
 @given(st.booleans(), st.integers(-(2**31), 2**31 - 1))
 def test_a_marker_survives_a_round_trip(commit, epoch):
     key, value = control_record.encode_end_transaction(commit=commit, coordinator_epoch=epoch)
-
     assert control_record.parse(key, value) == ControlRecord(0, int(commit), epoch)
 
 
 def test_a_higher_version_is_read_as_the_known_one():
     control = control_record.parse(bytes.fromhex("0007 0001"), bytes.fromhex("0009 00000005"))
-
     assert control == ControlRecord(7, control_record.COMMIT, 5)
 
 
 def test_longer_keys_and_values_are_accepted():
     control = control_record.parse(bytes.fromhex("00000000 ff"), bytes.fromhex("000000000005 ff"))
-
     assert control == ControlRecord(0, control_record.ABORT, 5)
 
 
@@ -100,7 +94,6 @@ def test_every_cut_and_every_flipped_byte_of_a_marker_is_a_value_or_a_format_err
     for at in range(payload_at, len(COMMIT)):
         for value in range(256):
             inputs.append(COMMIT[:at] + bytes([value]) + COMMIT[at + 1 :])
-
     for data in inputs:
         try:
             control = control_record.parse_batch(memoryview(data))

@@ -88,7 +88,6 @@ ANY_BYTES = st.binary(max_size=400) | st.lists(st.sampled_from(TOKENS), max_size
 def prove(form: Format, data: bytes) -> None:
     """Prove that `data` survives, and that its findings fit into a report."""
     value = form.parse(data)
-
     assert form.encode(value) == data
     for found in form.check(value):
         assert found.code.count("/") == 1

@@ -36,20 +36,16 @@ def as_java_reads(data: bytes, most: int) -> tuple[int, int]:
 
 def test_every_varint_of_up_to_two_bytes_decodes_as_java_does():
     inputs = [bytes(b) for n in range(3) for b in itertools.product(range(256), repeat=n)]
-
     for data in inputs:
         for most in (5, 10):
             got = _kernels.decode_varint(memoryview(data), 0, len(data), most)
-
             assert got == as_java_reads(data, most), data.hex()
 
 
 def test_every_varint_of_six_edge_bytes_decodes_as_java_does():
     edges = (0x00, 0x01, 0x0F, 0x10, 0x7F, 0x80, 0xFF)
-
     for data in map(bytes, itertools.product(edges, repeat=6)):
         got = _kernels.decode_varint(memoryview(data), 0, 6, 5)
-
         assert got == as_java_reads(data, 5), data.hex()
 
 
@@ -57,9 +53,7 @@ def test_a_tenth_byte_ends_a_varlong_unless_its_top_bit_is_set():
     for nine in (b"\x80" * 9, b"\xff" * 9, b"\x81" * 9):
         for tenth in range(256):
             data = nine + bytes([tenth, 0])
-
             got = _kernels.decode_varint(memoryview(data), 0, len(data), 10)
-
             assert got == as_java_reads(data, 10)
             assert (got[1] == -1) == (tenth >= 0x80)
 
@@ -67,16 +61,13 @@ def test_a_tenth_byte_ends_a_varlong_unless_its_top_bit_is_set():
 def test_a_fifth_byte_ends_a_varint_unless_its_top_bit_is_set():
     for fifth in range(256):
         data = b"\xff\xff\xff\xff" + bytes([fifth, 0])
-
         got = _kernels.decode_varint(memoryview(data), 0, len(data), 5)
-
         assert (got[1] == -1) == (fifth >= 0x80)
 
 
 def test_overlong_encodings_are_accepted():
     for padding in range(4):
         data = b"\x82" + b"\x80" * padding + b"\x00"
-
         assert _kernels.decode_varint(memoryview(data), 0, len(data), 5) == (1, len(data))
 
 
@@ -85,9 +76,7 @@ def test_a_varint_never_depends_on_bytes_outside_its_bounds(inside, outside, sta
     prefix = outside[:start]
     data = prefix + inside + outside
     end = len(prefix) + len(inside)
-
     value, position = _kernels.decode_varint(memoryview(data), len(prefix), end, most)
-
     assert (value, position - len(prefix) if position >= 0 else -1) == as_java_reads(inside, most)
 
 
@@ -142,10 +131,8 @@ hostile = st.lists(
 def test_a_walk_stays_inside_its_bounds_and_finds_only_sound_entries(inside, outside, skip):
     start = min(skip, len(outside))
     data = memoryview(outside[:start] + inside + outside)
-
     found, stop, why = walk(data, start, start + len(inside))
     alone, *again = walk(memoryview(inside), 0, len(inside))
-
     assert [stop - start, why] == again
     assert [position - start for position in found] == alone
     assert 0 <= again[0] <= len(inside)
@@ -203,7 +190,6 @@ def assert_rows_lie_inside(rows: list[list[int]], size: int, position: int) -> N
 @example(b"\x00" * 50, 2**31 - 1)
 def test_records_of_any_bytes_lie_inside_them(data, count):
     rows, position = decode(data, count)
-
     assert len(rows) <= count
     assert 0 <= position <= len(data)
     assert_rows_lie_inside(rows, len(data), position)
@@ -216,7 +202,6 @@ def test_every_cut_and_every_byte_value_of_a_record_is_survived():
             record.Record(1, -5, None, None, []),
         ]
     )
-
     inputs = [whole[:size] for size in range(len(whole))]
     inputs += [
         whole[:at] + bytes([value]) + whole[at + 1 :]
@@ -225,5 +210,4 @@ def test_every_cut_and_every_byte_value_of_a_record_is_survived():
     ]
     for data in inputs:
         rows, position = decode(data, 2)
-
         assert_rows_lie_inside(rows, len(data), position)

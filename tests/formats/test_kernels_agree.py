@@ -257,7 +257,6 @@ def test_a_batch_is_judged_as_its_columns_are(
     sound = damage is None and bool((steps > 0).all() and (table.offset_delta <= span).all())
     if len(table) and not attributes & 0x28:  # the time of an append or of a control batch
         sound = sound and int(table.timestamp_delta.max()) == latest
-
     heads = head(count, span, (7 + latest + 2**63) % 2**64 - 2**63, attributes)
     for kernels in (compiled, plain):
         assert judge(kernels, heads, bytes(data)) == (not sound)
@@ -325,10 +324,8 @@ def test_they_gather_the_same_pieces_within_the_bounds(data, pieces, room):
         if whole:
             expected.append(data[at : at + size] if size else b"")
     ends = np.cumsum([0] + [len(piece) for piece in expected]).tolist()
-
     for kernels in (compiled, plain):
         found = gathered(kernels, data, positions, lengths, room)
-
         assert found == (len(expected), b"".join(expected), ends)
 
 
@@ -342,13 +339,11 @@ def test_they_decode_the_headers_that_were_encoded(wanted):
     table, damage = record.parse(memoryview(payload), len(wanted))
     assert damage is None
     expected = [pair for some in wanted for pair in some]
-
     for kernels in (compiled, plain):
         rows = np.zeros((len(expected), kernels.HEADER_COLUMNS), np.int64)
         done = kernels.decode_headers(
             memoryview(payload), table.header_position, table.header_count, rows
         )
-
         found = [
             (payload[key : key + key_size], None if size < 0 else payload[at : at + size])
             for key, key_size, at, size in rows.tolist()
@@ -365,14 +360,12 @@ def test_they_decode_the_same_headers_of_any_bytes(data, records):
         rows = np.zeros((int(counts.sum()), kernels.HEADER_COLUMNS), np.int64)
         done = kernels.decode_headers(memoryview(data), positions, counts, rows)
         found.append((done, rows[:done].tolist()))
-
     assert found[0] == found[1]
 
 
 @given(st.binary(max_size=12), st.sampled_from([5, 10]))
 def test_they_agree_on_any_varint(data, most):
     got = compiled.decode_varint(memoryview(data), 0, len(data), most)
-
     assert tuple(got) == plain.decode_varint(memoryview(data), 0, len(data), most)
 
 
@@ -382,7 +375,6 @@ def test_the_crc_of_the_kernel_is_that_of_the_crc32c_package(size):
     body = bytes(40) + body[:size]
     head = bytes(8) + (len(body) + 9).to_bytes(4, "big") + bytes(4) + b"\2"
     rows = np.zeros((compiled.BATCH_COLUMNS, 1), np.int64)
-
     assert compiled.checksum(body[40:], 0) == crc32c(body[40:])
     for cut in (0, 1, size // 2, size):
         before = crc32c(body[40 : 40 + cut])
@@ -390,7 +382,6 @@ def test_the_crc_of_the_kernel_is_that_of_the_crc32c_package(size):
     for crc, expected in ((crc32c(body), 1), (crc32c(body) ^ 1, 0)):
         data = head + crc.to_bytes(4, "big") + body
         found = compiled.walk_batches(memoryview(data), 0, len(data), 0, rows, 0)
-
         assert found[0] == expected
 
 

@@ -29,7 +29,6 @@ def found_in(batches: list[BodyBatch], epoch: int | None = 7) -> list[tuple[str,
 )
 def test_the_names_that_kafka_writes_are_canonical(end: str, state: SnapshotState) -> None:
     found = kraft_snapshot.parse(NAME + end)
-
     assert found == kraft_snapshot.SnapshotName(NAME + end, state, 123, 7, canonical=True)
     assert kraft_snapshot.encode(found) == NAME + end
 
@@ -52,7 +51,6 @@ def test_other_names_give_what_kafka_would_read(
     name: str, end_offset: int | None, epoch: int | None
 ) -> None:
     found = kraft_snapshot.parse(name)
-
     assert found is not None
     assert (found.end_offset, found.epoch, found.canonical) == (end_offset, epoch, False)
 

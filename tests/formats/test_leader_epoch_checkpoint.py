@@ -9,14 +9,12 @@ found_in = findings_of(leader_epoch_checkpoint)
 
 def test_rows_know_their_line_and_position() -> None:
     checkpoint = leader_epoch_checkpoint.parse(ON_DISK)
-
     assert checkpoint.epochs == [(0, 0), (3, 4711)]
     assert [(row.line.number, row.line.position) for row in checkpoint.rows] == [(3, 4), (4, 8)]
 
 
 def test_a_built_checkpoint_is_what_kafka_writes() -> None:
     checkpoint = leader_epoch_checkpoint.build([(0, 0), (3, 4711)])
-
     assert leader_epoch_checkpoint.encode(checkpoint) == ON_DISK
     assert checkpoint == leader_epoch_checkpoint.parse(ON_DISK)
 
@@ -50,7 +48,6 @@ def test_each_kind_of_damage_is_found_once(damaged: bytes, expected: list[tuple[
 
 def test_a_message_of_order_has_both_entries() -> None:
     (found,) = leader_epoch_checkpoint.check(leader_epoch_checkpoint.parse(b"0\n2\n3 9\n2 8\n"))
-
     assert found.message.startswith("line 4: ")
     assert [
         one for one in ("epoch", "offset", " 9", "line 3", "'2 8'") if one not in found.message

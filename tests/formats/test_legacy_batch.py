@@ -71,9 +71,7 @@ def test_a_table_holds_what_the_old_formats_store_and_minus_one_for_the_rest():
     batch = record_batch.encode(
         b"", base_offset=7, last_offset_delta=2, record_count=0, producer_id=9, leader_epoch=4
     )
-
     table = table_of(MAGIC_0, batch, MAGIC_1)
-
     assert table.magic.tolist() == [0, 2, 1]
     assert table.base_offset.tolist() == [5, 7, 5]
     assert table.last_offset.tolist() == [5, 9, 5]
@@ -89,9 +87,7 @@ def test_a_table_holds_what_the_old_formats_store_and_minus_one_for_the_rest():
 
 def test_the_codec_and_the_timestamp_type_are_read_from_the_old_attributes():
     inner = entry(0, b"v")
-
     table = table_of(wrapper(3, LZ4, inner), wrapper(4, SNAPPY, inner, attributes=8))
-
     assert table.codec.tolist() == [LZ4, SNAPPY]
     assert table.is_log_append_time.tolist() == [False, True]
     assert not table.is_control.any()
@@ -102,16 +98,13 @@ def test_null_and_empty_are_not_the_same(magic):
     for key in (None, b"", b"k"):
         for value in (None, b"", b"v"):
             (message,) = messages(entry(5, value, key=key, magic=magic))
-
             assert (message.key, message.value) == (key, value)
 
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
 def test_a_wrapper_of_magic_0_holds_absolute_offsets(codec):
     inner = [entry(offset, b"v%d" % offset, magic=0) for offset in (7, 8, 12)]
-
     got = messages(wrapper(12, codec, *inner, magic=0))
-
     assert [(m.offset, m.value, m.timestamp) for m in got] == [
         (7, b"v7", -1),
         (8, b"v8", -1),
@@ -122,9 +115,7 @@ def test_a_wrapper_of_magic_0_holds_absolute_offsets(codec):
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
 def test_a_wrapper_of_magic_1_holds_relative_offsets_and_the_last_absolute_one(codec):
     inner = [entry(offset, b"v", timestamp=offset) for offset in (0, 1, 4)]
-
     got = messages(wrapper(104, codec, *inner))
-
     assert [(m.offset, m.timestamp) for m in got] == [(100, 0), (101, 1), (104, 4)]
 
 
@@ -139,16 +130,13 @@ def test_a_wrapper_offset_below_its_last_message_is_a_format_error():
 
 def test_log_append_time_of_a_wrapper_overrides_the_messages():
     inner = [entry(0, b"v", timestamp=1), entry(1, b"v", timestamp=2)]
-
     got = messages(wrapper(1, GZIP, *inner, attributes=8))
-
     assert [m.timestamp for m in got] == [9000, 9000]
     assert all(m.attributes & 8 for m in got)
 
 
 def test_a_wrapper_of_magic_1_may_hold_messages_of_magic_0():
     got = messages(wrapper(11, GZIP, entry(0, b"a", magic=0), entry(1, b"b", magic=0)))
-
     assert [(m.offset, m.magic, m.timestamp) for m in got] == [(10, 0, -1), (11, 0, -1)]
 
 
@@ -156,7 +144,6 @@ def test_the_wrong_lz4_checksum_of_magic_0_is_accepted_there_and_only_there():
     inner = entry(5, b"v", magic=0)
     packed = bytearray(compression.compress(LZ4, inner))
     packed[6] = 0x1A
-
     assert offsets(entry(5, bytes(packed), magic=0, attributes=LZ4)) == [5]
     with pytest.raises(FormatError):
         messages(entry(5, bytes(packed), magic=1, attributes=LZ4))
@@ -164,7 +151,6 @@ def test_the_wrong_lz4_checksum_of_magic_0_is_accepted_there_and_only_there():
 
 def test_every_cut_of_the_inner_stream_of_a_wrapper_of_magic_0_is_a_format_error():
     packed = compression.compress(LZ4, entry(5, b"v", magic=0))
-
     for size in range(len(packed)):
         with pytest.raises(FormatError):
             messages(entry(5, packed[:size], magic=0, attributes=LZ4))
@@ -172,7 +158,6 @@ def test_every_cut_of_the_inner_stream_of_a_wrapper_of_magic_0_is_a_format_error
 
 def test_an_inner_message_that_is_cut_off_at_the_end_is_ignored():
     whole, cut = entry(0, b"a"), entry(1, b"b")
-
     for size in range(len(cut)):
         assert offsets(wrapper(9, GZIP, whole, cut[:size])) == [9]
 
@@ -201,7 +186,6 @@ def test_a_wrapper_that_a_broker_refuses_is_a_format_error(data, words):
 def test_a_bomb_in_a_wrapper_is_a_format_error():
     for codec in (GZIP, SNAPPY, LZ4):
         bomb = wrapper(5, codec, entry(0, bytes(4 * LIMIT)))
-
         with pytest.raises(FormatError, match="limit"):
             messages(bomb)
 
@@ -218,7 +202,6 @@ def test_every_cut_of_a_message_is_a_format_error(whole):
 def test_every_flipped_byte_is_messages_or_a_format_error(codec, magic):
     inner = [entry(offset, b"value", magic=magic) for offset in (0, 1)]
     whole = wrapper(1, codec, *inner, magic=magic) if codec else inner[0]
-
     for at in range(len(whole)):
         for mask in (1, 2, 4, 8, 16, 32, 64, 128, 255):
             data = bytearray(whole)

@@ -18,7 +18,6 @@ found_in = findings_of(meta_properties)
 
 def test_what_a_broker_writes_is_read() -> None:
     meta = meta_properties.parse(ON_DISK)
-
     assert (meta.version, meta.node_id, meta.cluster_id) == (1, 3, "a=b")
     assert meta.directory_id == UUID
     assert list(meta_properties.check(meta)) == []
@@ -26,7 +25,6 @@ def test_what_a_broker_writes_is_read() -> None:
 
 def test_lines_and_positions_count_continued_lines() -> None:
     meta = meta_properties.parse(b"a=1\\\n  2\r\nb=3")
-
     assert meta.properties == {"a": "12", "b": "3"}
     assert [(e.line.number, e.line.position) for e in meta.elements] == [(1, 0), (3, 10)]
 
@@ -50,9 +48,7 @@ def test_ordinary_lines_are_split_as_the_library_splits_them(data: bytes) -> Non
 
 def test_what_an_ordinary_broker_writes_needs_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "javaproperties", None)
-
     meta = meta_properties.parse(ON_DISK.replace(b"\\=", b"."))
-
     assert (meta.version, meta.node_id, meta.cluster_id) == (1, 3, "a.b")
     assert [element.line.number for element in meta.elements] == [1, 2, 3, 4, 5, 6]
 
@@ -70,7 +66,6 @@ def test_what_an_ordinary_broker_writes_needs_no_library(monkeypatch: pytest.Mon
 )
 def test_every_version_has_its_own_keys(data: bytes, version: int, node_id: int | None) -> None:
     meta = meta_properties.parse(data)
-
     assert (meta.version, meta.node_id) == (version, node_id)
     assert found_in(data) == []
 

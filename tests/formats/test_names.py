@@ -43,7 +43,6 @@ def test_a_partition_directory_splits_at_the_last_dash_and_the_last_dot(
     exact: bool,
 ) -> None:
     found = names.parse_directory(name)
-
     if kind is None:
         assert isinstance(found, BadDirectory)
     else:
@@ -68,7 +67,6 @@ def test_a_partition_directory_splits_at_the_last_dash_and_the_last_dot(
 )
 def test_a_directory_that_stops_the_broker_has_a_reason(name: str, named: str) -> None:
     found = names.parse_directory(name)
-
     assert isinstance(found, BadDirectory)
     assert found.name == name
     assert named in found.reason
@@ -82,9 +80,7 @@ def test_only_a_capped_name_of_255_characters_may_hold_part_of_a_topic(
     kind: str, size: int, cut: bool
 ) -> None:
     end = f"-0.{HEX}-{kind}"
-
     found = names.parse_directory("t" * (size - len(end)) + end)
-
     assert isinstance(found, PartitionDirectory)
     assert found.topic_may_be_cut is cut
 
@@ -95,7 +91,6 @@ def test_names_that_kafka_writes_are_exact_and_are_formatted_back(
     kind: FileKind, state: FileState
 ) -> None:
     name = f"{SEGMENT}{kind}{state}"
-
     assert names.parse_partition_file(name) == FileName(name, kind, state, Reception.EXACT, 123)
     assert names.format_partition_file(123, kind, state) == name
 
@@ -104,7 +99,6 @@ def test_names_that_kafka_writes_are_exact_and_are_formatted_back(
 def test_segment_files_are_cleaned_and_swapped_but_snapshots_never(state: FileState) -> None:
     log = names.parse_partition_file(f"{SEGMENT}.log{state}")
     snapshot = names.parse_partition_file(f"{SEGMENT}.snapshot{state}")
-
     assert (log.reception, snapshot.reception) == (Reception.EXACT, Reception.ACCEPTED)
 
 
@@ -141,7 +135,6 @@ def test_a_foreign_name_is_what_its_suffix_makes_of_it(
 def test_the_fixed_files_of_a_partition_may_be_temporary(kind: str) -> None:
     live = names.parse_partition_file(kind)
     temporary = names.parse_partition_file(f"{kind}.tmp")
-
     assert (live.kind, live.state) == (FileKind(kind), FileState.LIVE)
     assert (temporary.kind, temporary.state) == (FileKind(kind), FileState.TEMPORARY)
 
@@ -156,7 +149,6 @@ def test_the_fixed_files_of_a_partition_may_be_temporary(kind: str) -> None:
 )
 def test_a_kraft_snapshot_is_not_taken_for_a_deleted_segment(end: str, state: FileState) -> None:
     name = f"{SEGMENT}-0000000007{end}"
-
     assert names.parse_partition_file(name) == FileName(
         name, FileKind.KRAFT_SNAPSHOT, state, Reception.EXACT, 123, 7
     )
@@ -165,14 +157,12 @@ def test_a_kraft_snapshot_is_not_taken_for_a_deleted_segment(end: str, state: Fi
 def test_an_unreadable_kraft_snapshot_name_matters_only_in_the_metadata_log() -> None:
     elsewhere = names.parse_partition_file("x.checkpoint")
     there = names.parse_partition_file("x.checkpoint", metadata_log=True)
-
     assert (elsewhere.kind, elsewhere.reception) == (FileKind.UNKNOWN, Reception.IGNORED)
     assert (there.kind, there.reception) == (FileKind.KRAFT_SNAPSHOT, Reception.STOPS_BROKER)
 
 
 def test_an_odd_kraft_snapshot_name_with_readable_numbers_is_accepted() -> None:
     found = names.parse_partition_file(f"{SEGMENT}x0000000007.checkpoint", metadata_log=True)
-
     assert (found.reception, found.offset, found.epoch) == (Reception.ACCEPTED, 123, 7)
 
 
@@ -193,7 +183,6 @@ def test_root_files_are_known_by_their_whole_name(
     name: str, kind: FileKind, state: FileState | str
 ) -> None:
     found = names.parse_root_file(name)
-
     assert found.kind is kind
     assert found.state is (FileState[state] if state == "TEMPORARY" else state)
     assert (found.reception is Reception.IGNORED) == (kind is FileKind.UNKNOWN)
@@ -211,7 +200,6 @@ def test_a_cached_remote_index_has_an_unpadded_offset_and_a_uuid(
     end: str, kind: FileKind, state: FileState
 ) -> None:
     name = f"123_{UUID}{end}"
-
     assert names.parse_remote_index(name) == FileName(
         name, kind, state, Reception.EXACT, 123, segment_uuid=UUID
     )

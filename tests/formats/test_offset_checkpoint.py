@@ -9,7 +9,6 @@ found_in = findings_of(offset_checkpoint)
 
 def test_rows_know_their_line_and_position() -> None:
     checkpoint = offset_checkpoint.parse(ON_DISK)
-
     assert (checkpoint.file.version, checkpoint.file.count) == (0, 2)
     assert [(r.topic, r.partition, r.offset) for r in checkpoint.rows] == [
         ("topic-a", 0, 4711),
@@ -21,7 +20,6 @@ def test_rows_know_their_line_and_position() -> None:
 
 def test_a_built_checkpoint_is_what_kafka_writes() -> None:
     checkpoint = offset_checkpoint.build({("topic-a", 0): 4711, ("topic-b", 12): 0})
-
     assert offset_checkpoint.encode(checkpoint) == ON_DISK
     assert checkpoint == offset_checkpoint.parse(ON_DISK)
     assert offset_checkpoint.encode(offset_checkpoint.build({})) == b"0\n0\n"
@@ -41,7 +39,6 @@ def test_a_built_checkpoint_is_what_kafka_writes() -> None:
 )
 def test_what_kafka_reads_is_read(data: bytes) -> None:
     checkpoint = offset_checkpoint.parse(data)
-
     assert checkpoint.offsets == {("t", 0): 5}
     assert list(offset_checkpoint.check(checkpoint)) == []
 
@@ -97,9 +94,7 @@ def test_each_kind_of_damage_is_found_once(damaged: bytes, expected: list[tuple[
 
 def test_messages_name_the_line_and_both_sides() -> None:
     data = b"0\n7\nt 0 5\n" + b"x" * 100 + b"\nt 0 6\n"
-
     messages = [found.message for found in offset_checkpoint.check(offset_checkpoint.parse(data))]
-
     wanted = [
         ("line 2: ", "count of 3", "'7'"),
         ("line 4: ", "'" + "x" * 59 + "..."),
@@ -111,7 +106,6 @@ def test_messages_name_the_line_and_both_sides() -> None:
 
 def test_a_message_stays_one_printable_line_whatever_the_bytes() -> None:
     (found,) = offset_checkpoint.check(offset_checkpoint.parse(b"0\n1\n\x1b[2J\xff\x00\xc2\x85\n"))
-
     assert found.message.isascii()
     assert found.message.isprintable()
 
@@ -119,5 +113,4 @@ def test_a_message_stays_one_printable_line_whatever_the_bytes() -> None:
 @pytest.mark.parametrize("size", range(len(ON_DISK)))
 def test_only_a_cut_inside_the_last_numbers_can_go_unnoticed(size: int) -> None:
     sound = found_in(ON_DISK[:size]) == []
-
     assert sound == (size == len(ON_DISK) - 1)

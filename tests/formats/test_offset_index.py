@@ -14,7 +14,6 @@ found_in = findings_of(offset_index, log_size=9000)
 
 def test_columns_hold_what_is_on_disk_in_native_order() -> None:
     index = offset_index.parse(ON_DISK)
-
     assert index.relative_offsets.tolist() == [5, 9]
     assert index.positions.tolist() == [4196, 8448]
     assert index.relative_offsets.dtype == np.dtype("=i4")
@@ -25,28 +24,23 @@ def test_columns_hold_what_is_on_disk_in_native_order() -> None:
 @pytest.mark.parametrize("padding", [1, 8189, 8191, 8192, 1_310_720])
 def test_padding_of_any_length_ends_where_the_last_entry_does(count: int, padding: int) -> None:
     entries = ON_DISK[:8] * (count - 1) + bytes.fromhex("00000900 00000000")
-
     index = offset_index.parse(entries + bytes(8 * padding) + b"\0\0\0")
-
     assert (len(index), index.padding, index.trailing) == (count, 8 * padding, bytes(3))
 
 
 def test_offsets_are_absolute_even_beyond_32_bits() -> None:
     index = offset_index.parse(ON_DISK)
-
     assert index.offsets(2**40).tolist() == [2**40 + 5, 2**40 + 9]
 
 
 def test_columns_cannot_be_written() -> None:
     index = offset_index.parse(ON_DISK)
-
     with pytest.raises(ValueError, match="read-only"):
         index.positions[0] = 1
 
 
 def test_the_index_of_the_reference_rebuild_is_sound() -> None:
     index = offset_index.parse(bytes.fromhex("00000005 000000a6"))
-
     assert (index.relative_offsets.tolist(), index.positions.tolist()) == ([5], [166])
     assert list(offset_index.check(index, log_size=4 * 83)) == []
 
@@ -99,9 +93,7 @@ def test_each_kind_of_damage_is_found_once(damaged: str, expected: list[tuple[st
 
 def test_a_run_of_the_same_damage_is_one_finding_of_its_whole_length() -> None:
     data = bytes.fromhex("00000005 00001064 00000004 00001065 00000003 00001066 00000009 00002100")
-
     (found,) = offset_index.check(offset_index.parse(data))
-
     assert (found.code, found.position, found.length) == ("offset-index/offset-order", 8, 16)
     assert re.findall(r"entry \d+|\d+", found.message) == [
         "entry 1",

@@ -10,7 +10,6 @@ found_in = findings_of(partition_metadata)
 
 def test_the_two_lines_are_read() -> None:
     metadata = partition_metadata.parse(ON_DISK)
-
     assert (metadata.version, metadata.topic_id) == (0, UUID)
     assert list(partition_metadata.check(metadata)) == []
 

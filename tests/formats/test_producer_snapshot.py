@@ -29,7 +29,6 @@ found_in = findings_of(producer_snapshot, end_offset=60)
 
 def test_the_vector_of_the_reference_is_read() -> None:
     snapshot = producer_snapshot.parse(ON_DISK)
-
     assert (snapshot.version, snapshot.crc, snapshot.count) == (1, 0xCF1A522A, 1)
     assert snapshot.entries.tolist() == [ENTRY]
     assert snapshot.entries["last_offset"].dtype == np.dtype("=i8")
@@ -87,7 +86,6 @@ def test_each_kind_of_damage_is_found_once(damaged: bytes, expected: list[tuple[
 )
 def test_a_tail_says_whether_the_crc_covers_it(data: bytes, words: set[str]) -> None:
     found = next(iter(producer_snapshot.check(producer_snapshot.parse(data))))
-
     assert (found.code, found.position) == ("producer-snapshot/length", 56)
     assert {word for word in ("neither", "without") if word in found.message} == words
 
@@ -98,7 +96,6 @@ def test_without_an_end_offset_no_offset_is_beyond_it() -> None:
 
 def test_entries_of_an_unknown_version_are_not_guessed() -> None:
     snapshot = producer_snapshot.parse(b"\0\2" + ON_DISK[2:])
-
     assert len(snapshot) == 0
     assert snapshot.trailing == ON_DISK[10:]
 
@@ -108,5 +105,4 @@ def test_entries_of_an_unknown_version_are_not_guessed() -> None:
 def test_no_flipped_bit_goes_unnoticed(position: int, bit: int) -> None:
     damaged = bytearray(ON_DISK)
     damaged[position] ^= 1 << bit
-
     assert len(found_in(bytes(damaged), end_offset=None)) >= 1

@@ -33,7 +33,6 @@ def found_in(data: bytes) -> list[str]:
 
 def test_version_0_is_read() -> None:
     state = quorum_state.parse(written(V0))
-
     assert (state.data_version, state.leader_id, state.leader_epoch) == (0, 1, 2)
     assert (state.voted_id, state.voted_directory_id) == (-1, None)
     assert state.current_voters == (1, 2)
@@ -41,7 +40,6 @@ def test_version_0_is_read() -> None:
 
 def test_version_1_is_read() -> None:
     state = quorum_state.parse(written(V1))
-
     assert (state.data_version, state.leader_id, state.leader_epoch) == (1, -1, 2)
     assert (state.voted_id, state.voted_directory_id) == (1, "J8aAPcfLQt2bqs1JT_rMgQ")
     assert state.current_voters is None
@@ -67,7 +65,6 @@ def test_every_key_is_mandatory(state: dict[str, object]) -> None:
     for key in state:
         rest = {other: value for other, value in state.items() if other != key}
         rule = "version" if key == "data_version" else "malformed"
-
         assert found_in(written(rest)) == [f"quorum-state/{rule}"]
 
 
@@ -103,7 +100,6 @@ def test_a_message_says_what_was_expected_and_found() -> None:
         found.message
         for found in quorum_state.check(quorum_state.parse(written(V1, leaderId=[], votedId="x")))
     ]
-
     for message, parts in zip(messages, (("leaderId", "list"), ("votedId", "'x'")), strict=True):
         assert message.startswith("line 1: ")
         assert [part for part in ("int32", *parts) if part not in message] == []

@@ -62,7 +62,6 @@ def test_null_and_empty_are_not_the_same():
         for value in (None, b""):
             for header in (None, b""):
                 wanted = [Record(0, 0, key, value, [(b"", header)])]
-
                 assert decoded(record.encode(wanted), 1) == wanted
 
 
@@ -70,7 +69,6 @@ def test_any_negative_length_is_null():
     for negative in (-1, -2, -(2**31)):
         field = record.encode_varint(negative)
         body = b"\0\0\0" + field + field + b"\x02\x02h" + field
-
         assert decoded(record.encode_varint(len(body)) + body, 1) == [
             Record(0, 0, None, None, [(b"h", None)])
         ]
@@ -84,9 +82,7 @@ def test_any_negative_length_is_null():
 @example(2**31)
 def test_a_varint_survives_a_round_trip(value):
     encoded = record.encode_varint(value)
-
     got = _kernels.decode_varint(memoryview(encoded), 0, len(encoded), 10)
-
     assert got == (value, len(encoded))
     if -(2**31) <= value < 2**31:
         assert _kernels.decode_varint(memoryview(encoded), 0, len(encoded), 5) == got
@@ -114,7 +110,6 @@ def test_varints_have_the_bytes_that_protobuf_gives_them(value, encoded):
 def test_every_cut_reports_the_record_that_it_hit_and_keeps_those_before():
     for size in range(len(PAYLOAD)):
         count, error = error_of(PAYLOAD[:size], 2)
-
         assert count == (1 if size >= 10 else 0)
         assert error is not None
         assert error.position == (10 if size >= 10 else 0)
@@ -125,9 +120,7 @@ def test_every_flipped_bit_ends_in_a_value_or_an_error():
         for bit in range(8):
             data = bytearray(PAYLOAD)
             data[at] ^= 1 << bit
-
             count, error = error_of(bytes(data), 2)
-
             assert (error is None) == (count == 2)
 
 
@@ -156,7 +149,6 @@ def test_every_flipped_bit_ends_in_a_value_or_an_error():
 )
 def test_an_error_has_its_place_and_topic(payload, count, kept, position, words):
     got, error = error_of(bytes.fromhex(payload), count)
-
     assert got == kept
     if words is None:
         assert error is None
@@ -169,7 +161,6 @@ def test_an_error_has_its_place_and_topic(payload, count, kept, position, words)
 def test_a_negative_count_is_damage_and_not_a_crash():
     for count in (-1, -(2**31)):
         got, error = error_of(PAYLOAD, count)
-
         assert got == 0
         assert error is not None
         assert str(count) in error.reason
@@ -177,7 +168,6 @@ def test_a_negative_count_is_damage_and_not_a_crash():
 
 def test_a_huge_count_costs_no_more_than_the_bytes():
     got, error = error_of(PAYLOAD, 2**31 - 1)
-
     assert got == 2
     assert error is not None
     assert error.position == len(PAYLOAD)
@@ -186,6 +176,5 @@ def test_a_huge_count_costs_no_more_than_the_bytes():
 @given(st.binary(max_size=60), st.integers(-3, 9))
 def test_any_bytes_end_in_a_table_and_perhaps_an_error(data, count):
     got, error = error_of(data, count)
-
     assert got <= max(count, 0)
     assert error is not None or got == count

@@ -51,7 +51,6 @@ def test_the_reference_batch_encodes():
     payload = record.encode(
         [record.Record(0, 0, b"k", b"v1"), record.Record(1, 5, b"k", None, [(b"h", b"x")])]
     )
-
     encoded = record_batch.encode(
         payload,
         base_offset=100,
@@ -61,7 +60,6 @@ def test_the_reference_batch_encodes():
         base_timestamp=1700000000000,
         max_timestamp=1700000000005,
     )
-
     assert encoded == TWO_RECORDS
 
 
@@ -125,9 +123,7 @@ def integers(bits: int):
 def test_every_field_survives_a_round_trip(header, payload):
     # The ids 5 to 7 name no codec.
     header["attributes"] &= ~(4 if header["attributes"] & 3 else 0)
-
     encoded = record_batch.encode(payload, **header)
-
     row = table_of(encoded).row(0)
     delta = header.pop("last_offset_delta")
     assert row | header == row
@@ -149,7 +145,6 @@ def test_the_last_sequence_wraps_behind_the_largest():
         encoded = record_batch.encode(
             b"", base_offset=50, last_offset_delta=delta, record_count=0, base_sequence=base
         )
-
         assert table_of(encoded).last_sequence.tolist() == [last]
 
 
@@ -158,9 +153,7 @@ def test_flags_are_read_from_their_own_bits_and_only_in_the_magics_that_have_the
         for magic in (0, 1, 2):
             encoded = bytearray(EMPTY)
             encoded[16], encoded[22] = magic, attributes
-
             table = table_of(bytes(encoded))
-
             assert table.codec.tolist() == [attributes & 7]
             assert table.is_log_append_time.tolist() == [magic >= 1 and attributes & 8 != 0]
             assert table.is_transactional.tolist() == [magic == 2 and attributes & 16 != 0]
@@ -170,9 +163,7 @@ def test_flags_are_read_from_their_own_bits_and_only_in_the_magics_that_have_the
 
 def test_an_entry_shorter_than_a_header_at_the_end_is_read_inside_the_bytes():
     short = EMPTY + TWO_RECORDS[:26]
-
     table = table_of(short, [0, 61])
-
     assert table.base_offset.tolist() == [100, 100]
     assert table.magic.tolist() == [2, 2]
     assert table.last_offset[0] == 109
@@ -181,7 +172,6 @@ def test_an_entry_shorter_than_a_header_at_the_end_is_read_inside_the_bytes():
 def test_no_positions_make_an_empty_table_of_the_same_types():
     for data in (b"", b"short", TWO_RECORDS):
         table = table_of(data, [])
-
         assert len(table) == 0
         assert [getattr(table, n).dtype for n in table.__slots__] == [
             getattr(table_of(TWO_RECORDS), n).dtype for n in table.__slots__
@@ -191,10 +181,8 @@ def test_no_positions_make_an_empty_table_of_the_same_types():
 
 def test_columns_own_their_bytes():
     data = bytearray(TWO_RECORDS)
-
     table = record_batch.parse(memoryview(data), [0])
     data[:] = bytes(len(data))
-
     assert table.base_offset.tolist() == [100]
     table.base_offset[0] = 1
 
@@ -202,7 +190,6 @@ def test_columns_own_their_bytes():
 def test_a_table_is_cut_by_slices_masks_and_indices_and_put_together_again():
     data = TWO_RECORDS + EMPTY + TWO_RECORDS
     table = table_of(data, [0, 83, 144])
-
     assert table[1:].position.tolist() == [83, 144]
     assert table[table.record_count > 0].position.tolist() == [0, 144]
     assert table[np.array([2, 0])].position.tolist() == [144, 0]
@@ -220,5 +207,4 @@ def test_memory_for_many_small_entries_is_a_small_multiple_of_them():
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-
     assert peak < 5 * len(data)

@@ -341,7 +341,6 @@ def test_a_line_is_written_whole_or_not_at_all(module, delimiter, rows, room):
     ops = [chosen.NUMBER, chosen.TIME, chosen.VALUE]
     stop, whole = render(module, data, table, ops, delimiter=delimiter)
     assert stop == len(rows)
-
     stop, some = render(module, data, table, ops, delimiter=delimiter, room=room)
     assert some == b"".join(whole.splitlines(keepends=True)[:stop])
     assert len(some) <= room

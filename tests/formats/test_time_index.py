@@ -20,7 +20,6 @@ found_in = findings_of(time_index)
 
 def test_columns_hold_what_is_on_disk_in_native_order() -> None:
     index = time_index.parse(ON_DISK + bytes(24) + b"\0")
-
     assert index.timestamps.tolist() == [30, 40]
     assert index.relative_offsets.tolist() == [3, 7]
     assert index.offsets(1000).tolist() == [1003, 1007]
@@ -32,7 +31,6 @@ def test_columns_hold_what_is_on_disk_in_native_order() -> None:
 @pytest.mark.parametrize(("slots", "entries"), [(0, 0), (1, 1), (2, 0), (873813, 0)])
 def test_only_a_single_slot_of_zeros_is_an_entry(slots: int, entries: int) -> None:
     index = time_index.parse(bytes(12 * slots))
-
     assert len(index) == entries
     assert index.padding == 12 * (slots - entries)
     assert list(time_index.check(index)) == []
@@ -40,7 +38,6 @@ def test_only_a_single_slot_of_zeros_is_an_entry(slots: int, entries: int) -> No
 
 def test_zeros_in_slot_0_are_an_entry_when_another_entry_follows() -> None:
     index = time_index.parse(bytes(12) + ON_DISK)
-
     assert index.timestamps.tolist() == [0, 30, 40]
     assert list(time_index.check(index)) == []
 
@@ -80,6 +77,5 @@ def test_each_kind_of_damage_is_found_once(damaged: str, expected: list[tuple[st
 
 def test_a_message_has_both_numbers_and_both_entries() -> None:
     (found,) = time_index.check(time_index.parse(bytes.fromhex(entry(30, 3) + entry(29, 7))))
-
     assert re.findall(r"entry \d+|\d+", found.message) == ["entry 1", "30", "entry 0", "29"]
     assert found.length == 12

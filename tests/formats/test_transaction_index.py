@@ -20,7 +20,6 @@ found_in = findings_of(transaction_index, base_offset=55)
 
 def test_the_vector_of_the_reference_is_read() -> None:
     index = transaction_index.parse(ON_DISK)
-
     assert index.versions.tolist() == [0]
     assert index.producer_ids.tolist() == [4000]
     assert index.first_offsets.tolist() == [50]
@@ -79,8 +78,6 @@ def test_a_broker_sees_only_the_high_byte_of_the_version(
     version: int, broker: Broker | None
 ) -> None:
     index = transaction_index.parse(entries((version, 7, 50, 60, 61)))
-
     (found,) = transaction_index.check(index)
-
     assert found.broker_override is broker
     assert re.findall(r"entry \d+|-?\d+", found.message) == ["entry 0", "0", str(version)]

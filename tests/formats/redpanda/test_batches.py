@@ -25,7 +25,6 @@ KAFKA = bytes.fromhex(
 def test_a_compacted_batch_is_read() -> None:
     (batch,) = segment.parse(COMPACTED).parts
     header = batch.header
-
     assert (header.header_crc, header.size, header.crc) == (328222904, 77, 3496337131)
     assert (header.base_offset, header.last_offset, header.record_count) == (7164, 7429, 1)
     assert (header.type, header.attributes) == (BatchType.RAFT_DATA, 8)
@@ -35,7 +34,6 @@ def test_a_compacted_batch_is_read() -> None:
 
 def test_a_batch_of_redpanda_is_one_of_kafka_with_the_same_crc() -> None:
     (batch,) = segment.parse(COMPACTED).batches
-
     assert record_batch.to_kafka(batch.header, term=1) + batch.body == KAFKA
     assert record_batch.from_kafka(KAFKA) == batch.header
     table = kafka_batch.parse(memoryview(KAFKA), [0])
@@ -47,9 +45,7 @@ def test_a_batch_of_redpanda_is_one_of_kafka_with_the_same_crc() -> None:
 
 def test_a_term_beyond_an_epoch_becomes_no_epoch() -> None:
     header = segment.parse(COMPACTED).batches[0].header
-
     front = record_batch.to_kafka(header, term=2**31, base_offset=5)
-
     row = kafka_batch.parse(memoryview(front), [0]).row(0)
     assert (row["leader_epoch"], row["base_offset"], row["last_offset"]) == (-1, 5, 270)
 
@@ -85,9 +81,7 @@ def test_every_flipped_bit_is_found_and_costs_one_batch() -> None:
         for bit in range(8):
             damaged = bytearray(SEGMENT[:868])
             damaged[position] ^= 1 << bit
-
             parsed = segment.parse(bytes(damaged))
-
             assert parsed.batches == whole[:hit] + whole[hit + 1 :], (position, bit)
             ((at, rest),) = parsed.rests
             assert (at, len(rest.data)) == (sizes[hit], sizes[hit + 1] - sizes[hit])
@@ -96,7 +90,6 @@ def test_every_flipped_bit_is_found_and_costs_one_batch() -> None:
 def test_every_cut_leaves_the_batches_before_it() -> None:
     for size in range(0, 869, 7):
         parsed = segment.parse(SEGMENT[:size])
-
         assert len(parsed.batches) == sum(end <= size for end in (176, 349, 522, 695, 868))
         for _, rest in parsed.rests:
             assert rest.reason in (Reason.SHORT_HEADER, Reason.SHORT_BODY)
@@ -105,7 +98,6 @@ def test_every_cut_leaves_the_batches_before_it() -> None:
 def test_a_header_crc_of_zero_is_as_good_as_another() -> None:
     # The CRC is linear in the timestamp, so 32 equations give the timestamp of CRC 0.
     batch = record_batch.build(b"", base_offset=0, base_timestamp=9804131941)
-
     assert batch.header.header_crc == 0
     assert segment.parse(segment.build([batch], room=100)).batches == (batch,)
 
@@ -122,14 +114,12 @@ def test_a_header_crc_of_zero_is_as_good_as_another() -> None:
 )
 def test_bytes_that_are_not_a_batch_have_a_reason(data: bytes, reason: Reason) -> None:
     ((position, rest),) = segment.parse(data).rests
-
     assert (position, rest.data, rest.reason) == (0, data, reason)
 
 
 @given(st.binary(max_size=300), st.integers(0, 868), st.integers(0, 868))
 def test_any_bytes_survive(data: bytes, first: int, last: int) -> None:
     spliced = SEGMENT[:first] + data + SEGMENT[last:868]
-
     assert segment.encode(segment.parse(spliced)) == spliced
 
 
@@ -166,7 +156,6 @@ def test_types_have_names_and_those_of_later_releases_numbers() -> None:
 )
 def test_a_gap_is_filled_with_a_ghost(gap: tuple[int, int], ghost: str) -> None:
     (batch,) = ghost_batch.build(*gap)
-
     assert record_batch.encode(batch.header).hex() == ghost
     assert segment.parse(bytes.fromhex(ghost)).batches == (batch,)
 
@@ -179,10 +168,8 @@ def test_gaps_lie_before_batches_and_never_behind_the_last() -> None:
 
 def test_a_gap_beyond_an_int32_takes_several_ghosts() -> None:
     first, last = 10, 10 + 3 * (2**31 - 1) + 5
-
     of_redpanda = list(ghost_batch.build(first, last, largest_delta=ghost_batch.LARGEST_DELTA))
     sound = list(ghost_batch.build(first, last))
-
     assert [b.header.record_count for b in of_redpanda] == [-(2**31)] * 3 + [3]
     assert [b.header.record_count for b in sound] == [2**31 - 1] * 3 + [6]
     for ghosts in (of_redpanda, sound):

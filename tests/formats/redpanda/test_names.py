@@ -44,13 +44,11 @@ def test_a_file_is_what_its_name_says(
     name: str, kind: RedpandaFileKind, base_offset: int | None, term: int | None
 ) -> None:
     found = parse_partition_file(name)
-
     assert (found.kind, found.base_offset, found.term) == (kind, base_offset, term)
 
 
 def test_a_segment_that_cannot_be_recovered_may_have_a_reason() -> None:
     found = parse_partition_file("7-2-v1.log.batch_crc_mismatch.mid_log.cannotrecover")
-
     assert (found.kind, found.reason) == (RedpandaFileKind.CANNOT_RECOVER, "batch_crc_mismatch")
     assert found.at_tail is False
     assert parse_partition_file("7-2-v1.log.zeros.tail.cannotrecover").at_tail is True
@@ -60,7 +58,6 @@ def test_a_segment_that_cannot_be_recovered_may_have_a_reason() -> None:
 @given(st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1))
 def test_the_name_of_a_segment_is_read_as_it_was_written(base_offset: int, term: int) -> None:
     found = parse_partition_file(format_segment(base_offset, term))
-
     assert (found.base_offset, found.term) == (base_offset, term)
 
 

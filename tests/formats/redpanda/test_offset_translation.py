@@ -21,9 +21,7 @@ SEGMENT = Path(__file__).parents[2] / "data" / "redpanda" / "test_segment.bin"
 def test_a_configuration_has_the_kafka_offset_of_what_follows_it() -> None:
     headers = [batch.header for batch in segment.parse(SEGMENT.read_bytes()).batches]
     filtered = [(h.base_offset, h.last_offset) for h in headers if h.type in FILTERED]
-
     translation = Translation(filtered, start=4, start_delta=3)
-
     assert [translation.to_kafka(offset) for offset in range(3, 9)] == [None, 1, 1, 2, 3, 4]
     assert [translation.to_raft(offset) for offset in range(5)] == [None, 5, 6, 7, 8]
 
@@ -59,10 +57,8 @@ def test_offsets_are_translated_as_they_are_counted(
 
 def test_the_map_of_the_kvstore_translates() -> None:
     stored = OffsetMap(0, 0, 12, ((95, 5), (100, 1), (120, 2)))
-
     assert parse_map(encode_map(stored)) == stored
     translation = Translation.of_map(stored)
-
     assert [translation.to_kafka(o) for o in (99, 100, 101, 119, 120, 121, 122)] == [
         None,
         88,
@@ -76,12 +72,10 @@ def test_the_map_of_the_kvstore_translates() -> None:
 
 def test_the_map_of_a_whole_log_begins_at_zero() -> None:
     translation = Translation.of_map(OffsetMap(0, 0, 0, ((FIRST_OF_A_WHOLE_LOG, 1), (0, 1))))
-
     assert [translation.to_kafka(offset) for offset in (0, 1, 2)] == [0, 0, 1]
 
 
 def test_a_map_that_is_cut_is_not_read() -> None:
     data = encode_map(OffsetMap(0, 0, 12, ((95, 5), (100, 1))))
-
     for size in range(len(data)):
         assert parse_map(data[:size]) is None

@@ -92,7 +92,6 @@ every_format = pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.na
 
 def prove(form: Format, data: bytes) -> None:
     value = form.parse(data)
-
     assert form.encode(value) == data
     if isinstance(value, compaction_index.CompactionIndex):
         assert value.entries_size <= len(value.body)
@@ -148,7 +147,6 @@ def test_the_index_of_redpandas_own_tests_is_read() -> None:
 
 def test_an_index_has_all_fields_of_its_version() -> None:
     index = base_index.parse(bytes([9]) + BASE_INDEX[1:])
-
     assert index.unread == b""
     assert index.flags.non_data_timestamps == 0
     assert index.flags.broker_timestamp == 2166582944039043549
@@ -184,7 +182,6 @@ def test_an_index_of_every_version_with_an_envelope_is_read(
 ) -> None:
     index = base_index.parse(enveloped(version, *flags))
     assert isinstance(index, BaseIndex)
-
     assert (index.checksum_holds, index.base_offset, index.max_offset) == (True, 10, 100)
     assert base_index.offsets(index, segment_base=10) == [10, 15]
     assert base_index.timestamps(index) == [2000 - added, 2007 - added]
@@ -196,7 +193,6 @@ def test_an_index_of_version_3_is_read() -> None:
     data = legacy_index()
     index = base_index.parse(data)
     assert isinstance(index, BaseIndex)
-
     assert len(data) == 53 + 16 * 2
     assert (index.checksum_holds, index.base_offset, index.max_offset) == (True, 10, 100)
     assert base_index.offsets(index, segment_base=10) == [10, 15]
@@ -209,7 +205,6 @@ def test_an_index_of_version_3_is_read() -> None:
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_an_index_before_version_3_is_refused(version: int) -> None:
     index = base_index.parse(bytes([version]) + BASE_INDEX[1:])
-
     assert isinstance(index, base_index.Unreadable)
     assert index.version == version
 
@@ -251,9 +246,7 @@ def test_a_built_index_has_the_size_of_a_brokers() -> None:
 def test_offsets_that_compaction_took_modulo_an_int32_are_put_right() -> None:
     base = 3 * 2**32 + 2**32 - 10
     index = a_base_index((2**32 - 10, 0, 0), (5, 0, 900), (2**32 - 11, 0, 950), base_offset=0)
-
     found = base_index.offsets(index, segment_base=base, next_base=base + 1000)
-
     assert found == [base, base + 15, 2**32 - 11]  # the last one lies in no batch of this segment
     assert base_index.offsets(index, segment_base=0) == [2**32 - 10, 5, 2**32 - 11]
 
@@ -262,9 +255,7 @@ def test_a_compaction_index_of_one_long_key_has_1065_bytes() -> None:
     index = compaction_index.build(
         [CompactionKey(compaction_index.KEY, 42, 66, b"\1\0" + bytes(1024))]
     )
-
     data = compaction_index.encode(index)
-
     assert len(data) == 1065
     read = compaction_index.parse(data)
     assert read == index
@@ -277,7 +268,6 @@ def test_a_compaction_index_of_version_1_is_read() -> None:
     body = compaction_index.build([CompactionKey(1, 7, 0, b"\1\0k")]).body
     crc = compaction_index.build([CompactionKey(1, 7, 0, b"\1\0k")]).footer.crc
     read = compaction_index.parse(body + struct.pack("<IIIIb", len(body), 1, 5, crc, 1))
-
     assert read.crc_holds
     assert read.footer.flags == Flag.TRUNCATION | Flag.INCOMPLETE
     assert read.entries == [CompactionKey(1, 7, 0, b"\1\0k")]
@@ -292,7 +282,6 @@ def test_a_compaction_index_of_another_version_has_no_footer() -> None:
 def test_a_snapshot_of_raft_says_where_the_log_begins() -> None:
     read = snapshot.parse(RAFT_SNAPSHOT)
     raft = snapshot.raft_metadata(read.metadata)
-
     assert (read.header_crc_holds, read.metadata_crc_holds, read.payload) == (
         True,
         True,
@@ -310,7 +299,6 @@ def test_a_snapshot_of_raft_says_where_the_log_begins() -> None:
 def test_a_snapshot_of_raft_before_its_versions_has_no_delta() -> None:
     metadata = struct.pack("<qqb9sq", 41, 3, 5, b"the group", 1700)
     raft = snapshot.raft_metadata(metadata)
-
     assert (raft.version, raft.configuration) == (None, b"\x05the group")
     assert (raft.cluster_time, raft.log_start_delta) == (1700, None)
     assert snapshot.encode_raft_metadata(raft) == metadata
