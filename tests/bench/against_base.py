@@ -72,7 +72,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Compared:
-    """A command line with what it took on both sides, pair by pair."""
+    """A command line with its times on both sides, pair by pair."""
 
     job: str
     title: str

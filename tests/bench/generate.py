@@ -23,7 +23,7 @@ from logtool.formats.record_batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, NO_P
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 RECORD_SIZE = 200
-"""Bytes of a record, length field included; the last of a batch fills what is left."""
+"""Bytes of a record, length field included; the last of a batch fills the rest."""
 BODIES = 8
 """Different bodies that take turns."""
 

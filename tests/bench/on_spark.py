@@ -206,7 +206,7 @@ def heap(spark: Any) -> int:
 
 
 def gap_job(spark: Any, rows: int, home: Path) -> float:
-    """Return the seconds of the gap question on what a pass over so many batches leaves."""
+    """Return the seconds of the gap question after a pass over `rows` batches."""
     place = home / f"stretches-{rows}"
     if not place.is_dir():
         make_stretches(place, rows)

@@ -29,7 +29,7 @@ _DEMO = (
 
 
 def on_spark(bench: Bench) -> Iterator[Row]:
-    """Time the pipeline once its session is up, and what it takes until then."""
+    """Time the pipeline with a running session, and the start of the session."""
     if not find_spec("pyspark") or not shutil.which("java"):
         yield Row("the pipeline", skipped="pyspark and Java 17 are needed: make test-spark")
         return

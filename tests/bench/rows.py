@@ -217,7 +217,7 @@ def kafka_records(bench: Bench) -> Iterator[Row]:
 
 
 def kafka_fixture(bench: Bench) -> Iterator[Row]:
-    """Time verify of what a real broker wrote against Kafka's own tool on its logs."""
+    """Time verify of a real broker's log dir against Kafka's tool on its logs."""
     title = f"verify of the log dir {FIXTURE}, against kafka-dump-log of its logs, whole process"
     if reason := no_kafka():
         yield Row(title, skipped=reason)
@@ -426,7 +426,7 @@ def logtool_path() -> str:
 
 
 def four_segments(bench: Bench) -> Spec:
-    """Return what the bars call 4 GiB, in segments of 1 GiB."""
+    """Return the input that the bars call 4 GiB, in segments of 1 GiB."""
     return Spec(16 * KIB, 4 * bench.total, segment_size=bench.total)
 
 
@@ -490,6 +490,6 @@ def _rate(size: int, seconds: Sequence[float]) -> str:
 
 
 def seconds(timing: Timing) -> str:
-    """Return what both took, as a note."""
+    """Return the times of both, as a note."""
     ours, theirs = spread(timing.ours)[0], spread(timing.theirs)[0]
     return f"{ours:.3g} s against {theirs:.3g} s"

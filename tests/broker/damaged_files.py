@@ -1,4 +1,4 @@
-"""Files that are gone, left over, strange, or indexes that are wrong."""
+"""Damage to files: missing, left over and unexpected files, and wrong indexes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def remove_files(directory: Path, rng: Random) -> str:
 
 
 def remove_index_and_damage(directory: Path, rng: Random) -> str:
-    """No index and a bad batch in one segment: it is cut, and later ones stay."""
+    """Remove the index and damage a batch of one segment: it is cut, and later ones stay."""
     path, data, batches = pick_log(directory, rng)
     index = path.with_suffix(".index")
     if not index.exists():
@@ -79,7 +79,7 @@ def empty_segment(directory: Path, rng: Random) -> str:
 
 
 def leftovers(directory: Path, rng: Random) -> str:
-    """Leave what a compaction leaves that was interrupted."""
+    """Leave the files of an interrupted compaction."""
     here = logs(directory)
     first = rng.randrange(len(here))
     done = []
@@ -163,7 +163,7 @@ def bad_index(directory: Path, rng: Random) -> str:
 
 
 def index_beyond(directory: Path, rng: Random) -> str:
-    """Let an index go on where the log does not: a stale one, from before the log was cut."""
+    """Add entries beyond the log end to an index, like a stale index of a log that was cut."""
     path, rows = pick_index(directory, rng, [".index", ".timeindex"])
     log = path.with_suffix(".log")
     size = log.stat().st_size if log.exists() else 0

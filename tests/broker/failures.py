@@ -29,7 +29,7 @@ _ENOUGH_BYTES = 12_000_000
 
 
 def torn(version: str, work: Path) -> Iterator[Scenario]:
-    """Kill a broker in mid-write until the last batch of a log really is cut short.
+    """Kill a broker during writes until the last batch of a log is cut short.
 
     The kernel ends a large write() early when a fatal signal arrives; about one kill in four hits.
     """
@@ -50,7 +50,7 @@ def torn(version: str, work: Path) -> Iterator[Scenario]:
 
 
 def recovered(version: str, archive: Path, work: Path) -> Iterator[Scenario]:
-    """Start a broker on what an archived scenario holds, and stop it as soon as it is ready."""
+    """Start a broker on an archived scenario, and stop it as soon as it is ready."""
     before = archive.name.removesuffix(".tar.xz")
     with tarfile.open(archive) as packed:
         packed.extractall(work, filter="tar")

@@ -58,7 +58,7 @@ def release(version: str) -> tuple[int, ...]:
 
 
 def minor(version: str) -> tuple[int, int]:
-    """Return what names a minor release: (4, 3) for ``4.3.1``."""
+    """Return the numbers of a minor release: (4, 3) for ``4.3.1``."""
     first, second, *_ = release(version)
     return first, second
 

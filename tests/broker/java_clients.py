@@ -18,7 +18,7 @@ SHARED = Topic("shared.input", "read by a share group", partitions=2)
 
 
 def java_clients(version: str, work: Path) -> Iterator[Scenario]:
-    """Java producers for each codec and for transactions; a share group where there are any."""
+    """Write with Java producers, for each codec and in transactions; read with a share group."""
     root = work / "java-clients"
     newer = major(version) >= 4
     config = {**SMALL, **(SHARE_CONFIG if newer else {})}

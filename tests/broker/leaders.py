@@ -93,9 +93,9 @@ class Story:
     killed: Situation
     """Node 4 lags; node 2 leads with records that node 3 has not; then all were killed."""
     diverged: Situation
-    """Node 2 wrote alone and was killed; then node 3 or 4 led without what it had."""
+    """Node 2 wrote alone and was killed; then node 3 or 4 led without its last records."""
     seesaw: Situation
-    """Nodes 2, 3, 2, 3 led one topic in turn, each without what the other had written."""
+    """Nodes 2, 3, 2, 3 led one topic in turn, each without the last records of the other."""
     end: list[Path]
     """All in sync and stopped in order."""
 

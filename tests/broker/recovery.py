@@ -62,7 +62,7 @@ class Outcome:
     kind: str
     """LOADED; REFUSES: the broker does not start; OFFLINE: it starts without the log dir."""
     error: str = ""
-    """``java.lang.Type: message`` of what was thrown; empty if loaded."""
+    """``java.lang.Type: message`` of the exception; empty if loaded."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """All files in the directory afterwards, unchanged; see `agreement.normal`."""
     log_start: int | None = None

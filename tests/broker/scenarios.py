@@ -74,7 +74,7 @@ class Scenario:
 
 
 def fresh(version: str, work: Path) -> Iterator[Scenario]:
-    """A log dir that was only formatted, and one whose broker was started and stopped once."""
+    """Make a formatted log dir, and one whose broker was started and stopped once."""
     formatted = work / "formatted"
     format_log_dir(version, [formatted], extra_config=SMALL)
     notes = (
@@ -93,7 +93,7 @@ def fresh(version: str, work: Path) -> Iterator[Scenario]:
 
 
 def default_settings(version: str, work: Path) -> Iterator[Scenario]:
-    """One topic under default settings, caught by SIGKILL."""
+    """Make one topic under default settings, with a killed broker."""
     root = work / "default-settings"
     format_log_dir(version, [root])
     with Broker(version, [root]) as broker:
@@ -112,7 +112,7 @@ def default_settings(version: str, work: Path) -> Iterator[Scenario]:
 
 
 def clean(version: str, work: Path) -> Iterator[Scenario]:
-    """Everything, with an orderly stop in the middle and at the end."""
+    """Write all topics, with an orderly stop in the middle and at the end."""
     root = work / "clean"
     format_log_dir(version, [root], extra_config=SMALL)
     with Broker(version, [root], SMALL) as broker:
@@ -130,7 +130,7 @@ def clean(version: str, work: Path) -> Iterator[Scenario]:
 
 
 def compaction(version: str, work: Path) -> Iterator[Scenario]:
-    """The compacted topics alone, cleaned and stopped in order."""
+    """Write the compacted topics alone, clean them and stop the broker."""
     root = work / "compaction"
     topics = tuple(topic for topic in TOPICS if topic.name.startswith("compacted"))
     format_log_dir(version, [root], extra_config=SMALL)
@@ -154,7 +154,7 @@ CLEANED = ("compact.plain", "compact.tx", "compact.tx.short")
 
 
 def cleaned(version: str, work: Path) -> Iterator[Scenario]:
-    """Compacted topics, stopped in order, then cleaned: the stop is inside what is gone."""
+    """Make compacted topics that are cleaned after an orderly stop, so the stop is inside a gap."""
     root = work / "cleaned"
     config = {**SMALL, "log.cleaner.backoff.ms": "100"}
     format_log_dir(version, [root], extra_config=config)
@@ -180,7 +180,7 @@ def cleaned(version: str, work: Path) -> Iterator[Scenario]:
 
 
 def killed(version: str, work: Path) -> Iterator[Scenario]:
-    """A copy of a log dir while its broker is busy, and the same dir after SIGKILL."""
+    """Copy a log dir while its broker is busy, and again after SIGKILL."""
     root, copy = work / "killed", work / "running"
     format_log_dir(version, [root], extra_config=SMALL)
     with Broker(version, [root], SMALL) as broker:

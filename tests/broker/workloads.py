@@ -190,7 +190,7 @@ def write_codecs(bootstrap: str) -> None:
 
 
 def write_edges(bootstrap: str) -> None:
-    """Write records at the edges of what the format allows, and strange timestamps."""
+    """Write records at the limits of the format, and unusual timestamps."""
     rng = random.Random("edges")
     odd_headers: Headers = [("", b""), ("null", None), ("twice", b"1"), ("twice", b"2")]
     edges = [

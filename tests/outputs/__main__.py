@@ -284,7 +284,7 @@ def _difference(before: bytes, now: bytes) -> Iterator[str]:
 
 
 def _lines(data: bytes) -> list[str]:
-    """Return the lines of some bytes; what is not printable is spelled out."""
+    """Return the lines of some bytes with unprintable characters escaped."""
     text = data.decode("utf-8", "backslashreplace")
     return [line.encode("unicode_escape").decode() for line in text.split("\n")]
 

@@ -254,7 +254,7 @@ def _misplace(draw: random.Random, partition: Path, other: Path) -> None:
 
 
 def _mutate(draw: random.Random, log_dir: Path) -> None:
-    """Do what `make mutate` does, once for every three partitions."""
+    """Mutate files like `make mutate`, once for every three partitions."""
     for _ in range(1 + len(partitions(log_dir)) // 3):
         mutate(draw, log_dir)
 
@@ -268,7 +268,7 @@ _KAFKA_DAMAGE: dict[str, Callable[[random.Random, Path], None]] = {
 
 
 def _write_bare(home: Path, release: Path) -> None:
-    """Write what is no log dir: one partition, one file of each kind, nothing, and nonsense."""
+    """Write places that are not log dirs: a partition, a file of each kind, nothing, nonsense."""
     (home / "empty").mkdir(parents=True)
     shutil.copytree(release / "clean" / "tx-interleaved_v2-0", home / "tx-interleaved_v2-0")
     (home / "text.txt").write_text("no file of a broker\n")
@@ -366,7 +366,7 @@ def _write(folder: Path, name: str, content: bytes) -> None:
 
 
 def fingerprint(home: Path) -> str:
-    """Return what a change of any input would change: names, modes, sizes and mtimes."""
+    """Return the names, modes, sizes and mtimes of all inputs, to detect changes."""
     return "\n".join(_rows(home))
 
 

@@ -443,7 +443,7 @@ def _values(place: Place, turn: int) -> dict[str, str]:
 
 
 def _without_place() -> Iterator[Case]:
-    """Yield the help of every command, what reads no directory, and wrong command lines."""
+    """Yield the help of every command, command lines without directories, and wrong ones."""
     commands = dict.fromkeys((*TEMPLATES, *WITHOUT_PLACE, *NOT_RECORDED, "explain", "man"))
     for command in commands:
         yield Case(((*command.split(), "--help"),))

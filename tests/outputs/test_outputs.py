@@ -20,7 +20,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def recorded(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch):
-    """Return a function that records a command which prints and writes what it is given."""
+    """Return a function that records a command which prints and writes its arguments."""
     home = tmp_path / "inputs"
     home.mkdir()
     (tmp_path / "work").mkdir()

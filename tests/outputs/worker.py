@@ -61,7 +61,7 @@ STEADY = {
 
 
 def make_steady() -> None:
-    """Let nothing that changes from run to run reach what is imported from now on."""
+    """Replace clocks and other varying values for all later imports."""
     second = NOW_NS // 10**9
 
     class Standing(datetime.datetime):
@@ -142,7 +142,7 @@ class Store:
 
 
 def in_child(function: Callable[[], int]) -> tuple[int, bytes, bytes]:
-    """Return the status of a function that runs in a child of its own, and what it printed."""
+    """Return the status and the output of a function that runs in its own child."""
     both = [os.memfd_create(name) for name in ("stdout", "stderr")]
     child = os.fork()
     if not child:
