@@ -189,6 +189,7 @@ def test_groups_are_those_that_the_broker_had(
     (by_hand,) = [one for one in of_type(items, "offset") if one["group"] == pending["group"]]
     assert (by_hand["offset"], by_hand["metadata"]) == (7, "")  # restored without metadata
     assert [line.split()[-1] for line in restored.splitlines() if READ.name in line] == ["7"]
-    events = [one["event"] for one in groups("--history", "group-tx", log_dir)]
+    history = of_type(groups("--history", "group-tx", log_dir), "event")
+    events = [one["event"] for one in history]
     assert events.count("committed") == events.count("aborted") == 1
     del clients  # a client that is deleted leaves its group
