@@ -93,8 +93,7 @@ test-python-%:
 bench: $(VENV)/spark.stamp  ## measure, write tests/bench/REPORT.md (C compiler; Java for some rows)
 	PYTHONPATH=tests $(BIN)/python -m bench $(BENCH_ARGS)
 
-KERNEL_TESTS := tests/formats tests/fuzz tests/engine/log/test_walk.py \
-  tests/engine/log/test_walk_redpanda.py \
+KERNEL_TESTS := tests/formats tests/fuzz $(wildcard tests/engine/log/test_walk*.py) \
   tests/engine/checks/test_verify_healthy.py tests/engine/checks/test_plain_pass.py
 PLAIN := formats/_kernels.py formats/_rendering.py formats/_offset_commits.py
 CHECKED := $(patsubst formats/%.py,build/checked/%.so,$(PLAIN))
