@@ -1,7 +1,8 @@
-"""What the tests of verify share: one run of it, small log dirs, and what lies where in them."""
+"""Helpers of the tests of verify: one run, small log dirs, and the places of findings."""
 
 import hashlib
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -45,7 +46,7 @@ def segment_at(log: Path) -> Segment:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run said."""
+    """Findings, errors and summary of one run."""
 
     findings: list[Finding]
     unreadable: list[UnreadableError]
@@ -65,7 +66,7 @@ class Outcome:
 
     def above_info(self) -> list[str]:
         """Return what would make a script fail, spelled out."""
-        return [told(f) for f in self.findings if f.severity is not Severity.INFO]
+        return [described(f) for f in self.findings if f.severity is not Severity.INFO]
 
     def one(self, code: str) -> Finding:
         """Return the only finding of that code."""
@@ -74,11 +75,22 @@ class Outcome:
 
 
 def ignored(count: int) -> None:
-    """Take the number of bytes that were read, as who wants no progress."""
+    """Take the number of bytes that were read, and show no progress."""
 
 
-def told(finding: Finding) -> str:
+def described(finding: Finding) -> str:
     return f"{finding.code} {finding.path} {finding.position}: {finding.message}"
+
+
+def numbers_in(message: str) -> list[int]:
+    """Return the whole numbers of a message, in order."""
+    return [int(found.replace(",", "")) for found in re.findall(r"\d[\d,]*", message)]
+
+
+def has_numbers(message: str, *wanted: int) -> bool:
+    """Return whether these numbers stand in a message one after the other."""
+    found, size = numbers_in(message), len(wanted)
+    return list(wanted) in [found[at : at + size] for at in range(len(found))]
 
 
 def verify(*paths: Path, level: Level = Level.RECORDS, **options: Any) -> Outcome:
@@ -102,7 +114,7 @@ def verify(*paths: Path, level: Level = Level.RECORDS, **options: Any) -> Outcom
 
 BEYOND = ("batch/record", "batch/codec", "batch/max-timestamp", "batch/too-large",
           "batch/timestamp", "partition-metadata/topic-id")  # fmt: skip
-"""What only the level of records tells, the settings of a topic, or another partition."""
+"""Findings that need the level of records, the settings of a topic, or another partition."""
 
 
 def hold_quick_look(paths: Iterable[Path], findings: Iterable[Finding]) -> list[Path]:
@@ -111,13 +123,14 @@ def hold_quick_look(paths: Iterable[Path], findings: Iterable[Finding]) -> list[
     homes = [entry for path in paths for entry in (path, *entries_of(path))]
     plain = [home for home in homes if looks.look(home, 0, None)]
     for finding in findings:
-        told_more = finding.code.startswith(BEYOND)
-        assert told_more or finding.path is None or finding.path.parent not in plain, told(finding)
+        more = finding.code.startswith(BEYOND)
+        place = finding.path.parent if finding.path else None
+        assert more or place not in plain, described(finding)
     return plain
 
 
 def entries_of(path: Path) -> list[Path]:
-    """Return what lies in a local directory; nothing of what is none."""
+    """Return the entries of a local directory; [] for any other path."""
     return list(path.iterdir()) if isinstance(path, Path) and path.is_dir() else []
 
 

@@ -1,4 +1,4 @@
-"""Whatever is printed in bulk is byte for byte what single objects give."""
+"""Lines of blocks are byte for byte the lines of single objects."""
 
 import re
 
@@ -152,7 +152,7 @@ def test_records_of_all_sizes_print_the_same(both, log, make_batch, codec):
     batches = []
     for text in texts.values():
         whole = text * (SIZES[-1] // len(text) + 1)
-        # As ends of texts, too, which may tear a character.
+        # The ends of texts may tear a character.
         records = [
             Record(n, n, whole[:size], whole[len(whole) - size :], [(whole[:9], whole[:size])])
             for n, size in enumerate(SIZES[:-2])
@@ -162,7 +162,8 @@ def test_records_of_all_sizes_print_the_same(both, log, make_batch, codec):
             one = Record(0, 0, None, whole[:size])
             batches.append(make_batch(100 * len(batches), [one], attributes=codec))
     log.write_bytes(b"".join(batches))
-    for format in FORMATS:
+    # The codec matters to the bytes of a block, which are the same for each format.
+    for format in FORMATS if codec == 0 else [FORMATS[codec]]:
         fast, slow, blocks = both("-f", format, "--records", "--decode", "none", log)
         assert fast == slow
         assert blocks

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 import redpanda_files as rp
-from verification import told, verify
+from verification import described, verify
 
 from logtool.checks import schedule, segment_ranges
 from logtool.findings import catalogue
@@ -219,7 +219,7 @@ def test_damage_is_told_for_what_it_is(row, tmp_path, monkeypatch):
     row.damage(folder)
     outcome = verify(folder.parents[2])
 
-    story = "\n".join(map(told, outcome.findings))
+    story = "\n".join(map(described, outcome.findings))
     assert outcome.places == Counter(row.expected), story
     assert row.says in story
     assert not outcome.unreadable

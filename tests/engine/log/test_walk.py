@@ -2,15 +2,16 @@
 
 import gc
 import itertools
-import struct
 import tracemalloc
 from dataclasses import fields
 
 import pytest
-from crc32c import crc32c
 from damage import flip
+from log_dir_damage import crc_zero
 from scans import (
+    AT,
     BASE,
+    LEN,
     PARTS,
     SEGMENTS,
     WHOLE,
@@ -99,24 +100,23 @@ def test_a_scan_may_begin_at_every_batch(name):
         assert table.position.tolist() == starts_of(parts)[index:]
 
 
+@pytest.mark.parametrize("damaged", [False, True])
+def test_positions_may_be_larger_than_2_gib(damaged):
+    far = 2**31 - AT[1]
+
+    class Far(Bytes):
+        def read_into(self, buffer, position):
+            return super().read_into(buffer, position - far)
+
+    data = flip(WHOLE, AT[3] + 30) if damaged else WHOLE
+    table, damages, _ = scanned(Far(data, size=far + len(WHOLE)), start=far)
+
+    assert table.position.tolist() == [far + at for at in AT if not damaged or at != AT[3]]
+    assert ranges(damages) == ([(far + AT[3], LEN[3])] if damaged else [])
+
+
 def test_a_valid_batch_whose_crc_is_0_is_sound():
-    # Solve for the four bytes of the value that make the CRC zero: it is linear in its bits.
-    def crc_of(value: int) -> int:
-        return crc32c(batch(BASE, struct.pack(">I", value))[21:])
-
-    basis: dict[int, tuple[int, int]] = {}
-    for bit in range(32):
-        column, chosen = crc_of(0) ^ crc_of(1 << bit), 1 << bit
-        while column and column.bit_length() in basis:
-            other, mask = basis[column.bit_length()]
-            column, chosen = column ^ other, chosen ^ mask
-        basis[column.bit_length()] = column, chosen
-    left, value = crc_of(0), 0
-    while left:
-        other, mask = basis[left.bit_length()]
-        left, value = left ^ other, value ^ mask
-
-    table, damages, _ = scanned(batch(BASE, struct.pack(">I", value)))
+    table, damages, _ = scanned(crc_zero(BASE))
 
     assert table.crc.tolist() == [0]
     assert not damages
