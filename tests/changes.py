@@ -213,3 +213,22 @@ def killed(number: int, job: Callable[[], None]) -> bool:
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert status in (0, 9), "the child failed otherwise"
     return status == 9
+
+
+def one(
+    place: Place,
+    kind: FileChange,
+    name: str = "small-segments-0/00000000000000000042.log",
+    **more: Any,
+) -> Journal:
+    """Carry out one change, and return its journal."""
+    journal = Journal.begin(place.undo_dir, place.log_dir, "logtool test")
+    journal.stage([change(kind, place.log_dir / name, **more)])
+    journal.commit()
+    journal.carry_out()
+    return journal
+
+
+def allocated(path: Path) -> int:
+    """Return the bytes that a file has on the disk."""
+    return path.stat().st_blocks * 512

@@ -73,7 +73,7 @@ class Source:
             if code is None:
                 continue
             found = self._values(code, module, function)
-            assert found, f"{module}:{call.lineno}: cannot tell which codes this gives"
+            assert found, f"{module}:{call.lineno}: the codes of this call are unknown"
             codes |= found
         return codes
 
@@ -108,7 +108,7 @@ class Source:
         return "", ""
 
     def _values(self, node: ast.expr, module: str, function: Inside) -> set[str]:
-        """Return the strings that an expression can be; none where that cannot be told."""
+        """Return the strings that an expression can be; empty if that is unknown."""
         match node:
             case ast.Constant(value=str() as text):
                 return {text}
@@ -308,8 +308,8 @@ def test_form(rule: Rule) -> None:
     assert "\n" not in rule.title and len(rule.title) <= 80
     assert rule.title[0].islower() or rule.title.split()[0].isupper()
     assert not rule.title.endswith(".")
-    told = (rule.meaning, 5), (rule.broker_does, 4), (rule.action, 4), (rule.redpanda or ".", 4)
-    for text, most in told:
+    reported = (rule.meaning, 5), (rule.broker_does, 4), (rule.action, 4), (rule.redpanda or ".", 4)
+    for text, most in reported:
         assert text.endswith((".", ":"))
         assert len(text.splitlines()) <= most
 

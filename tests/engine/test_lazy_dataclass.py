@@ -65,7 +65,7 @@ def define_both(number: int) -> tuple[type, type]:
 EACH = pytest.mark.parametrize("number", range(len(SETTINGS)), ids=[str(s) for s in SETTINGS])
 
 
-def told(act: Callable[[], object]) -> object:
+def outcome_of(act: Callable[[], object]) -> object:
     """Return what comes of something: a value as text, or an error, without the class's name."""
     try:
         done = act()
@@ -121,7 +121,7 @@ def test_objects_do_what_those_of_the_standard_library_do(number: int) -> None:
     for name, act in ACTS.items():
         # New classes for each act: one that was compiled for another proves nothing.
         ours, theirs = define_both(number)
-        assert told(partial(act, ours)) == told(partial(act, theirs)), name
+        assert outcome_of(partial(act, ours)) == outcome_of(partial(act, theirs)), name
 
 
 @EACH
@@ -130,7 +130,7 @@ def test_objects_do_so_again_once_all_is_compiled(number: int) -> None:
     compiled(ours)
     for _ in range(2):
         for name, act in ACTS.items():
-            assert told(partial(act, ours)) == told(partial(act, theirs)), name
+            assert outcome_of(partial(act, ours)) == outcome_of(partial(act, theirs)), name
 
 
 def test_nothing_is_compiled_before_it_is_needed() -> None:

@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 from changes import (
-    Place,
     all_kinds,
+    allocated,
     carry_out,
     change,
     everything,
     failing,
-    make_log_dir,
+    one,
     prepare,
     stamp,
 )
 from jsonschema import Draft202012Validator
+from processes import held
 
 from logtool.actions import Change, FileChange, Stamp
 from logtool.apply import Journal, PlanState, default_undo_dir, disk, find_unfinished, locked
@@ -33,30 +34,6 @@ from logtool.log import inputs
 from logtool.schemas.printed import ACTION
 
 LOG = Path("orders-0") / f"{0:020d}.log"
-
-
-@pytest.fixture(scope="module")
-def template(scenario, tmp_path_factory):
-    """Return a log dir that is copied and not changed."""
-    return make_log_dir(scenario("4.3.1/killed"), tmp_path_factory.mktemp("apply") / "template")
-
-
-@pytest.fixture
-def place(template, tmp_path, monkeypatch):
-    """Return a log dir to be changed; here no test pulls a plug, so that fsync may be left out."""
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
-    place = Place(template, tmp_path)
-    place.reset()
-    return place
-
-
-def one(place, kind, name="small-segments-0/00000000000000000042.log", **more):
-    """Carry out one change; returns its journal."""
-    journal = Journal.begin(place.undo_dir, place.log_dir, "logtool test")
-    journal.stage([change(kind, place.log_dir / name, **more)])
-    journal.commit()
-    journal.carry_out()
-    return journal
 
 
 def test_a_plan_of_every_kind_is_carried_out(place):
@@ -98,7 +75,7 @@ def test_what_is_done_or_undone_may_be_asked_for_again(place):
     place.undo()
     place.undo()
     place.assert_untouched()
-    with pytest.raises(RefusedError, match="nothing to finish"):
+    with pytest.raises(RefusedError, match="finish"):
         place.finish()
 
 
@@ -119,22 +96,22 @@ def test_what_was_not_committed_can_be_discarded(place):
 
 
 def test_the_actions_are_told_as_they_happen(place):
-    told = []
+    reported = []
     journal = prepare(place.log_dir, place.undo_dir)
     journal.commit()
-    journal.carry_out(told.append)
-    assert [a.action for a in told] == [
+    journal.carry_out(reported.append)
+    assert [a.action for a in reported] == [
         "remove", "remove", "remove", "remove", "truncate", "replace", "create", "remove",
         "rename", "rename", "replace", "rename", "truncate", "replace", "create",
     ]  # fmt: skip
-    first = told[0]
+    first = reported[0]
     assert (first.topic, first.partition, first.segment) == ("small-segments", 0, 77)
-    assert (told[-1].topic, told[-1].segment) == (None, None)
+    assert (reported[-1].topic, reported[-1].segment) == (None, None)
     promised = journal.undo_actions()
     back = []
     journal.undo(back.append)
     assert list(map(ACTION.row, back)) == list(map(ACTION.row, promised))
-    assert len(back) == len(told)
+    assert len(back) == len(reported)
 
 
 def test_a_cut_file_stays_the_same_file_and_only_the_tail_is_saved(place):
@@ -149,10 +126,6 @@ def test_a_removed_file_costs_no_space_on_the_same_file_system(place):
     before = (place.log_dir / "small-segments-0" / f"{42:020d}.log").stat()
     one(place, FileChange.REMOVE)
     assert (place.undo_dir / "000001.old").stat().st_ino == before.st_ino
-
-
-def allocated(path):
-    return path.stat().st_blocks * 512
 
 
 def test_an_index_of_zeros_stays_as_small_as_it_was(place, monkeypatch):
@@ -198,7 +171,7 @@ def test_mode_and_owner_stay_and_a_new_file_is_its_directory_s(place):
 
 
 def another_file_system(path):
-    """Return a directory on another file system than `path`, None where there is none."""
+    """Return a directory on another file system than `path`, or None."""
     for other in map(Path, ("/dev/shm", "/run/shm", "/var/tmp", str(Path.home()))):
         usable = other.is_dir() and os.access(other, os.W_OK)
         if usable and other.stat().st_dev != path.stat().st_dev:
@@ -259,7 +232,7 @@ def test_a_stale_plan_is_refused_and_names_the_file(place, part):
     path.write_bytes(path.read_bytes() + b"x")
     place.before = everything(place.log_dir)
     journal = Journal.begin(place.undo_dir, place.log_dir, "logtool test")
-    with pytest.raises(RefusedError, match=rf"{path}: the plan is stale: the file has changed"):
+    with pytest.raises(RefusedError, match=rf"{path}: .*stale"):
         for changes in plan:
             journal.stage(changes)
     place.assert_untouched()
@@ -272,9 +245,9 @@ def test_a_file_that_is_gone_or_there_by_now_makes_a_plan_stale(place):
     remove = Change(FileChange.REMOVE, gone, Stamp(1, 1))
     rename = change(FileChange.RENAME, place.log_dir / "meta.properties", target=new)
     new.write_bytes(b"")
-    for wrong, reason in ((create, "is there now"), (remove, "is gone"), (rename, "is there now")):
+    for wrong, path in ((create, new), (remove, gone), (rename, new)):
         journal = Journal.begin(place.undo_dir, place.log_dir, "logtool test")
-        with pytest.raises(RefusedError, match=f"the plan is stale: the file {reason}"):
+        with pytest.raises(RefusedError, match=rf"{path}: .*stale"):
             journal.stage([wrong])
 
 
@@ -284,7 +257,7 @@ def test_a_file_that_changes_between_stage_and_carry_out_is_refused(place):
     path = place.log_dir / "recovery-point-offset-checkpoint"
     path.write_bytes(b"somebody else")
     place.before = everything(place.log_dir)
-    with pytest.raises(RefusedError, match=f"{path}: was changed by somebody else"):
+    with pytest.raises(RefusedError, match=f"{path}: .*changed"):
         journal.carry_out()
     place.assert_untouched()
 
@@ -336,7 +309,7 @@ def test_undo_refuses_to_put_back_what_was_not_saved(place):
     data[3] ^= 1
     saved.write_bytes(data)
     before = everything(place.log_dir)
-    with pytest.raises(RefusedError, match=f"{saved}: is not what was saved"):
+    with pytest.raises(RefusedError, match=f"{saved}: "):
         place.undo()
     assert everything(place.log_dir) == before
 
@@ -354,9 +327,9 @@ def test_the_undo_directory_lies_outside_of_every_log_dir(place, tmp_path):
     place.assert_untouched()
 
 
-def test_log_dirs_whose_names_look_like_partitions_have_undo_directories_beside_them(place):
+def test_log_dirs_whose_names_look_like_partitions_have_undo_directories_next_to_them(place):
     home = place.log_dir.rename(place.log_dir.with_name("data-0"))
-    with pytest.raises(NothingMatchedError, match="holds 1; name them instead"):
+    with pytest.raises(NothingMatchedError, match=str(home)):
         inputs.kind_of(home.parent)
     Journal.begin(default_undo_dir(home), home, "logtool test")
 
@@ -365,11 +338,11 @@ def test_the_undo_directory_is_new_or_empty(place):
     place.undo_dir.mkdir()
     Journal.begin(place.undo_dir, place.log_dir, "logtool test")
     (place.undo_dir / "mine").write_bytes(b"")
-    with pytest.raises(RefusedError, match="is not empty"):
+    with pytest.raises(RefusedError, match=f"{place.undo_dir}.*empty"):
         Journal.begin(place.undo_dir, place.log_dir, "logtool test")
-    with pytest.raises(RefusedError, match="is not an undo directory"):
+    with pytest.raises(RefusedError, match=f"{place.undo_dir}.*undo directory"):
         Journal.open(place.undo_dir)
-    with pytest.raises(RefusedError, match="exists and is not a directory"):
+    with pytest.raises(RefusedError, match=str(place.undo_dir / "mine")):
         Journal.begin(place.undo_dir / "mine", place.log_dir, "logtool test")
 
 
@@ -380,7 +353,7 @@ def test_a_plan_does_not_reach_out_of_its_log_dir(place, tmp_path):
     (place.log_dir / "orders-0").symlink_to(outside)
     for path in (outside / "file", place.log_dir / "orders-0" / "file"):
         journal = Journal.begin(place.undo_dir, place.log_dir, "logtool test")
-        with pytest.raises(RefusedError, match="does not lie in"):
+        with pytest.raises(RefusedError, match=f"{path}.*{place.log_dir}"):
             journal.stage([change(FileChange.REMOVE, path)])
 
 
@@ -388,7 +361,7 @@ def test_a_symbolic_link_is_no_file(place):
     link = place.log_dir / "link"
     link.symlink_to("meta.properties")
     journal = Journal.begin(place.undo_dir, place.log_dir, "logtool test")
-    with pytest.raises(RefusedError, match=f"{link}: is not a regular file"):
+    with pytest.raises(RefusedError, match=f"{link}: .*regular"):
         journal.stage([change(FileChange.REMOVE, link)])
 
 
@@ -399,7 +372,7 @@ def test_a_damaged_journal_is_refused(place, position):
     data = bytearray(path.read_bytes())
     data[position] ^= 0x55
     path.write_bytes(data)
-    with pytest.raises(RefusedError, match=f"{path}: is damaged or of another version"):
+    with pytest.raises(RefusedError, match=f"{path}: .*damaged"):
         Journal.open(place.undo_dir)
 
 
@@ -432,7 +405,7 @@ def test_what_power_loss_left_of_the_last_line_is_written_over(place):
 def test_a_log_dir_that_is_not_there_is_named(place):
     place.do()
     shutil.rmtree(place.log_dir)
-    with pytest.raises(UnwritableError, match=f"{place.log_dir}: is not there"):
+    with pytest.raises(UnwritableError, match=f"{place.log_dir}: "):
         place.undo()
 
 
@@ -516,41 +489,29 @@ def test_what_is_half_undone_is_found_and_is_not_finished(place):
     def full():
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with failing(12, full), pytest.raises(UnwritableError, match="to go on"):
+    with failing(12, full), pytest.raises(UnwritableError, match="logtool undo --apply"):
         Journal.open(undo_dir).undo()
     (found,) = find_unfinished(place.log_dir)
     assert found.state is PlanState.UNDOING
-    with pytest.raises(RefusedError, match=f"run 'logtool undo --apply {undo_dir}' to go on"):
+    with pytest.raises(RefusedError, match=f"logtool undo --apply {undo_dir}"):
         found.finish()
 
 
 # The lock.
 
-_HOLD = """
-import fcntl, sys
-file = open(sys.argv[1], "r+b")
-fcntl.lockf(file, fcntl.LOCK_EX)
-print(flush=True)
-sys.stdin.read()
-"""
-
 
 @pytest.fixture
-def held(place):
-    """Let another process hold the lock; yields that process."""
+def holder(place):
+    """Let another process hold the lock; yields its id."""
     path = place.log_dir / ".lock"
     path.touch()
-    command = [sys.executable, "-c", _HOLD, str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-        assert child.stdout
-        child.stdout.readline()
-        yield child
-        child.communicate()
+    with held(path) as pid:
+        yield pid
 
 
-def test_a_lock_that_is_held_is_refused_and_the_holder_named(place, held):
+def test_a_lock_that_is_held_is_refused_and_the_holder_named(place, holder):
     with (
-        pytest.raises(RefusedError, match=rf"\.lock: python\S* \(pid {held.pid}\) holds it"),
+        pytest.raises(RefusedError, match=rf"\.lock: .*python.*\b{holder}\b"),
         locked(place.log_dir),
     ):
         pytest.fail("was not refused")
@@ -586,7 +547,7 @@ def test_a_lock_leaves_no_trace(place, there):
 
 def test_a_log_dir_that_is_not_there_cannot_be_locked(tmp_path):
     with (
-        pytest.raises(UnwritableError, match=r"\.lock: there is no such directory"),
+        pytest.raises(UnwritableError, match=r"missing/\.lock: "),
         locked(tmp_path / "missing"),
     ):
         pytest.fail("was locked")

@@ -7,7 +7,15 @@ import pytest
 from conftest import SCENARIOS
 from hypothesis import example, given
 from hypothesis import strategies as st
-from verification import batches, log_dirs, set_offsets, small_log_dir, verify
+from verification import (
+    batches,
+    has_numbers,
+    log_dirs,
+    numbers_in,
+    set_offsets,
+    small_log_dir,
+    verify,
+)
 
 from logtool.actions import FileChange
 from logtool.checkpoints import edit, rules
@@ -85,7 +93,7 @@ def test_epochs_from_batches_alone_are_the_brokers_bytes_but_for_epochs_without_
             rows = leader_epoch_checkpoint.parse(data).epochs
             # What a leader writes at the end when it is elected has no batch yet.
             end = last_batch_offset(path.parent) + 1
-            # Batches of magic 0 and 1 have no epochs, whatever their leader wrote.
+            # Batches of magic 0 and 1 have no epochs.
             wanted = [row for row in rows if row[1] < end and "/magic-" not in name]
             if not wanted:
                 assert path not in edits
@@ -162,10 +170,8 @@ def test_epochs_of_a_partition_begin_where_its_log_dir_says(copy_of):
     path.write_bytes(data.replace(b"0 77", b"0 0"))
     for what in (home, path.parent, path):
         assert rebuild(what)[path].after == data
-        assert rebuild(what)[path].reasons == (
-            "epoch 0 at offset 0 is removed",
-            "epoch 0 begins at offset 77",
-        )
+        removed, begins = rebuild(what)[path].reasons
+        assert (numbers_in(removed), numbers_in(begins)) == ([0, 0], [0, 77])
     (home / START).unlink()
     assert path not in rebuild(home)
 
@@ -210,7 +216,7 @@ def test_epochs_follow_the_batches_and_keep_what_they_allow(name):
 
 
 class Cache:
-    """What a broker does with its epochs while it runs."""
+    """The epochs that a broker keeps while it runs."""
 
     def __init__(self):
         self.rows, self.runs, self.start, self.end = [], [], 0, 0
@@ -364,13 +370,14 @@ def test_rows_that_no_log_allows_are_changed_in_place(small):
     set_offsets(small / RECOVERY, {("codec-zstd", 0): 361})
     edits = rebuild(small)
     assert edits[small / WATERMARK].after == before
-    assert edits[small / WATERMARK].reasons == (
-        "codec-zstd-0: 9360 becomes 360, the log starts at 0 and ends at 360",
-        "gone-4: row of 5 is removed: the partition is not in this directory",
-    )
+    lowered, removed = edits[small / WATERMARK].reasons
+    assert lowered.startswith("codec-zstd-0: ")
+    assert has_numbers(lowered, 9360, 360)
+    assert removed.startswith("gone-4: ")
     assert edits[small / RECOVERY].after.endswith(b"codec-zstd 0 360\nmixed_codecs 0 500\n")
     action = edits[small / WATERMARK].action
-    assert action.reason == f"{edits[small / WATERMARK].reasons[0]} (and 1 more)"
+    assert lowered in action.reason
+    assert numbers_in(action.reason) == [*numbers_in(lowered), 1]
     assert action.change.seen.size == (small / WATERMARK).stat().st_size
     assert action.length == len(before)
     do(*edits.values())
@@ -389,7 +396,7 @@ def test_lines_that_cannot_be_read_are_dropped(small):
     (small / RECOVERY).write_bytes(b"0\n3\ncodec-zstd 0 360\nmixed_codecs zero 500\n\n")
     one = rebuild(small)[small / RECOVERY]
     assert one.after == b"0\n1\ncodec-zstd 0 360\n"
-    assert "line 4: expected topic, partition and offset" in one.action.reason
+    assert "line 4: " in one.action.reason
 
 
 def test_only_what_is_selected_is_changed(small):
@@ -443,7 +450,7 @@ def test_a_partition_that_cannot_be_read_is_told_and_left_alone(small):
 
 def test_a_file_that_is_no_checkpoint_cannot_be_rebuilt(small):
     for name in ("meta.properties", "codec-zstd-0/partition.metadata"):
-        with pytest.raises(UsageError, match="is not a checkpoint"):
+        with pytest.raises(UsageError, match=name):
             CheckpointRebuild(small / name)
 
 
@@ -471,10 +478,12 @@ def test_a_new_row_goes_last_and_an_old_one_goes(small):
     path = small / RECOVERY
     one = set_row(path, "my-topic-12", "4711")
     assert one.after == path.read_bytes().replace(b"0\n2\n", b"0\n3\n") + b"my-topic 12 4711\n"
-    assert one.reasons == ("my-topic-12: no row becomes 4711",)
+    (reason,) = one.reasons
+    assert reason.startswith("my-topic-12: ")
+    assert "4711" in reason
     gone = set_row(path, "codec-zstd-0", None)
     assert gone.after == b"0\n1\nmixed_codecs 0 500\n"
-    assert "an unclean start reads the whole log" in gone.action.reason
+    assert "unclean" in gone.action.reason
 
 
 def test_the_first_row_makes_a_file(small):
@@ -483,7 +492,7 @@ def test_the_first_row_makes_a_file(small):
     one = set_row(path, "a-0", "3")
     assert (one.action.action, one.before, one.after) == (FileChange.CREATE, b"", b"0\n1\na 0 3\n")
     assert set_row(path, "a-0", None) is None
-    with pytest.raises(UnreadableError, match="there is no such directory"):
+    with pytest.raises(UnreadableError, match=str(small / "missing")):
         set_row(small / "missing" / CLEANER, "a-0", None)
 
 
@@ -498,7 +507,7 @@ def test_epochs_are_set_in_their_order(small):
     one = set_row(path, "1", "300")
     assert one.after == b"0\n3\n0 0\n1 300\n2 500\n"
     assert (one.action.topic, one.action.partition) == ("mixed_codecs", 0)
-    with pytest.raises(RefusedError, match="an epoch above 1 and an offset above 500"):
+    with pytest.raises(RefusedError, match=r"\b1\b.*\b500\b"):
         set_row(path, "1", "500")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from verification import has_numbers
 
 from logtool.actions import Action
 from logtool.checks.broker_dirs import BrokerDirs
@@ -40,7 +41,7 @@ def actions(paths: Sequence[Path], kafka: tuple[int, int] = NEWEST) -> list[Acti
     return found
 
 
-def told(paths: Sequence[Path], action: str) -> list[Action]:
+def actions_of(paths: Sequence[Path], action: str) -> list[Action]:
     return [one for one in actions(paths) if one.action == action]
 
 
@@ -64,29 +65,28 @@ def future_of(dirs: Sequence[Path]) -> Path:
 
 
 def test_with_all_log_dirs_nothing_is_left_open(dirs: list[Path]) -> None:
-    assert told(dirs, "limits") == []
+    assert actions_of(dirs, "limits") == []
 
 
 def test_with_one_of_two_log_dirs_the_other_is_named_and_what_that_leaves_open(
     dirs: list[Path],
 ) -> None:
-    (limit,) = told(dirs[:1], "limits")
+    (limit,) = actions_of(dirs[:1], "limits")
     assert directory_id(dirs[1]) in limit.reason
     assert directory_id(dirs[0]) not in limit.reason
-    assert "is not given" in limit.reason
     assert not limit.is_grave
 
 
 def test_without_the_metadata_log_it_is_said_that_strays_are_not_known(dirs: list[Path]) -> None:
-    (limit,) = told(dirs[1:], "limits")
+    (limit,) = actions_of(dirs[1:], "limits")
     assert limit.path == dirs[1]
-    assert limit.reason.startswith("holds no metadata log: which partitions are put aside as stray")
+    assert "metadata log" in limit.reason
 
 
 def test_a_log_dir_that_lost_its_id_is_not_said_to_be_missing(dirs: list[Path]) -> None:
     meta = dirs[1] / "meta.properties"
     meta.write_text(meta.read_text().replace("directory.id", "directory.no"))
-    assert told(dirs, "limits") == []
+    assert actions_of(dirs, "limits") == []
 
 
 def test_a_partition_that_the_metadata_log_does_not_know_is_stray_in_the_other_log_dir(
@@ -94,13 +94,13 @@ def test_a_partition_that_the_metadata_log_does_not_know_is_stray_in_the_other_l
 ) -> None:
     path = sorted(dirs[1].glob("staying.topic-*"))[0]
     (path / "partition.metadata").write_bytes(b"version: 0\ntopic_id: yyyyyyyyyyyyyyyyyyyyyw")
-    assert [one.path for one in told(dirs, "stray")] == [path]
-    assert told(dirs[1:], "stray") == []
+    assert [one.path for one in actions_of(dirs, "stray")] == [path]
+    assert actions_of(dirs[1:], "stray") == []
 
 
 def test_a_copy_on_its_way_goes_on_and_names_what_it_replaces(dirs: list[Path]) -> None:
     future = future_of(dirs)
-    (move,) = told(dirs, "move")
+    (move,) = actions_of(dirs, "move")
     assert (move.path, move.is_grave) == (future, False)
     assert move.reason.endswith("moving.topic-0")
 
@@ -110,11 +110,11 @@ def test_a_copy_on_its_way_without_a_live_one_is_emptied(dirs: list[Path]) -> No
     (live,) = (path / "moving.topic-0" for path in dirs if (path / "moving.topic-0").is_dir())
     shutil.rmtree(future)
     live.rename(future)
-    (gone,) = told(dirs, "discard")
+    (gone,) = actions_of(dirs, "discard")
     assert gone.path == future
     assert gone.is_grave
     assert gone.loss.first_offset == 0
-    assert f"which loses offsets 0 through {gone.loss.last_offset}" in gone.reason
+    assert has_numbers(gone.reason, 0, gone.loss.last_offset)
 
 
 def test_a_copy_in_the_assigned_log_dir_replaces_the_live_one_and_what_it_lacks_goes(
@@ -126,12 +126,12 @@ def test_a_copy_in_the_assigned_log_dir_replaces_the_live_one_and_what_it_lacks_
     future.rename(live.parent / "kept-0")  # The names change places.
     live.rename(other)
     (live.parent / "kept-0").rename(future.parent / live.name)
-    (promoted,) = told(dirs, "promote")
+    (promoted,) = actions_of(dirs, "promote")
     assert promoted.path == other
-    assert told(dirs, "discard") == []  # What replaces it has all that it had.
+    assert actions_of(dirs, "discard") == []  # What replaces it has all that it had.
     for path in other.glob("*.log"):
         path.write_bytes(b"")
-    (gone,) = told(dirs, "discard")
+    (gone,) = actions_of(dirs, "discard")
     assert gone.path == future.parent / live.name
     assert gone.loss.first_offset == 0
 
@@ -142,7 +142,8 @@ def test_releases_before_directory_ids_want_the_same_file_in_all_log_dirs(
     assert BrokerDirs(Node(identities(dirs), (3, 7))).refuses is False
     (verdict,) = BrokerDirs(Node(identities(dirs), (3, 3))).verdicts
     assert verdict.finding.code == "meta-properties/mismatch"
-    assert verdict.finding.message.startswith(f"directory.id is {directory_id(dirs[1])}, but ")
+    assert verdict.finding.path == dirs[1] / "meta.properties"
+    assert directory_id(dirs[1]) in verdict.finding.message
 
 
 def test_log_dirs_of_several_brokers_are_told_apart_by_their_metadata_logs(
@@ -168,4 +169,4 @@ def test_when_every_log_dir_goes_offline_the_broker_does_not_start(dirs: list[Pa
     for log_dir in dirs:
         meta = log_dir / "meta.properties"
         meta.write_text(meta.read_text().replace("version=1", "version=9"))
-    assert {one.path.parent for one in told(dirs, "refuse")} == set(dirs)
+    assert {one.path.parent for one in actions_of(dirs, "refuse")} == set(dirs)

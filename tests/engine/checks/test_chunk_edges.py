@@ -1,4 +1,4 @@
-"""What is said of a log does not depend on where its chunks are cut."""
+"""The findings of a log do not depend on the places where its chunks are cut."""
 
 from pathlib import Path
 
@@ -70,7 +70,7 @@ def test_what_lies_in_a_torn_batch_is_not_behind_it(tmp_path, passes):
 
 
 def test_behind_a_batch_of_another_segment_nothing_is_missing(tmp_path, monkeypatch, passes):
-    """What it held is told with it, also where the next batch is too large to be held."""
+    """The batches of the chunk come with it, even if the next batch is too large for the buffer."""
     monkeypatch.setattr(scanner, "LARGEST_BUFFERED_BATCH", 900)
     log = [*map(batch, range(5)), batch(5 ^ 1 << 40), batch(6, size=1000), *map(batch, range(7, 9))]
     directory = tmp_path / "t-0"

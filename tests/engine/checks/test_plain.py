@@ -47,7 +47,7 @@ def test_the_rules_are_not_asked_about_what_is_plain(scenario, monkeypatch):
     monkeypatch.setattr(verifying, "check_partition", noted)
     list(Verification([home], level=Level.BATCHES))
     every = {path.name for path in entries_of(home) if path.is_dir()}
-    # What is being deleted is told, however plain it is.
+    # A partition that is being deleted is always reported.
     live = {path.name for path in plain if not path.name.endswith("-delete")}
     assert set(asked).isdisjoint(live)
     assert set(asked) < every
@@ -66,7 +66,7 @@ def test_a_run_that_keeps_to_a_budget_goes_without_it(scenario, budget):
 def test_whatever_byte_is_damaged_it_is_not_plain_or_the_rules_say_nothing(
     scenario, tmp_path, name
 ):
-    """Of each file the first bytes and the last, which are those of headers and entries."""
+    """Yield the first and the last bytes of each file: those of headers and entries."""
     home = tmp_path / name
     shutil.copytree(scenario("4.3.1/clean") / name, home)
     looks, plain, tried = PlainPartitions(), 0, 0

@@ -30,7 +30,7 @@ from logtool.log.walk import scanner
 
 BASE = 20
 NOW = 1_700_000_000_000
-"""When the logs here were written, in milliseconds."""
+"""The time at which the logs of these tests were written, in milliseconds."""
 
 usual = st.fixed_dictionaries({
     "step": st.sampled_from([1, 1, 1, 1, 1, 2]),
@@ -141,7 +141,7 @@ def with_all_rows(task: SegmentTask) -> SegmentReport:
 def test_the_same_is_said_with_and_without_rows_of_all(home, made, cuts, window):
     task = replace(task_of(written(home, *made)), cuts=tuple(sorted(cuts)))
     whole = with_all_rows(task)
-    # What is wrong with batches is told chunk by chunk, and their neighbours tell of order.
+    # Damage of batches is found chunk by chunk; their order needs the neighbours.
     bad = any(found.code.startswith("batch/") for found in whole.findings)
     assume(window != "few rows" or not bad)
     with looking_through(window):
@@ -184,7 +184,7 @@ def test_the_same_gaps_are_found_with_and_without_rows_of_all(home, made, start,
 
 
 def test_a_gap_at_the_edge_of_two_chunks_is_found(home, monkeypatch):
-    """Of a chunk with rows at edges alone nothing would tell what is missing before it."""
+    """A chunk with rows at its edges alone does not show the offsets that are missing before it."""
     monkeypatch.setattr(scanner, "_LONGEST_AT_EDGES", 300)
     monkeypatch.setattr(scanner, "BUFFER_SIZE", 400)
     for number in range(1, 20):

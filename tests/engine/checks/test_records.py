@@ -1,4 +1,4 @@
-"""Records of many batches are judged at once, and told of as when each is gone through alone."""
+"""Records of many batches are judged at once, with the findings of each batch alone."""
 
 import random
 import struct
@@ -66,19 +66,19 @@ def test_every_batch_is_judged_whatever_stands_beside_it(tmp_path: Path, payload
         expected += [(2 * number, code) for code in CODES.get(fault, ())]
     log.write_bytes(b"".join(parts))
 
-    told, alone = [], []
+    reported, alone = [], []
     with LogFile(log) as source:
         for chunk in read_batches(
             source, base_offset=0, payload=payload,
             inspect=lambda chunk: list(records.check_records(chunk, LIMIT)),
         ):  # fmt: skip
-            told += chunk.inspected
+            reported += chunk.inspected
         for chunk in read_batches(source, base_offset=0):
             for row in range(len(chunk.table)):
                 alone += records._check_batch(chunk, row, LIMIT)
 
-    assert [(finding.first_offset, finding.code) for finding in told] == expected
-    assert told == alone
+    assert [(finding.first_offset, finding.code) for finding in reported] == expected
+    assert reported == alone
 
 
 @pytest.mark.parametrize("codec", range(5))
@@ -138,9 +138,9 @@ def test_every_shape_of_a_snappy_stream_is_judged_as_it_is_alone(limit: int) -> 
     positions = np.cumsum([0] + [len(part) for part in parts])[:-1]
     chunk = Chunk(record_batch.parse(data, positions.tolist()), data, 0, None, [])
 
-    told = list(records.check_records(chunk, limit))
+    reported = list(records.check_records(chunk, limit))
 
     alone = [f for row in range(len(parts)) for f in records._check_batch(chunk, row, limit)]
-    assert told == alone
-    assert {finding.code for finding in told} >= {"batch/records", "batch/record-offsets"}
-    assert ("batch/too-large" in {finding.code for finding in told}) == (limit < max(SIZES))
+    assert reported == alone
+    assert {finding.code for finding in reported} >= {"batch/records", "batch/record-offsets"}
+    assert ("batch/too-large" in {finding.code for finding in reported}) == (limit < max(SIZES))

@@ -19,10 +19,10 @@ ODD = {"batch/timestamp-future", "batch/timestamp-unit"}
 
 
 @pytest.fixture
-def told(tmp_path):
+def reported(tmp_path):
     """Return a function: what verify says of the timestamps of a log written at a time."""
 
-    def told(*stamps, written=WRITTEN, **more):
+    def reported(*stamps, written=WRITTEN, **more):
         log = tmp_path / "orders-0" / f"{0:020d}.log"
         log.parent.mkdir(exist_ok=True)
         log.write_bytes(b"".join(
@@ -32,36 +32,41 @@ def told(tmp_path):
         os.utime(log, ns=(written * 1_000_000,) * 2)
         return [one for one in verify(log.parent).findings if one.code in ODD]
 
-    return told
+    return reported
 
 
 def codes(findings):
     return [one.code for one in findings]
 
 
-def test_only_what_is_more_than_a_day_behind_the_last_write_is_in_the_future(told):
-    assert told(WRITTEN, WRITTEN + AHEAD_MS) == []
-    (found,) = told(WRITTEN, WRITTEN + AHEAD_MS + 1, WRITTEN + 9 * DAY)
+def test_only_what_is_more_than_a_day_behind_the_last_write_is_in_the_future(reported):
+    assert reported(WRITTEN, WRITTEN + AHEAD_MS) == []
+    (found,) = reported(WRITTEN, WRITTEN + AHEAD_MS + 1, WRITTEN + 9 * DAY)
     assert (found.code, found.severity) == ("batch/timestamp-future", Severity.INFO)
     assert (found.first_offset, found.last_offset) == (1, 1)
-    assert "batch at offset 1: timestamp 1700086400001 is 2023-11-15T22:13:20.001Z" in found.message
-    assert found.message.endswith("written at 2023-11-14T22:13:20.000Z (and 1 more batch)")
+    for named in (
+        "1700086400001",
+        "2023-11-15T22:13:20.001Z",
+        "2023-11-14T22:13:20.000Z",
+        "1 more",
+    ):
+        assert named in found.message
 
 
-def test_the_same_log_written_later_is_sound(told):
+def test_the_same_log_written_later_is_sound(reported):
     late = WRITTEN + 9 * DAY
-    assert codes(told(late)) == ["batch/timestamp-future"]
-    assert told(late, written=late) == []
+    assert codes(reported(late)) == ["batch/timestamp-future"]
+    assert reported(late, written=late) == []
 
 
-def test_of_a_log_without_a_time_of_its_own_nothing_is_said(told):
+def test_of_a_log_without_a_time_of_its_own_nothing_is_said(reported):
     for written in (0, 315_532_800_000):  # 1970 and 1980, as archives without times have
-        assert told(WRITTEN, written=written) == []
+        assert reported(WRITTEN, written=written) == []
 
 
 @pytest.mark.parametrize("past", [-1, 0, 1, 5000, 10**8, 10**11, 10**12, WRITTEN - 1])
-def test_the_past_is_legal(told, past):
-    assert told(WRITTEN, past, WRITTEN) == []
+def test_the_past_is_legal(reported, past):
+    assert reported(WRITTEN, past, WRITTEN) == []
 
 
 @pytest.mark.parametrize(
@@ -72,29 +77,29 @@ def test_the_past_is_legal(told, past):
         (WRITTEN * 1_000_000, "nanoseconds"),
     ],
 )
-def test_a_plausible_time_in_another_unit_is_told_with_offset_and_producer(told, stamp, unit):
-    (found,) = told(WRITTEN, stamp, producer_id=7, producer_epoch=0, base_sequence=0)
+def test_a_plausible_time_in_another_unit_is_told_with_offset_and_producer(reported, stamp, unit):
+    (found,) = reported(WRITTEN, stamp, producer_id=7, producer_epoch=0, base_sequence=0)
     assert (found.code, found.severity) == ("batch/timestamp-unit", Severity.INFO)
     assert found.first_offset == 1
     assert found.segment == 0
-    assert f"batch at offset 1 of producer 7: timestamp {stamp} is no time" in found.message
-    assert f"2023-11-14T22:13:20.000Z in {unit}" in found.message
+    for named in ("producer 7", str(stamp), "2023-11-14T22:13:20.000Z", unit):
+        assert named in found.message
 
 
-def test_what_is_plausible_in_no_unit_is_the_future(told):
-    (found,) = told(2**63 - 1)
+def test_what_is_plausible_in_no_unit_is_the_future(reported):
+    (found,) = reported(2**63 - 1)
     assert found.code == "batch/timestamp-future"
-    assert "is beyond the year 9999" in found.message
+    assert "9999" in found.message
 
 
-def test_a_finding_stands_for_all_batches_of_its_kind_in_a_segment(told):
-    found = told(*[WRITTEN * 1000] * 500, WRITTEN // 1000)
+def test_a_finding_stands_for_all_batches_of_its_kind_in_a_segment(reported):
+    found = reported(*[WRITTEN * 1000] * 500, WRITTEN // 1000)
     assert codes(found) == ["batch/timestamp-unit"] * 2
-    assert any("(and 499 more batches)" in one.message for one in found)
+    assert any("499 more" in one.message for one in found)
 
 
-def test_a_quick_look_reads_no_batch_for_it(told, tmp_path):
-    assert told(WRITTEN * 1000)
+def test_a_quick_look_reads_no_batch_for_it(reported, tmp_path):
+    assert reported(WRITTEN * 1000)
     quick = verify(tmp_path / "orders-0", level=Level.QUICK)
     assert not ODD & set(quick.codes)
 
@@ -125,15 +130,15 @@ TOPIC, BROKER = 2, 4
 
 
 @pytest.fixture
-def allowing(told, tmp_path):
-    """Return a function like `told`, in a log dir whose metadata log says these settings."""
+def allowing(reported, tmp_path):
+    """Return a function like `reported`, in a log dir whose metadata log has these settings."""
 
     def allowing(settings, *stamps, **more):
         home = tmp_path / "__cluster_metadata-0"
         home.mkdir(exist_ok=True)
         values = [made.config(kind, name, key, value) for kind, name, key, value in settings]
         (home / f"{0:020d}.log").write_bytes(made.batch(0, *values))
-        return told(*stamps, **more)
+        return reported(*stamps, **more)
 
     return allowing
 
@@ -156,7 +161,8 @@ def test_a_topic_that_allows_less_than_a_day_is_held_to_that(allowing, settings)
     assert allowing(settings, WRITTEN + HOUR) == []
     (found,) = allowing(settings, WRITTEN, WRITTEN + HOUR + 1)
     assert (found.code, found.first_offset) == ("batch/timestamp-future", 1)
-    assert "and message.timestamp.after.max.ms is 1 h 00 min" in found.message
+    assert "message.timestamp.after.max.ms" in found.message
+    assert "1 h 00 min" in found.message
 
 
 def test_a_topic_that_allows_more_than_a_day_has_no_future_before_that(allowing):

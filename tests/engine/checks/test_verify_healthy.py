@@ -1,4 +1,4 @@
-"""What real brokers wrote is sound: verify must say so, and count as Kafka's own tool does."""
+"""Log dirs of real brokers are sound for verify, which counts as Kafka's own tool does."""
 
 import os
 import re
@@ -50,7 +50,7 @@ EXPECTED = {
 }
 NEWEST = [name for name in SCENARIOS if name.startswith(VERSIONS[-1])]
 STOPPED = ("clean", "empty", "killed", "torn", "torn-recovered", "two-log-dirs")
-"""Those worth copying: with and without a clean marker."""
+"""Scenarios that are copied: with and without a clean marker."""
 COUNT_LINE = re.compile(r"^baseOffset: .* count: (\d+)", re.MULTILINE)
 BATCH_LINE = re.compile(rb"^(?:baseOffset|offset): ", re.MULTILINE)
 RECORD_LINE = re.compile(rb"^(?:\| )?offset: .* keysize: ", re.MULTILINE | re.IGNORECASE)
@@ -107,25 +107,25 @@ def test_a_log_dir_is_sound_and_left_as_it_was(scenario, name, level):
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_counts_are_those_of_the_dump_tool(scenario, name, level):
     home = scenario(name)
-    told = counted(scenario(f"{name}.expected"))
+    wanted = counted(scenario(f"{name}.expected"))
     all_logs = [p for p in plain_files(home) if p.name.endswith(".log")]
-    assert {str(path.relative_to(home)) for path in all_logs} == set(told)
+    assert {str(path.relative_to(home)) for path in all_logs} == set(wanted)
     summary = verify(*log_dirs(home), level=level).summary
     assert summary.partitions == len(partition_dirs(home))
-    assert summary.segments == len(told)
-    assert summary.batches == sum(batches for batches, _ in told.values())
-    assert summary.records == sum(records for _, records in told.values())
+    assert summary.segments == len(wanted)
+    assert summary.batches == sum(batches for batches, _ in wanted.values())
+    assert summary.records == sum(records for _, records in wanted.values())
     assert summary.bytes == sum(path.stat().st_size for path in all_logs)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_each_partition_by_itself_is_sound(scenario, name):
-    told = counted(scenario(f"{name}.expected"))
+    wanted = counted(scenario(f"{name}.expected"))
     home = scenario(name)
     for directory in partition_dirs(home):
         outcome = verify(directory)
         here = str(directory.relative_to(home))
-        mine = [count for path, count in told.items() if str(Path(path).parent) == here]
+        mine = [count for path, count in wanted.items() if str(Path(path).parent) == here]
         assert worth_a_look(outcome) == [], directory
         assert outcome.summary.complete
         assert outcome.summary.partitions == 1
@@ -137,7 +137,7 @@ def test_each_partition_by_itself_is_sound(scenario, name):
 @pytest.mark.parametrize("name", NEWEST)
 def test_each_file_by_itself_is_sound(scenario, name):
     home = scenario(name)
-    told = counted(scenario(f"{name}.expected"))
+    wanted = counted(scenario(f"{name}.expected"))
     for path in plain_files(home):
         outcome = verify(path)
         assert outcome.above_info() == [], path
@@ -145,8 +145,8 @@ def test_each_file_by_itself_is_sound(scenario, name):
         summary = outcome.summary
         assert summary.partitions == 0
         if path.name.endswith(".log"):
-            wanted = told[str(path.relative_to(home))]
-            assert (summary.segments, summary.batches, summary.records) == (1, *wanted)
+            count = wanted[str(path.relative_to(home))]
+            assert (summary.segments, summary.batches, summary.records) == (1, *count)
             assert summary.bytes == path.stat().st_size
 
 
@@ -216,7 +216,7 @@ def test_the_scenarios_hold_what_makes_them_worth_testing(scenario):
 
 
 @pytest.mark.parametrize("version", ["3.9.2", "4.3.1"])
-def test_compaction_took_what_producer_snapshots_of_earlier_stops_tell_of(scenario, version):
+def test_compaction_took_what_producer_snapshots_of_earlier_stops_have(scenario, version):
     home = scenario(f"{version}/cleaned")
     gaps = [f for f in verify(home).findings if f.code == "segment/gap" and f.path]
     inside = {

@@ -1,5 +1,6 @@
-"""What people hand to verify: things that are missing, locked, odd, changing or huge."""
+"""Inputs of verify that are missing, locked, odd, changing or huge."""
 
+import errno
 import json
 import os
 import shutil
@@ -9,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ import pytest
 from calls import calls_of
 from damage import flip
 from log_dir_damage import batch, home_of, in_batch, new_batch
-from processes import give_up_rights
+from processes import give_up_rights, held
 from verification import (
     batches,
     fingerprint,
@@ -67,20 +67,19 @@ def only_reason(outcome) -> str:
 
 
 def test_a_missing_path(tmp_path):
-    assert only_reason(verify(tmp_path / "nowhere")) == "No such file or directory"
+    assert only_reason(verify(tmp_path / "nowhere")) == os.strerror(errno.ENOENT)
 
 
 def test_an_empty_directory(tmp_path):
-    assert only_reason(verify(tmp_path)).startswith(
-        "nothing matched: it is empty; expected a log dir"
-    )
+    assert "empty" in only_reason(verify(tmp_path))
 
 
 def test_a_directory_without_kafka_files(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
     (tmp_path / "photos").mkdir()
-    reason = "nothing matched: it holds nothing that a Kafka broker writes"
-    assert only_reason(verify(tmp_path)).startswith(reason)
+    reason = only_reason(verify(tmp_path))
+    assert "Kafka" in reason
+    assert "empty" not in reason
 
 
 def test_names_like_those_of_partitions_do_not_make_a_log_dir(tmp_path):
@@ -99,7 +98,7 @@ def test_an_empty_partition_is_told_by_its_name(tmp_path):
 
 def test_a_file_of_another_kind(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
-    assert "does not have a name that Kafka gives" in only_reason(verify(tmp_path / "notes.txt"))
+    assert "name" in only_reason(verify(tmp_path / "notes.txt"))
 
 
 def test_text_named_like_a_segment(tmp_path):
@@ -301,9 +300,9 @@ def test_a_link_in_the_place_of_a_file_is_not_passed_over(clean, tmp_path, name)
     target = shutil.move(clean / name, tmp_path / "elsewhere")
     (clean / name).symlink_to(target)
     outcome = verify(clean)
-    assert [str(error) for error in outcome.unreadable] == [
-        f"{clean / name}: is a symbolic link, which is not followed"
-    ]
+    (error,) = outcome.unreadable
+    assert error.path == clean / name
+    assert "symbolic link" in error.reason
     assert not outcome.findings
     assert outcome.summary.partitions == 3
 
@@ -334,7 +333,7 @@ def test_a_pipe_is_not_waited_for(clean, name):
     outcome = verify(clean)
     assert outcome.codes == {"partition/unknown-file": 1}
     assert outcome.exit_status == 0
-    assert only_reason(verify(clean / name)) == "is not a regular file"
+    assert "regular" in only_reason(verify(clean / name))
 
 
 ODD_NAMES = [
@@ -378,8 +377,8 @@ def test_odd_names_reach_a_terminal_escaped(scenario, tmp_path, name, form):
         capture_output=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
-    told = (done.stdout + done.stderr).decode("utf-8")
-    assert not [c for c in told if c in "\x1b\t\u202e" or (ord(c) < 32 and c != "\n")]
+    shown = (done.stdout + done.stderr).decode("utf-8")
+    assert not [c for c in shown if c in "\x1b\t\u202e" or (ord(c) < 32 and c != "\n")]
     if form == "ndjson":
         *_, found, summary = map(json.loads, done.stdout.splitlines())
         assert (found["code"], summary["complete"]) == ("batch/crc", True)
@@ -388,32 +387,14 @@ def test_odd_names_reach_a_terminal_escaped(scenario, tmp_path, name, form):
 # In use, and changing
 
 
-@contextmanager
-def lock_held(path: Path):
-    program = """
-import fcntl, sys
-file = open(sys.argv[1], "r+b")
-fcntl.lockf(file, fcntl.LOCK_EX)
-print("held", flush=True)
-sys.stdin.read()
-"""
-    with subprocess.Popen(
-        [*PYTHON, program, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as holder:
-        assert holder.stdout and holder.stdin
-        assert holder.stdout.readline() == b"held\n"
-        yield holder
-        holder.stdin.close()
-
-
 def test_a_log_dir_in_use_is_checked_all_the_same(killed):
     alone = verify(killed)
     assert "data-dir/in-use" not in alone.codes
-    with lock_held(killed / ".lock") as holder:
+    with held(killed / ".lock") as pid:
         outcome = verify(killed)
     finding = outcome.one("data-dir/in-use")
     assert finding.severity is Severity.INFO
-    assert f"process {holder.pid} (" in finding.message
+    assert str(pid) in finding.message
     assert outcome.exit_status == 0
     assert outcome.summary.batches == alone.summary.batches
     assert outcome.codes - alone.codes == {"data-dir/in-use": 1}
@@ -421,10 +402,10 @@ def test_a_log_dir_in_use_is_checked_all_the_same(killed):
 
 
 def test_asking_about_a_lock_does_not_take_it(killed):
-    with lock_held(killed / ".lock"):
+    with held(killed / ".lock"):
         pass
     verify(killed)
-    with lock_held(killed / ".lock"):
+    with held(killed / ".lock"):
         verify(killed)
 
 
@@ -534,11 +515,16 @@ def names_in(found: Partition) -> list[str]:
 
 
 def test_a_listing_is_of_one_moment_whenever_the_cleaner_renames(scenario, tmp_path, monkeypatch):
-    source = scenario("4.3.1/clean")
-    count = len(list((source / "small-segments-0").iterdir()))
+    source = small_log_dir(scenario("4.3.1/clean"), tmp_path / "few", "small-segments-0")
+    few = source / "small-segments-0"
+    last = logs(few)[7].stem
+    for path in [*few.glob("[0-9]*")]:
+        if path.stem > last:
+            path.unlink()
+    count = len(list(few.iterdir()))
     for moment in range(count):
         name = str(moment)
-        home = small_log_dir(source, tmp_path / name, "small-segments-0") / "small-segments-0"
+        home = shutil.copytree(few, tmp_path / name / few.name)
         first, second = logs(home)[3:5]
         calls = 0
 
@@ -608,13 +594,13 @@ def test_a_segment_is_cleaned_once_it_is_listed(scenario, tmp_path, monkeypatch,
 
 
 def test_a_file_with_a_new_number_is_the_same_file(clean):
-    """Some file systems number files anew; what has the time of the listed one is that one."""
+    """Some file systems number files again; the file with the listed time is the listed file."""
     (log, *_) = logs(clean / "small-segments-0")
     listed = next(opening.open_partition(log.parent).files())
     assert listed.path == log
     with replace(listed, identity=-1).open_listed() as file:
         assert file.size == listed.size
-    with pytest.raises(UnreadableError, match="was replaced by another file"):
+    with pytest.raises(UnreadableError, match=f"{log}: .*replaced"):
         replace(listed, identity=-1, mtime_ns=0).open_listed()
 
 
@@ -681,7 +667,7 @@ def many_segments(home: Path, count: int, *, full: bool) -> Path:
 @pytest.mark.parametrize("full", [True, False], ids=["one batch each", "empty"])
 def test_the_work_grows_with_the_number_of_segments(tmp_path, full):
     spent = []
-    for count in (300, 600):
+    for count in (150, 300):
         home = many_segments(tmp_path / f"many-{count}", count, full=full)
         assert verify(home, level=Level.BATCHES).summary.segments == count
         spent.append(calls_of(partial(verify, home, level=Level.BATCHES)))
@@ -690,7 +676,7 @@ def test_the_work_grows_with_the_number_of_segments(tmp_path, full):
 
 def test_the_files_of_a_large_directory_one_by_one(tmp_path):
     spent = []
-    for count in (200, 400):
+    for count in (100, 200):
         paths = sorted(many_segments(tmp_path / f"many-{count}", count, full=True).glob("*.log"))
         assert verify(*paths, level=Level.BATCHES).summary.segments == count
         spent.append(calls_of(partial(verify, *paths, level=Level.BATCHES)))
@@ -698,6 +684,6 @@ def test_the_files_of_a_large_directory_one_by_one(tmp_path):
 
 
 def test_modes_of_the_fixtures_let_a_broker_write(clean):
-    """What these tests do as root means nothing where files are read-only anyway."""
+    """These tests prove nothing as root on files that are read-only anyway."""
     assert stat.S_IMODE((clean / "codec-none-0").stat().st_mode) & 0o200
     assert batch(0).resolve(logs(clean / "codec-none-0")[0]) == 0

@@ -1,12 +1,10 @@
-"""What verify says of Redpanda's directories: damage on the left, codes and places on the right.
+"""Findings of verify in directories of Redpanda: damage on the left, codes on the right.
 
 The files come from a writer that shares nothing with the reader (`redpanda_files`).
 """
 
 import shutil
 import struct
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 import redpanda_files as rp
+from processes import held
 from verification import described, verify
 
 from logtool.checks import schedule, segment_ranges
@@ -204,7 +203,7 @@ ELSEWHERE = (
     "group/offset-beyond-end", "group/unreadable-record", "group/refused-record",
     "group/missing-records", "data-dir/in-use",
 )  # fmt: skip
-"""Codes that other commands, or no damage of this table, tell of Redpanda."""
+"""Codes of Redpanda that no damage of this table causes: other commands report them."""
 
 
 @pytest.mark.parametrize("code", ELSEWHERE)
@@ -213,7 +212,7 @@ def test_a_code_that_redpanda_can_have_says_what_it_does(code):
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.id)
-def test_damage_is_told_for_what_it_is(row, tmp_path, monkeypatch):
+def test_each_row_has_exactly_its_findings(row, tmp_path, monkeypatch):
     folder = rp.data_dir(tmp_path, {LOG: FIRST, NEXT: SECOND + ROOM})
     assert verify(folder.parents[2]).findings == []
     row.damage(folder)
@@ -265,18 +264,11 @@ def test_any_level_of_a_data_directory_can_be_given(tmp_path):
         assert verify(path).codes == Counter(["batch/crc"]), path
 
 
-def test_a_broker_that_runs_is_told_by_its_lock(tmp_path):
+def test_the_lock_of_a_running_broker_is_reported(tmp_path):
     folder = rp.data_dir(tmp_path, {LOG: FIRST})
-    code = "import fcntl, sys; f = open(sys.argv[1], 'r+'); fcntl.lockf(f, fcntl.LOCK_EX); "
-    code += "print('held', flush=True); sys.stdin.read()"
-    with subprocess.Popen(
-        [sys.executable, "-c", code, folder.parents[2] / "pid.lock"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as broker:  # fmt: skip
-        assert broker.stdout and broker.stdout.readline() == "held\n"
-        told = verify(folder.parents[2]).one("data-dir/in-use")
-        broker.communicate()
-    assert f"process {broker.pid}" in told.message and "pid.lock" in told.message
+    with held(folder.parents[2] / "pid.lock") as pid:
+        found = verify(folder.parents[2]).one("data-dir/in-use")
+    assert str(pid) in found.message and "pid.lock" in found.message
     assert verify(folder.parents[2]).findings == []
 
 

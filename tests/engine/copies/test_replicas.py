@@ -49,7 +49,7 @@ def run(*sources, **options):
     return {item.copies[0].topic: item for item in items}
 
 
-def told(verdict):
+def columns_of(verdict):
     """Return everything that is said of a partition but where it lies."""
     rows = [
         PARTITION.row(verdict),
@@ -204,7 +204,9 @@ def test_a_digest_gives_the_same_comparison(nodes, tmp_path):
     direct = {k: replace(verdict, standing=None) for k, verdict in run(*nodes).items()}
     for sources in (saved, [nodes[0], saved[1]], [saved[0], nodes[1]]):
         found = {k: replace(verdict, standing=None) for k, verdict in run(*sources).items()}
-        assert {k: told(v) for k, v in found.items()} == {k: told(v) for k, v in direct.items()}
+        assert {k: columns_of(v) for k, v in found.items()} == {
+            k: columns_of(v) for k, v in direct.items()
+        }
     with np.load(saved[0], allow_pickle=False) as content:
         assert content["0-0"].shape[0] == len(COLUMNS)
 
@@ -291,19 +293,19 @@ def test_a_segment_that_cannot_be_read_is_damage_that_others_fill(nodes):
 
 def test_large_copies_are_read_in_threads_of_their_own_with_the_same_answer(nodes, monkeypatch):
     damage_file(log_of(nodes[0]), flip, 4000)
-    alone = {topic: told(verdict) for topic, verdict in run(*nodes).items()}
+    alone = {topic: columns_of(verdict) for topic, verdict in run(*nodes).items()}
     begun = []
     begin = OneAhead.begin
 
-    def counted(beside, work):
+    def counted(ahead, work):
         begun.append(work)
-        begin(beside, work)
+        begin(ahead, work)
 
     monkeypatch.setattr(OneAhead, "begin", counted)
     monkeypatch.setattr("logtool.copies.copy_readers.WORTH_A_POOL", 0)
     for jobs in (1, 2, 8):
         found = run(*nodes, run=Run(budget=Budget(jobs=jobs)))
-        assert {topic: told(verdict) for topic, verdict in found.items()} == alone
+        assert {topic: columns_of(verdict) for topic, verdict in found.items()} == alone
         assert bool(begun) == (jobs > 1)
     before = threading.active_count()
     limited = Run(budget=Budget(jobs=2, pace=Pace.starting_now(None, 1e-9)))
@@ -327,7 +329,7 @@ def test_a_digest_that_turns_out_to_be_broken_is_left_out(nodes, tmp_path):
     # What is left is compared as if it had not been given.
     topic = header["partitions"][-1]["topic"]
     (found,) = [v for v in items if isinstance(v, CopiesVerdict) and v.copies[0].topic == topic]
-    assert told(found) == told(run(*nodes)[topic])
+    assert columns_of(found) == columns_of(run(*nodes)[topic])
     again = list(Diff([NodeDir(broken)], save=tmp_path / "new.npz"))
     assert [item.path for item in again if isinstance(item, UnreadableError)] == [broken]
     saved = {place["topic"] for place in digest.read(tmp_path / "new.npz").partitions}
@@ -347,7 +349,7 @@ def test_a_digest_holds_each_copy_that_a_source_has_of_a_partition(nodes, tmp_pa
     run(nodes[0], save=tmp_path / "x.npz")
     direct, saved = run(*nodes)[TOPIC], run(tmp_path / "x.npz", nodes[1])[TOPIC]
     assert len(saved.copies) == 3
-    assert told(replace(saved, standing=None)) == told(replace(direct, standing=None))
+    assert columns_of(replace(saved, standing=None)) == columns_of(replace(direct, standing=None))
 
 
 def test_damage_that_shows_late_is_known_where_the_others_are_held_against_it(
@@ -371,7 +373,7 @@ def test_damage_that_shows_late_is_known_where_the_others_are_held_against_it(
     for jobs in (1, 2):
         progress = Run(budget=Budget(jobs=jobs))
         (found,) = run(ours, theirs, run=progress).values()
-        assert told(found) == told(whole)
+        assert columns_of(found) == columns_of(whole)
         assert progress.bytes_done == size
 
 
@@ -402,8 +404,8 @@ def test_a_digest_of_the_first_version_is_read(nodes, tmp_path):
         header["schema"] = "logtool.digest/1"
         archive.writestr("header.json", json.dumps(header))
     new, old = (run(one, nodes[1]) for one in (path, first))
-    assert {topic: told(verdict) for topic, verdict in new.items()} == {
-        topic: told(verdict) for topic, verdict in old.items()
+    assert {topic: columns_of(verdict) for topic, verdict in new.items()} == {
+        topic: columns_of(verdict) for topic, verdict in old.items()
     }
 
 
@@ -541,9 +543,9 @@ def test_where_blocks_end_makes_no_difference(rows, data):
         copy_with(kept, node=node, damages=damages, start=data.draw(st.sampled_from([0, 0, 4])))
         for node, (kept, damages) in enumerate(drawn)
     ]
-    whole = told(judged(copies))
+    whole = columns_of(judged(copies))
     for count in (1, 2, 7):
-        assert told(judge([reading(copy, count, at_once=False) for copy in copies])) == whole
+        assert columns_of(judge([reading(copy, count, at_once=False) for copy in copies])) == whole
     if len(copies) == 2:
         pair = PAIR.row(compare(*copies))
         assert {**pair, "left": 0, "right": 0} == {**whole[3], "left": 0, "right": 0}

@@ -1,4 +1,4 @@
-"""Which batches other copies hold, whatever the stretches in which they are read."""
+"""Batches that other copies have, for any stretches in which they are read."""
 
 from itertools import pairwise
 

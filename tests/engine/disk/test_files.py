@@ -1,3 +1,4 @@
+import errno
 import os
 import subprocess
 import sys
@@ -49,7 +50,7 @@ def test_an_empty_file_is_empty(tmp_path):
 def test_a_file_above_the_limit_is_refused_and_one_at_the_limit_is_not(ten):
     assert files.read_small(ten, 10) == b"0123456789"
 
-    with pytest.raises(UnreadableError, match="is 10 bytes, more than the limit of 9"):
+    with pytest.raises(UnreadableError, match=r"\b10\b.*\b9\b"):
         files.read_small(ten, 9)
 
 
@@ -58,7 +59,7 @@ def test_a_symbolic_link_is_refused_even_if_it_dangles(ten, tmp_path):
         link = tmp_path / f"to-{target.name}"
         link.symlink_to(target)
 
-        assert reason_of(link) == "is a symbolic link, which is not followed"
+        assert "symbolic link" in reason_of(link)
 
 
 def test_a_link_in_the_middle_of_the_path_is_followed(ten, tmp_path):
@@ -71,12 +72,12 @@ def test_a_link_in_the_middle_of_the_path_is_followed(ten, tmp_path):
 def test_a_pipe_does_not_block(tmp_path):
     os.mkfifo(tmp_path / "pipe")
 
-    assert reason_of(tmp_path / "pipe") == "is not a regular file"
+    assert "regular" in reason_of(tmp_path / "pipe")
 
 
 def test_a_directory_and_a_device_are_refused(tmp_path):
-    assert reason_of(tmp_path) == "is not a regular file"
-    assert reason_of(Path("/dev/null")) == "is not a regular file"
+    assert "regular" in reason_of(tmp_path)
+    assert "regular" in reason_of(Path("/dev/null"))
 
 
 def test_a_socket_is_refused(tmp_path):
@@ -90,9 +91,9 @@ def test_a_socket_is_refused(tmp_path):
 
 
 def test_a_missing_file_is_reported_with_the_reason_of_the_system(ten, tmp_path):
-    assert reason_of(tmp_path / "nothing") == "No such file or directory"
-    assert reason_of(ten / "below-a-file") == "Not a directory"
-    assert reason_of(tmp_path / ("x" * 300)) == "File name too long"
+    assert reason_of(tmp_path / "nothing") == os.strerror(errno.ENOENT)
+    assert reason_of(ten / "below-a-file") == os.strerror(errno.ENOTDIR)
+    assert reason_of(tmp_path / ("x" * 300)) == os.strerror(errno.ENAMETOOLONG)
 
 
 def test_a_file_without_permission_is_reported(tmp_path):
@@ -216,8 +217,8 @@ def test_entries_of_a_directory_are_sorted_and_a_missing_one_is_reported(tmp_pat
         (tmp_path / name).touch()
 
     assert [entry.name for entry in files.list_dir(tmp_path)] == ["a", "b", "c d", "ü"]
-    assert reason_of(tmp_path / "nothing", files.list_dir) == "No such file or directory"
-    assert reason_of(tmp_path / "a", files.list_dir) == "Not a directory"
+    assert reason_of(tmp_path / "nothing", files.list_dir) == os.strerror(errno.ENOENT)
+    assert reason_of(tmp_path / "a", files.list_dir) == os.strerror(errno.ENOTDIR)
 
 
 def test_names_that_are_no_utf_8_are_listed_and_opened(tmp_path):

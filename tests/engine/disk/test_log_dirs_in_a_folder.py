@@ -1,4 +1,4 @@
-"""A folder that holds log dirs is none itself: nothing in it may pass for sound."""
+"""A folder of log dirs is not a log dir: nothing in it may pass for sound."""
 
 import re
 import shutil
@@ -50,4 +50,4 @@ def test_every_command_refuses_such_a_folder(folder: Path, command: str) -> None
         capture_output=True, text=True, check=False, timeout=200,
     )  # fmt: skip
     assert done.returncode == 4, done.stderr
-    assert f"name them instead: {folder}/broker-1 {folder}/broker-2" in done.stderr
+    assert f"{folder}/broker-1 {folder}/broker-2" in done.stderr

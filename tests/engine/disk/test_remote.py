@@ -1,5 +1,7 @@
 """Log dirs behind a URL: the same answers as on disk, by ranges, and one line for what fails."""
 
+import errno
+import os
 import pickle
 import random
 import re
@@ -164,7 +166,7 @@ def test_a_small_file_has_a_limit():
     fsspec.filesystem("memory").pipe_file("/small/meta.properties", b"12345")
     path = remote.parse("memory://small/meta.properties")
     assert files.read_small(path, 5) == b"12345"
-    with pytest.raises(UnreadableError, match="larger than the limit of 4 bytes"):
+    with pytest.raises(UnreadableError, match=r"\b4\b"):
         files.read_small(path, 4)
 
 
@@ -241,7 +243,7 @@ def test_a_url_is_taken_apart_like_a_path():
 
 @dataclass
 class Result:
-    """What one run of logtool left."""
+    """Status and output of one run of logtool."""
 
     status: int
     stdout: str
@@ -347,7 +349,8 @@ def test_a_url_without_its_library_names_what_to_install(run, monkeypatch):
     result = run("verify", "s3://bucket/broker-1")
     assert result.status == 2
     first = result.stderr.splitlines()[0]
-    assert "s3://bucket/broker-1 needs fsspec: pip install 'kafka-logtool[remote]'" in first
+    assert "s3://bucket/broker-1" in first
+    assert "pip install 'kafka-logtool[remote]'" in first
 
 
 def test_s3_without_its_library_names_what_to_install(monkeypatch):
@@ -355,7 +358,7 @@ def test_s3_without_its_library_names_what_to_install(monkeypatch):
         raise ImportError("Install s3fs to access S3")
 
     monkeypatch.setattr(fsspec, "get_filesystem_class", missing)
-    with pytest.raises(UsageError, match=r"needs s3fs: pip install 'kafka-logtool\[remote\]'"):
+    with pytest.raises(UsageError, match=r"s3fs: pip install 'kafka-logtool\[remote\]'"):
         remote.parse("s3://bucket/x")
     with pytest.raises(UsageError, match="gs://bucket/x: Install"):
         remote.parse("gs://bucket/x")
@@ -364,7 +367,7 @@ def test_s3_without_its_library_names_what_to_install(monkeypatch):
 def test_an_unknown_scheme_is_a_usage_error(run):
     result = run("verify", "nosuch://bucket/x")
     assert result.status == 2
-    assert "nosuch://bucket/x: Protocol not known: nosuch" in result.stderr
+    assert "nosuch://bucket/x: " in result.stderr
 
 
 def test_local_paths_import_nothing_of_fsspec(scenario):
@@ -385,7 +388,7 @@ def test_local_paths_import_nothing_of_fsspec(scenario):
 
 @dataclass
 class Requests:
-    """What was asked of the server."""
+    """Requests to the server."""
 
     calls: list[str] = field(default_factory=list)
     bytes: int = 0
@@ -557,7 +560,7 @@ def test_a_missing_prefix_is_one_line(s3, run):
     s3.mkdir("bucket")
     result = run("verify", "s3://bucket/broker-1")
     assert result.status == 4
-    assert "logtool: s3://bucket/broker-1: No such file or directory" in result.stderr
+    assert f"s3://bucket/broker-1: {os.strerror(errno.ENOENT)}" in result.stderr
 
 
 def test_a_wrong_endpoint_is_one_line(s3, run, monkeypatch):
@@ -565,7 +568,8 @@ def test_a_wrong_endpoint_is_one_line(s3, run, monkeypatch):
     result = run("verify", "s3://bucket/broker-1")
     assert result.status == 4
     first = result.stderr.splitlines()[0]
-    assert first.startswith("logtool: s3://bucket/broker-1: Could not connect to the endpoint URL")
+    assert "s3://bucket/broker-1: " in first
+    assert "endpoint" in first
 
 
 def test_no_credentials_are_one_line(s3, run, monkeypatch):
@@ -573,7 +577,8 @@ def test_no_credentials_are_one_line(s3, run, monkeypatch):
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     result = run("verify", "s3://bucket/broker-1")
     assert result.status == 4
-    assert "logtool: s3://bucket/broker-1: Unable to locate credentials" in result.stderr
+    assert "s3://bucket/broker-1: " in result.stderr
+    assert "credentials" in result.stderr
 
 
 def test_denied_access_is_one_line(small, upload, server, run):
@@ -609,13 +614,13 @@ def test_a_listing_is_made_anew_each_time(s3):
         assert len(files.list_dir(home)) == count
 
 
-def test_a_file_whose_size_is_not_told_is_not_taken_for_empty(monkeypatch):
+def test_a_file_of_unknown_size_is_not_taken_for_empty(monkeypatch):
     memory = fsspec.filesystem("memory")
     memory.pipe_file("/sizeless/x.log", b"abc")
     monkeypatch.setattr(
         type(memory), "ls", lambda *_, **__: [{"name": "/sizeless/x.log", "type": "file"}]
     )
-    with pytest.raises(UnreadableError, match=r"no size is told of x\.log"):
+    with pytest.raises(UnreadableError, match=r"size.*x\.log|x\.log.*size"):
         files.list_dir(remote.parse("memory://sizeless"))
 
 
@@ -641,7 +646,7 @@ def test_a_file_that_fails_in_the_middle_is_told_and_the_rest_is_checked(
 
 
 def test_a_log_that_vanished_since_the_listing_was_not_read(scenario, in_memory, monkeypatch):
-    """Beside a broker a file goes by retention; what a store lists is promised to be there."""
+    """A running broker deletes files by retention; a store keeps the files that it lists."""
     there = in_memory(scenario("4.3.1/empty"))
     real = opening.open_partition
 

@@ -45,7 +45,7 @@ def delete(log: Path) -> None:
     log.rename(f"{log}.deleted")
 
 
-def told(items: Iterable[Any]) -> list[object]:
+def comparable(items: Iterable[Any]) -> list[object]:
     """Return what an engine says, as it can be compared."""
     found: list[object] = []
     for item in items:
@@ -73,9 +73,9 @@ def test_what_is_left_is_told_as_if_the_rest_had_never_been(
             for log in deleted:
                 delete(log)
 
-    found = told(ENGINES[name](path, Run(on_progress=once)))
+    found = comparable(ENGINES[name](path, Run(on_progress=once)))
     assert deleted
-    assert found == told(ENGINES[name](path, Run()))
+    assert found == comparable(ENGINES[name](path, Run()))
 
 
 def test_a_replica_is_measured_again_where_its_newest_segment_went(home: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_partition_that_is_never_at_rest_is_given_up_in_the_end(home: Path, na
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opening, "open_partition", never)
-        found = told(ENGINES[name](home, Run()))
+        found = comparable(ENGINES[name](home, Run()))
     # What stat has measured once it need not find again.
     assert any("No such file" in str(item) for item in found) == (name == "gaps")
     assert 2 <= len(looked) <= opening.MOST_LOOKS + 1
@@ -130,9 +130,9 @@ def test_a_partition_that_is_deleted_meanwhile_is_passed_over(home: Path, name: 
         if not gone.exists() and run.path == home / TOPIC:
             (home / TOPIC).rename(gone)
 
-    found = told(ENGINES[name](home, Run(on_progress=once)))
+    found = comparable(ENGINES[name](home, Run(on_progress=once)))
     assert (home.parent / "gone").exists()
-    assert found == told(ENGINES[name](home, Run()))
+    assert found == comparable(ENGINES[name](home, Run()))
 
 
 def sane(path: Path) -> tuple[list[str], bool]:
@@ -264,7 +264,7 @@ def test_zeros_that_a_broker_fills_meanwhile_are_no_loss(home: Path) -> None:
         (lambda log: None, True, 2),
         (touched, True, opening.MOST_LOOKS),
     ],
-    ids=["nobody-writes", "stands-still", "never-in-order"],
+    ids=["no-writer", "stands-still", "never-in-order"],
 )
 def test_zeros_that_stay_are_a_loss(
     home: Path, change: Callable[[Log], None], at_work: bool, looks: int

@@ -39,7 +39,7 @@ WATERMARK = "replication-offset-checkpoint"
 
 
 def examined(*paths, **more):
-    """Return an examination that came to its end, and what it told."""
+    """Return an examination that came to its end, and its items."""
     run = Examination(paths, StartOptions(), **more)
     return run, list(diagnosis.diagnose(run))
 
@@ -62,13 +62,13 @@ def grave(items):
 
 
 def assert_judged_as_by_verify_and_plan(*paths):
-    run, told = examined(*paths)
+    run, reported = examined(*paths)
     verification = Verification(paths)
     verified = list(verification)
-    assert of(Finding, told) == of(Finding, verified)
+    assert of(Finding, reported) == of(Finding, verified)
     planned = list(Forecast(paths, StartOptions()))
-    assert of(Action, told) == list(grave(planned))
-    assert {str(one) for one in of(UnreadableError, told)} == {
+    assert of(Action, reported) == list(grave(planned))
+    assert {str(one) for one in of(UnreadableError, reported)} == {
         str(one) for one in of(UnreadableError, [*verified, *planned])
     }
     assert run.summary.codes == verification.summary.codes
@@ -76,29 +76,29 @@ def assert_judged_as_by_verify_and_plan(*paths):
     assert run.summary.bytes == verification.summary.bytes
     found = int(verification.summary.exit_status())
     assert int(run.summary.exit_status()) == (found or int(any(grave(planned))))
-    below = the(HighWatermark, told).below
+    below = the(HighWatermark, reported).below
     assert [one.request.path for one in below] == [
         one.request.path for one in of(PartitionForecast, planned) if one.lost_acknowledged
     ]
-    start = the(NextStart, told)
+    start = the(NextStart, reported)
     assert start.losing == [
         one.request.path.name for one in of(PartitionForecast, planned) if one.losses
     ]
     assert start.refuses == any(one.action == "refuse" for one in grave(planned))
-    return told
+    return reported
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_of_what_real_brokers_left_it_says_what_verify_and_plan_say(scenario, name):
-    told = assert_judged_as_by_verify_and_plan(*log_dirs(scenario(name)))
+    reported = assert_judged_as_by_verify_and_plan(*log_dirs(scenario(name)))
     # A stray partition is a warning, and the log dirs of three brokers are not those of one.
     if not name.endswith("/replicas"):
         assert not {Gravity.WARNING, Gravity.ERROR} & {
-            the(DamageAnswer, told).state, the(HighWatermark, told).state
+            the(DamageAnswer, reported).state, the(HighWatermark, reported).state
         }  # fmt: skip
         # A torn batch is cut, so that plan ends with status 1; no sound record goes.
         torn = name.endswith("/torn")
-        assert (the(NextStart, told).state is Gravity.WARNING) is torn
+        assert (the(NextStart, reported).state is Gravity.WARNING) is torn
 
 
 def bad_batch(home):
@@ -134,19 +134,19 @@ DAMAGE = {
 def test_of_damage_it_says_what_verify_and_plan_say(scenario, tmp_path, name, stop):
     home = small_log_dir(scenario(f"4.3.1/{stop}"), tmp_path / "data", *PARTITIONS)
     DAMAGE[name](home)
-    told = assert_judged_as_by_verify_and_plan(home)
+    reported = assert_judged_as_by_verify_and_plan(home)
     assert {Gravity.WARNING, Gravity.ERROR} & {
-        the(DamageAnswer, told).state,
-        the(NextStart, told).state,
+        the(DamageAnswer, reported).state,
+        the(NextStart, reported).state,
     }
 
 
 def test_partitions_that_are_selected_are_judged_as_by_verify(scenario, tmp_path):
     home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "data", *PARTITIONS)
     bad_batch(home)
-    _, told = examined(home / "small-segments-0", home / "codec-none-0")
-    assert [one.code for one in of(Finding, told)] == ["batch/crc"]
-    assert the(DamageAnswer, told).partitions == 2
+    _, reported = examined(home / "small-segments-0", home / "codec-none-0")
+    assert [one.code for one in of(Finding, reported)] == ["batch/crc"]
+    assert the(DamageAnswer, reported).partitions == 2
 
 
 @pytest.fixture
@@ -158,8 +158,8 @@ def damaged(scenario, tmp_path):
     return home
 
 
-def codes(told):
-    return {one.code for one in of(Finding, told) if one.severity != "info"}
+def codes(reported):
+    return {one.code for one in of(Finding, reported) if one.severity != "info"}
 
 
 def test_when_time_is_over_before_the_batches_the_quick_look_and_the_start_are_told(damaged):
@@ -170,11 +170,11 @@ def test_when_time_is_over_before_the_batches_the_quick_look_and_the_start_are_t
             super().spend(count)
 
     run = Examination([damaged], StartOptions(), budget=Budget(pace=UntilTheBatches()))
-    told = list(diagnosis.diagnose(run))
-    assert codes(told) == {"offset-index/length"}
-    damage = the(DamageAnswer, told)
+    reported = list(diagnosis.diagnose(run))
+    assert codes(reported) == {"offset-index/length"}
+    damage = the(DamageAnswer, reported)
     assert (damage.complete, damage.checked, damage.looked_at) == (False, 0, damage.segments)
-    assert the(NextStart, told).complete
+    assert the(NextStart, reported).complete
     assert int(run.summary.exit_status()) == 6
 
 
@@ -187,24 +187,24 @@ def test_when_time_is_over_among_the_batches_each_finding_is_told_once(damaged):
             pace.end()
 
     run.on_progress = progressed
-    told = list(diagnosis.diagnose(run))
-    damage = the(DamageAnswer, told)
+    reported = list(diagnosis.diagnose(run))
+    damage = the(DamageAnswer, reported)
     assert 0 < damage.checked < damage.segments
-    found = [(one.code, one.path, one.position) for one in of(Finding, told)]
+    found = [(one.code, one.path, one.position) for one in of(Finding, reported)]
     assert len(set(found)) == len(found)
-    assert "offset-index/length" in codes(told)
+    assert "offset-index/length" in codes(reported)
     assert int(run.summary.exit_status()) == 6
-    assert the(Next, told).command.startswith("logtool plan ")
+    assert the(Next, reported).command.startswith("logtool plan ")
 
 
 def test_without_any_time_what_was_not_reached_is_counted(damaged):
     pace = Pace()
     pace.end()
-    run, told = examined(damaged, budget=Budget(pace=pace))
-    damage, start = the(DamageAnswer, told), the(NextStart, told)
+    run, reported = examined(damaged, budget=Budget(pace=pace))
+    damage, start = the(DamageAnswer, reported), the(NextStart, reported)
     assert (damage.looked_at, damage.checked, damage.partitions) == (0, 0, 4)
     assert (start.partitions, start.not_reached, start.complete) == (0, 4, False)
-    assert the(VersionsAnswer, told).kafka == "4.3"
+    assert the(VersionsAnswer, reported).kafka == "4.3"
     assert int(run.summary.exit_status()) == 6
 
 
@@ -216,22 +216,22 @@ def test_what_a_signal_interrupts_is_told_as_far_as_it_came(damaged):
             raise KeyboardInterrupt
 
     run.on_progress = interrupt
-    told = []
+    reported = []
     with pytest.raises(KeyboardInterrupt):
         for item in diagnosis.diagnose(run):
-            told.append(item)
-    assert codes(told) == {"offset-index/length"}
-    assert not the(DamageAnswer, told).complete
-    assert of(Next, told)
+            reported.append(item)
+    assert codes(reported) == {"offset-index/length"}
+    assert not the(DamageAnswer, reported).complete
+    assert of(Next, reported)
 
 
 def test_a_log_dir_is_named_with_who_wrote_it(scenario):
-    _, told = examined(scenario("3.9.2/clean"))
-    versions = the(VersionsAnswer, told)
+    _, reported = examined(scenario("3.9.2/clean"))
+    versions = the(VersionsAnswer, reported)
     assert (versions.kafka, versions.shown, versions.mode) == ("3.9", "3.9", "kraft")
     assert versions.metadata_version == 21
     assert [(one.version, one.node_id) for one in versions.identities] == [(1, 1)]
-    assert the(BrokerState, told).clean
+    assert the(BrokerState, reported).clean
 
 
 def test_zookeeper_is_told_and_the_release_is_assumed(scenario):
@@ -242,8 +242,8 @@ def test_zookeeper_is_told_and_the_release_is_assumed(scenario):
 
 def test_disks_are_told_once_with_what_the_log_dirs_take(scenario):
     homes = log_dirs(scenario("4.3.1/two-log-dirs"))
-    _, told = examined(*homes)
-    disk = the(DiskAnswer, told)
+    _, reported = examined(*homes)
+    disk = the(DiskAnswer, reported)
     assert list(disk.paths) == homes
     usage = shutil.disk_usage(homes[0])
     assert disk.total == usage.total
@@ -273,9 +273,9 @@ def test_a_disk_is_the_worse_the_fuller_it_is_of_bytes_or_of_inodes():
 
 def test_limits_are_held_against_what_a_broker_holds_open_and_maps(scenario):
     home = scenario("4.3.1/clean")
-    _, told = examined(home)
-    files, maps = of(Limit, told)
-    segments = the(DamageAnswer, told).segments
+    _, reported = examined(home)
+    files, maps = of(Limit, reported)
+    segments = the(DamageAnswer, reported).segments
     assert segments == len(list(home.glob("*/*.log")))
     assert files.needed == BROKER_FILES + segments + len(list(home.glob("*/*.txnindex")))
     active = {max(folder.glob("*.log")).with_suffix("") for folder in {*home.glob("*-*/")}

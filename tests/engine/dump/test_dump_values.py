@@ -1,3 +1,4 @@
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -105,21 +106,21 @@ HOUR, DAY = 3_600_000, 86_400_000
         ("..now", Range(None, NOW)),
     ],
 )  # fmt: skip
-def test_times_without_a_zone_are_utc_and_the_range_is_told(text, expected):
-    found, told = parse_timestamps(text, NOW)
+def test_times_without_a_zone_are_utc_and_the_range_is_shown(text, expected):
+    found, shown = parse_timestamps(text, NOW)
     assert found == expected
-    assert told.startswith(f"--timestamp {text} means ")
-    assert told.endswith(", in UTC")
+    assert f"--timestamp {text} " in shown
+    assert "UTC" in shown
 
 
-def test_what_is_told_has_both_ends():
-    _, told = parse_timestamps("yesterday", NOW)
-    assert told == (
-        "--timestamp yesterday means from 2026-11-21T00:00:00.000Z through "
-        "2026-11-21T23:59:59.999Z, in UTC"
-    )
-    _, told = parse_timestamps("-2h..", NOW)
-    assert told == "--timestamp -2h.. means from 2026-11-22T20:40:30.500Z, in UTC"
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [("yesterday", ["2026-11-21T00:00:00.000Z", "2026-11-21T23:59:59.999Z"]),
+     ("-2h..", ["2026-11-22T20:40:30.500Z"])],
+)  # fmt: skip
+def test_a_range_is_shown_with_the_ends_that_it_has(text, times):
+    _, shown = parse_timestamps(text, NOW)
+    assert re.findall(r"\d{4}-\d\d-\S+Z", shown) == times
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def test_what_is_told_has_both_ends():
     ["noon", "1..noon", "2026-W47", "2026-11", "2026-02-30", "2h", "-2y", "+2h", "--2h", "-2h..."],
 )
 def test_what_is_no_time_is_wrong_usage(text):
-    with pytest.raises(UsageError, match=r"--timestamp.* a date, -2h, now, today or yesterday"):
+    with pytest.raises(UsageError, match=r"--timestamp.*-2h.*yesterday"):
         parse_timestamps(text, NOW)
 
 

@@ -69,11 +69,11 @@ KCAT: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", KCAT)
-def test_kcat_is_told_the_delimiters_that_no_record_holds(name):
+def test_kcat_gets_the_delimiters_that_no_record_holds(name):
     pairs, options = KCAT[name]
     export = Kcat()
     data = said(export, [one(*pair) for pair in pairs])
-    assert export.command().startswith("kcat -P -b HOST:PORT -t t ")
+    assert export.command().split()[:6] == ["kcat", "-P", "-b", "HOST:PORT", "-t", "t"]
     assert export.command().endswith(options)
     assert as_kcat(data, export.command()) == pairs
 
@@ -103,4 +103,3 @@ def test_what_would_be_produced_wrongly_is_refused_with_its_offset(name):
         said(made(), [one(*record) | {"offset": i} for i, record in enumerate(records)])
     assert str(refused.value).startswith(f"t-0/0.log: offset {offset}: ")
     assert why in str(refused.value)
-    assert "nothing was written" in str(refused.value)

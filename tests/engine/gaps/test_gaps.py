@@ -11,7 +11,7 @@ from conftest import SCENARIOS
 from damage import flip
 from hypothesis import example, given
 from hypothesis import strategies as st
-from verification import batches, log_dirs, logs, segment_at, verify
+from verification import batches, has_numbers, log_dirs, logs, numbers_in, segment_at, verify
 
 from logtool.checks.compaction import Cleaning
 from logtool.disk import files
@@ -63,7 +63,7 @@ def only(path, **wanted):
     return found
 
 
-def told(result):
+def gaps_of(result):
     """Return (first, last, reason) of the gaps."""
     ledger = result.ledger
     last = [None if end < 0 else end for end in ledger.gaps.last_offset.tolist()]
@@ -97,7 +97,7 @@ RFC = (batch(0, 10, epoch=1), batch(11, 20, epoch=1), batch(33, 40, epoch=3))
 
 def test_the_gap_of_the_rfc_gets_one_ghost_with_the_term_of_the_batch_that_follows(topic):
     result = only(topic((0, RFC)), policy="compact")
-    assert told(result) == [(21, 32, "compaction")]
+    assert gaps_of(result) == [(21, 32, "compaction")]
     assert spans(result) == [(21, 32, 3)]
     assert result.ledger.missing == 12
     assert (result.ledger.log_start, result.ledger.log_end) == (0, 41)
@@ -132,7 +132,7 @@ def test_a_follower_that_has_everything_is_sent_nothing(topic):
 def test_a_gap_at_the_head_reaches_from_the_base_to_the_first_batch(topic):
     held = batch(7164, 7429, offsets=[7200], epoch=1)
     result = only(topic((3676, [held])), policy="compact")
-    assert told(result) == [
+    assert gaps_of(result) == [
         (0, 3675, "retention"), (3676, 7163, "compaction"), (7164, 7429, "compaction"),
     ]  # fmt: skip
     assert result.ledger.gaps.missing.tolist() == [3676, 3488, 265]
@@ -142,14 +142,14 @@ def test_a_gap_at_the_head_reaches_from_the_base_to_the_first_batch(topic):
 
 def test_a_gap_of_one_offset_is_filled_too(topic):
     result = only(topic((0, [batch(0, 4), batch(6, 9)])), policy="compact")
-    assert told(result) == [(5, 5, "compaction")]
+    assert gaps_of(result) == [(5, 5, "compaction")]
     assert spans(result) == [(5, 5, 0)]
 
 
 def test_a_gap_between_segments_names_both(topic):
     result = only(topic((0, [batch(0, 9)]), (20, [batch(20, 29)])), policy="compact")
     gaps = result.ledger.gaps
-    assert told(result) == [(10, 19, "compaction")]
+    assert gaps_of(result) == [(10, 19, "compaction")]
     assert gaps.kind.tolist() == [GapPlace.SEGMENTS]
     assert (gaps.before_segment[0], gaps.after_segment[0]) == (0, 20)
 
@@ -187,14 +187,14 @@ def test_the_overhead_of_2_to_the_40_offsets_is_that_of_its_pieces():
 
 def test_nothing_is_filled_behind_the_last_batch(topic):
     result = only(topic((0, [batch(0, 10)]), (21, [])), policy="compact")
-    assert told(result) == [(11, 20, "compaction")]
+    assert gaps_of(result) == [(11, 20, "compaction")]
     assert result.ledger.log_end == 21
     assert spans(result) == []
 
 
 def test_an_empty_first_segment_moves_nothing(topic):
     result = only(topic((0, []), (5, []), (9, [batch(12, 13)])), policy="compact")
-    assert told(result) == [(0, 11, "compaction")]
+    assert gaps_of(result) == [(0, 11, "compaction")]
 
 
 def test_batches_that_overlap_count_each_offset_once(topic):
@@ -214,9 +214,9 @@ def test_a_log_start_inside_a_batch_counts_from_there(topic):
 
 def test_records_tell_which_offsets_of_a_batch_are_missing(topic):
     folder = topic((0, [batch(0, 9, offsets=[2, 3, 7]), batch(10, 12, offsets=[])]))
-    assert told(only(folder)) == [(0, 9, "compaction"), (10, 12, "compaction")]
+    assert gaps_of(only(folder)) == [(0, 9, "compaction"), (10, 12, "compaction")]
     exact = [(0, 1), (4, 6), (8, 9), (10, 12)]
-    assert told(only(folder, exact=True)) == [(*span, "compaction") for span in exact]
+    assert gaps_of(only(folder, exact=True)) == [(*span, "compaction") for span in exact]
 
 
 # Why
@@ -224,27 +224,27 @@ def test_records_tell_which_offsets_of_a_batch_are_missing(topic):
 
 def test_a_single_gap_without_a_sign_of_compaction_is_unknown(topic):
     folder = topic((0, [batch(0, 4), batch(6, 9)]))
-    assert told(only(folder)) == [(5, 5, "unknown")]
-    assert told(only(folder, policy="delete")) == [(5, 5, "unknown")]
+    assert gaps_of(only(folder)) == [(5, 5, "unknown")]
+    assert gaps_of(only(folder, policy="delete")) == [(5, 5, "unknown")]
 
 
 def test_gaps_everywhere_are_compaction_unless_the_policy_says_otherwise(topic):
     folder = topic((0, [batch(n, n) for n in (0, 2, 4, 6)]))
-    assert {reason for _, _, reason in told(only(folder))} == {"compaction"}
-    assert {reason for _, _, reason in told(only(folder, policy="delete"))} == {"unknown"}
+    assert {reason for _, _, reason in gaps_of(only(folder))} == {"compaction"}
+    assert {reason for _, _, reason in gaps_of(only(folder, policy="delete"))} == {"unknown"}
 
 
 @pytest.mark.parametrize("trace", [{"attributes": 0x40}, {"offsets": [1]}])
 def test_what_only_the_cleaner_writes_shows_that_a_topic_was_compacted_once(topic, trace):
     folder = topic((0, [batch(0, 4, **trace), batch(6, 9)]))
-    assert (5, 5, "compaction") in told(only(folder, policy="delete"))
+    assert (5, 5, "compaction") in gaps_of(only(folder, policy="delete"))
 
 
 def test_the_cleaner_checkpoint_shows_that_a_topic_is_compacted(topic):
     folder = topic((0, [batch(0, 4), batch(6, 9), batch(11, 12)]))
     (folder.parent / "cleaner-offset-checkpoint").write_text("0\n1\norders 0 8\n")
     result = only(folder)
-    assert told(result) == [(5, 5, "compaction"), (10, 10, "compaction")]
+    assert gaps_of(result) == [(5, 5, "compaction"), (10, 10, "compaction")]
     said = [result.ledger.verdicts[n].evidence for n in result.ledger.verdict]
     assert "fetched" in said[1]
     assert "fetched" not in said[0]
@@ -258,7 +258,7 @@ def test_the_cleaner_checkpoint_shows_that_a_topic_is_compacted(topic):
 def test_a_file_of_a_segment_that_is_gone_tells_that_it_was_there(topic, witness, policy):
     folder = topic((0, [batch(0, 9)]), (20, [batch(20, 29)]))
     (folder / f"{15:020d}.{witness}").write_bytes(b"")
-    assert told(only(folder, policy=policy)) == [(10, 19, "segment-missing")]
+    assert gaps_of(only(folder, policy=policy)) == [(10, 19, "segment-missing")]
 
 
 @pytest.mark.parametrize(
@@ -277,25 +277,25 @@ def test_the_snapshot_of_a_stop_tells_something_only_where_nothing_was_cleaned(
         (folder.parent / "cleaner-offset-checkpoint").write_text(text)
     if stopped:
         (folder.parent / ".kafka_cleanshutdown").write_bytes(b"")
-    assert told(only(folder, policy="compact")) == [(10, 19, reason)]
+    assert gaps_of(only(folder, policy="compact")) == [(10, 19, reason)]
 
 
 def test_the_snapshot_of_an_empty_segment_in_a_gap_tells_nothing(topic):
     folder = topic((0, [batch(0, 9)]), (15, []), (20, [batch(20, 29)]))
     (folder / f"{15:020d}.snapshot").write_bytes(b"")
-    assert told(only(folder, policy="compact")) == [(10, 19, "compaction")]
+    assert gaps_of(only(folder, policy="compact")) == [(10, 19, "compaction")]
 
 
 def test_an_index_that_goes_on_behind_its_log_tells_that_the_log_was_cut(topic):
     folder = topic((0, [batch(0, 9)]), (20, [batch(20, 29)]))
     (folder / f"{0:020d}.index").write_bytes((14).to_bytes(4, "big") + (99).to_bytes(4, "big"))
-    assert told(only(folder, policy="compact")) == [(10, 19, "truncation-hole")]
+    assert gaps_of(only(folder, policy="compact")) == [(10, 19, "truncation-hole")]
 
 
 def test_between_segments_of_a_topic_that_is_not_compacted_lies_a_hole(topic):
     folder = topic((0, [batch(0, 9)]), (20, [batch(20, 29)]))
-    assert told(only(folder, policy="delete")) == [(10, 19, "truncation-hole")]
-    assert told(only(folder)) == [(10, 19, "unknown")]
+    assert gaps_of(only(folder, policy="delete")) == [(10, 19, "truncation-hole")]
+    assert gaps_of(only(folder)) == [(10, 19, "unknown")]
 
 
 def test_damage_is_the_reason_wherever_it_lies(topic):
@@ -303,24 +303,24 @@ def test_damage_is_the_reason_wherever_it_lies(topic):
     for number, expected in enumerate([(0, 4, "damage"), (5, 9, "damage"), (10, None, "damage")]):
         spoiled = [flip(b, 30) if n == number else b for n, b in enumerate(good)]
         folder = topic((0, spoiled))
-        assert told(only(folder, policy="compact")) == [expected]
+        assert gaps_of(only(folder, policy="compact")) == [expected]
 
 
 def test_damage_at_the_end_of_a_segment_is_the_reason_up_to_the_next(topic):
     folder = topic((0, [batch(0, 4), flip(batch(5, 9), 30)]), (10, [batch(12, 14)]))
-    assert told(only(folder, policy="compact")) == [(5, 11, "damage")]
+    assert gaps_of(only(folder, policy="compact")) == [(5, 11, "damage")]
 
 
 def test_a_base_offset_that_stands_out_is_damage(topic):
     folder = topic((0, [batch(0, 4), flip(batch(5, 9), 5, 1), batch(10, 14)]))
-    assert told(only(folder, policy="compact")) == [(5, 9, "damage")]
+    assert gaps_of(only(folder, policy="compact")) == [(5, 9, "damage")]
 
 
 def test_a_torn_tail_is_no_gap_after_an_unclean_stop(topic):
     folder = topic((0, [batch(0, 4), batch(5, 9)[:40]]))
-    assert told(only(folder)) == []
+    assert gaps_of(only(folder)) == []
     (folder.parent / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
-    assert told(only(folder)) == [(5, None, "damage")]
+    assert gaps_of(only(folder)) == [(5, None, "damage")]
 
 
 def test_a_log_that_began_earlier_when_the_broker_stopped_lost_segments(scenario, tmp_path):
@@ -329,9 +329,9 @@ def test_a_log_that_began_earlier_when_the_broker_stopped_lost_segments(scenario
     first = logs(folder)[0].name
     (home / "log-start-offset-checkpoint").write_text("0\n1\ndeleted_segments 0 100\n")
     base = int(first[:20])
-    assert told(only(folder)) == [(0, 99, "retention"), (100, base - 1, "segment-missing")]
+    assert gaps_of(only(folder)) == [(0, 99, "retention"), (100, base - 1, "segment-missing")]
     (home / ".kafka_cleanshutdown").unlink()
-    assert told(only(folder)) == [(0, base - 1, "retention")]
+    assert gaps_of(only(folder)) == [(0, base - 1, "retention")]
 
 
 # Markers and aborted records
@@ -340,7 +340,7 @@ def test_a_log_that_began_earlier_when_the_broker_stopped_lost_segments(scenario
 def test_read_committed_sees_neither_markers_nor_aborted_records(scenario):
     folder = scenario("4.3.1/clean") / "tx.mixed-0"
     plain, committed = only(folder), only(folder, isolation=True)
-    assert told(plain) == []
+    assert gaps_of(plain) == []
     counts = committed.ledger.reasons()
     assert counts[GapReason.CONTROL].offsets == plain.ledger.control == 12
     assert counts[GapReason.ABORTED].offsets == plain.ledger.aborted == 96
@@ -468,7 +468,7 @@ def test_the_filled_log_of_each_real_partition_has_no_gap_and_every_batch(scenar
             if result.ledger.batches and (name.endswith("clean") or result.ledger.missing):
                 target = tmp_path / f"{number}-{folder.name}"
                 if "/magic-" in name:
-                    with pytest.raises(RefusedError, match="older than magic 2"):
+                    with pytest.raises(RefusedError, match="magic 2"):
                         written(result, target)
                 else:
                     assert_filled(result, written(result, target))
@@ -543,7 +543,7 @@ def test_a_log_that_overlaps_itself_is_not_written(topic, tmp_path):
 
 def test_more_offsets_than_a_segment_can_hold_are_not_written(topic, tmp_path):
     folder = topic((0, [batch(0, 9)]), (2**31 + 5, [batch(2**31 + 5, 2**31 + 9)]))
-    with pytest.raises(RefusedError, match="more than one log can hold"):
+    with pytest.raises(RefusedError, match=f"{2**31 + 10:,}"):
         written(only(folder, policy="compact"), tmp_path / "filled")
 
 
@@ -578,23 +578,19 @@ TORN = (0, [batch(0, 4)]), (8, [batch(8, 9)])
 def verdict(home):
     """Return the reason and the evidence of the only gap of orders-0; `verify` says the same."""
     result = only(write(home / "orders-0", HOLED))
-    ((first, last, reason),) = told(result)
+    ((first, last, reason),) = gaps_of(result)
     assert (first, last) == (5, 7)
     evidence = result.ledger.verdicts[0].evidence
-    assert holes(home) == holes(home / "orders-0") == (
-        {("batch/hole", 5, 7): f"no batch holds offsets 5 through 7: {evidence}"}
-        if reason == "unknown" else {}
-    )  # fmt: skip
+    found = holes(home)
+    assert found == holes(home / "orders-0")
+    assert list(found) == ([("batch/hole", 5, 7)] if reason == "unknown" else [])
+    assert all(text.endswith(evidence) for text in found.values())
     shutil.rmtree(home / "orders-0")
     write(home / "orders-0", *TORN)
-    code, link = (
-        ("hole", ": ") if reason == "unknown" else ("gap", "; compaction leaves such gaps: ")
-    )
-    assert (
-        holes(home)
-        == holes(home / "orders-0")
-        == {(f"segment/{code}", 5, 7): f"no segment holds offsets 5 through 7{link}{evidence}"}
-    )
+    ((place, text),) = holes(home).items()
+    assert holes(home / "orders-0") == {place: text}
+    assert place == (f"segment/{'hole' if reason == 'unknown' else 'gap'}", 5, 7)
+    assert text.endswith(evidence)
     return reason, evidence
 
 
@@ -625,7 +621,7 @@ def test_what_was_compacted_once_has_lawful_gaps(tmp_path, values, at):
     made.log_dir_of(tmp_path, *values)
     reason, evidence = verdict(tmp_path)
     assert reason == "compaction"
-    assert evidence == f"the topic was compacted before, see offset {at} of the metadata log"
+    assert numbers_in(evidence) == [at]
 
 
 @pytest.mark.parametrize(
@@ -645,7 +641,8 @@ def test_what_was_never_compacted_has_none(tmp_path, values):
     made.log_dir_of(tmp_path, *values)
     reason, evidence = verdict(tmp_path)
     assert reason == "unknown"
-    assert "never compact in the whole of the metadata log" in evidence
+    assert "metadata log" in evidence
+    assert numbers_in(evidence) == []
 
 
 def test_what_was_before_the_oldest_snapshot_is_not_known(tmp_path):
@@ -654,7 +651,7 @@ def test_what_was_before_the_oldest_snapshot_is_not_known(tmp_path):
     made.snapshot(inner, 40, *MADE, made.config(TOPIC, "orders", POLICY, "delete"))
     reason, evidence = verdict(tmp_path)
     assert reason == "unknown"
-    assert "never compact since offset 40 of the metadata log" in evidence
+    assert numbers_in(evidence) == [40]
 
 
 def of_topic(home, name, topic_id):
@@ -674,20 +671,20 @@ def test_a_deleted_topic_is_not_judged_by_its_successor(tmp_path, name, old, new
     second = (made.topic("orders", NEW), made.config(TOPIC, "orders", POLICY, new),
               made.partition(NEW, 0, [1]))  # fmt: skip
     made.log_dir_of(tmp_path, first, second)
-    assert told(only(of_topic(tmp_path, name, OLD))) == [(5, 7, reason)]
-    assert told(only(of_topic(tmp_path, name, NEW)))[0][2] != reason
+    assert gaps_of(only(of_topic(tmp_path, name, OLD))) == [(5, 7, reason)]
+    assert gaps_of(only(of_topic(tmp_path, name, NEW)))[0][2] != reason
 
 
 def test_many_gaps_do_not_make_a_topic_compacted_that_never_was(tmp_path):
     made.log_dir_of(tmp_path, MADE)
     many = (0, [batch(n, n) for n in range(0, 14, 2)])
     result = only(write(tmp_path / "orders-0", many))
-    assert {reason for _, _, reason in told(result)} == {"unknown"}
+    assert {reason for _, _, reason in gaps_of(result)} == {"unknown"}
     unknown = only(write(tmp_path / "others-0", many))  # which the metadata log does not know
-    assert {reason for _, _, reason in told(unknown)} == {"compaction"}
+    assert {reason for _, _, reason in gaps_of(unknown)} == {"compaction"}
     ((place, text),) = holes(tmp_path).items()
     assert place == ("batch/hole", 1, 1)
-    assert text.startswith("no batch holds offset 1 (and 5 more gaps, 6 offsets in all): ")
+    assert has_numbers(text, 1, 5, 6)
 
 
 def test_the_metadata_log_is_read_again_only_where_offsets_are_missing(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from logtool.gaps.ghosts import Ghosts
 from logtool.gaps.run import GapOptions, Gaps, Result
 
 Drawn = list[tuple[int, int]]
-"""Of each batch: how many offsets are missing before it, and how many it has."""
+"""(missing offsets before the batch, offsets of the batch) of each batch."""
 
 
 def table_of(drawn: Drawn) -> tuple[list[bytes], list[tuple[int, int]]]:

@@ -1,4 +1,4 @@
-"""What counts of all commits is what their coordinator would load, record by record."""
+"""The commits that count are those that their coordinator would load, record by record."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

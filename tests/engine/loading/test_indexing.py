@@ -18,7 +18,7 @@ batches = st.lists(
     min_size=1,
     max_size=12,
 )
-"""Of each, how far its last offset is from that of the one before, and its largest timestamp."""
+"""(distance of the last offset from that of the batch before, largest timestamp) of each batch."""
 
 
 def table_of(rows: list[tuple[int, int]], *, rising: bool) -> BatchTable:

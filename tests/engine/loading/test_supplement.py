@@ -83,8 +83,8 @@ def test_a_damaged_log_is_supplemented_to_what_rebuilding_makes_of_it(
         rebuilt, mine = both(path, start)
         if Outcome.LOADS not in (rebuilt.outcome, mine.outcome):
             continue
-        # What need not be replayed stops nobody. In the place of a snapshot a directory does, where
-        # a broker of today empties the segment.
+        # A segment without replay stops no start. A directory in the place of a snapshot stops it,
+        # but a broker of today empties the segment.
         loads = mine.outcome is Outcome.LOADS or "is no file" in mine.reason
         assert loads, case.description
         if mine.outcome is not rebuilt.outcome or "is a directory" in case.description:

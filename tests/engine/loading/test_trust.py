@@ -9,7 +9,7 @@ import pytest
 from bench.generate import KIB, Spec, generate
 from damage import append_to_file, damage_file, flip
 from supplements import unclean_starts, write_out
-from verification import batches
+from verification import batches, has_numbers
 
 from logtool.loading.loader import load
 from logtool.loading.result import LoadResult, StartConditions
@@ -209,7 +209,7 @@ def test_a_partition_without_a_segment_gets_one(path: Path) -> None:
 
 def test_a_log_that_lost_what_was_flushed_is_checked(path: Path) -> None:
     mine = trust(opening.open_partition(path), dataclasses.replace(START, recovery_point=9999))
-    assert mine.distrust == "the log ends at 2003, and was flushed to 9999"
+    assert has_numbers(mine.distrust, 2003, 9999)
 
 
 def test_a_torn_transaction_index_brings_the_playback_back_to_its_last_entry(path: Path) -> None:

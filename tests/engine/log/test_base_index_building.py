@@ -1,7 +1,7 @@
-"""Base indexes as they are built, against the steps of a broker written down batch by batch.
+"""Base indexes as logtool builds them, against the steps of a broker, batch by batch.
 
 The steps are those of ``index_state::maybe_index`` and ``truncate`` in Redpanda's source; no index
-of a real broker lies beside its segment in public.
+of a real broker is public together with its segment.
 """
 
 import random
@@ -59,7 +59,7 @@ class Broker:
             self.since = 0
 
     def truncate(self) -> None:
-        """What a start does once it has replayed the segment."""
+        """Do the work of a start after the replay of the segment."""
         end = self.max_offset - self.base
         self.entries = [one for one in self.entries if one[0] < end]
         if not self.entries:

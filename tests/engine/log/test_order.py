@@ -1,4 +1,4 @@
-"""Which batches of a log are misplaced: by the words of the rule, and in every chunk of a scan."""
+"""Misplaced batches of a log: by the text of the rule, and in every chunk of a scan."""
 
 from dataclasses import fields
 from pathlib import Path

@@ -282,8 +282,8 @@ def test_odd_timestamps_are_found_by_the_facts_too(table, ahead_ms, data):
     mtime_ns = WRITTEN_MS * 1_000_000
     least, most = timestamps.ordinary(mtime_ns, ahead_ms)
     stamps = table.max_timestamp
-    beside = data.draw(st.integers(-1, 1))
-    shift = data.draw(st.sampled_from([least - stamps.min(), most - stamps.max()])) + beside
+    distance = data.draw(st.integers(-1, 1))
+    shift = data.draw(st.sampled_from([least - stamps.min(), most - stamps.max()])) + distance
     moved = replace(table, max_timestamp=stamps + shift)
     found = []
     for facts in (facts_of(moved), None):

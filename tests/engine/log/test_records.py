@@ -1,4 +1,4 @@
-"""Records come out as the formats decode them, whatever the batches are like."""
+"""Records come out as the formats decode them, for batches of every kind."""
 
 import zlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The replay of producers: that the few rows kept of a segment tell what all of them would."""
+"""The replay of producers: the few rows kept of a segment give the state of all rows."""
 
 import numpy as np
 import pytest

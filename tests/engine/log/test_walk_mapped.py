@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import redpanda_files as rp
 from damage import cut, flip, zero
+from verification import numbers_in
 
 from logtool.disk import files
 from logtool.disk.files import LogFile
@@ -167,7 +168,7 @@ def test_damage_anywhere(most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @needs_guard
 def test_segments_of_redpanda(tmp_path: Path) -> None:
-    """What is mapped keeps Redpanda's headers; markers are read there, too."""
+    """A mapping keeps the headers of Redpanda; markers are read there, too."""
     marker = rp.a_record(0, struct.pack(">hi", 0, 4), key=struct.pack(">hh", 0, 1))
     whole = b"".join([
         rp.log(BASE, 20, 150),
@@ -196,7 +197,7 @@ def test_segments_of_redpanda(tmp_path: Path) -> None:
 def test_a_batch_that_is_written_over_reserved_zeros_meanwhile(
     form: str, sound: int, tmp_path: Path
 ) -> None:
-    """As of a broker that is alive: a look at the mapping sees zeros, the next one a batch."""
+    """A broker writes meanwhile: one look at the mapping sees zeros, the next look a batch."""
     batches, term = (MANY, None) if form == "kafka" else (
         [rp.batch(BASE + i, bytes(150)) for i in range(40)], 7
     )  # fmt: skip
@@ -273,7 +274,7 @@ def test_a_file_that_is_cut_under_its_mapping(
     position, size = columns[:2]
     if seen is not None:
         assert [batch for _, batch in seen] == MANY[: len(seen)]
-    # What had been walked before is told, and nothing that was never there.
+    # Batches found before are reported, and no batch that was never there.
     known = [sum(map(len, MANY[:i])) for i in range(len(MANY))]
     assert position == known[: len(position)]
     assert not errors
@@ -315,9 +316,8 @@ def test_a_control_record_that_is_none_keeps_no_mapping(tmp_path: Path) -> None:
     )  # fmt: skip
     path.write_bytes(DATA + marker + DATA)
     _, _, errors = both(path)
-    assert [text for _, text in errors] == [
-        "byte 0: end-transaction marker value is 3 bytes, at least 6 bytes are needed"
-    ]
+    ((_, text),) = errors
+    assert numbers_in(text) == [0, 3, 6]
 
 
 @needs_guard

@@ -131,9 +131,9 @@ def test_one_flipped_bit_costs_one_batch():
         for bit in range(8):
             flipped = bytearray(data)
             flipped[byte] ^= 1 << bit
-            told = damages(bytes(flipped))
+            reported = damages(bytes(flipped))
             reason = DamageReason.HEADER if byte - at[hit] < 61 else DamageReason.CRC
-            assert told == [(at[hit], ends[hit] - at[hit], reason)], (byte, bit)
+            assert reported == [(at[hit], ends[hit] - at[hit], reason)], (byte, bit)
             assert found(bytes(flipped)) == at[:hit] + at[hit + 1 :], (byte, bit)
 
 
@@ -149,7 +149,7 @@ def test_a_whole_batch_in_a_record_is_none_of_the_log():
 
 @pytest.mark.parametrize("filler", [b"\0", b"\xff", b"\x55"])
 def test_batches_between_two_damages_are_of_the_log(filler):
-    """Of two pages that a disk lost, each with a header whose size is gone."""
+    """A disk lost two pages, each with a header whose size is gone."""
     data = bytearray(rp.log(batches=9))
     at = rp.positions(bytes(data))
     for hit in (2, 6):

@@ -54,7 +54,7 @@ def test_a_batch_in_a_record_is_not_taken_whatever_became_of_the_header_around_i
         "a size and a CRC": flip(overwrite(data, starts[2] + 8, bytes(4)), starts[2] + 20),
         "a CRC": flip(data, starts[2] + 20),
     }
-    if nested in ("of offsets far ahead", "of magic 1"):  # others are told apart by nothing
+    if nested in ("of offsets far ahead", "of magic 1"):  # others are reported apart by nothing
         wrong["all of the header"] = overwrite(data, starts[2], b"\xff" * 24)
         wrong["zeros in place of the header"] = zero(data, starts[2], 24)
 

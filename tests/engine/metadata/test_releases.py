@@ -1,4 +1,4 @@
-"""Which releases are known, and what a registration tells."""
+"""Known releases, and the release in a registration."""
 
 import pytest
 

@@ -1,11 +1,11 @@
-"""When a log that ends below its high watermark has lost its end, and when it was only copied."""
+"""A log that ends below its high watermark has lost its end, or was only copied."""
 
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from verification import logs, set_offsets, verify
+from verification import logs, numbers_in, set_offsets, verify
 
 from logtool.node import lost_end
 from logtool.verify import Level
@@ -37,7 +37,7 @@ def written(path: Path, time_ns: int | None = None) -> int:
     return path.stat().st_mtime_ns
 
 
-def told(home: Path) -> list[str]:
+def codes_in(home: Path) -> list[str]:
     found = verify(home, level=Level.QUICK).findings
     return [one.code for one in found if one.code in (GONE, AHEAD)]
 
@@ -50,37 +50,34 @@ def original(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_copy_with_its_times_may_have_been_made_while_the_broker_ran(home: Path) -> None:
-    assert told(home) == [AHEAD]
+    assert codes_in(home) == [AHEAD]
 
 
 def test_in_the_log_dir_itself_nothing_but_a_loss_explains_it(original: Path) -> None:
-    assert told(original) == [GONE]
+    assert codes_in(original) == [GONE]
 
 
 def test_a_log_that_is_younger_than_the_checkpoint_was_not_copied_before_it(home: Path) -> None:
     written(log_of(home), written(home / WATERMARKS) + 1)
-    assert told(home) == [GONE]
+    assert codes_in(home) == [GONE]
 
 
 def test_after_a_clean_stop_there_is_no_other_explanation(home: Path) -> None:
     (home / MARKER).write_bytes(b'{"version":0,"brokerEpoch":-1}')
-    assert told(home) == [GONE]
+    assert codes_in(home) == [GONE]
 
 
 def test_a_copy_without_its_times_tells_nothing(original: Path) -> None:
     written(original / "meta.properties", written(original / WATERMARKS) - SECOND)
-    assert told(original) == [AHEAD]
+    assert codes_in(original) == [AHEAD]
 
 
 def test_a_row_may_be_of_an_older_topic_of_that_name(original: Path) -> None:
     metadata = original / "codec-none-0" / "partition.metadata"
     written(metadata, written(original / WATERMARKS) + 1)
-    assert told(original) == [AHEAD]
+    assert codes_in(original) == [AHEAD]
 
 
-def test_the_number_of_offsets_that_are_gone_is_told(original: Path) -> None:
+def test_the_number_of_lost_offsets_is_reported(original: Path) -> None:
     finding = verify(original, level=Level.QUICK).one(GONE)
-    assert finding.message.endswith(
-        "high watermark 400, but the log ends at 360: it has lost 40 offsets that were "
-        "acknowledged, from 360 on"
-    )
+    assert {400, 360, 40} <= set(numbers_in(finding.message))

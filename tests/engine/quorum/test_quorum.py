@@ -1,4 +1,4 @@
-"""What the copies of a metadata log say together; `tests/broker` has those of real controllers."""
+"""Copies of a metadata log judged together; `tests/broker` has those of real controllers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Indexes built anew against those that a broker's own recovery wrote, and what can go wrong."""
+"""Rebuilt indexes against those that a broker's own recovery wrote, and failures."""
 
 import shutil
 from collections.abc import Callable, Iterable
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from damage import append_to_file, cut, damage_file, flip, overwrite, remove_file, zero
 from log_dir_damage import in_batch
-from verification import batches, fingerprint, small_log_dir, verify
+from verification import batches, fingerprint, has_numbers, small_log_dir, verify
 
 from logtool import apply
 from logtool.actions import Action
@@ -33,7 +33,7 @@ NOT_RECOVERED = {
     "compacted-tx-0/00000000000000000562.txnindex",
     "small-segments-0/00000000000000000869.timeindex",
 }
-"""Of killed-recovered: segments that the broker left alone, with what their appends had written."""
+"""Segments of killed-recovered that the broker left alone, as their appends wrote them."""
 
 
 def only(*kinds: FileKind, everything: bool = False) -> FileChoice:
@@ -52,7 +52,7 @@ def done(*paths: Path, wanted: FileChoice = ALL, **more: object) -> list[Action]
     return rebuild(*paths, wanted=wanted, consent=RebuildConsent(apply=True), **more)
 
 
-def told(actions: Iterable[Action]) -> set[tuple[str, str]]:
+def steps_of(actions: Iterable[Action]) -> set[tuple[str, str]]:
     return {(str(action.action), action.path.name) for action in actions}
 
 
@@ -189,8 +189,8 @@ def test_entries_without_room_in_the_largest_index_allowed_are_not_written(
     count = index.stat().st_size // 8
     wanted = only(FileKind.OFFSET_INDEX, everything=True)
     small, large = Indexing(max_size=8 * (count - 1)), Indexing(max_size=12 * (count + 2))
-    assert ("impossible", index.name) in told(rebuild(index, wanted=wanted, indexing=small))
-    assert ("impossible", index.name) not in told(rebuild(index, wanted=wanted, indexing=large))
+    assert ("impossible", index.name) in steps_of(rebuild(index, wanted=wanted, indexing=small))
+    assert ("impossible", index.name) not in steps_of(rebuild(index, wanted=wanted, indexing=large))
 
 
 def test_without_a_metadata_log_the_interval_is_that_of_kafka(
@@ -214,7 +214,7 @@ def test_a_transaction_index_needs_the_transactions_open_before_its_segment(
         if path.stat().st_size:
             remove_file(path)
             (action,) = done(path)
-            assert told([action]) == {("create", path.name)}
+            assert steps_of([action]) == {("create", path.name)}
             assert path.read_bytes() == (expected / path.name).read_bytes()
 
 
@@ -226,7 +226,7 @@ def test_a_transaction_index_without_aborts_becomes_empty_and_is_not_made(
     assert rebuild(log) == []
     index = log.with_suffix(".txnindex")
     index.write_bytes(bytes(34))
-    assert told(done(index)) == {("replace", index.name)}
+    assert steps_of(done(index)) == {("replace", index.name)}
     assert index.read_bytes() == b""
 
 
@@ -270,7 +270,7 @@ def test_a_bad_snapshot_behind_the_end_of_the_log_goes(copy_of: Scenario) -> Non
     shutil.copy(next(home.glob("*.snapshot")), path)
     output = RebuildConsent(output=home.parent.parent / "new")
     assert rebuild(home, wanted=FileChoice(), consent=output) == []
-    assert told(done(home, wanted=FileChoice())) == {("remove", path.name)}
+    assert steps_of(done(home, wanted=FileChoice())) == {("remove", path.name)}
     assert not path.exists()
 
 
@@ -292,17 +292,17 @@ def test_a_damaged_log_gets_an_index_of_what_stands_before_the_damage(damaged: P
     index = log.with_suffix(".index")
     remove_file(index)
     actions = done(log, wanted=only(FileKind.OFFSET_INDEX))
-    assert told(actions) == {("damaged", log.name), ("create", index.name)}
+    assert steps_of(actions) == {("damaged", log.name), ("create", index.name)}
     hurt, made = actions
     assert hurt.position == position
     assert f"logtool recover {damaged}" in hurt.reason
-    assert f"up to byte {position} of {len(before)}" in made.reason
+    assert has_numbers(made.reason, position, len(before))
     entries = [index.read_bytes()[i : i + 8] for i in range(0, index.stat().st_size, 8)]
     assert entries
     assert all(int.from_bytes(entry[4:], "big") < position for entry in entries)
     assert log.read_bytes() == before
-    # Nothing more can be done, and the damage is still told.
-    assert told(rebuild(log, wanted=only(FileKind.OFFSET_INDEX))) == {("damaged", log.name)}
+    # Nothing more can be done, and the damage is still reported.
+    assert steps_of(rebuild(log, wanted=only(FileKind.OFFSET_INDEX))) == {("damaged", log.name)}
 
 
 def test_behind_damage_transactions_are_known_from_the_next_sound_snapshot_on(
@@ -352,8 +352,8 @@ def test_a_log_that_recovery_gives_up_gets_nothing(copy_of: Scenario) -> None:
     index = log.with_suffix(".index")
     remove_file(index)
     actions = rebuild(log, wanted=only(FileKind.OFFSET_INDEX), indexing=Indexing(interval=0))
-    assert told(actions) == {("damaged", log.name), ("impossible", index.name)}
-    assert "recovery of the log fails" in actions[1].reason
+    assert steps_of(actions) == {("damaged", log.name), ("impossible", index.name)}
+    assert "recovery" in actions[1].reason
 
 
 def test_zeros_in_the_middle_hide_no_segment_behind_them(damaged: Path) -> None:
@@ -380,8 +380,8 @@ def test_a_partition_a_log_and_an_index_may_be_named_together(copy_of: Scenario)
     for path in (index, other):
         remove_file(path)
     # A missing index can be named, and nothing is done twice.
-    assert told(rebuild(index, wanted=FileChoice())) == {("create", index.name)}
-    assert told(rebuild(index.with_suffix(".log"), index, wanted=FileChoice())) == {
+    assert steps_of(rebuild(index, wanted=FileChoice())) == {("create", index.name)}
+    assert steps_of(rebuild(index.with_suffix(".log"), index, wanted=FileChoice())) == {
         ("create", index.name)
     }
     paths = index, dense, other.with_suffix(".log"), home
@@ -394,8 +394,8 @@ def test_an_index_without_a_log_cannot_be_built(copy_of: Scenario) -> None:
     log = sorted(home.glob("*.log"))[0]
     remove_file(log)
     named = log.with_suffix(".index")
-    assert told(rebuild(named)) == {("impossible", named.name)}
-    assert told(rebuild(home, wanted=FileChoice())) == {
+    assert steps_of(rebuild(named)) == {("impossible", named.name)}
+    assert steps_of(rebuild(home, wanted=FileChoice())) == {
         ("impossible", log.with_suffix(suffix).name) for suffix in (".index", ".timeindex")
     }
 
@@ -406,7 +406,7 @@ def test_what_is_no_file_is_not_replaced(copy_of: Scenario) -> None:
     for path in (first, second):
         remove_file(path)
     first.mkdir()
-    assert told(done(home, wanted=FileChoice())) == {
+    assert steps_of(done(home, wanted=FileChoice())) == {
         ("impossible", first.name), ("create", second.name),
     }  # fmt: skip
     second.unlink()
@@ -425,7 +425,7 @@ def test_other_paths_are_told_and_the_rest_is_done(copy_of: Scenario, name: str)
     items = list(IndexRebuild([home / name, home]))
     errors = [item for item in items if isinstance(item, UnreadableError)]
     assert [error.path for error in errors] == [home / name]
-    assert told(item for item in items if isinstance(item, Action)) == {("create", index.name)}
+    assert steps_of(item for item in items if isinstance(item, Action)) == {("create", index.name)}
 
 
 def test_a_topic_that_is_being_deleted_is_left_alone(copy_of: Scenario) -> None:

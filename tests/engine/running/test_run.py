@@ -8,16 +8,16 @@ HERE, THERE = Path("here"), Path("there")
 
 
 def test_each_step_is_told_with_the_path_it_was_taken_in():
-    told = []
+    reported = []
     progress = Progress(
-        on_progress=lambda now: told.append((now.bytes_done, now.bytes_total, now.path)),
+        on_progress=lambda now: reported.append((now.bytes_done, now.bytes_total, now.path)),
         bytes_total=9,
         path=HERE,
     )
     progress.advance(2)
     progress.advance(3, THERE)
     progress.advance(4)
-    assert told == [(2, 9, HERE), (5, 9, THERE), (9, 9, THERE)]
+    assert reported == [(2, 9, HERE), (5, 9, THERE), (9, 9, THERE)]
 
 
 def test_threads_are_started_only_where_there_is_enough_to_read(monkeypatch):
@@ -41,10 +41,10 @@ def test_what_threads_read_is_progress_of_the_run():
 
 
 def test_a_run_that_begins_anew_keeps_its_budget_and_who_is_told():
-    told = []
-    job = Run(on_progress=told.append, budget=Budget(jobs=3), bytes_done=5, bytes_total=7)
+    reported = []
+    job = Run(on_progress=reported.append, budget=Budget(jobs=3), bytes_done=5, bytes_total=7)
     again = job.anew()
     again.advance(1)
     assert (again.bytes_done, again.bytes_total, again.budget) == (1, 0, job.budget)
-    assert told == [again]
+    assert reported == [again]
     assert job.bytes_done == 5

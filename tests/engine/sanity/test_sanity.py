@@ -1,4 +1,4 @@
-"""What is measured of index sanity checks: Kafka's own checks, what is opened, what is seen."""
+"""Measurements of index sanity checks: Kafka's own checks, opened files, findings."""
 
 import os
 import shutil
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from calls import calls_of
+from verification import numbers_in
 
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
@@ -143,9 +144,9 @@ def seen(said):
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """Yield a log dir of 3,000 partitions with 10 segments each."""
+    """Yield a log dir of 300 partitions with 10 segments each."""
     home = tmp_path_factory.mktemp("large")
-    yield tree(home / "data", 3000, 10)
+    yield tree(home / "data", 300, 10)
     shutil.rmtree(home)
 
 
@@ -155,10 +156,10 @@ def test_a_lazy_start_does_not_grow_with_inactive_segments(large):
     eager = measuring.run(Eager(Opener()), found.partitions, 1, Pace())
     lazy = measuring.run(Lazy(Opener()), found.partitions, 2, Pace())
     lazy_of_cut = measuring.run(Lazy(Opener()), cut, 1, Pace())
-    assert (eager.cost.files, eager.cost.bytes) == (60_000, 30_000 * (8 + 12 + 8))
-    assert (lazy.cost.files, lazy.cost.bytes) == (6_000, 3_000 * (8 + 12))
-    assert (lazy_of_cut.cost.files, lazy_of_cut.cost.bytes) == (6_000, 3_000 * (8 + 12))
-    assert (eager.cost.segments, lazy.cost.segments) == (30_000, 3_000)
+    assert (eager.cost.files, eager.cost.bytes) == (6_000, 3_000 * (8 + 12 + 8))
+    assert (lazy.cost.files, lazy.cost.bytes) == (600, 300 * (8 + 12))
+    assert (lazy_of_cut.cost.files, lazy_of_cut.cost.bytes) == (600, 300 * (8 + 12))
+    assert (eager.cost.segments, lazy.cost.segments) == (3_000, 300)
     assert eager.found == lazy.found == []
 
 
@@ -258,8 +259,8 @@ def test_what_cannot_be_opened_is_told_once_and_the_rest_is_checked(tmp_path):
     index.unlink()
     index.symlink_to(home / f"t-0/{100:020d}.index")
     job = Sanity([home], Procedure())
-    told = [item for item in job if isinstance(item, UnreadableError)]
-    assert [item.path for item in told] == [index]
+    reported = [item for item in job if isinstance(item, UnreadableError)]
+    assert [item.path for item in reported] == [index]
     assert int(job.summary.exit_status()) == 4
 
 
@@ -270,7 +271,7 @@ def test_time_by_kind_is_a_part_of_the_whole(scenario):
     assert all(run.cost.ns[kind] > 0 for kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX))
 
 
-def told(partitions):
+def reported(partitions):
     """Return what the rules find in the inactive and active segments of partitions, as JSON."""
     found = judging.passed_over(partitions, {}, clean=False)
     return sorted(str(FINDING.row(one)) for one in found if isinstance(one, Finding))
@@ -281,11 +282,11 @@ def test_what_is_passed_over_is_the_same_as_if_the_rules_judged_every_segment(
     scenario, name, monkeypatch
 ):
     found = listing.read(scenario(name), Selection(), Pace()).partitions
-    screened = told(found)
+    screened = reported(found)
     passed = sum(len(one.segments) for one in found)
     passed -= len(list(screening.suspects((one, at) for one in found for at in one.segments)))
     monkeypatch.setattr(screening, "suspects", lambda places: places)
-    assert screened == told(found)
+    assert screened == reported(found)
     assert passed > 0 or name.endswith("torn")  # nearly every log of that is one open segment
 
 
@@ -304,10 +305,10 @@ def test_one_wrong_byte_of_an_index_is_not_passed_over(tmp_path, monkeypatch):
                 changed[at] ^= bit
                 path.write_bytes(changed)
                 one = [opening.open_partition(home / "t-0")]
-                screened = told(one)
+                screened = reported(one)
                 with monkeypatch.context() as patch:
                     patch.setattr(screening, "suspects", lambda places: places)
-                    assert screened == told(one), (suffix, at, bit)
+                    assert screened == reported(one), (suffix, at, bit)
         path.write_bytes(content)
 
 
@@ -339,7 +340,7 @@ def test_to_ask_costs_one_look_more_at_each_index_and_none_without_verify(monkey
 
 def test_the_rules_cost_few_calls_for_a_segment_in_order(tmp_path):
     found = [opening.open_partition(tree(tmp_path / "data", 1, 400) / "t-0")]
-    calls = calls_of(lambda: told(found))
+    calls = calls_of(lambda: reported(found))
     assert calls < 400 * 90  # each judged by itself it is more than 330 for a segment
 
 
@@ -411,7 +412,7 @@ def test_in_the_end_the_background_has_checked_each_segment_once(tmp_path):
     bad.write_bytes(OFFSETS + b"x")
     by_mode, said = measured(home, background_threads=3, readers=30)
     run = by_mode[Mode.BACKGROUND].run
-    # Of the bad one the time index is not looked at: all of it is made anew.
+    # The time index of the bad segment is not read: the broker rebuilds all of it.
     assert (run.cost.segments, run.cost.files) == (100, 199)
     assert run.readers and run.readers.count == 30
     assert 0 < run.service_seconds < run.seconds
@@ -502,14 +503,14 @@ def test_a_projection_from_samples_that_do_not_carry_it_says_so():
     good = [(n % 7 + 1, 0) for n in range(40)]
     assert doubts_of(good, lambda n, _: 2 + n, segments=500) == ()
     (few,) = doubts_of(good[:10], lambda n, _: 2 + n, segments=50)
-    assert few == "it rests on 10 partitions only"
+    assert numbers_in(few) == [10]
     turn = iter(range(40))
     (poor,) = doubts_of(good, lambda n, _: 2 + n / 100 + next(turn) % 2, segments=500)
-    assert poor.startswith("the sizes of partitions explain ") and poor.endswith(" they differ in")
+    assert "%" in poor
     (far,) = doubts_of(good, lambda n, _: 2 + n, segments=155_000)
-    assert far == "it is for 1,000 times as many segments as were measured"
+    assert numbers_in(far) == [1000]
     (large,) = doubts_of(good, lambda n, _: 2 + n, partitions=10, segments=500)
-    assert large == "it is for 50 segments in each partition, the largest one measured has 7"
+    assert numbers_in(large) == [50, 7]
 
 
 def test_data_rate_and_retention_give_the_segments():
@@ -564,7 +565,7 @@ def test_a_new_leader_checks_the_inactive_segments_of_its_partition(tmp_path):
     assert run.readers and run.readers.count == 3
     assert (run.cost.segments, run.forced) == (12, 3)
     (found,) = (item for item in said if isinstance(item, Seen))
-    assert found.risk.startswith("No start since 2.3 looks there: ")
+    assert "2.3" in found.risk
 
 
 def test_a_cold_run_is_told_from_one_that_was_not_by_what_came_from_the_disk():

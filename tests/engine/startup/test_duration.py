@@ -1,4 +1,4 @@
-"""How long a start takes: the range, what it rests on, and which partitions take longest."""
+"""Duration of a start: the range, its causes, and the slowest partitions."""
 
 import os
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from verification import has_numbers, numbers_in
 
 from logtool.errors import UnreadableError
 from logtool.loading.result import Outcome, StartConditions
@@ -44,8 +45,8 @@ def test_the_range_goes_from_the_fastest_to_the_slowest_rate() -> None:
 def test_each_batch_costs_a_broker_something_between_least_and_most() -> None:
     found = duration([load("a-0", 100, 1_000_000)], 1, ReadRates(100.0, 100.0, 100.0))
     least, usual, most = (1 + 1_000_000 * each for each in BATCH_SECONDS)
-    told = (found.seconds_low, found.seconds, found.seconds_high)
-    assert told == pytest.approx((least, usual, most))
+    reported = (found.seconds_low, found.seconds, found.seconds_high)
+    assert reported == pytest.approx((least, usual, most))
 
 
 def test_ten_are_named_and_none_of_which_nothing_is_read() -> None:
@@ -263,11 +264,11 @@ def test_a_rate_that_is_given_is_the_whole_range_and_without_stretches_there_is_
 
 
 def test_a_stretch_is_timed_for_each_4_mib_and_everybody_is_told() -> None:
-    told: list[int] = []
-    stopwatch = StretchTimes(told.append)
+    reported: list[int] = []
+    stopwatch = StretchTimes(reported.append)
     for _ in range(11):
         stopwatch(MIB)
-    assert told == [MIB] * 11
+    assert reported == [MIB] * 11
     assert len(stopwatch.rates) == 2
     assert all(rate > 0 for rate in stopwatch.rates)
 
@@ -295,9 +296,10 @@ def test_a_partition_says_what_takes_its_time(copy_of: Callable[[str], Path]) ->
     assert one.indexes_changed >= 2
     (slow,) = duration([one], 1, ReadRates(MIB, MIB, MIB)).slowest
     causes = list(slow.causes)
-    assert causes[0].endswith(f" of {one.recovered} segments in {one.batches_scanned:,} batches")
-    assert "2 segments without offset index" in causes
-    assert f"{one.indexes_changed} indexes made or changed" in causes
+    assert has_numbers(causes[0], one.recovered, one.batches_scanned)
+    numbers = [numbers_in(cause) for cause in causes]
+    assert [2] in numbers
+    assert [one.indexes_changed] in numbers
     directory = home / "tx.mixed-0"
     other = forecast_partition(LoadRequest(directory, StartConditions(clean=False)), lambda _: None)
     assert isinstance(other, PartitionForecast)

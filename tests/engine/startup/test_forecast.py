@@ -1,4 +1,4 @@
-"""What a forecast says of a log dir as a whole: checkpoints, strays, settings, time."""
+"""Forecasts of a log dir as a whole: checkpoints, strays, settings, time."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +34,7 @@ def forecast(
     return partitions, notes
 
 
-def told(one: PartitionForecast, action: str) -> list[tuple[str, int | None, int | None]]:
+def actions_of(one: PartitionForecast, action: str) -> list[tuple[str, int | None, int | None]]:
     """Return (file name, position, length) of the actions of one kind."""
     return [(a.path.name, a.position, a.length) for a in one.actions if a.action == action]
 
@@ -151,7 +151,7 @@ def test_partition_metadata_is_read_once_a_log_is_loaded(
 
 def test_a_torn_tail_is_cut_with_its_place_and_size(scenario: Scenario) -> None:
     partitions, _ = forecast(scenario("4.3.1/torn"))
-    cuts = {name: told(one, "truncate") for name, one in partitions.items()}
+    cuts = {name: actions_of(one, "truncate") for name, one in partitions.items()}
     (name, position, length) = cuts["torn.tail-1"][0]
     log = scenario("4.3.1/torn-recovered") / "torn.tail-1" / name
     assert position == log.stat().st_size
@@ -238,7 +238,9 @@ def test_a_partition_of_another_node_is_stray(copy_of: Callable[[str], Path]) ->
         lambda data: data.replace(data[-22:-1], b"AAAAAAAAAAAAAAAAAAAAA"),
     )
     partitions, _ = forecast(home)
-    assert [name for name, one in partitions.items() if told(one, "stray")] == ["codec-gzip-0"]
+    assert [name for name, one in partitions.items() if actions_of(one, "stray")] == [
+        "codec-gzip-0"
+    ]
 
 
 def test_a_bad_index_below_the_recovery_point_stays_unnoticed(
@@ -248,7 +250,9 @@ def test_a_bad_index_below_the_recovery_point_stays_unnoticed(
     index = sorted((home / "small-segments-0").glob("*.timeindex"))[1]
     append_to_file(index, b"\x01")
     partitions, _ = forecast(home)
-    assert [name for name, *_ in told(partitions["small-segments-0"], "unnoticed")] == [index.name]
+    assert [name for name, *_ in actions_of(partitions["small-segments-0"], "unnoticed")] == [
+        index.name
+    ]
 
 
 def test_one_partition_is_judged_by_the_checkpoints_beside_it(scenario: Scenario) -> None:

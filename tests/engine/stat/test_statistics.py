@@ -1,4 +1,4 @@
-"""What logs add up to: the same as verify counts, however they are cut into pieces."""
+"""Sums of logs: the counts of verify, for any pieces of the logs."""
 
 from itertools import pairwise
 

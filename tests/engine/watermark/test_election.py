@@ -1,4 +1,4 @@
-"""Who may lead a partition next, by the rules of eligible leader replicas."""
+"""The next leader of a partition, by the rules of eligible leader replicas."""
 
 import pytest
 
@@ -12,18 +12,18 @@ TABLE = {
     "all in sync": ((1, 2, 3), (), (), 1, {}, [CLEAN, CLEAN, CLEAN]),
     "one left the ISR for good": ((1, 2), (), (), 1, {}, [CLEAN, CLEAN, UNCLEAN]),
     "one is eligible": ((1,), (2,), (), 1, {}, [CLEAN, CLEAN, UNCLEAN]),
-    "nobody in sync, two eligible": ((), (1, 2), (1,), -1, {}, [CLEAN, CLEAN, UNCLEAN]),
+    "no replica in sync, two eligible": ((), (1, 2), (1,), -1, {}, [CLEAN, CLEAN, UNCLEAN]),
     "one of them was killed":
         ((), (1, 2), (1,), -1, {1: True, 2: False}, [UNCLEAN, CLEAN, UNCLEAN]),
     "all of them were killed":
         ((), (1, 2), (1,), -1, {1: True, 2: True}, [LAST, UNCLEAN, UNCLEAN]),
-    "nobody is left": ((), (), (2,), -1, {}, [UNCLEAN, LAST, UNCLEAN]),
+    "no replica is left": ((), (), (2,), -1, {}, [UNCLEAN, LAST, UNCLEAN]),
     "the leader was killed with all in sync":
         ((1,), (), (), 1, {1: True}, [LAST, UNCLEAN, UNCLEAN]),
     "both in sync were killed":
         ((1, 2), (), (), 1, {1: True, 2: True}, [LAST, LAST, UNCLEAN]),
     "without ELR a kill changes nothing": ((1,), (), (), 1, {}, [CLEAN, UNCLEAN, UNCLEAN]),
-    "nobody knows who led": ((), (), (), -1, {}, [UNCLEAN, UNCLEAN, UNCLEAN]),
+    "the last leader is unknown": ((), (), (), -1, {}, [UNCLEAN, UNCLEAN, UNCLEAN]),
 }  # fmt: skip
 """ISR, ELR, last known ELR, leader, who was stopped unclean; and how each of three may lead."""
 

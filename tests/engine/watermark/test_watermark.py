@@ -1,4 +1,4 @@
-"""How far replicas have come, held against what the brokers themselves wrote and dumped."""
+"""Progress of replicas, compared with the files and dumps of the brokers."""
 
 import re
 import shutil
@@ -32,7 +32,7 @@ _BATCH = re.compile(
 
 
 class Seen:
-    """What a run said."""
+    """Results of one run."""
 
     def __init__(self, *dirs: Path | NodeDir, leader: int | None = None) -> None:
         places = [one if isinstance(one, NodeDir) else NodeDir(one) for one in dirs]
@@ -103,11 +103,11 @@ def test_each_replica_is_as_its_broker_left_it(scenario: Scenario, version: str)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_who_was_last_in_sync_gives_the_high_watermark(scenario: Scenario, version: str) -> None:
     groups = Seen(*nodes(scenario(f"{version}/replicas"))).groups
-    told = {
+    reported = {
         name: (group.in_sync, group.high_watermark, group.furthest.node, group.assumed.node)
         for name, group in groups.items()
     }
-    assert told == {
+    assert reported == {
         "replica.diverged-0": ((3,), 170, 3, 3),
         "replica.fetched-at-once-0": ((2,), 720, 2, 2),
         "replica.in-sync-0": ((2,), 120, 2, 2),
@@ -148,7 +148,7 @@ def test_without_a_metadata_log_all_are_in_sync(copy_of: Scenario) -> None:
     lagging = seen.groups["replica.lagging-0"]
     assert (lagging.in_sync, lagging.from_metadata, lagging.leader) == ((2, 3), False, None)
     assert (lagging.high_watermark, lagging.furthest.node) == (120, 2)
-    # Nothing says that node 2 was alone, so only its checkpoint tells what was committed.
+    # Nothing shows that node 2 was alone, so only its checkpoint proves the commits.
     (one,) = seen.groups["replica.diverged-0"].truncations
     assert (one.by_leader_epoch, one.acknowledged_lost) == (120, 0)
 
@@ -165,7 +165,7 @@ def test_a_high_watermark_in_records_that_the_leader_lacks_would_make_logs_diffe
 
 def test_without_leader_epochs_the_high_watermark_decides(copy_of: Scenario) -> None:
     home = copy_of("4.3.1/replicas")
-    # Recovery would make the epochs anew from the batches that it reads.
+    # Recovery would rebuild the epochs from the batches that it reads.
     for node, name in ((2, "lagging"), (2, "diverged")):
         remove_file(home / f"node-{node}/replica.{name}-0/leader-epoch-checkpoint")
         (home / f"node-{node}/.kafka_cleanshutdown").write_text('{"version":0}')
@@ -299,7 +299,7 @@ def test_a_replica_that_does_not_load_takes_no_part(copy_of: Scenario) -> None:
 
 
 def test_a_high_watermark_stays_where_too_few_are_in_sync(scenario: Scenario) -> None:
-    """As brokers since 3.7 have it; tests/broker/test_replicas_agree.py asks them."""
+    """The rule of brokers since 3.7; tests/broker/test_replicas_agree.py compares them."""
     group = Seen(*nodes(scenario("4.3.1/replicas"))).groups["replica.diverged-0"]
     assert (group.in_sync, group.least_in_sync, group.high_watermark) == ((3,), 1, 170)
     (follower,) = (one for one in group.replicas if one.node == 3)
@@ -328,7 +328,7 @@ def test_what_all_in_sync_have_was_committed_however_old_the_checkpoints_are(
     assert absent and (absent.high_watermark, absent.committed) == (180, 0)
     assert (absent.acknowledged_lost, absent.not_looked_at) == (0, (4,))
     assert absent.may_be_lost == 180 - 120
-    # A leader in sync has all that was acknowledged, whoever else is looked at.
+    # A leader in sync has all that was acknowledged; other replicas change nothing.
     in_sync = group_replicas((longer, shorter), state(2, 4), wanted=2)
     assert in_sync and (in_sync.not_looked_at, in_sync.may_be_lost) == ((4,), 0)
     # What one in sync has is no more than what another one in sync has.
@@ -388,7 +388,7 @@ def test_a_replica_of_another_topic_of_that_name_takes_no_part(scenario: Scenari
 
 def test_a_topic_that_was_made_anew_is_told(copy_of: Scenario) -> None:
     home = copy_of("4.3.1/replicas")
-    # Its own metadata log would put it aside; without one only the other replica tells.
+    # Its own metadata log would put it aside; without one only the other replica shows it.
     for node in nodes(home):
         shutil.rmtree(node / "__cluster_metadata-0")
     path = home / "node-3/replica.lagging-0/partition.metadata"

@@ -44,12 +44,12 @@ def played(name: str, rule: TruncationRule | None = None) -> tuple[list[Any], di
 
 def test_the_walk_through_of_the_article_takes_two_rounds() -> None:
     states, verdict = played("walk-through")
-    told = [
+    reported = [
         (leader["log_end_offset"], follower["remote_log_end_offset"], leader["high_watermark"],
          follower["log_end_offset"], follower["high_watermark"])
         for leader, follower in states
     ]  # fmt: skip
-    assert told == [(0, 0, 0, 0, 0), (1, 0, 0, 0, 0), (1, 0, 0, 1, 0), (1, 1, 1, 1, 1)]
+    assert reported == [(0, 0, 0, 0, 0), (1, 0, 0, 0, 0), (1, 0, 0, 1, 0), (1, 1, 1, 1, 1)]
     assert verdict["committed_offset"] == 1
 
 
@@ -284,7 +284,7 @@ def leading(one: Replication) -> tuple[int | None, int, int]:
 def test_by_leader_epoch_committed_records_survive_any_schedule(
     draw: random.Random, checkpoints: bool, min_in_sync: int
 ) -> None:
-    """As long as leaders are in sync, and what was written is not lost by a crash."""
+    """Holds if leaders are in sync, and no crash loses written records."""
     one = Replication([1, 2, 3], 1, lag_ms=100, checkpoints=checkpoints, min_in_sync=min_in_sync)
     for number in range(80):
         before = leading(one)

@@ -1,4 +1,4 @@
-"""Where followers cut their logs: the rules of KIP-101 and KIP-279, offset by offset."""
+"""Truncation of followers: the rules of KIP-101 and KIP-279, offset by offset."""
 
 import pytest
 from hypothesis import given
