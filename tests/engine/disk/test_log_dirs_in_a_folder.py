@@ -24,12 +24,12 @@ def folder(scenario: Callable[[str], Path], tmp_path: Path) -> Path:
     return tmp_path / "mnt"
 
 
-def test_the_log_dirs_to_name_are_told(folder: Path) -> None:
-    said = re.escape(f"holds 2; name them instead: {folder}/broker-1 {folder}/broker-2")
-    with pytest.raises(NothingMatchedError, match=said):
+def test_the_log_dirs_to_name_are_listed(folder: Path) -> None:
+    names = re.escape(f"{folder}/broker-1 {folder}/broker-2")
+    with pytest.raises(NothingMatchedError, match=names):
         inputs.kind_of(folder)
     (folder / "dbus-1").mkdir()  # An empty directory with the name of a partition changes nothing.
-    with pytest.raises(NothingMatchedError, match=said):
+    with pytest.raises(NothingMatchedError, match=names):
         inputs.kind_of(folder)
 
 

@@ -317,7 +317,7 @@ def test_behind_damage_transactions_are_known_from_the_next_sound_snapshot_on(
     actions = done(damaged, wanted=only(*kinds, everything=True))
     hidden = {action.path: action.reason for action in actions if action.action == "impossible"}
     assert set(hidden) == {snapshot, snapshot.with_suffix(".txnindex")}
-    assert all(reason.startswith("damage before") for reason in hidden.values())
+    assert all("damage" in reason for reason in hidden.values())
     same = scenario("4.3.1/killed-recovered") / damaged.name / index.name
     assert index.read_bytes() == same.read_bytes()
 
