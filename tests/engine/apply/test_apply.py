@@ -353,7 +353,7 @@ def test_a_plan_does_not_reach_out_of_its_log_dir(place, tmp_path):
     (place.log_dir / "orders-0").symlink_to(outside)
     for path in (outside / "file", place.log_dir / "orders-0" / "file"):
         journal = Journal.begin(place.undo_dir, place.log_dir, "logtool test")
-        with pytest.raises(RefusedError, match=f"{path}.*{place.log_dir}"):
+        with pytest.raises(RefusedError, match=f"file: .*{place.log_dir}"):
             journal.stage([change(FileChange.REMOVE, path)])
 
 
