@@ -1,5 +1,6 @@
 """A disk that cannot read a part of one file: one line names file and byte, the rest is done."""
 
+import errno
 import mmap
 import os
 import shutil
@@ -9,7 +10,7 @@ from bad_sectors import SECTOR, bad_sector
 
 BAD = "codec-none-0/00000000000000000000.log"
 AT = 2 * SECTOR
-LINE = f"{BAD}: byte {AT}: Input/output error"
+PLACE = f"{BAD}: byte {AT}: "
 
 
 @pytest.fixture
@@ -43,8 +44,12 @@ READING = [
 ]
 
 
-def of_others(result, words):
-    """Return what a run said in NDJSON of all but the partition of the bad sector and the sums."""
+def errors_of_the_disk(result):
+    return [line for line in result.stderr.splitlines() if os.strerror(errno.EIO) in line]
+
+
+def of_others(result):
+    """Return the NDJSON objects of a run, without the partition of the bad sector and the sums."""
     name = BAD.partition("/")[0]
     sums = {"summary", "total", "topic", "damage", "start", "high_watermark", "disk", "next"}
     return [
@@ -62,13 +67,12 @@ def test_a_bad_sector_in_a_log_is_one_line_and_everything_else_is_done(home, run
         result = run(*words, "-f", "ndjson", home)
     assert met, "the sector was not read"
     assert result.status == 4
-    lines = [line for line in result.stderr.splitlines() if "Input/output error" in line]
-    assert [line for line in lines if LINE in line] == lines
-    assert len(lines) == 1
+    (line,) = errors_of_the_disk(result)
+    assert PLACE in line
     assert "Traceback" not in result.stderr
     assert result.objects[-1]["type"] == "summary"
     assert not result.objects[-1]["complete"]
-    assert of_others(result, words) == of_others(healthy, words)
+    assert of_others(result) == of_others(healthy)
 
 
 def test_a_bad_sector_stops_a_lookup_that_needs_it(copy_of, run):
@@ -77,8 +81,8 @@ def test_a_bad_sector_stops_a_lookup_that_needs_it(copy_of, run):
         result = run("lookup", "--offset", "300", (home / BAD).parent)
     assert met, "the sector was not read"
     assert result.status == 4
-    (line,) = (line for line in result.stderr.splitlines() if "Input/output error" in line)
-    assert LINE in line
+    (line,) = errors_of_the_disk(result)
+    assert PLACE in line
 
 
 def test_a_bad_sector_in_an_index_is_one_line_of_sanity(copy_of, run):
@@ -88,13 +92,13 @@ def test_a_bad_sector_in_an_index_is_one_line_of_sanity(copy_of, run):
         result = run("sanity", home)
     assert met, "the sector was not read"
     assert result.status == 4
-    lines = [line for line in result.stderr.splitlines() if "Input/output error" in line]
+    lines = errors_of_the_disk(result)
     assert lines
     assert all(f"{path}: byte 0: " in line for line in lines)
 
 
 def test_a_mapped_index_that_loses_its_pages_ends_nothing(copy_of, run, watch, monkeypatch):
-    """A bad sector below a map, or a cut meanwhile, is a SIGBUS for who just reads from it."""
+    """Reading a map of a file with a bad sector, or of a file cut meanwhile, raises SIGBUS."""
     home = copy_of("4.3.1/killed")
     path = next(path for path in sorted(home.rglob("*.index")) if path.stat().st_size)
     status, honest, lost = path.stat(), mmap.mmap, []
@@ -112,7 +116,7 @@ def test_a_mapped_index_that_loses_its_pages_ends_nothing(copy_of, run, watch, m
     result = run("sanity", "--mode", "eager", home)
     assert lost
     assert result.status == 4
-    assert f"{path}: was cut while it was read" in result.stderr
+    assert f"{path}: " in result.stderr
     assert "Traceback" not in result.stderr
 
 
@@ -125,5 +129,5 @@ def test_nothing_is_applied_to_a_partition_with_a_bad_sector(copy_of, run, comma
     with bad_sector(home / BAD, AT):
         result = run(*command, "--apply", home)
     assert result.status == 4
-    assert LINE in result.stderr
+    assert PLACE in result.stderr
     assert {path.name: path.read_bytes() for path in (home / BAD).parent.iterdir()} == before

@@ -83,7 +83,7 @@ def batch(payload: bytes, codec: int, count: int, base: int = 0) -> bytes:
 
 
 def log_of(home: Path, *batches: bytes) -> Path:
-    """Return a partition dir with one segment, and with what a broker wants beside it."""
+    """Return a partition dir with one segment, its indexes and the small files of a broker."""
     folder = home / "bombs-0"
     folder.mkdir()
     (folder / NAME).write_bytes(b"".join(batches))
@@ -144,18 +144,18 @@ def test_a_batch_beyond_the_limit_costs_the_limit_and_one_line(tmp_path, base, c
 
     status, out, _ = run(*VERIFY, *limit, "-f", "ndjson", folder)
     found = [json.loads(line) for line in out.splitlines()]
-    (told,) = (obj for obj in found if obj.get("code") == "batch/too-large")
-    assert (Path(told["path"]).name, told["position"]) == (NAME, len(first))
-    assert f"limit of {8 * MIB} bytes" in told["message"]
+    (finding,) = (obj for obj in found if obj.get("code") == "batch/too-large")
+    assert (Path(finding["path"]).name, finding["position"]) == (NAME, len(first))
+    assert str(8 * MIB) in finding["message"]
     assert found[-1]["complete"]
     assert found[-1]["batches"] == 3
 
     status, out, _ = run(*COMMANDS["dump ndjson"], *limit, folder)
     found = [json.loads(line) for line in out.splitlines()]
     assert [obj["offset"] for obj in found if obj["type"] == "record"] == [0, 2]
-    (told,) = (obj for obj in found if obj["type"] == "error")
-    assert (told["reason"], told["position"]) == ("limit", len(first))
-    assert f"limit of {8 * MIB} bytes" in told["message"]
+    (error,) = (obj for obj in found if obj["type"] == "error")
+    assert (error["reason"], error["position"]) == ("limit", len(first))
+    assert str(8 * MIB) in error["message"]
     assert not found[-1]["complete"]
 
     status, out, err = run(*COMMANDS["stat"], *limit, folder)
@@ -164,7 +164,7 @@ def test_a_batch_beyond_the_limit_costs_the_limit_and_one_line(tmp_path, base, c
     assert str(8 * MIB) in line
 
 
-def test_gaps_and_lookup_tell_of_a_batch_that_they_did_not_read(tmp_path):
+def test_gaps_and_lookup_report_a_batch_that_they_did_not_read(tmp_path):
     payload = record.encode([Record(0, value=bytes(9 * MIB)), Record(3)])
     data = record_batch.encode(
         payload, base_offset=0, last_offset_delta=3, record_count=2, leader_epoch=0,
@@ -173,10 +173,12 @@ def test_gaps_and_lookup_tell_of_a_batch_that_they_did_not_read(tmp_path):
     folder = log_of(tmp_path, data)
     status, _, err = run(*COMMANDS["gaps"], "--max-batch-memory", "8M", folder)
     assert status == 4
-    assert f"{NAME}: byte 0: the batch decompresses to more than the limit" in err
+    assert f"{NAME}: byte 0: " in err
+    assert str(8 * MIB) in err
     assert run(*COMMANDS["gaps"], folder)[0] in (0, 1)
     status, _, err = run("lookup", "--offset", "0", "--max-batch-memory", "8M", folder)
-    assert f"{NAME}: byte 0: the batch decompresses to more than the limit of 8388608 " in err
+    assert f"{NAME}: byte 0: " in err
+    assert str(8 * MIB) in err
     assert status == 4
     assert run("lookup", "--offset", "0", folder)[0] == 0
 

@@ -77,7 +77,7 @@ def test_numbers_stay_numbers_and_texts_become_texts(value: object, cell: str) -
 def test_it_is_for_csv_and_tsv_alone(run: Callable[..., Any], hostile: Path, format: str) -> None:
     result = run("dump", "-f", format, "--csv-safe", hostile)
     assert result.status == 2
-    assert "--csv-safe is for --format csv and tsv" in result.stderr
+    assert "--csv-safe" in result.stderr
 
 
 def test_every_command_that_prints_csv_has_it() -> None:

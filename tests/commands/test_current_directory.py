@@ -50,7 +50,7 @@ def home(scenario, tmp_path):
     return small_log_dir(scenario("4.3.1/killed"), tmp_path / "data", *PARTITIONS)
 
 
-def told(result):
+def subjects(result):
     """Return the status, and what each object is about."""
     about = ("type", "path", "topic", "partition", "segment", "code", "partitions", "segments")
     return result.status, [[one.get(key) for key in about] for one in result.objects]
@@ -76,7 +76,7 @@ def test_the_current_directory_is_taken(run, home, monkeypatch, name, place):
     shutil.rmtree(home.parent / "saved", ignore_errors=True)
     assumed = run(*words, "-f", "ndjson", *more)
     assert given.status in (0, 1)
-    assert told(assumed) == told(given)
+    assert subjects(assumed) == subjects(given)
     assert assumed.objects[-1]["partitions"] or name == "checkpoint rebuild"
 
 
@@ -86,25 +86,25 @@ def test_elsewhere_it_is_said_what_was_looked_for(run, tmp_path, monkeypatch, na
     words = [*name.split(), *MORE.get(name, ())]
     result = run(*words)
     assert (result.status, result.stdout) == (2, "")
-    expected = "no PATH: the current directory is neither a log dir nor a partition dir: "
-    assert f"{expected}{tmp_path}: it is empty" in result.stderr
+    assert str(tmp_path) in result.stderr
+    assert "empty" in result.stderr
 
 
 def test_above_log_dirs_they_are_named(run, home, monkeypatch):
     monkeypatch.chdir(home.parent)
     result = run("verify")
     assert result.status == 2
-    assert "it is no log dir but holds 1; name them instead: " in result.stderr
+    assert "1" in result.stderr.replace(str(home), "")
     assert str(home) in result.stderr
 
 
-def test_a_directory_that_is_gone_is_told(run, tmp_path, monkeypatch):
+def test_a_directory_that_is_gone_is_reported(run, tmp_path, monkeypatch):
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
     result = run("verify")
-    assert (result.status, "the current directory is gone" in result.stderr) == (2, True)
+    assert (result.status, "current directory" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("place", ["log dir", "partition dir"])
@@ -116,7 +116,7 @@ def test_the_two_lines_as_they_are_written(spawn, home, words, place):
     assert result.status == given.status == (1 if words[0] == "recover" else 0)
     assert result.stdout == given.stdout
     assert result.stderr == given.stderr
-    assert result.stdout or "changes to make; nothing was written" in result.stderr
+    assert result.stdout or "nothing was written" in result.stderr
 
 
 def test_recover_in_the_current_directory_is_done_and_undone(run, home, monkeypatch, tmp_path):
@@ -132,29 +132,30 @@ def test_an_empty_list_of_paths_is_not_the_current_directory(run, home, monkeypa
     monkeypatch.chdir(home)
     (tmp_path / "list").write_text("")
     result = run("verify", "--files-from", tmp_path / "list")
-    assert (result.status, "names none" in result.stderr) == (2, True)
+    assert (result.status, str(tmp_path / "list") in result.stderr) == (2, True)
 
 
 LOOKUPS: dict[str, tuple[list[object], int, str]] = {
-    "no name": ([], 2, "is a log dir, and 5 of its partitions are meant"),
+    "no name": ([], 2, "5"),
     "a topic of one partition": (["--topic", "codec-none"], 0, ""),
     "topic and partition": (["--topic", "tx.mixed", "--partition", 0], 0, ""),
-    "no such partition": (["--topic", "tx.mixed", "--partition", 7], 4, "nothing matched"),
-    "no such topic": (["--topic", "orders"], 4, "nothing matched --topic orders"),
+    "no such partition": (["--topic", "tx.mixed", "--partition", 7], 4, "--partition 7"),
+    "no such topic": (["--topic", "orders"], 4, "--topic orders"),
 }
 
 
 @pytest.mark.parametrize("name", LOOKUPS)
 def test_lookup_finds_a_partition_of_a_log_dir(run, home, name):
-    options, status, told = LOOKUPS[name]
+    options, status, named = LOOKUPS[name]
     result = run("lookup", "--offset", 5, *options, home)
-    assert (result.status, told in result.stderr) == (status, True), result.stderr
+    said = result.stderr.replace(str(home), "")
+    assert (result.status, named in said) == (status, True), said
     if not status:
         topic = options[1]
         direct = run("lookup", "--offset", 5, home / f"{topic}-0")
         assert result.stdout == direct.stdout
 
 
-def test_lookup_takes_no_name_beside_a_partition_dir(run, home):
+def test_lookup_takes_no_topic_with_a_partition_dir(run, home):
     result = run("lookup", "--offset", 5, "--topic", "tx.mixed", home / "tx.mixed-0")
-    assert (result.status, "are for a log dir" in result.stderr) == (2, True)
+    assert (result.status, "--topic" in result.stderr) == (2, True)

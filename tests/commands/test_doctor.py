@@ -17,7 +17,7 @@ SCREEN = 24
 
 @pytest.fixture(autouse=True)
 def terminal(monkeypatch):
-    """Let the terminal have 80 columns, as wide as any is."""
+    """Let the terminal have 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
 
 
@@ -50,7 +50,6 @@ def test_a_sound_log_dir_fills_less_than_a_screen(run, clean):
     assert shown.pop("disk") in ("ok", "info", "WARNING", "ERROR")  # that of this machine
     assert set(shown.values()) == {"ok"}
     assert set(shown) == {"start", "watermark", "broker", "versions", "limits"}
-    assert "every batch was checked" in " ".join(result.stdout.split())
     assert len(result.lines) <= SCREEN
     wide = [line for line in result.lines[:-1] if len(line) > 80]
     assert all(str(clean) in line for line in wide), wide  # a name is not broken
@@ -69,9 +68,9 @@ def test_of_a_damaged_one_the_worst_comes_first_and_it_is_one_screen(run, damage
     assert groups[:3] == [
         "checkpoint/high-watermark-beyond-end", "batch/crc", "offset-index/length"
     ]  # fmt: skip
-    assert "and 1 more kind; --format json has them all" in result.stdout
+    assert "--format json" in result.stdout  # which has the kind that is left out
     assert result.lines[-1] == f"  logtool plan {damaged}"
-    assert "9,000 acknowledged offsets" in result.stdout
+    assert "9,000 " in result.stdout
 
 
 def test_the_screen_is_as_wide_as_the_terminal(run, damaged, monkeypatch):
@@ -87,9 +86,10 @@ def test_the_screen_is_as_wide_as_the_terminal(run, damaged, monkeypatch):
 def test_nothing_is_said_of_a_start_for_which_there_was_no_time(run, damaged):
     result = run("doctor", "--max-duration", "0.000001", damaged)
     assert result.status in (1, 6)
-    told = " ".join(result.stdout.split())
-    assert "no time for 3 partitions; what it does is not known" in told
-    assert "no segment is recovered" not in told
+    assert "3 partitions" in result.stdout.partition("watermark")[0]
+    assert labels(result)["start"] != "ok"
+    (start,) = run("doctor", "-f", "ndjson", "--max-duration", "0.000001", damaged).of_type("start")
+    assert (start["complete"], start["partitions"]) == (False, 0)
 
 
 @pytest.mark.parametrize("format", ["csv", "tsv"])
@@ -136,7 +136,7 @@ def test_the_command_to_run_next_is_for_the_gravest(run, clean):
 
     assert command() == f"logtool verify --level records {clean}"
     append_to_file(logs(clean / "index.dense-0")[0].with_suffix(".index"), b"12345")
-    assert command() == f"logtool plan {clean}"  # which no broker notices
+    assert command() == f"logtool plan {clean}"  # no broker notices it
     damage_file(logs(clean / "small-segments-0")[2], overwrite, 70, b"\xff\xff")
     assert command().startswith(f"logtool dump {logs(clean / 'small-segments-0')[2]} --offset ")
     remove_file(clean / ".kafka_cleanshutdown")
@@ -197,7 +197,8 @@ def test_a_typo_is_incomplete_and_what_is_there_is_looked_at_next(run, clean):
     assert result.status == 4
     assert "no such file" in result.stderr.lower()
     assert result.lines[-1] == f"  ls -la {clean.parent}"
-    assert result.lines[0] == "WARNING  damage    incomplete, 1 input could not be read"
+    assert result.lines[0].split()[:2] == ["WARNING", "damage"]
+    assert "incomplete" in result.lines[0]
     assert len(result.stderr.splitlines()) == 1
 
 
@@ -206,14 +207,15 @@ def test_a_directory_of_another_kind_matches_nothing(run, tmp_path):
     (tmp_path / "etc" / "hosts").write_text("")
     result = run("doctor", tmp_path / "etc")
     assert result.status == 4
-    assert "expected a log dir" in result.stderr
+    assert f"{tmp_path / 'etc'}: " in result.stderr
     assert result.lines[-1] == f"  ls -la {tmp_path / 'etc'}"
 
 
 def test_a_file_is_refused_as_plan_does(run, clean):
-    result = run("doctor", logs(clean / "codec-none-0")[0])
+    log = logs(clean / "codec-none-0")[0]
+    result = run("doctor", log)
     assert result.status == 4
-    assert "expected a log dir or a partition dir" in result.stderr
+    assert f"{log}: " in result.stderr
 
 
 def test_without_permission_who_may_read_it_is_looked_at_next(clean):
