@@ -140,7 +140,7 @@ def carry_out(log_dir: Path, undo_dir: Path) -> None:
 
 
 class Place:
-    """Fresh copies of one log dir, each under the same name beside where an undo dir may stand."""
+    """Fresh copies of one log dir, each under the same name, with room for an undo directory."""
 
     def __init__(self, template: Path, home: Path) -> None:
         self.template = template

@@ -16,19 +16,19 @@ from hypothesis import settings as drawing
 
 from logtool.commands.program import settings
 
-# The one place with settings of Hypothesis. Tests have the same draws on every machine, so that
-# they have one answer; `make explore` draws anew and keeps what fails.
+# The only settings of Hypothesis. Tests draw the same values on every machine, so that they have
+# one result; `make explore` draws new values and keeps those that fail.
 drawing.register_profile("fixed", derandomize=True, deadline=None, database=None, max_examples=150)
 drawing.register_profile("explore", derandomize=False, deadline=None, max_examples=3000)
 drawing.load_profile("fixed")
 
-# Nobody's own settings change what a test sees, in this process or in another.
+# The settings of the user change no test, in this process or in another.
 for name in settings.SETTINGS:
     os.environ.pop(settings.variable_of(name), None)
 os.environ[settings.FILE_VARIABLE] = ""
 
-# Under nohup, or in the background of a script, both are ignored, by what a test starts, too. What
-# has a handler here has the default there.
+# Under nohup, or in the background of a script, both signals are ignored, in the children of a
+# test too. A signal with a handler here has its default action in a child.
 for number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, lambda *_: None)
@@ -58,7 +58,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @cache
-def _told_before() -> frozenset[tuple[str, str]]:
+def _repeated() -> frozenset[tuple[str, str]]:
     """Return the (scenario, path in it) of each log that an earlier scenario has, byte for byte."""
     seen: set[bytes] = set()
     found: set[tuple[str, str]] = set()
@@ -82,7 +82,7 @@ def new_logs(name: str, home: Path) -> list[Path]:
     enough once where a test looks at nothing but the bytes of one log.
     """
     logs = sorted([*home.rglob("*.log"), *home.rglob("*.checkpoint")])
-    return [log for log in logs if (name, str(log.relative_to(home))) not in _told_before()]
+    return [log for log in logs if (name, str(log.relative_to(home))) not in _repeated()]
 
 
 def use_kernel(path: Path) -> None:

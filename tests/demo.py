@@ -1,4 +1,4 @@
-"""What `make demo` shows: what a real broker left, the same damaged, and what a start would do."""
+"""The log dirs of `make demo`: one of a real broker, and the same damaged."""
 
 import shutil
 import subprocess

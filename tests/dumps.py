@@ -1,4 +1,4 @@
-"""What Kafka's own dump tool printed about the files of the fixtures."""
+"""Output of Kafka's own dump tool for the files of the fixtures."""
 
 import json
 from collections.abc import Iterator

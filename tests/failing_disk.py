@@ -57,7 +57,7 @@ def libc() -> ctypes.CDLL:
 
 
 class Server:
-    """What answers the kernel."""
+    """The program that answers the kernel."""
 
     def __init__(self, source: Path, target: str, bad: Mapping[str, range]) -> None:
         self._source, self._bad = source, bad

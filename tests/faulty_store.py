@@ -15,12 +15,12 @@ _OF_CONNECTION = {"host", "connection", "content-length", "transfer-encoding", "
 
 @dataclass
 class Faults:
-    """What goes wrong behind `faulty`: a proxy in front of a server. Names are those of objects."""
+    """The faults of the proxy `faulty`, by the names of objects."""
 
     gone: set[str] = field(default_factory=set)
     """Objects that are listed and are not there when they are read."""
     sizes: dict[str, int] = field(default_factory=dict)
-    """What listings say instead of the sizes of objects."""
+    """Sizes of objects that listings give in place of the right ones."""
 
     def is_gone(self, path: str) -> bool:
         """Return whether a request for an object is to fail."""

@@ -37,17 +37,17 @@ class Case:
     partition: str
     way: str
     filled: bool = False
-    """Whether the log is byte for byte what the other copy holds."""
+    """True if the log is byte for byte that of the other copy."""
     as_without: bool = False
-    """Whether its logs are what a recovery leaves that has no other copy: nothing was proved."""
+    """True if its logs are those that a recovery without another copy leaves."""
     in_part: bool = False
-    """Whether its logs are beginnings of the other copy's: what is proved was taken."""
+    """True if its logs are beginnings of the other copy's: the proved batches were taken."""
     why: str = (
         "nothing here shows that a segment is missing: it may as well be a copy that is behind"
     )
-    """Of one that is not filled."""
+    """The reason, if it is not filled."""
     undone: bool = True
-    """Whether undo put everything back."""
+    """True if undo put everything back."""
     error: str | None = None
 
     @property

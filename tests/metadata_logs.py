@@ -1,4 +1,4 @@
-"""Log dirs of controllers in tests: metadata logs of a few batches, and what stands beside them."""
+"""Log dirs of controllers in tests: metadata logs of a few batches, and the other files there."""
 
 import json
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from logtool.quorum.voters import Endpoint, Voter, to_record
 ELECTION: dict[str, object] = {
     "leaderId": 3, "leaderEpoch": 1, "votedId": -1, "votedDirectoryId": "A" * 22, "data_version": 1,
 }  # fmt: skip
-"""What quorum-state says of an election."""
+"""The content of quorum-state after an election."""
 CLUSTER = "bG9ndG9vbC10ZXN0cy0wMQ"
 
 

@@ -1,4 +1,4 @@
-"""Runs of logtool without the rights of root, or beside a process that holds a lock."""
+"""Runs of logtool without the rights of root, or while another process has a lock."""
 
 import ctypes
 import fcntl
@@ -123,8 +123,8 @@ def interrupted(
 
 
 @contextmanager
-def held(lock: Path) -> Iterator[int]:
-    """Let another process hold the lock of a log dir, as a broker does; yields its id."""
+def locked_by_a_process(lock: Path) -> Iterator[int]:
+    """Let another process lock a file of a log dir, as a broker does; yields its id."""
     command = [sys.executable, "-c", _HOLD, str(lock)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout
@@ -133,3 +133,6 @@ def held(lock: Path) -> Iterator[int]:
             yield holder.pid
         finally:
             holder.communicate()
+
+
+held = locked_by_a_process

@@ -1,4 +1,4 @@
-"""What producers of the command line make of their input, by their source."""
+"""Records that the producers of the command line read from their input, by their source."""
 
 import shlex
 

@@ -51,7 +51,7 @@ class Rest:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What a segment holds, in the order of the file and without a byte left out."""
+    """The parts of a segment, in the order of the file and without a byte left out."""
 
     parts: tuple[RedpandaBatch | Rest, ...]
 
@@ -73,7 +73,7 @@ class Segment:
 
 
 def parse(data: bytes) -> Segment:
-    """Split `data` into batches and what is none. Never fails."""
+    """Split `data` into batches and other bytes. Never fails."""
     return Segment(tuple(parts(data)))
 
 

@@ -1,4 +1,4 @@
-"""A server on 127.0.0.1 that speaks the protocol of S3 and counts what it is asked.
+"""A server on 127.0.0.1 that speaks the protocol of S3 and counts its requests.
 
 Run as a program it takes its port, and answers beside S3 the path ``/requests`` with the number of
 requests so far by method, as JSON.

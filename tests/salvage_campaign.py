@@ -37,7 +37,7 @@ SCENARIOS = (
 SECTOR = 512
 Range = tuple[int, int]
 Damaged = tuple[bytes, list[Range]]
-"""What a log becomes, and the bytes of the old one that were touched."""
+"""The new log, and the bytes of the old one that were touched."""
 
 
 def _flip(data: bytes, rng: random.Random) -> Damaged:
@@ -139,7 +139,7 @@ class Case:
     moved: int = 0
     """Saved batches whose offset or epoch is not what it was: no CRC covers these."""
     filled: bool = True
-    """Whether the log came back byte for byte with a copy at hand."""
+    """True if the log came back byte for byte with another copy."""
     error: str | None = None
 
     @property
@@ -232,7 +232,7 @@ def _by_crc(found: Counter[bytes]) -> Counter[bytes]:
 
 @dataclass(slots=True)
 class Tally:
-    """What a campaign came to."""
+    """The results of a campaign."""
 
     cases: list[Case] = field(default_factory=list)
 
@@ -268,7 +268,7 @@ class Tally:
 
 
 class Tried(Protocol):
-    """What came of one case."""
+    """The result of one case."""
 
     @property
     def is_good(self) -> bool:

@@ -52,7 +52,7 @@ class Stale:
 
 
 class Project:
-    """What there is to refer to.
+    """The names, options and files of a checkout.
 
     Args:
         root: the folder of the sources.

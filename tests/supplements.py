@@ -1,4 +1,4 @@
-"""What recovery that supplements is held against: recovery that rebuilds, row by row.
+"""Comparison of a recovery that supplements with one that rebuilds, row by row.
 
 The two need not write the same bytes. What must be equal is the log, what its readers find, and the
 state that a broker goes on with.

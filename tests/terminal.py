@@ -24,7 +24,7 @@ def shown_on(
     )
     os.close(its)
     shown = b""
-    with contextlib.suppress(OSError):  # how Linux tells that nobody is at the other end
+    with contextlib.suppress(OSError):  # how Linux reports that the other end is closed
         while read := os.read(ours, 65536):
             shown += read
     os.close(ours)

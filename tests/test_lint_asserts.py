@@ -6,14 +6,14 @@ TESTS = str(Path(__file__).parent)
 
 
 def test_an_assert_that_compares_in_its_message_is_found():
-    source = "\n".join((
+    lines = [
         "assert topic, partition == ('orders', 0)",
         "assert (topic, partition) == ('orders', 0)",
         "assert topic == 'orders', f'{partition}'",
         "assert topic, partition == 0 and offset",
         "assert partition == 0, topic or None",
-    ))  # fmt: skip
-    assert list(half_asserts(source)) == [1, 4]
+    ]
+    assert list(half_asserts("\n".join(lines))) == [1, 4]
 
 
 def test_an_assert_that_pins_a_sentence_is_found_however_it_is_written():

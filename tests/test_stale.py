@@ -44,7 +44,7 @@ def test_a_stale_reference_is_found(project: Project, line: str, gone: str) -> N
         "Write `man/logtool-NAME.md`, or tests/*/test_none.py",
     ],
 )
-def test_what_is_there_is_not_told(project: Project, line: str) -> None:
+def test_what_is_there_is_not_listed(project: Project, line: str) -> None:
     assert list(project.stale("README.md", [(1, line)])) == []
 
 
@@ -54,7 +54,7 @@ def test_docstrings_and_comments_are_prose_and_other_texts_are_not() -> None:
     assert dict(prose(source))[4] == "# four"
 
 
-def test_a_program_beside_the_tests_has_options_too() -> None:
+def test_a_program_among_the_tests_has_options_too() -> None:
     source = 'parser.add_argument("--seeds", help="how many --seeds")\n'
     assert defined_options(source) == {"--seeds"}
 
@@ -71,7 +71,7 @@ def test_a_planted_reference_is_found_in_a_checkout(tmp_path: Path) -> None:
         '"""Of `logtool.verify.Level.QUICK`."""\n# --apply, `--apply` and `--aply`\n'
     )
     (tmp_path / "man" / "logtool-x.md").write_text("`logtool.verify.Levels`\n")
-    assert [str(one) for one in all_stale(tmp_path)] == [
-        "man/logtool-x.md:1: logtool.verify.Levels is not there",
-        "tests/test_one.py:2: --aply is not there",
+    assert all_stale(tmp_path) == [
+        Stale("man/logtool-x.md", 1, "logtool.verify.Levels"),
+        Stale("tests/test_one.py", 2, "--aply"),
     ]

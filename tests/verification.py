@@ -94,7 +94,7 @@ def has_numbers(message: str, *wanted: int) -> bool:
 
 
 def verify(*paths: Path, level: Level = Level.RECORDS, **options: Any) -> Outcome:
-    """Run verify to its end, and hold its answer against what every answer must keep to."""
+    """Run verify to its end, and check the rules that every answer keeps to."""
     run = Verification(paths, level=level, **options)
     items = list(run)
     findings = [item for item in items if isinstance(item, Finding)]

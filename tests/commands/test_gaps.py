@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shutil
 
 import pytest
@@ -28,26 +29,29 @@ def test_a_log_dir_without_loss_ends_well(run, scenario):
     result = run("gaps", scenario("4.3.1/clean"))
     assert result.status == 0
     assert len(result.lines) == 5
-    assert "compacted.keys-0: offsets 0 through 1439, 480 visible, 960 missing (66.67 %)" in (
-        result.stdout
-    )
-    assert "no gap means loss" in result.stderr
+    (line,) = (line for line in result.lines if "compacted.keys-0: " in line)
+    assert re.findall(r"[\d.]+", line.partition("keys-0: ")[2])[:5] == [
+        "0",
+        "1439",
+        "480",
+        "960",
+        "66.67",
+    ]
 
 
 def test_a_gap_that_may_mean_loss_is_shown_and_makes_the_status_1(run, holed):
     result = run("gaps", holed)
     assert result.status == 1
-    assert "3 through 5: unknown (between-batches)" in result.stdout
-    assert "1 gap that may mean loss" in result.stderr
+    assert "3 through 5: unknown" in result.stdout
+    assert "1 gap " in result.stderr
 
 
-def test_the_policy_can_be_told(run, holed):
+def test_the_policy_can_be_given(run, holed):
     result = run("gaps", "--cleanup-policy", "compact", holed)
     assert result.status == 0
     assert "3 through 5" not in result.stdout
-    assert (
-        "3 through 5: compaction" in run("gaps", "-v", "--cleanup-policy", "compact", holed).stdout
-    )
+    shown = run("gaps", "-v", "--cleanup-policy", "compact", holed).stdout
+    assert "3 through 5: compaction" in shown
 
 
 def test_damage_makes_the_status_1(run, damaged_log):
@@ -134,7 +138,7 @@ def test_time_that_runs_out_makes_the_status_6(run, holed):
     assert run("gaps", "--max-duration", "0.000000001s", holed).status == 6
 
 
-def test_contradictions_are_told(run, holed):
+def test_contradictions_are_refused(run, holed):
     assert run("gaps").status == 2
     assert run("gaps", "--json", "-f", "csv", holed).status == 2
     assert run("gaps", "-q", "-v", holed).status == 2
@@ -147,12 +151,13 @@ def test_several_threads_say_the_same(run, scenario, monkeypatch):
     assert one == two
 
 
-def test_a_flipped_byte_in_each_batch_is_told(run, log):
+def test_a_flipped_byte_in_the_last_batch_is_a_gap_up_to_the_end(run, log):
     data = log.read_bytes()
     log.write_bytes(flip(data, len(data) - 1))
-    result = run("gaps", log.parent)
+    result = run("gaps", "-f", "ndjson", log.parent)
     assert result.status == 1
-    assert "6 through the end: damage (end)" in result.stdout
+    (gap,) = result.of_type("gap")
+    assert (gap["first_offset"], gap["last_offset"], gap["reason"]) == (6, None, "damage")
 
 
 # --output and --follower
@@ -176,16 +181,18 @@ def test_the_filled_log_is_accepted_by_verify(run, holed, target):
     ]  # fmt: skip
 
 
-def test_a_filled_log_that_hides_a_loss_is_said_to(run, holed, target):
+def test_a_filled_log_that_hides_a_loss_is_reported(run, holed, target):
     result = run("gaps", "--output", target, "--fill-losses", holed)
     assert result.status == 1
-    assert "1 ghost; gaps that may mean loss are filled too" in result.stderr
+    assert "1 ghost;" in result.stderr
+    assert "--fill-losses" not in result.stderr
 
 
-def test_a_gap_that_may_mean_loss_is_left_open_unless_told_otherwise(run, holed, target):
+def test_a_gap_that_may_mean_loss_is_left_open_unless_an_option_asks_to_fill_it(run, holed, target):
     result = run("gaps", "--output", target, holed)
     assert result.status == 1
-    assert "0 ghosts; gaps that may mean loss are left as they are; --fill-losses" in result.stderr
+    assert "0 ghosts;" in result.stderr
+    assert "--fill-losses" in result.stderr
     (log,) = holed.glob("*.log")
     assert target.read_bytes() == log.read_bytes()
     assert run("gaps", "--fill-losses", holed).status == 2
@@ -221,7 +228,7 @@ def test_a_folder_that_is_not_there_makes_the_status_4(run, holed, tmp_path):
 def test_only_one_partition_can_be_written_or_compared(run, scenario, target):
     result = run("gaps", "--output", target, scenario("4.3.1/clean"))
     assert result.status == 2
-    assert "one partition" in result.stderr
+    assert "--output" in result.stderr
     home = scenario("4.3.1/clean")
     assert run("gaps", "--follower", home, home / "codec-none-0").status == 2
 
@@ -240,11 +247,11 @@ def test_a_follower_is_shown_with_and_without_ghosts(run, tmp_path, make_batch):
     leader = replica("a", (0, 10, 1), (11, 20, 1), (33, 40, 3))
     other = replica("b", (0, 10, 1))
     result = run("gaps", "--follower", other, leader)
-    assert result.lines[-3:] == [
-        "  batches 11 through 20",
-        "  ghost   21 through 32 (compaction)",
-        "  batches 33 through 40, without ghosts 21 through 28: WRONG",
-    ]
+    rows = [(line.split()[0], re.findall(r"\d+", line)) for line in result.lines[-3:]]
+    assert rows == [
+        ("batches", ["11", "20"]), ("ghost", ["21", "32"]), ("batches", ["33", "40", "21", "28"]),
+    ]  # fmt: skip
+    assert result.lines[-1].endswith("WRONG")
     stretches = run("gaps", "-f", "ndjson", "--follower", other, leader).of_type("stretch")
     assert [(s["ghost"], s["without_ghosts_first_offset"]) for s in stretches] == [
         (False, 11), (True, None), (False, 21),

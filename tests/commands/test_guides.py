@@ -57,8 +57,10 @@ def test_the_guide_of_formats_has_a_section_for_each_module_that_names_its_sourc
 
 def test_the_guide_of_formats_shows_the_fields_of_a_batch_in_their_columns():
     text = guides.made()["logtool-formats"]
-    assert "\n12  leader_epoch       int32    -1 unknown          (partitionLeaderEpoch)\n" in text
-    assert "\nposition         int32  byte position in the .log file where that append" in text
+    rows = [line.split() for line in text.splitlines()]
+    (epoch,) = (row for row in rows if row[:2] == ["12", "leader_epoch"])
+    assert (epoch[2], epoch[-1]) == ("int32", "(partitionLeaderEpoch)")
+    assert any(row[:2] == ["position", "int32"] for row in rows)
 
 
 @pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")) + sorted((ROOT / "man").glob("*.md")))

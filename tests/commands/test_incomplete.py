@@ -1,4 +1,4 @@
-"""What could not be read comes first in the last line, which then calms nobody."""
+"""The last line begins with the inputs that could not be read."""
 
 import pytest
 
@@ -20,6 +20,4 @@ def test_the_last_line_begins_with_what_could_not_be_read(run, unreadable, comma
     result = run(command, unreadable)
     assert result.status == 4
     last = result.stderr.splitlines()[-1]
-    assert last.startswith("incomplete, 1 input could not be read: "), last
-    assert "no gap means loss" not in last
-    assert not last.endswith("nothing to build")
+    assert last.startswith("incomplete, 1 input "), last

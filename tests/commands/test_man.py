@@ -36,13 +36,13 @@ def test_the_list_has_every_page_with_its_summary(run):
     lines = run("man").lines
     assert [line.partition("(")[0] for line in lines] == sorted(path.stem for path in PAGES)
     assert all(len(line.partition(")  ")[2]) > 10 for line in lines)
-    assert "logtool-verify(1)  check log dirs" in run("man").stdout
+    assert any(line.startswith("logtool-verify(1)  ") for line in lines)
 
 
 def test_a_typo_gets_the_nearest_page(run):
     result = run("man", "verfy")
     assert result.status == 2
-    assert "did you mean logtool-verify?" in result.stderr
+    assert "logtool-verify" in result.stderr
 
 
 def test_pages_are_found_where_a_package_installs_them(run, tmp_path, monkeypatch):
@@ -55,7 +55,7 @@ def test_pages_are_found_where_a_package_installs_them(run, tmp_path, monkeypatc
     monkeypatch.setattr(man, "_HOMES", (tmp_path / "none", tmp_path / "nothing"))
     result = run("man", "recipes")
     assert result.status == 4
-    assert "holds no page of logtool" in result.stderr
+    assert str(tmp_path) in result.stderr
 
 
 @pytest.mark.skipif(shutil.which("man") is None, reason="needs the program man")

@@ -1,4 +1,4 @@
-"""Which command has which of the options that one would expect everywhere, and why not."""
+"""Options that one would expect everywhere: the commands without them, and why."""
 
 import pytest
 import typer.main
@@ -198,7 +198,6 @@ def test_what_names_no_partition_is_a_usage_error(run, tmp_path, text):
     result = run("stat", f"--partition={text}", tmp_path)
     assert (result.status, result.stdout) == (2, "")
     assert f"--partition {text}" in result.stderr
-    assert "expected numbers such as 0 or 0,3-5" in result.stderr or "more than" in result.stderr
 
 
 def test_checkpoints_of_a_list_of_log_dirs(run, scenario, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from damage import damage_file, flip, remove_file
 from jsonschema import Draft202012Validator
 from log_dir_damage import in_batch
-from processes import held, without_rights
+from processes import locked_by_a_process, without_rights
 from verification import fingerprint, small_log_dir
 
 NAME = "rebuild-index"
@@ -36,15 +36,18 @@ def index(home):
 def test_nothing_to_build_is_success(run, home):
     result = run(NAME, home)
     assert (result.status, result.stdout) == (0, "")
-    assert result.stderr.endswith("segments looked at, nothing to build\n")
+    assert len(result.stderr.splitlines()) == 1
+    assert "--apply" not in result.stderr
 
 
 def test_a_dry_run_says_what_is_to_be_built_and_writes_nothing(run, home, index):
     before = fingerprint(home.parent)
     result = run(NAME, home)
     assert result.status == 1
-    assert result.stdout == f"create     {index}, 1.0 KiB: segment 0 has no .index file\n"
-    assert result.stderr.endswith("1 file to change; nothing was written; add --apply to do it\n")
+    (line,) = result.lines
+    assert line.startswith(f"create     {index}, 1.0 KiB: ")
+    assert "1 file to change" in result.stderr
+    assert "--apply" in result.stderr
     assert fingerprint(home.parent) == before
 
 
@@ -55,8 +58,8 @@ def test_with_apply_it_is_built_and_undo_takes_it_back(run, home, index, scenari
     assert result.status == 0
     assert index.read_bytes() == expected.read_bytes()
     assert result.stderr.endswith("1 file changed\n")
-    (told,) = (line for line in result.lines if line.startswith("undo with: logtool undo"))
-    undo_dir = told.split()[-1]
+    (line,) = (line for line in result.lines if "logtool undo" in line)
+    undo_dir = line.split()[-1]
     assert run(NAME, home).status == 0
     assert run("undo", "--apply", undo_dir).status == 0
     assert fingerprint(home) == before
@@ -82,16 +85,16 @@ def test_what_is_printed_keeps_to_the_schema(run, home, index, tmp_path):
     in_batch(9, 70, log=f"tx.mixed-0/{140:020d}.log")(home)
     remove_file(home / "codec-none-0" / f"{0:020d}.log")
     paths = home, tmp_path / "missing"
-    told = [
+    objects = [
         obj
         for options in ([], ["--all"], ["--output", tmp_path / "new"], ["--apply", "--all"])
         for obj in run(NAME, "-f", "ndjson", *options, *paths).objects
     ]
-    assert {"action", "undo", "error", "summary"} == {obj["type"] for obj in told}
-    actions = {obj["action"] for obj in told if obj["type"] == "action"}
+    assert {"action", "undo", "error", "summary"} == {obj["type"] for obj in objects}
+    actions = {obj["action"] for obj in objects if obj["type"] == "action"}
     assert actions >= {"damaged", "impossible", "create", "replace"}
     checker = Draft202012Validator(SCHEMA)
-    for obj in told:
+    for obj in objects:
         assert list(checker.iter_errors(obj)) == []
 
 
@@ -134,10 +137,11 @@ def test_output_gets_copies_and_the_log_dir_stays_as_it_is(run, home, index, tmp
     expected = scenario("4.3.1/killed-recovered") / "index.dense-0" / index.name
     assert copy.read_bytes() == expected.read_bytes()
     assert [path for path in output.rglob("*") if path.is_file()] == [copy]
-    assert result.stderr.endswith(f"1 file built in {output}\n")
+    assert "1 file " in result.stderr
+    assert str(output) in result.stderr
     again = run(NAME, "--output", output, home)
     assert again.status == 5
-    assert "is not empty" in again.stderr
+    assert str(output) in again.stderr
 
 
 def test_output_in_a_log_dir_is_refused(run, home, index):
@@ -147,7 +151,7 @@ def test_output_in_a_log_dir_is_refused(run, home, index):
         assert not output.exists()
 
 
-def test_a_damaged_log_is_told_and_is_not_changed(run, home):
+def test_a_damaged_log_is_reported_and_is_not_changed(run, home):
     in_batch(9, 70, log=f"tx.mixed-0/{140:020d}.log")(home)
     log = home / "tx.mixed-0" / f"{140:020d}.log"
     before = log.read_bytes()
@@ -155,27 +159,26 @@ def test_a_damaged_log_is_told_and_is_not_changed(run, home):
     result = run(NAME, home)
     assert result.status == 1
     assert result.lines[0].startswith(f"damaged    {log} @")
-    assert f"logtool recover {log.parent}" in result.lines[0]
+    assert str(log.parent) in result.lines[0].partition("logtool recover ")[2]
     assert result.lines[1].startswith(f"replace    {log.with_suffix('.index')}, ")
     done = run(NAME, "--apply", home)
     assert done.status == 1
     assert log.read_bytes() == before
-    assert "1 file changed; 1 obstacle, see above" in done.stderr
+    assert "1 file changed; 1 obstacle" in done.stderr
 
 
-def test_an_index_without_a_log_is_told(run, home):
+def test_an_index_without_a_log_is_reported(run, home):
     log = home / "codec-none-0" / f"{0:020d}.log"
     remove_file(log)
     result = run(NAME, log.with_suffix(".index"))
     assert result.status == 1
     assert result.stdout.startswith("impossible ")
-    assert "no log" in result.stdout
 
 
 def test_a_path_that_is_not_there_is_named_and_the_rest_is_done(run, home, index, tmp_path):
     result = run(NAME, tmp_path / "tyop", home)
     assert result.status == 4
-    assert f"{tmp_path / 'tyop'}: No such file or directory" in result.stderr
+    assert f"{tmp_path / 'tyop'}: No such file" in result.stderr
     assert len(result.lines) == 1
 
 
@@ -206,7 +209,7 @@ def test_when_time_is_over_nothing_was_changed(run, home, index):
 
 
 def test_a_log_dir_in_use_is_refused(run, home, index):
-    with held(home / ".lock"):
+    with locked_by_a_process(home / ".lock"):
         refused = run(NAME, "-f", "ndjson", "--apply", home)
         assert run(NAME, home).status == 1
     assert refused.status == 5

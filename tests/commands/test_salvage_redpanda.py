@@ -1,4 +1,4 @@
-"""What `salvage` does besides with Redpanda's logs: other copies, records, damage, bad disks."""
+"""`salvage` of Redpanda's logs: other copies, records, damage, bad disks."""
 
 import json
 import random
@@ -48,7 +48,7 @@ DAMAGE = {
     "gone, with an index": {
         NAMES[0]: FIRST, NAMES[2]: LAST, "19-2-v1.base_index": rp.index(19, 31, (0, 0)),
     },
-    "gone, with all that tells of it": {NAMES[0]: FIRST, NAMES[2]: LAST},
+    "gone, with its index": {NAMES[0]: FIRST, NAMES[2]: LAST},
     "the end of a segment": {**SOUND, NAMES[0]: FIRST[: AT[-1]]},
     "bytes of three segments": {name: flipped(data, 200) for name, data in SOUND.items()},
 }  # fmt: skip
@@ -82,7 +82,7 @@ def test_what_another_copy_holds_of_another_term_is_not_taken(run, tmp_path):
 
     assert result.status == 1
     (reject,) = of("reject", result)
-    assert (reject["filled_from"], "not the same in that copy" in reject["proof"]) == (None, True)
+    assert (reject["filled_from"], "not the same" in reject["proof"]) == (None, True)
     assert logs(saved_of(tmp_path))[NAMES[2]] == LAST[: rp.positions(LAST)[-1]]
 
 
@@ -148,9 +148,9 @@ def test_what_decodes_of_damage_is_marked(run, tmp_path):
         "salvage", "--output", tmp_path / "saved", "--decode-damaged", "-f", "ndjson", folder
     )
 
-    (told,) = of("decoded", result)
-    found = records(Path(told["target"]))
-    assert (told["records"], {one["damaged"] for one in found}) == (3, {True})
+    (about,) = of("decoded", result)
+    found = records(Path(about["target"]))
+    assert (about["records"], {one["damaged"] for one in found}) == (3, {True})
     batch, *rest = found
     assert (batch["type"], batch["batch_type"]) == ("batch", "raft_data")
     assert [(one["offset"], one["raft_offset"]) for one in rest] == [
@@ -191,11 +191,11 @@ def test_offsets_that_two_segments_hold_are_saved_once(run, tmp_path):
 
 def test_no_repair_in_place_is_proposed_or_made(run, tmp_path):
     ours, theirs = two(tmp_path, DAMAGE["a bit of a batch"])
-    beside = theirs.rename(theirs.with_name(ours.name))
+    other = theirs.rename(theirs.with_name(ours.name))
 
-    result = run("verify", ours.parent, beside.parent)
+    result = run("verify", ours.parent, other.parent)
 
     assert "batch/crc" in result.stdout
     assert "--fill-from" not in result.stdout
-    refused = run("recover", "--fill-from", beside, ours)
+    refused = run("recover", "--fill-from", other, ours)
     assert (refused.status, "salvage --fill-from" in refused.stderr) == (2, True)

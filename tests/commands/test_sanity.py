@@ -7,10 +7,12 @@ def test_a_sound_directory_is_timed_both_ways(run, partition):
     home = partition.parent
     result = run("sanity", home)
     assert result.status == 0
-    assert f"{home}: 1 partition, 1 segment, 2 index files of 20 B" in result.stdout
+    assert f"{home}: " in result.stdout
+    (directory,) = run("sanity", "-f", "ndjson", home).of_type("directory")
+    assert (directory["partitions"], directory["segments"]) == (1, 1)
     rows = [line.split() for line in result.lines if line.startswith(("eager ", "lazy "))]
     assert [row[0] for row in rows] == ["eager", "lazy"]
-    assert "nothing found; 1 partition, 1 segment" in result.stderr
+    assert "1 partition, 1 segment" in result.stderr
 
 
 @pytest.mark.parametrize("mode", ["eager", "lazy"])
@@ -33,7 +35,7 @@ def test_an_index_that_only_an_eager_start_finds_bad_gives_status_1(run, partiti
     assert (lazily.status, lazily.of_type("finding")) == (0, [])
 
 
-def test_without_verify_nobody_looks_for_what_the_checks_pass_over(run, partition):
+def test_without_verify_faults_that_the_checks_pass_over_are_not_found(run, partition):
     index = partition / f"{0:020d}.index"
     index.write_bytes(index.read_bytes() + bytes(8))
     assert run("sanity", partition).status == 0  # preallocated, which is no fault
@@ -50,15 +52,14 @@ def test_limits_of_another_host_are_held_against_what_the_logs_need(run, partiti
     assert run(*words, "nofile=152,max_map_count=402,heap=1G", partition).status == 0
     result = run(*words, "nofile=150,max_map_count=401", partition)
     assert result.status == 1
-    told = result.of_type("finding")
-    assert [(one["code"], one["severity"]) for one in told] == [
+    assert [(one["code"], one["severity"]) for one in result.of_type("finding")] == [
         ("host/open-files", "error"), ("host/maps", "error"),
     ]  # fmt: skip
     assert result.of_type("summary")[0]["next"] == [
         "logtool explain host/open-files", "logtool explain host/maps",
     ]  # fmt: skip
     table = run(command, "--limits", "nofile=150", partition).stdout
-    assert "the start needs 151 open files" in table
+    assert "151 open files" in table
 
 
 @pytest.mark.parametrize("limits", ["", "files=9", "nofile", "nofile=0", "nofile=1,nofile=2"])
@@ -81,13 +82,12 @@ def test_every_format_is_printed(run, partition):
 
 
 def test_bad_input_is_one_clear_line(run, partition, log, tmp_path):
-    for path, reason in ((log, "expected a log dir"), (tmp_path / "no", "No such file")):
+    for path in (log, tmp_path / "no"):
         result = run("sanity", path)
         assert result.status == 4
-        assert reason in result.stderr
-        assert result.stderr.startswith("logtool: ")
+        assert result.stderr.startswith(f"logtool: {path}: ")
     result = run("sanity")
-    assert (result.status, "no PATH" in result.stderr) == (2, True)
+    assert (result.status, "PATH" in result.stderr) == (2, True)
     assert run("sanity", "--threads", "0", partition).status == 2
     assert run("sanity", "--mode", "slow", partition).status == 2
 
@@ -137,12 +137,12 @@ def test_the_proposal_of_the_kip_its_readers_and_other_sizes(run, scenario):
 def test_a_size_that_makes_no_sense_is_one_clear_line(run, partition, size):
     result = run("sanity", "--project", size, partition)
     assert result.status == 2
-    assert "expected segments=N or partitions=N" in result.stderr
+    assert "--project" in result.stderr
 
 
 def test_brokers_need_a_size(run, partition):
     result = run("sanity", "--brokers", "3", partition)
-    assert (result.status, "with --project" in result.stderr) == (2, True)
+    assert (result.status, "--project" in result.stderr) == (2, True)
 
 
 def test_help_shows_the_cluster_of_the_kip_and_the_exit_statuses(run):

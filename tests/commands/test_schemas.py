@@ -19,9 +19,9 @@ FILES = {"recover": "plan", "undelete": "salvage"}
 """Schemas that have the name of another command."""
 SCHEMAS |= {command: SCHEMAS[name] for command, name in FILES.items()}
 HERE = [name for name in SCHEMAS if name != "scan"]
-"""Those that print without Spark; tests/pipeline/test_cli.py has the other."""
+"""Commands that print without Spark; tests/pipeline/test_cli.py has `scan`."""
 GROUPS = ("checkpoint", "metadata")
-"""Those that stand before another word."""
+"""Commands that stand before another word."""
 
 
 def schema_of(name):
@@ -57,7 +57,7 @@ def _forgotten(home):
 
 
 def _contradicted(log_dir):
-    """Return a partition dir whose newest producer snapshot knows of nobody."""
+    """Return a partition dir whose newest producer snapshot has no producers."""
     folder = log_dir / "tx.mixed-0"
     nobody = producer_snapshot.build(np.empty(0, producer_snapshot.ENTRY))
     max(folder.glob("*.snapshot")).write_bytes(producer_snapshot.encode(nobody))

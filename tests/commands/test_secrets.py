@@ -1,4 +1,4 @@
-"""What was made of a metadata log of a real broker tells none of its secrets, by any command."""
+"""No command prints a secret of a metadata log that was made from one of a real broker."""
 
 import json
 from pathlib import Path

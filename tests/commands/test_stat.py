@@ -22,7 +22,7 @@ def test_a_table_has_partitions_topics_the_sum_and_a_histogram(run, home):
         "codec-snappy-0", "codec-zstd-0",
     ]  # fmt: skip
     assert "in all" in result.stdout
-    assert "█" in result.stdout.partition("batches by size")[2]
+    assert "█" in result.stdout.partition("by size")[2]
     assert not CONTROL.search(result.stdout)
 
 

@@ -23,14 +23,18 @@ def shell(line, child_environment, *arguments, **more):
     return done.returncode, done.stdout, done.stderr
 
 
+def assert_one_line(errors, *words):
+    (line,) = errors.splitlines()
+    assert line.startswith("logtool: ")
+    assert all(word in line for word in words), line
+
+
 @pytest.mark.parametrize("arguments", [["verify"], ["dump", "-f", "ndjson"], ["--help"]])
 def test_a_closed_standard_output_is_one_line_and_4(partition, child_environment, arguments):
     paths = [] if arguments == ["--help"] else [partition]
     status, out, err = shell('"$@" >&-', child_environment, *arguments, *paths)
     assert (status, out) == (4, "")
-    assert err == (
-        "logtool: standard output is closed, so no result could be printed; nothing was done\n"
-    )
+    assert_one_line(err, "standard output", "closed")
 
 
 def test_a_closed_standard_output_changes_nothing(copy_of, child_environment):
@@ -68,13 +72,14 @@ def test_with_all_streams_closed_no_file_takes_their_place(partition, child_envi
 )
 def test_what_does_not_fit_on_a_full_device_is_said_in_one_line(child_environment, arguments):
     status, _, err = shell('"$@" >/dev/full', child_environment, *arguments)
-    assert (status, err) == (4, "logtool: cannot write the output: No space left on device\n")
+    assert status == 4
+    assert_one_line(err, "No space left")
 
 
 def test_a_closed_standard_input_names_no_paths(child_environment):
     status, out, err = shell('"$@" <&-', child_environment, "verify", "--files-from", "-")
     assert (status, out) == (4, "")
-    assert err == "logtool: cannot read --files-from -: standard input is closed\n"
+    assert_one_line(err, "--files-from -", "closed")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ UNREADABLE = UnreadableError(Path("/data/other"), "Permission denied")
 
 
 class Fake:
-    """An engine that finds what it is told to."""
+    """An engine with the findings that a test gives it."""
 
     found: tuple[Any, ...] = ()
     too_large: tuple[Any, ...] = ()
@@ -103,9 +103,9 @@ def test_the_last_line_is_always_a_summary(verify, name):
 
 def test_a_finding_is_one_line_and_an_error_says_what_a_broker_does_and_what_is_next(verify):
     result = verify([ERROR, WARNING])
-    assert result.lines[0] == f"ERROR    batch/crc  {LOG} @4096  CRC-32C does not match"
-    assert "a broker acts on it after an unclean stop; next: logtool dump" in result.lines[1]
-    assert result.lines[2] == f"WARNING  {WARNING.code}  {LOG}  is inconsistent"
+    assert result.lines[0] == f"ERROR    batch/crc  {LOG} @4096  {ERROR.message}"
+    assert f"next: {ERROR.next}" in result.lines[1]
+    assert result.lines[2] == f"WARNING  {WARNING.code}  {LOG}  {WARNING.message}"
     assert len(result.lines) == 3
 
 
@@ -120,13 +120,21 @@ def test_infos_are_counted_by_code_unless_asked_for(verify):
 def test_the_last_line_for_people_is_the_verdict(verify):
     result = verify([ERROR, ERROR, WARNING, INFO])
     verdict = result.stderr.splitlines()[-1]
-    assert verdict.startswith("2 errors, 1 warning, 1 info in 1 partition, 2 segments, 3 batches")
-    assert "5.0 MiB" in verdict
+    counts = [
+        "2 errors",
+        "1 warning",
+        "1 info",
+        "1 partition",
+        "2 segments",
+        "3 batches",
+        "5.0 MiB",
+    ]
+    assert [one for one in counts if one not in verdict] == []
     assert re.search(r"^Next:\n  logtool dump .* --offset 7\.\.9$", result.stderr, re.M)
-    assert verify([]).stderr.startswith("no errors, no warnings in 1 partition")
-    assert "no errors, no warnings, 1 info in" in verify([INFO]).stderr
-    assert "incomplete, 1 input could not be read: " in verify([UNREADABLE]).stderr
-    assert "interrupted: 1 error in" in verify([ERROR, KeyboardInterrupt()]).stderr
+    assert verify([]).stderr.startswith("no errors, no warnings")
+    assert "no warnings, 1 info" in verify([INFO]).stderr
+    assert "incomplete, 1 input" in verify([UNREADABLE]).stderr
+    assert "interrupted: 1 error" in verify([ERROR, KeyboardInterrupt()]).stderr
 
 
 def test_quiet_leaves_the_findings_and_the_errors(verify):
@@ -139,7 +147,7 @@ def test_max_findings_limits_what_is_printed_and_not_what_is_counted(verify):
     result = verify([ERROR] * 5, "--max-findings", 2, "-f", "ndjson")
     assert len(result.of_type("finding")) == 2
     assert result.objects[-1]["findings"]["error"] == 5
-    assert "3 more findings not printed" in result.stderr
+    assert "3 more findings" in result.stderr
     assert verify([ERROR] * 5, "--max-findings", 0).stdout == ""
     assert verify([INFO, ERROR], "--max-findings", 1).lines[0].startswith("ERROR")
 
@@ -169,7 +177,7 @@ def test_a_message_cannot_write_controls_to_the_terminal(verify):
     assert len(result.lines) == 2
 
 
-def test_the_engine_is_told_level_and_selection(verify):
+def test_the_engine_gets_level_and_selection(verify):
     verify([], "--level", "records", "--topic", "a*", "--topic", "b", "--exclude-topic", "c",
            "--partition", 3)  # fmt: skip
     paths, level, selection = Fake.last.arguments
@@ -217,5 +225,5 @@ def test_what_needs_more_than_a_whole_run_is_named_with_the_command_for_it(copy_
     log = home / "00000000000000000000.log"
     assert result.status == 6
     assert f"{log} (" in result.stderr
-    assert "the whole time of this run was too short for it" in result.stderr
+
     assert f"  logtool verify {log}\n" in result.stderr

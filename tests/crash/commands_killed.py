@@ -21,7 +21,7 @@ LOCK = ".lock"
 
 
 def damage_logs(home: Path) -> None:
-    """Let a recovery cut a segment, remove the one behind it, and write the rest anew."""
+    """Let a recovery cut a segment, remove the one behind it, and rebuild the rest."""
     remove_file(home / "recovery-point-offset-checkpoint")
     damage_file(home / "small-segments-0" / f"{42:020d}.log", overwrite, 700, b"\xff\xff")
     (home / "codec-none-0" / f"{0:020d}.timeindex.deleted").touch()
@@ -214,8 +214,8 @@ class Command:
         ]
         with (
             Path(os.devnull).open("w") as null,
-            (errors or Path(os.devnull)).open("w") as told,
+            (errors or Path(os.devnull)).open("w") as stderr,
             redirect_stdout(null),
-            redirect_stderr(told),
+            redirect_stderr(stderr),
         ):
             return cli.run(line)

@@ -22,7 +22,7 @@ Die = Callable[[], None]
 
 @dataclass(slots=True)
 class Tally:
-    """What came of the kills of one command."""
+    """The results of the kills of one command."""
 
     calls: int = 0
     kills: int = 0

@@ -48,7 +48,7 @@ def small_disk(path: Path, size: int) -> Iterator[Path]:
 
 @contextmanager
 def full(disk: Path, room: int, call: int) -> Iterator[None]:
-    """Let a disk have room for `room` more bytes; one that is none fails at the n-th change."""
+    """Let a disk have room for `room` more bytes; a plain folder fails at the n-th change."""
     if not os.path.ismount(disk):
         with _failing(call, errno.ENOSPC):
             yield

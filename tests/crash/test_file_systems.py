@@ -1,7 +1,7 @@
 """Every command with --apply on real file systems: full, read-only, bound, with shared blocks.
 
-Where nothing may be mounted the same tests hold with errors that are made up, and with plain
-copies: none is skipped. The property `file_system` of each says in the report which it was.
+Where nothing may be mounted, the same tests run with errors that are made up, and with plain
+copies. The property `file_system` of each test names the file system in the report.
 """
 
 import re
@@ -21,8 +21,8 @@ def source(scenario):
     return scenario("4.3.1/killed")
 
 
-def told(path, reason):
-    """Say that one line names a file and why it could not be written."""
+def assert_one_line(path, reason):
+    """Check that one line names a file and why it could not be written."""
     lines = [line for line in path.read_text().splitlines() if reason in line]
     assert len(lines) == 1, path.read_text()
     assert LINE.fullmatch(lines[0]), lines[0]
@@ -45,7 +45,7 @@ def test_a_full_disk_is_one_line_and_the_rest_is_done_when_there_is_room(
             statuses.append(status)
             if status:
                 assert status == 4, errors.read_text()
-                told(errors, "No space left on device")
+                assert_one_line(errors, "No space left on device")
                 # Once there is room, the same command ends it, and all can be taken back.
                 assert command.run() == 0
             assert command.looks() == command.done
@@ -65,7 +65,7 @@ def test_a_read_only_log_dir_is_one_line_and_stays_as_it_is(
     before = everything(command.log_dir)
     with mounts.read_only(command.log_dir):
         assert command.run(errors) == 4
-    told(errors, "Read-only file system")
+    assert_one_line(errors, "Read-only file system")
     assert everything(command.log_dir) == before
     assert command.run() == 0
     assert command.looks() == command.done

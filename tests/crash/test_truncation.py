@@ -87,7 +87,7 @@ def test_the_recovery_point_is_durable_before_the_first_segment_is_touched(comma
 def test_points_fall_then_the_log_is_cut_then_points_rise_and_the_marker_comes_last(
     scenario, tmp_path, monkeypatch
 ):
-    """What is there before a call that changes something is what a kill at that call leaves."""
+    """A kill at a call that changes something leaves the files as they were before the call."""
     command = Command(JOBS["recover, points fall and rise"], scenario("4.3.1/killed"), tmp_path)
     home, change, seen = command.log_dir, disk.change, []
     log = home / NAME / f"{77:020d}.log"

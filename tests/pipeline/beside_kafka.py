@@ -1,4 +1,4 @@
-"""Runs the same queries on Spark's own source ``kafka`` and on the table ``kafka`` of log dirs.
+"""A program that runs the same queries on Spark's source ``kafka`` and on the table ``kafka``.
 
 A process of its own, because a session with more jars cannot be had beside another one. It prints
 JSON: the columns of both, and for each query the rows of both::

@@ -1,4 +1,4 @@
-"""Where the log dirs of a scenario are."""
+"""The log dirs of a scenario."""
 
 from pathlib import Path
 

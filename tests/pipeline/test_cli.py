@@ -1,4 +1,4 @@
-"""`logtool scan` and `verify --engine spark` as a user meets them: what is missing, what is odd."""
+"""`logtool scan` and `verify --engine spark` in a terminal: missing programs, odd options."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def logtool(*arguments: object, **outside: str) -> subprocess.CompletedProcess:
 
 
 def one_line(done: subprocess.CompletedProcess) -> str:
-    """Return the line that says what stopped the job: the only one but for the last word."""
+    """Return the line that says what stopped the job; the summary may follow it."""
     lines = done.stderr.splitlines()
     assert len(lines) <= 2, done.stderr
     return lines[0]
@@ -67,9 +67,9 @@ def test_without_pyspark_it_is_said_how_to_install_it(home, tmp_path, command):
 def test_without_java_it_is_said_which_one_is_needed(home, tmp_path, command):
     done = logtool(*words(command, home, tmp_path), PATH=str(tmp_path), JAVA_HOME="")
     assert done.returncode == 4
-    assert one_line(done) == "logtool: Spark needs Java 17 or newer: none is on the PATH"
+    assert "Java 17" in one_line(done)
     done = logtool(*words(command, home, tmp_path), JAVA_HOME=str(tmp_path))
-    assert one_line(done).endswith(f"JAVA_HOME={tmp_path} has none")
+    assert f"JAVA_HOME={tmp_path}" in one_line(done)
     assert not (tmp_path / "out").exists()
 
 
@@ -81,7 +81,7 @@ def test_an_old_java_is_named(home, tmp_path):
     java.chmod(0o755)
     done = logtool("scan", home, "--output", tmp_path / "out", JAVA_HOME=str(tmp_path))
     assert done.returncode == 4
-    assert one_line(done) == f"logtool: Spark needs Java 17 or newer: {java} is Java 11"
+    assert all(word in one_line(done) for word in ("Java 17", str(java), "Java 11"))
 
 
 @pytest.mark.spark
@@ -90,26 +90,27 @@ def test_a_setting_that_spark_cannot_read_is_one_line(home, tmp_path):
         "scan", home, "--output", tmp_path / "out", "--conf", "spark.driver.memory=plenty"
     )
     assert done.returncode == 4
-    assert one_line(done).startswith("logtool: Spark does not start: ")
+    assert one_line(done).startswith("logtool: Spark ")
+    assert "plenty" in done.stderr or "spark.driver.memory" in done.stderr
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("arguments", "status", "told"),
+    ("arguments", "status", "named"),
     [
-        ([], 2, "--output is missing"),
-        (["--output", "out", "--tables", "foo"], 2, "--tables foo: expected some of segments, "),
-        (["--output", "out", "--payload", "full"], 2, "--payload is about the table records"),
-        (["--output", "out", "--show-secrets"], 2, "--show-secrets is about values of the table"),
-        (["--output", "out", "--run-id", "a/b"], 2, "--run-id a/b: expected letters"),
-        (["--output", "out", "--conf", "x=y"], 2, "--conf x: expected spark.NAME=VALUE"),
-        (["--output", "taken"], 5, "taken exists and holds something else than tables"),
-        (["--output", "taken/file"], 5, "taken/file is a file; expected a directory"),
-        (["--output", "home/tables"], 5, "home/tables lies in "),
+        ([], 2, "--output"),
+        (["--output", "out", "--tables", "foo"], 2, "--tables foo"),
+        (["--output", "out", "--payload", "full"], 2, "--payload"),
+        (["--output", "out", "--show-secrets"], 2, "--show-secrets"),
+        (["--output", "out", "--run-id", "a/b"], 2, "--run-id a/b"),
+        (["--output", "out", "--conf", "x=y"], 2, "--conf x"),
+        (["--output", "taken"], 5, "taken"),
+        (["--output", "taken/file"], 5, "taken/file"),
+        (["--output", "home/tables"], 5, "home/tables"),
     ],
 )
-def test_what_makes_no_sense_is_told_before_spark_starts(
-    home, tmp_path, monkeypatch, arguments, status, told
+def test_what_makes_no_sense_is_refused_before_spark_starts(
+    home, tmp_path, monkeypatch, arguments, status, named
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").mkdir()
@@ -117,21 +118,21 @@ def test_what_makes_no_sense_is_told_before_spark_starts(
     (tmp_path / "home").symlink_to(home)
     before = fingerprint(tmp_path)
     done = logtool("scan", home, *arguments, JAVA_HOME=str(tmp_path))  # no Java: it is not reached
-    assert (done.returncode, told in done.stderr) == (status, True), done.stderr
+    assert (done.returncode, named in done.stderr) == (status, True), done.stderr
     assert fingerprint(tmp_path) == before
 
 
 @pytest.mark.parametrize("option", ["--max-rate=1M", "--max-duration=1s", "--jobs=2", "--resume=x"])
-def test_options_of_threads_say_nothing_to_spark(home, option):
+def test_options_of_threads_are_refused_with_spark(home, option):
     done = logtool("verify", "--engine", "spark", option, home)
     assert done.returncode == 2
-    assert f"{option.partition('=')[0]} says nothing to --engine spark" in done.stderr
+    assert all(word in done.stderr for word in (option.partition("=")[0], "--engine spark"))
 
 
-def test_options_of_spark_say_nothing_to_threads(home):
+def test_options_of_spark_are_refused_with_threads(home):
     done = logtool("verify", "--master", "local[2]", home)
     assert done.returncode == 2
-    assert "--master says nothing to --engine local" in done.stderr
+    assert all(word in done.stderr for word in ("--master", "--engine local"))
 
 
 @pytest.mark.spark
@@ -139,7 +140,8 @@ def test_options_of_spark_say_nothing_to_threads(home):
 def test_a_selection_without_a_partition_is_incomplete(home, tmp_path, command):
     done = logtool(*words(command, home, tmp_path), "--topic", "nosuch", "--json")
     assert done.returncode == 4
-    assert done.stderr == f"logtool: {home}: nothing matched --topic nosuch\n"
+    assert one_line(done).startswith(f"logtool: {home}: ")
+    assert "--topic nosuch" in one_line(done)
     assert json.loads(done.stdout)["summary"]["complete"] is False
     assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
 
@@ -162,7 +164,7 @@ def test_what_is_printed_keeps_to_its_schema(home, tmp_path):
     assert (error["path"], error["reason"]) == (str(tmp_path / "nowhere"), "unreadable")
     assert [one["table"] for one in tables] == ["segments", "findings"]
     assert all(Path(one["path"]).is_dir() for one in tables)
-    assert "could not be read" in done.stderr.splitlines()[-1]
+    assert "incomplete" in done.stderr.splitlines()[-1]
     assert "run one: " in done.stderr.splitlines()[-1]
 
 
@@ -190,7 +192,7 @@ def test_runs_are_listed_and_what_a_killed_one_left_is_removed(tmp_path):
             "living"]  # fmt: skip
         living.communicate()
     done = logtool("scan", "--output", output, "--clean", tmp_path)
-    assert (done.returncode, "they take no PATH" in done.stderr) == (2, True)
+    assert (done.returncode, "PATH" in done.stderr) == (2, True)
 
 
 @pytest.mark.spark
@@ -199,8 +201,7 @@ def test_a_second_run_of_a_living_id_is_refused(home, tmp_path):
     run = begin(str(output), "one")
     done = logtool("scan", home, "--output", output, "--run-id", "one", "--tables", "segments")
     assert done.returncode == 5
-    said = f"process {os.getpid()} on .* is at work on run one; wait for it, or choose another"
-    assert re.search(said, one_line(done))
+    assert re.search(f"process {os.getpid()} on .* run one", one_line(done))
     run.abandon()
 
 
@@ -230,7 +231,7 @@ def test_a_terminal_shows_what_is_done_from_the_start_of_spark_on(scenario, tmp_
 def _read(controller: int) -> bytes:
     try:
         return os.read(controller, 65536)
-    except OSError:  # Nobody has the terminal open any more.
+    except OSError:  # The terminal is closed on the other side.
         return b""
 
 
@@ -259,9 +260,11 @@ def test_spark_submit_says_where_it_runs(scenario, tmp_path):
     assert done.returncode == 0, done.stderr
     local = logtool("verify", "--format", "ndjson", home)
     # It gives what the program says on both streams to its own standard output.
-    told = [[line for line in text.splitlines() if line.startswith('{"') and "elapsed" not in line]
-            for text in (done.stdout, local.stdout)]  # fmt: skip
-    assert told[0] == told[1]
+    objects = [
+        [line for line in text.splitlines() if line.startswith('{"') and "elapsed" not in line]
+        for text in (done.stdout, local.stdout)
+    ]
+    assert objects[0] == objects[1]
     assert "85 infos in 35 partitions" in done.stdout
 
 
@@ -293,9 +296,9 @@ def test_an_interrupt_leaves_no_process_and_no_file(home, tmp_path, moment):
     with job:
         wait_for(lambda: MOMENTS[moment](psutil.Process(job.pid)), 300)
         os.kill(job.pid, signal.SIGINT)
-        told = job.communicate(timeout=300)[1]
-    assert job.returncode == 130, told
-    assert "Traceback" not in told
+        errors = job.communicate(timeout=300)[1]
+    assert job.returncode == 130, errors
+    assert "Traceback" not in errors
     assert not list(tmp_path.rglob("*.parquet"))
     left = [one for one in psutil.process_iter() if _session_of(one) == job.pid]
     psutil.wait_procs(left, 100)

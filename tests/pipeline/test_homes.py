@@ -1,4 +1,4 @@
-"""What a path belongs to."""
+"""The log dir that a path belongs to."""
 
 from pathlib import Path
 

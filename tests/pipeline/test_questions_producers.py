@@ -175,7 +175,7 @@ def test_producers_add_up_to_what_the_logs_hold(asked, partitions):
 
 
 def times(table: BatchTable) -> tuple[int | None, int | None]:
-    """Return the least and the largest time that batches tell, as the table ``segments`` has it."""
+    """Return the least and the largest time of batches, as the table ``segments`` has it."""
     totals = SegmentTotals()
     totals.count(Chunk(table, memoryview(b""), 0, None, []), active=False)
     return totals.first_timestamp_ms, totals.last_timestamp_ms

@@ -1,4 +1,4 @@
-"""What is wanted saves reading and never rows; pieces of a segment give what the whole gives."""
+"""Conditions save reading and never rows; pieces of a segment give the rows of the whole."""
 
 import pickle
 import random
@@ -393,14 +393,14 @@ def test_partitions_and_segments_by_name_are_not_opened(
         assert logs ^ {f"{row['segment']:020d}.log" for row in expected} <= {f"{0:020d}.log"}
 
 
-def test_partitions_that_are_wanted_and_not_there_are_told(tmp_path: Path) -> None:
+def test_partitions_that_are_wanted_and_not_there_are_an_error(tmp_path: Path) -> None:
     home = partition_of(tmp_path / "data", segments=1)
     folder = home / "orders-0"
     for path in (home, folder, *folder.glob("*.log")):
-        with pytest.raises(UsageError, match="match no partition in "):
+        with pytest.raises(UsageError, match=str(path)):
             reading.plan([path], asked("batches", RowFilter(Selection(("payments",)))))
     offsets = parse_offsets("endingOffsets", '{"orders":{"1":5}}')
-    with pytest.raises(UsageError, match="option endingOffsets says nothing of orders-0"):
+    with pytest.raises(UsageError, match=r"endingOffsets.*orders-0"):
         reading.plan([home], asked("batches", RowFilter(ending_offsets=offsets)))
 
 
@@ -408,8 +408,8 @@ def test_partitions_that_are_wanted_and_not_there_are_told(tmp_path: Path) -> No
     "text",
     ["", "first", "-3", '{"a":1}', '{"a":{"b":1}}', '{"a":{"0":"1"}}', "[1]", '{"a":{"0":-3}}'],
 )
-def test_offsets_that_make_no_sense_are_told(text: str) -> None:
-    with pytest.raises(UsageError, match="option startingOffsets: expected earliest, latest"):
+def test_offsets_that_make_no_sense_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="startingOffsets"):
         parse_offsets("startingOffsets", text)
 
 
@@ -460,11 +460,11 @@ def test_a_log_that_cannot_be_read_has_no_rows_and_stops_nothing(tmp_path: Path)
         (True, 60), (False, 0), (True, 60)]  # fmt: skip
 
 
-def test_a_path_that_is_nothing_is_told(tmp_path: Path) -> None:
+def test_a_path_that_is_nothing_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnreadableError):
         reading.plan([tmp_path / "missing"], asked("batches"))
     home = partition_of(tmp_path / "data", segments=1)
-    with pytest.raises(UnreadableError, match="expected a log dir"):
+    with pytest.raises(UnreadableError, match=r"meta\.properties"):
         reading.plan([home / "meta.properties"], asked("batches"))
     assert len(reading.plan([home, home], asked("batches"))) == 1
 
@@ -555,5 +555,5 @@ def test_directories_of_redpanda_are_tables_too(tmp_path: Path) -> None:
     assert [row["offset"] for row in later] == [16, 17, 18, 19]
     listed = rows_of(data, ReadOptions("segments", ("segment", "log_bytes", "last_offset")))
     assert [(row["segment"], row["last_offset"]) for row in listed] == [(0, 12), (13, 19)]
-    with pytest.raises(UsageError, match="take the table records"):
+    with pytest.raises(UsageError, match="records"):
         reading.plan([data], asked("kafka"))

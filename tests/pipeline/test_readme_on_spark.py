@@ -1,4 +1,4 @@
-"""What README and the guides say of Spark, run."""
+"""The examples with Spark of README and the guides, run."""
 
 import doctest
 import subprocess

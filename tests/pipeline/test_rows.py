@@ -176,8 +176,7 @@ def test_a_stream_that_does_not_unpack_or_to_too_much_gives_no_rows() -> None:
     assert offsets == [1009]
     for some in (chunk, odd(chunk)):
         assert list(arrow_rows.record_rows(PLACE, SEGMENT, some, Payload.NONE, limit=100)) == []
-        said = r"the batch at byte \d+, offset 1009, decompresses to more than 100 bytes"
-        with pytest.raises(LimitError, match=said):
+        with pytest.raises(LimitError, match=r"byte \d+, offset 1009.* 100 "):
             list(arrow_rows.record_rows(PLACE, SEGMENT, some, Payload.NONE, limit=100, strict=True))
 
 

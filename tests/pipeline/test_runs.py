@@ -1,4 +1,4 @@
-"""Runs of the pipeline in their output: there as a whole or not at all, whatever happens."""
+"""Runs of the pipeline in their output: there as a whole or not at all, after any failure."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def on_disk(output: Path) -> set[str]:
 
 
 def nothing_is_left_over(output: Path) -> bool:
-    """Whether there is nothing but complete runs, and no file that they do not name."""
+    """Return whether there are only complete runs, and only files that they name."""
     named = {part.path for run in manifest.complete(str(output)) for part in run.parts}
     return not list((output / "_owners").glob("[!.]*")) and on_disk(output) == named
 
@@ -123,7 +123,7 @@ def test_a_run_that_is_removed_is_gone_with_its_files(tmp_path):
     remove(str(tmp_path / "out"), "one")
     assert visible(tmp_path / "out", "batches") == {"two": [2]}
     assert nothing_is_left_over(tmp_path / "out")
-    with pytest.raises(RefusedError, match="has no complete run one; of the last it has two"):
+    with pytest.raises(RefusedError, match=r"run one.*\btwo"):
         remove(str(tmp_path / "out"), "one")
 
 
@@ -145,10 +145,9 @@ def test_a_run_id_is_a_plain_name(tmp_path, run_id):
 
 def test_an_output_with_other_things_in_it_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(RefusedError, match="something else"):
-        begin(str(tmp_path), "one")
-    with pytest.raises(RefusedError, match="is a file"):
-        begin(str(tmp_path / "notes.txt"), "one")
+    for output in (tmp_path, tmp_path / "notes.txt"):
+        with pytest.raises(RefusedError, match=str(output)):
+            begin(str(output), "one")
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
@@ -160,7 +159,7 @@ def test_tables_of_another_version_are_not_mixed(tmp_path, monkeypatch):
         begin(str(tmp_path / "out"), "two")
 
 
-def test_an_output_that_cannot_be_written_is_told(tmp_path):
+def test_an_output_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UnwritableError):
         begin(str(tmp_path / "file" / "out"), "one")
@@ -223,7 +222,7 @@ def output(tmp_path) -> Path:
 
 
 def told(output: Path) -> dict[str, dict[str, list[int]]]:
-    """Return what is visible, by the column that tells old from new."""
+    """Return the visible rows, by the column that differs between old and new."""
     found = {name: seen for name in ("batches", "segments") if (seen := visible(output, name))}
     if manifest.files(str(output), "gaps"):
         found["gaps"] = {"one": [1]}
@@ -343,7 +342,7 @@ def test_a_task_that_is_still_at_it_does_not_bring_a_run_back(tmp_path):
 def test_what_is_no_manifest_of_a_run_is_refused(tmp_path, name, text):
     write_run(tmp_path / "out", "one", 1)
     (tmp_path / "out" / "_runs" / name).write_text(text)
-    with pytest.raises(RefusedError, match=f"{name} is no manifest"):
+    with pytest.raises(RefusedError, match=name):
         begin(str(tmp_path / "out"), "three")
 
 
@@ -359,18 +358,18 @@ def only_file(path: str) -> dict[str, list[dict[str, object]]]:
     ],
 )  # fmt: skip
 def test_no_manifest_leads_out_of_the_output(tmp_path, change):
-    """What a manifest names is read, linked and removed."""
+    """The files that a manifest names are read, linked and removed."""
     write_run(tmp_path / "out", "two", 1)
     path = tmp_path / "out" / "_runs" / "two.1.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     before = on_disk(tmp_path)
     for work in (begin, remove):
-        with pytest.raises(RefusedError, match=r"two\.1\.json is no manifest"):
+        with pytest.raises(RefusedError, match=r"two\.1\.json"):
             work(str(tmp_path / "out"), "two")
     assert on_disk(tmp_path) == before
 
 
-def test_what_a_library_raises_behind_a_url_is_told_by_the_place(monkeypatch):
+def test_an_error_of_a_library_behind_a_url_has_the_place(monkeypatch):
     class NoCredentialsError(Exception):
         pass
 
@@ -380,7 +379,7 @@ def test_what_a_library_raises_behind_a_url_is_told_by_the_place(monkeypatch):
     broken = store.LocalStore("/nowhere/tables")
     monkeypatch.setattr(broken, "entries", lambda _: fail())
     monkeypatch.setattr(store, "store_at", lambda _: broken)
-    with pytest.raises(UnwritableError, match=r"memory://x/tables: Unable to locate credentials"):
+    with pytest.raises(UnwritableError, match=r"^memory://x/tables: Unable"):
         begin("memory://x/tables", "one")
 
 
@@ -398,7 +397,7 @@ def left_by_a_kill(output: Path, run_id: str) -> None:
 
 def test_a_killed_run_of_another_id_disturbs_nothing(output):
     left_by_a_kill(output, "two")
-    # A reader sees nothing of it, and a run of another id works beside it.
+    # A reader sees nothing of it, and a run of another id works at the same time.
     assert visible(output, "batches") == {"one": [1]}
     write_run(output, "three", 3)
     assert visible(output, "batches") == {"one": [1], "three": [3]}
@@ -412,7 +411,7 @@ def test_a_second_run_of_a_living_id_is_refused_and_harms_nothing(output):
         writer.write(rows("batches", 7))
     run.add(writer.parts)
     for _ in range(2):
-        with pytest.raises(RefusedError, match=rf"process {os.getpid()} on .* at work on run two"):
+        with pytest.raises(RefusedError, match=rf"process {os.getpid()} on .* run two"):
             begin(str(output), "two")
     assert clean(str(output)) == []
     run.commit(("batches",), {"inputs": []})
@@ -495,7 +494,7 @@ def test_a_run_that_was_given_up_elsewhere_never_becomes_complete(
         return run.heart  # anything that is true: the owner was there when it was looked for
 
     monkeypatch.setattr("logtool.spark.scan.runs._owner_of", late)
-    with pytest.raises(RefusedError, match=f"took run {run_id} for given up, or replaced it"):
+    with pytest.raises(RefusedError, match=f"run {run_id}"):
         run.commit(("batches",), {})
     if again:
         assert visible(output, "batches")[run_id] == [9]
@@ -553,7 +552,7 @@ for number in range(1, 40):
     assert nothing_is_left_over(output)
 
 
-def test_whether_an_owner_lives_is_told_by_its_process_or_by_its_silence():
+def test_an_owner_lives_until_its_process_ends_or_it_is_silent():
     mine = Owner.here()
     assert mine.lives()
     assert Owner.parse(mine.text()).pid == os.getpid()

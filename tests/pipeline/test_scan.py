@@ -140,7 +140,7 @@ def test_secrets_of_a_metadata_log_are_written_where_they_are_asked_for(spark, t
         files = manifest.files(str(output), "records", run_id)
         values = duckdb.read_parquet(files).df().value
         assert metadata_secrets.spelled(b" ".join(map(bytes, values.dropna()))) == expected
-    with pytest.raises(UsageError, match="--payload full --show-secrets --level batches; give the"):
+    with pytest.raises(UsageError, match="--payload full --show-secrets --level batches"):
         scan(spark, output, home, run_id="next", since="shown", **options)
 
 
@@ -216,7 +216,7 @@ def test_a_selection_takes_some_partitions(spark, scenario, tmp_path):
 
 
 def test_a_file_is_no_input(spark, scenario, tmp_path):
-    with pytest.raises(UsageError, match="is a file"):
+    with pytest.raises(UsageError, match=r"meta\.properties"):
         scan(spark, tmp_path / "out", scenario("4.3.1/clean") / "meta.properties")
     assert not (tmp_path / "out").exists()
 
@@ -278,19 +278,17 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark, scenario, tmp_
         )
 
 
-def test_what_is_done_is_told_and_stands_in_the_pages_of_spark(
-    spark, scenario, tmp_path, monkeypatch
-):
+def test_steps_are_reported_and_stand_in_the_pages_of_spark(spark, scenario, tmp_path, monkeypatch):
     monkeypatch.setattr("logtool.spark.scan.answers.LITTLE", -1)
-    told: list[str] = []
+    steps: list[str] = []
     scan(spark, tmp_path / "out", scenario("4.3.1/clean"), wanted=("gaps", "producers"),
-         on_wait=told.append)  # fmt: skip
-    assert told[0] == "questions: gaps, producers"
-    assert told[-1] == "writing the manifest"
+         on_wait=steps.append)  # fmt: skip
+    assert steps[0].endswith(": gaps, producers")
+    assert "manifest" in steps[-1]
     jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
     descriptions = [jobs.apply(at).description() for at in range(jobs.size())]
     said = {one.get() for one in descriptions if one.isDefined()}
-    assert "logtool: questions: gaps, producers" in said
+    assert f"logtool: {steps[0]}" in said
     assert any(one.startswith("logtool: reading ") for one in said)
 
 

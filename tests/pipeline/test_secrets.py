@@ -103,9 +103,9 @@ def test_the_option_of_the_source_is_about_records() -> None:
     given = {"table": "records", "path": "/data"}
     assert not source_options.parse(given).show_secrets
     assert source_options.parse({**given, "showSecrets": "true"}).show_secrets
-    with pytest.raises(UsageError, match="showSecrets is about the table records"):
+    with pytest.raises(UsageError, match=r"showSecrets.*records"):
         source_options.parse({"path": "/data", "showSecrets": "true"})
-    with pytest.raises(UsageError, match="expected false, true, found 'yes'"):
+    with pytest.raises(UsageError, match=r"showSecrets.*'yes'"):
         source_options.parse({**given, "showSecrets": "yes"})
 
 
@@ -115,14 +115,14 @@ def test_the_option_of_the_source_is_about_records() -> None:
         ({"show_secrets": False}, Payload.FULL, [False]),
         ({"show_secrets": True}, Payload.FULL, [True]),
         ({}, Payload.HASH, [True]),  # an earlier release hid nothing
-        ({}, Payload.LENGTH, [False, True]),  # which told none
+        ({}, Payload.LENGTH, [False, True]),  # lengths are no secrets
     ],
 )
-def test_a_run_goes_on_from_no_run_that_tells_more_or_less(
+def test_a_run_goes_on_from_no_run_that_shows_more_or_less(
     monkeypatch: pytest.MonkeyPatch, about: dict, payload: Payload, goes_on: list[bool]
 ) -> None:
-    told = {"level": "batches", "payload": str(payload), **about}
-    known = Manifest("a", "1", arrow.VERSION, rows={"records": 9}, parts=(), about=told)
+    options = {"level": "batches", "payload": str(payload), **about}
+    known = Manifest("a", "1", arrow.VERSION, rows={"records": 9}, parts=(), about=options)
     monkeypatch.setattr("logtool.spark.scan.scan.earlier_run", lambda *_: known)
     found = []
     for show_secrets in (False, True):

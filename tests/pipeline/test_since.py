@@ -126,7 +126,7 @@ def abort_a_transaction(homes: list[Path]) -> int:
 
 
 def write_checkpoint(homes: list[Path]) -> int:
-    """Raise a log start: gaps are told from there on, and no segment changed."""
+    """Raise a log start: gaps are listed from there on, and no segment changed."""
     start = int(logs(homes[0], "small-segments-0")[2].stem)
     (homes[0] / "log-start-offset-checkpoint").write_text(f"0\n1\nsmall-segments 0 {start}\n")
     return 0
@@ -232,19 +232,16 @@ def test_what_could_not_be_read_is_read_again(spark, homes, tmp_path):
     same_tables(output, "two", "full")
 
 
-def test_a_run_that_cannot_be_gone_on_from_is_told(spark, homes, tmp_path):
+def test_a_run_that_cannot_be_gone_on_from_is_refused(spark, homes, tmp_path):
     output = tmp_path / "out"
     scan(spark, output, homes, "one", wanted=("segments",))
     before = sorted(output.rglob("*"))
-    with pytest.raises(RefusedError, match="has no complete run none; of the last it has one"):
+    with pytest.raises(RefusedError, match=r"run none.*\bone"):
         scan(spark, output, homes, "two", since="none")
-    with pytest.raises(
-        UsageError, match=r"--since one: .*--tables segments --level batches; give the same"
-    ):
+    same = r"--since one: .*--tables segments --level batches"
+    with pytest.raises(UsageError, match=same):
         scan(spark, output, homes, "two", since="one")
-    with pytest.raises(
-        UsageError, match=r"--since one: .*--tables segments --level batches; give the same"
-    ):
+    with pytest.raises(UsageError, match=same):
         scan(spark, output, homes, "two", since="one", wanted=("segments",), level=Level.RECORDS)
     assert sorted(output.rglob("*")) == before
 

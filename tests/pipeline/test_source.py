@@ -1,4 +1,4 @@
-"""The data source in a Spark session: the rows of the logs, whatever Spark asks for."""
+"""The data source in a Spark session: the rows of the logs, for every query of Spark."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -107,13 +107,13 @@ def test_keys_and_values_that_were_not_asked_for_are_no_columns(source, spark, s
     assert 0 < tombstones < len(values) / 10
     whole = source.records(spark, home, payload="full")
     assert whole.where("value is null").count() == tombstones
-    with pytest.raises(AnalysisException, match="`value` cannot be resolved"):
+    with pytest.raises(AnalysisException, match="`value`"):
         source.records(spark, home).where("value is null")
-    said = "^the column value of records needs the option payload=full$"
-    with pytest.raises(UsageError, match=said):
+    needed = "value .*payload=full"
+    with pytest.raises(UsageError, match=needed):
         source.records(spark, home, columns=["value"], payload="hash")
     read = spark.read.format("kafka-log").option("table", "records").schema("value binary")
-    with pytest.raises(PySparkException, match=said.strip("^$")):
+    with pytest.raises(PySparkException, match=needed):
         read.load(str(home)).collect()
 
 
@@ -330,42 +330,40 @@ def test_what_cannot_be_read_has_no_rows_and_fails_no_job(source, spark, scenari
 
 
 ODD_OPTIONS = [
-    ({"table": "findings"},
-     "option table: expected batches, records, segments, kafka, found 'findings'"),
-    ({"table": "records", "payload": "some"}, "option payload: expected none, length, hash, full"),
+    ({"table": "findings"}, ("option table", "'findings'")),
+    ({"table": "records", "payload": "some"}, ("option payload", "full")),
     ({"table": "records", "maxDecompressedBytes": "many"},
-     "option maxDecompressedBytes: expected a number of bytes, found 'many'"),
-    ({"payload": "full"}, "option payload is about the table records, not about batches"),
-    ({"prune": "no"}, "option prune: expected true, false, found 'no'"),
-    ({"partition": "0-3"}, "option partition: expected numbers as in 0,1,2; found '0-3'"),
-    ({"topic": " "}, "option topic is empty; leave it out to take all"),
-    ({"startingOffsets": "first"}, "option startingOffsets: expected earliest, latest"),
-    ({"endingTimestamp": "noon"}, "option endingTimestamp: expected milliseconds since 1970"),
-    ({"table": "segments", "endingTimestamp": "1"},
-     "option endingTimestamp is about records and batches, not about segments"),
-    ({"startingOffset": "5"}, "no option startingoffset: did you mean startingOffsets?"),
-    ({"topics": "a"}, "kafka-log has no option topics: did you mean topic?"),
-    ({"limit": "5"}, "kafka-log has no option limit: expected table, topic, partition, "),
-    ({"failOnDataLoss": "true"}, "option failOnDataLoss: a read takes the rows that are there"),
-    ({"failOnDataLoss": "yes"}, "option failOnDataLoss: expected true, false, found 'yes'"),
-    ({"maxOffsetsPerTrigger": "9"}, "option maxOffsetsPerTrigger: a micro-batch takes all"),
+     ("option maxDecompressedBytes", "'many'")),
+    ({"payload": "full"}, ("option payload", "records", "batches")),
+    ({"prune": "no"}, ("option prune", "'no'")),
+    ({"partition": "0-3"}, ("option partition", "'0-3'")),
+    ({"topic": " "}, ("option topic", "empty")),
+    ({"startingOffsets": "first"}, ("option startingOffsets", "earliest")),
+    ({"endingTimestamp": "noon"}, ("option endingTimestamp", "1970")),
+    ({"table": "segments", "endingTimestamp": "1"}, ("option endingTimestamp", "segments")),
+    ({"startingOffset": "5"}, ("option startingoffset", "startingOffsets")),
+    ({"topics": "a"}, ("option topics", "topic?")),
+    ({"limit": "5"}, ("option limit", "table, topic, partition, ")),
+    ({"failOnDataLoss": "true"}, ("option failOnDataLoss",)),
+    ({"failOnDataLoss": "yes"}, ("option failOnDataLoss", "'yes'")),
+    ({"maxOffsetsPerTrigger": "9"}, ("option maxOffsetsPerTrigger",)),
 ]  # fmt: skip
 
 
-def assert_one_sentence(error: Exception, said: str) -> None:
+def assert_one_sentence(error: Exception, *named: str) -> None:
     text = str(error)
-    assert said in text
+    assert all(word in text for word in named), text
     assert "Traceback" not in text
     assert 'File "' not in text
     assert "\tat " not in text
     assert len(text.splitlines()) <= 3
 
 
-@pytest.mark.parametrize(("options", "said"), ODD_OPTIONS)
-def test_an_option_that_makes_no_sense_is_told(source, spark, tmp_path, options, said):
+@pytest.mark.parametrize(("options", "named"), ODD_OPTIONS)
+def test_an_option_that_makes_no_sense_is_refused(source, spark, tmp_path, options, named):
     with pytest.raises(PySparkException) as error:
         spark.read.format("kafka-log").options(**options).load(str(tmp_path))
-    assert_one_sentence(error.value, said)
+    assert_one_sentence(error.value, *named)
 
 
 def test_a_stream_and_a_read_take_the_options_that_each_can_keep():
@@ -378,36 +376,35 @@ def test_a_stream_and_a_read_take_the_options_that_each_can_keep():
         source_options.parse({"path": "/logs", "maxoffsetspertrigger": "9"}, stream=True)
 
 
-def test_functions_tell_what_is_wrong_before_spark_is_asked(source, spark, scenario, tmp_path):
+def test_functions_say_what_is_wrong_before_spark_is_asked(source, spark, scenario, tmp_path):
     (home,) = homes(scenario("4.3.1/clean"))
-    with pytest.raises(UsageError, match=r"^kafka-log has no option paylod: did you mean payload"):
+    with pytest.raises(UsageError, match=r"paylod.*payload"):
         source.records(spark, home, paylod="full")
-    with pytest.raises(UsageError, match=r"^the table batches has no column 'nothing'$"):
+    with pytest.raises(UsageError, match=r"batches.*'nothing'"):
         source.batches(spark, home, columns=["nothing"])
-    with pytest.raises(UnreadableError, match=r"missing: No such file or directory$"):
+    with pytest.raises(UnreadableError) as unreadable:
         source.batches(spark, tmp_path / "missing")
-    with pytest.raises(UsageError, match=r"^expected a path"):
+    assert unreadable.value.path == tmp_path / "missing"
+    with pytest.raises(UsageError, match="path"):
         source.batches(spark)
 
 
 @pytest.mark.lowest
-def test_a_column_or_a_path_that_does_not_exist_is_told(source, spark, scenario, tmp_path):
+def test_a_column_or_a_path_that_does_not_exist_is_named(source, spark, scenario, tmp_path):
     (home,) = homes(scenario("4.3.1/clean"))
     read = spark.read.format("kafka-log")
     missing = str(tmp_path / "missing")
-    for action, said in [
-        (lambda: read.load(missing), f"{missing}: No such file or directory"),
-        (lambda: read.load(), "expected a path: load("),
-        (lambda: read.schema("size_of long").load(str(home)).collect(),
-         "the table batches has no column 'size_of'"),
-        (lambda: read.schema("size int").load(str(home)).collect(),
-         "the column size of batches is bigint"),
+    for action, *named in [
+        (lambda: read.load(missing), f"{missing}: No such file"),
+        (lambda: read.load(), "load("),
+        (lambda: read.schema("size_of long").load(str(home)).collect(), "batches", "'size_of'"),
+        (lambda: read.schema("size int").load(str(home)).collect(), "size", "bigint"),
         (lambda: spark.read.format("kafka-log").option("topic", "none").load(str(home)).collect(),
-         f"the options topic and partition match no partition in {home}"),
+         "topic", str(home)),
     ]:  # fmt: skip
         with pytest.raises(PySparkException) as error:
             action()
-        assert_one_sentence(error.value, said)
+        assert_one_sentence(error.value, *named)
 
 
 @pytest.mark.lowest
@@ -418,13 +415,13 @@ def test_a_stream_of_segments_and_writing_are_refused_with_what_to_do_instead(
     rows = spark.range(1)
     with pytest.raises(PySparkException) as error:
         rows.write.format("kafka-log").mode("append").save(str(tmp_path / "new"))
-    assert_one_sentence(error.value, "kafka-log only reads, for a broker alone writes log dirs")
+    assert_one_sentence(error.value, "kafka-log only reads")
     assert not (tmp_path / "new").exists()
     stream = spark.readStream.format("kafka-log").option("table", "segments").load(str(home))
     query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
     with pytest.raises(PySparkException) as error:
         query.awaitTermination(60)
-    assert "segments change and are no stream: use spark.read" in str(error.value)
+    assert all(word in str(error.value) for word in ("segments", "spark.read"))
     assert "Traceback" not in str(error.value)
 
 
@@ -434,7 +431,7 @@ def test_a_batch_above_the_limit_ends_the_job_with_its_place(source, spark, scen
     with pytest.raises(PySparkException) as error:
         records.collect()
     said = str(error.value)
-    assert "decompresses to more than 300 bytes; raise the option maxDecompressedBytes" in said
+    assert all(word in said for word in ("300", "maxDecompressedBytes"))
     assert "codec-zstd-" in said
     assert "Traceback" not in said
     assert "File " not in said

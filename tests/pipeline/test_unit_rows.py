@@ -1,4 +1,4 @@
-"""What an executor writes of a unit."""
+"""Rows that an executor writes of a unit."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The directories of the recipes: what real brokers left, with the damage of each incident."""
+"""The directories of the recipes: log dirs of real brokers, with the damage of each incident."""
 
 import shutil
 import tarfile
@@ -22,14 +22,14 @@ def stopped(work: Path) -> Path:
 
 
 def forgotten(work: Path) -> None:
-    """Of the coordinators' logs nothing is left, so that nobody ends what is open."""
+    """Empty the coordinators' logs, so that no coordinator ends the open transactions."""
     data = killed(work)
     for folder in data.glob("__transaction_state-*"):
         for file in folder.glob("*.snapshot"):
             file.unlink()
         for log in folder.glob("*.log"):
             log.write_bytes(b"")
-    # Nor does the checkpoint know of more, from which one would take that their ends are lost.
+    # A row of the checkpoint would say that the ends of these logs are lost.
     path = data / "replication-offset-checkpoint"
     version, _, *rows = path.read_text().splitlines()
     left = [row for row in rows if not row.startswith("__transaction_state ")]
@@ -37,14 +37,14 @@ def forgotten(work: Path) -> None:
 
 
 def disk_full(work: Path) -> None:
-    """The end of a log with acknowledged records could not be written; an index is cut short."""
+    """Cut the end of a log with acknowledged records, as a full disk does."""
     data = killed(work)
     log = data / "codec-zstd-0" / "00000000000000000000.log"
     log.write_bytes(log.read_bytes()[:-100])
 
 
 def corrupt_record(work: Path) -> None:
-    """One bit of a log is wrong; the other broker has the log as it was."""
+    """Flip one bit of a log; the other broker has the log as it was."""
     data = stopped(work)
     shutil.copytree(data, work / "other")
     log = data / "codec-none-0" / "00000000000000000000.log"
@@ -62,21 +62,21 @@ def replicas(work: Path) -> None:
 
 
 def missing_offsets(work: Path) -> None:
-    """A log in the middle of a partition is gone, its indexes are still there."""
+    """Remove a log in the middle of a partition, and leave its indexes."""
     data = stopped(work)
     logs = sorted((data / "small-segments-0").glob("*.log"))
     logs[len(logs) // 2].unlink()
 
 
 def indexes_deleted(work: Path) -> None:
-    """Nobody needs .index files, said somebody."""
+    """Remove .index files."""
     data = stopped(work)
     for index in data.glob("codec-*/*.index"):
         index.unlink()
 
 
 def wrong_unit(work: Path) -> None:
-    """A producer sets its own timestamps, in microseconds."""
+    """Append a batch of a producer that sets timestamps in microseconds."""
     data = stopped(work)
     log = data / "codec-none-0" / "00000000000000000000.log"
     stamp = 1_763_000_000_000_000
@@ -86,7 +86,7 @@ def wrong_unit(work: Path) -> None:
 
 
 def no_recovery_point(work: Path) -> None:
-    """The checkpoint with the recovery points is gone, so that a start reads every segment."""
+    """Remove the checkpoint with the recovery points, so that a start reads every segment."""
     data = killed(work)
     (data / "recovery-point-offset-checkpoint").unlink()
 
@@ -108,7 +108,7 @@ INCIDENTS: Final[dict[str, Callable[[Path], object]]] = {
     "14-what-eats-the-disk": killed,
     "15-replica-at-hand": corrupt_record,
 }
-"""What each recipe, by its name, finds in the directory that it runs in."""
+"""Functions that prepare the directory of each recipe, by its name."""
 
 
 def _unpack(name: str, work: Path) -> Path:

@@ -1,7 +1,8 @@
 """Plays a recipe on a terminal, as an operator would, and keeps what is shown.
 
-``python tests/recipes/playing.py`` plays all of them, writes the screens into ``screens/`` and what
-each took into ``REPORT.md``; the tests only compare. Read the difference before you commit it.
+``python tests/recipes/playing.py`` plays all of them, writes the screens into ``screens/`` and the
+time of each into ``REPORT.md``. Read the difference before you commit it. The tests compare the
+numbers, paths, codes and commands of a screen with those of the kept one, and no other words.
 """
 
 import os
@@ -10,6 +11,7 @@ import shlex
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +25,7 @@ SCREENS = HERE / "screens"
 WIDTH = 80
 OTHER_WIDTHS = (60, 140, 220)
 IN_OTHER_WIDTHS = ("03-best-replica", "04-stuck-last-stable-offset", "07-slow-recovery")
-"""Those with the widest tables are played on other terminals too."""
+"""The recipes with the widest tables, which are played on other terminals too."""
 COLOURED = "02-corrupt-record"
 # What differs from run to run or from machine to machine: how long reading took, room on the disk,
 # limits of the machine, blocks of its file system, and where a directory of a test is.
@@ -32,11 +34,13 @@ _VOLATILE = re.compile(
     r"|\d[\d,]* (needed|allowed)[^.\n]*|[\d.]+ [KM]iB +[\d.]+ %"
 )
 _PARAGRAPH = re.compile(r"^\S.*(?:\n {2,}\S.*)*", re.MULTILINE)
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_FIGURE = re.compile(r"[^\s,;:()]*[\d/][^\s,;:()]*")
 
 
 @dataclass
 class Played:
-    """What a recipe showed, and what it took."""
+    """The screen, the number of commands and the time of a recipe."""
 
     screen: str
     commands: int
@@ -81,6 +85,12 @@ def steady(screen: str) -> str:
         return _VOLATILE.sub("...", re.sub(r"\s*\n\s+", " ", paragraph))
 
     return _PARAGRAPH.sub(masked, screen)
+
+
+def figures(screen: str) -> list[Counter[str]]:
+    """Return the numbers, paths and codes of each command of a screen, and its exit status."""
+    blocks = re.split(r"^\$ ", _COLOUR.sub("", screen), flags=re.MULTILINE)
+    return [Counter(_FIGURE.findall(block)) for block in blocks]
 
 
 def said(name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What an operator sees of each incident is what is kept in ``screens/``."""
+"""An operator sees in each incident the figures of the screens in ``screens/``."""
 
 from pathlib import Path
 
@@ -15,7 +15,9 @@ SCREENS = [
 @pytest.mark.parametrize(("name", "width", "coloured"), SCREENS, ids=str)
 def test_a_recipe_shows_what_its_screen_holds(name: str, width: int, coloured: bool) -> None:
     played = playing.play(name, width, coloured=coloured)
-    assert playing.steady(played.screen) == playing.kept(name, width, coloured).read_text()
+    kept = playing.kept(name, width, coloured).read_text()
+    assert playing.figures(playing.steady(played.screen)) == playing.figures(kept)
+    assert ("\x1b[" in played.screen) == ("\x1b[" in kept) == coloured
     whole = " ".join(played.screen.split())
     assert [words for words in playing.said(name) if words not in whole] == []
     assert played.commands <= 2
