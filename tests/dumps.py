@@ -3,12 +3,18 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from conftest import DATA
 
 MODES = {"batches": [], "records": ["--records", "--decode", "none"], "entries": []}
 """The options of `logtool dump` for each way in which the tool was run."""
 MANIFEST = json.loads((DATA / "manifest.json").read_text())
+
+
+def of_type(kind: str, objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the objects of one type among those that `logtool dump` printed."""
+    return [one for one in objects if one["type"] == kind]
 
 
 def failures(scenario: str, mode: str) -> list[str]:

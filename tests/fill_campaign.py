@@ -125,9 +125,9 @@ def try_one(source: Path, work: Path, seed: int) -> Case:
 def recover(home: Path, *fill_from: Path) -> tuple[Recover, str | None, str | None]:
     """Recover a log dir; returns the run, the first error, and why a range was not filled."""
     job = Recover([home], StartOptions(fill_from=fill_from), ApplyConsent(apply=True))
-    told = list(job)
-    errors = [str(one) for one in told if isinstance(one, LogtoolError)]
-    actions = [action for one in told for action in getattr(one, "actions", ())]
+    items = list(job)
+    errors = [str(one) for one in items if isinstance(one, LogtoolError)]
+    actions = [action for one in items for action in getattr(one, "actions", ())]
     reasons = [one.reason for one in actions if one.action == "unfilled"]
     return job, next(iter(errors), None), next(iter(reasons), None)
 

@@ -36,12 +36,12 @@ def write(home: Path) -> Path:
     return log
 
 
-def spelled(told: bytes, secrets: Iterable[bytes] = SECRETS) -> list[bytes]:
+def spelled(data: bytes, secrets: Iterable[bytes] = SECRETS) -> list[bytes]:
     """Return which of the secrets stand in what was printed, in any way to print bytes."""
     found = []
     for secret in secrets:
         ways = [secret, secret.hex().encode()]
         # What is before it in a record decides how its base64 begins and ends.
         ways += [base64.b64encode(bytes(lead) + secret)[4:-4] for lead in range(3)]
-        found += [secret] if any(way in told for way in ways) else []
+        found += [secret] if any(way in data for way in ways) else []
     return found

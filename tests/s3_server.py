@@ -1,6 +1,6 @@
 """A server on 127.0.0.1 that speaks the protocol of S3 and counts its requests.
 
-Run as a program it takes its port, and answers beside S3 the path ``/requests`` with the number of
+Run as a program it takes its port, and answers S3 and the path ``/requests`` with the number of
 requests so far by method, as JSON.
 """
 

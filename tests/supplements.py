@@ -134,9 +134,9 @@ def last_time(loaded: LoadResult, base_offset: int) -> tuple[int, int]:
 
 
 def new_findings(path: Path, rebuilt: LoadResult, mine: LoadResult, work: Path) -> set[str]:
-    """Return what verify says above info of the supplemented, and of no other."""
+    """Return the errors and warnings of verify that only the supplemented partition has."""
 
-    def told(directory: Path) -> set[str]:
+    def messages(directory: Path) -> set[str]:
         found = verify(directory).findings
         return {
             f"{one.code} {one.path and one.path.name}" for one in found if one.severity != "info"
@@ -144,7 +144,7 @@ def new_findings(path: Path, rebuilt: LoadResult, mine: LoadResult, work: Path) 
 
     results = [write_out(one.shadow, work / kind / path.name)
                for kind, one in (("rebuilt", rebuilt), ("mine", mine))]  # fmt: skip
-    return told(results[1]) - told(results[0]) - told(path)
+    return messages(results[1]) - messages(results[0]) - messages(path)
 
 
 def changed_again(path: Path, start: StartConditions) -> list[str]:

@@ -5,6 +5,7 @@ Every run checks the first promise of a command that reads: it leaves its inputs
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redpanda_files
 from verification import fingerprint
 
 from logtool import cli
@@ -100,6 +102,18 @@ def run(capsys: pytest.CaptureFixture[str], watch: Watch) -> Callable[..., Resul
 
 
 @pytest.fixture
+def objects(run: Callable[..., Result]) -> Callable[..., list[dict[str, Any]]]:
+    """Return a function: the objects that `dump` prints, without the summary."""
+
+    def dumped(*arguments: object, status: int = 0) -> list[dict[str, Any]]:
+        result = run("dump", "-f", "ndjson", *arguments)
+        assert result.status == status, result.stderr
+        return result.objects[:-1]
+
+    return dumped
+
+
+@pytest.fixture
 def spawn(watch: Watch) -> Callable[..., Result]:
     """Return a function that runs a command line in a process of its own."""
 
@@ -125,6 +139,12 @@ def environment(**more: str) -> dict[str, str]:
 @pytest.fixture
 def child_environment() -> Callable[..., dict[str, str]]:
     return environment
+
+
+@pytest.fixture
+def without_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out fsync: a process that goes on loses nothing that it wrote."""
+    monkeypatch.setattr(os, "fsync", lambda fd: None)
 
 
 @pytest.fixture
@@ -172,6 +192,24 @@ def partition(tmp_path: Path) -> Path:
     (path / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
     (path / "partition.metadata").write_text("version: 0\ntopic_id: J8aAPcfLQt2bqs1JT_rMgQ")
     return path
+
+
+@pytest.fixture
+def clean(scenario: Callable[[str], Path]) -> Path:
+    """Return the log dir of a broker of Kafka 4.3.1 after a clean shutdown, not to be changed."""
+    return scenario("4.3.1/clean")
+
+
+@pytest.fixture
+def copy(home: Path, tmp_path: Path) -> Path:
+    """Return a copy of `home`, as the log dir of another broker."""
+    return Path(shutil.copytree(home, tmp_path / "copy"))
+
+
+@pytest.fixture
+def rfc(tmp_path: Path) -> Path:
+    """Return a partition of Redpanda with the gaps of the RFC about ghost batches."""
+    return redpanda_files.of_rfc(tmp_path)
 
 
 @pytest.fixture

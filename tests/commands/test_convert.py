@@ -108,11 +108,6 @@ def test_logs_of_a_real_kafka_come_back_as_they_were(convert, clean, topic):
     assert written == b"".join(log.read_bytes() for log in logs)
 
 
-@pytest.fixture
-def clean(scenario) -> Path:
-    return scenario("4.3.1/clean")
-
-
 def test_an_index_has_an_entry_for_the_first_batch_and_for_data_each_32_kib(convert, tmp_path):
     folder = rp.data_dir(tmp_path, {"0-1-v1.log": rp.log(0, 300, size=300)})
     there, _ = convert("kafka", folder / "0-1-v1.log")

@@ -6,27 +6,12 @@ import time
 from pathlib import Path
 
 import pytest
+from dumps import of_type
 
 from logtool.formats import control_record, producer_snapshot, record
 from logtool.formats.record import Record
 
 NAME = f"{0:020d}.log"
-
-
-@pytest.fixture
-def objects(run):
-    """Return a function: the objects that `dump` prints, without the summary."""
-
-    def dumped(*arguments, status=0):
-        result = run("dump", "-f", "ndjson", *arguments)
-        assert result.status == status, result.stderr
-        return result.objects[:-1]
-
-    return dumped
-
-
-def of(kind, found):
-    return [obj for obj in found if obj["type"] == kind]
 
 
 def test_batches_are_printed_in_file_order_with_position_and_size(objects, log):
@@ -46,12 +31,12 @@ def test_batches_are_printed_in_file_order_with_position_and_size(objects, log):
 def test_records_follow_their_batch(objects, log):
     found = objects("--records", log)
     assert [o["type"] for o in found] == ["file"] + (["batch"] + ["record"] * 3) * 3
-    assert [r["offset"] for r in of("record", found)] == list(range(9))
-    assert [r["sequence"] for r in of("record", found)][3:6] == [0, 1, 2]
+    assert [r["offset"] for r in of_type("record", found)] == list(range(9))
+    assert [r["sequence"] for r in of_type("record", found)][3:6] == [0, 1, 2]
 
 
 def test_null_differs_from_empty_and_header_values_are_printed(objects, log):
-    first, second, third = of("record", objects("--records", log))[:3]
+    first, second, third = of_type("record", objects("--records", log))[:3]
     assert first["key"] == {"size": 3, "utf8": "key"}
     assert first["headers"] == [
         {"key": {"size": 5, "utf8": "trace"}, "value": {"size": 1, "utf8": "1"}},
@@ -72,7 +57,7 @@ def test_null_differs_from_empty_and_header_values_are_printed(objects, log):
     ],
 )
 def test_values_are_shown_as_asked(objects, log, values, key):
-    record = of("record", objects("--records", "--values", values, log))[0]
+    record = of_type("record", objects("--records", "--values", values, log))[0]
     assert record["key"] == key
     assert record["headers"][1]["value"] is None
 
@@ -97,9 +82,9 @@ FILTERS = {
 def test_filters_choose_records_and_the_batches_that_hold_them(objects, log, name):
     options, offsets = FILTERS[name]
     found = objects("--records", *options, log)
-    assert [r["offset"] for r in of("record", found)] == offsets
-    assert len(of("batch", found)) == len({offset // 3 for offset in offsets})
-    batches = of("batch", objects(*options, log))
+    assert [r["offset"] for r in of_type("record", found)] == offsets
+    assert len(of_type("batch", found)) == len({offset // 3 for offset in offsets})
+    batches = of_type("batch", objects(*options, log))
     assert {b["base_offset"] for b in batches} == {offset // 3 * 3 for offset in offsets}
 
 
@@ -128,22 +113,22 @@ def test_times_are_dates_or_count_from_the_present_and_the_range_is_told(spawn, 
 def test_limit_counts_batches_records_and_entries(objects, partition, log):
     assert [o["type"] for o in objects("--limit", 2, log)] == ["file", "batch", "batch"]
     found = objects("--limit", 5, "--records", partition)
-    assert len(of("batch", found)) + len(of("record", found)) == 5
+    assert len(of_type("batch", found)) + len(of_type("record", found)) == 5
 
 
 def test_an_index_is_filtered_too(objects, log):
     index = log.with_suffix(".index")
-    assert [e["offset"] for e in of("entry", objects(index))] == [5]
-    assert of("entry", objects("--offset", "6..", index)) == []
-    assert of("entry", objects("--producer", "7", index)) == []
+    assert [e["offset"] for e in of_type("entry", objects(index))] == [5]
+    assert of_type("entry", objects("--offset", "6..", index)) == []
+    assert of_type("entry", objects("--producer", "7", index)) == []
 
 
 def test_a_directory_is_dumped_whole_and_in_order(objects, partition, log):
-    kinds = [o["kind"] for o in of("file", objects(partition))]
+    kinds = [o["kind"] for o in of_type("file", objects(partition))]
     assert kinds == [
         "log", "offset-index", "time-index", "leader-epoch-checkpoint", "partition-metadata",
     ]  # fmt: skip
-    assert [o["kind"] for o in of("file", objects(partition.parent))] == kinds
+    assert [o["kind"] for o in of_type("file", objects(partition.parent))] == kinds
 
 
 def test_of_a_log_dir_partitions_are_chosen_by_topic_and_number(objects, partition, run):
@@ -153,7 +138,7 @@ def test_of_a_log_dir_partitions_are_chosen_by_topic_and_number(objects, partiti
     home = partition.parent
 
     def chosen(*options):
-        found = of("file", objects(*options, home))
+        found = of_type("file", objects(*options, home))
         return {f"{o['topic']}-{o['partition']}" for o in found}
 
     assert chosen() == {"orders-0", "orders-1", "bills-0", "None-None"}
@@ -213,7 +198,7 @@ def test_every_small_file_is_spelled_out(objects, tmp_path, name):
     content, expected = SMALL[name]
     path = tmp_path / name
     path.write_bytes(content)
-    entries = of("entry", objects(path))
+    entries = of_type("entry", objects(path))
     for entry, wanted in zip(entries, expected, strict=False):
         assert wanted.items() <= entry.items()
     assert len(entries) >= len(expected)
@@ -222,7 +207,7 @@ def test_every_small_file_is_spelled_out(objects, tmp_path, name):
 def test_a_preallocated_index_says_how_much_of_it_is_padding(objects, tmp_path):
     path = tmp_path / f"{9:020d}.index"
     path.write_bytes(SMALL[path.name][0])
-    (head,) = of("file", objects(path))
+    (head,) = of_type("file", objects(path))
     assert (head["entries"], head["padding"], head["size"]) == (1, 16, 24)
 
 
@@ -232,7 +217,7 @@ def test_a_producer_snapshot_is_spelled_out(objects, tmp_path):
     rows = np.array([(7, 1, 2, 100, 5, 1_700_000_000_000, 3, 96)], producer_snapshot.ENTRY)
     path = tmp_path / f"{101:020d}.snapshot"
     path.write_bytes(producer_snapshot.encode(producer_snapshot.build(rows)))
-    (entry,) = of("entry", objects(path))
+    (entry,) = of_type("entry", objects(path))
     # The sequence numbers wrap: 2 - 5 is the third before zero.
     assert (entry["first_sequence"], entry["last_sequence"]) == (2**31 - 3, 2)
     assert (entry["current_txn_first_offset"], entry["timestamp"]) == (
@@ -250,7 +235,7 @@ def test_logs_that_wait_for_deletion_or_commit_are_dumped(objects, log, suffix):
 def test_a_log_of_any_name_that_stands_alone_is_dumped(objects, log, tmp_path):
     path = tmp_path / "copy of a segment.log"
     shutil.copyfile(log, path)
-    assert len(of("batch", objects(path))) == 3
+    assert len(of_type("batch", objects(path))) == 3
 
 
 def test_damage_is_printed_in_its_place_and_the_dump_goes_on(objects, damaged_log):
@@ -263,11 +248,11 @@ def test_damage_is_printed_in_its_place_and_the_dump_goes_on(objects, damaged_lo
         "batch",
         *["batch"] + ["record"] * 3,
     ]
-    (error,) = of("error", found)
+    (error,) = of_type("error", found)
     unsound = found[kinds.index("error") + 1]
     assert (error["reason"], error["position"]) == ("crc", unsound["position"])
     assert (error["length"], unsound["crc_valid"]) == (unsound["size"], False)
-    assert [b["crc_valid"] for b in of("batch", found)] == [True, False, True]
+    assert [b["crc_valid"] for b in of_type("batch", found)] == [True, False, True]
 
 
 def test_damage_is_told_on_the_table_too(run, damaged_log):
@@ -304,7 +289,7 @@ def test_a_batch_that_cannot_be_decompressed_is_an_error_behind_it(objects, log,
         "batch",
         "record",
     ]
-    assert "zstd" in of("error", found)[0]["message"]
+    assert "zstd" in of_type("error", found)[0]["message"]
 
 
 def test_records_that_do_not_decode_are_an_error_behind_those_that_do(objects, log, make_batch):
@@ -318,8 +303,8 @@ def test_a_malformed_line_is_an_error_and_the_others_are_printed(objects, tmp_pa
     path = tmp_path / "recovery-point-offset-checkpoint"
     path.write_bytes(b"0\n2\nonly two\norders 0 5\n")
     found = objects(path, status=1)
-    assert [e["offset"] for e in of("entry", found)] == [5]
-    (error,) = of("error", found)
+    assert [e["offset"] for e in of_type("entry", found)] == [5]
+    (error,) = of_type("error", found)
     assert (error["reason"], error["position"]) == ("checkpoint/malformed-line", 4)
 
 
@@ -327,7 +312,7 @@ def test_control_records_are_spelled_out(objects, log, make_batch):
     key, value = control_record.encode_end_transaction(commit=False, coordinator_epoch=5)
     marker = make_batch(0, [Record(0, 0, key, value)], attributes=0x30, producer_id=7)
     log.write_bytes(marker + make_batch(1, [Record(0, 0, b"?")], attributes=0x20))
-    first, second = of("record", objects("--records", log))
+    first, second = of_type("record", objects("--records", log))
     assert (first["control"], first["control_type"]) == (True, "ABORT")
     assert first["control_record"] == {
         "version": 0, "type": 0, "name": "ABORT",
@@ -340,7 +325,7 @@ def test_control_records_are_spelled_out(objects, log, make_batch):
 
 def test_log_append_time_overrides_the_deltas(objects, log, make_batch):
     log.write_bytes(make_batch(0, [Record(0, 5)], attributes=0x08, max_timestamp=1_800_000_000_000))
-    (found,) = of("record", objects("--records", log))
+    (found,) = of_type("record", objects("--records", log))
     assert (found["timestamp_type"], found["timestamp_ms"]) == ("LogAppendTime", 1_800_000_000_000)
 
 
@@ -353,7 +338,7 @@ def test_a_delete_horizon_is_told_and_is_no_timestamp(objects, log, make_batch):
 
 def test_impossible_times_keep_their_milliseconds(objects, log, make_batch):
     log.write_bytes(make_batch(0, [Record(0)], base_timestamp=2**62, max_timestamp=2**62))
-    (found,) = of("record", objects("--records", log))
+    (found,) = of_type("record", objects("--records", log))
     assert (found["timestamp_ms"], found["timestamp"]) == (2**62, None)
 
 
@@ -467,10 +452,11 @@ def test_legacy_messages_are_dumped(objects, log):
     wrapper = message(11, 1, None, zlib.compress(inner, wbits=31), codec=1)
     log.write_bytes(message(5, 0, b"k", b"v") + wrapper)
     found = objects("--records", log)
-    assert [r["offset"] for r in of("record", found)] == [5, 10, 11]
-    assert [r["timestamp_ms"] for r in of("record", found)] == [None, 1234, 1234]
-    assert [b["magic"] for b in of("batch", found)] == [0, 1]
-    assert [r["offset"] for r in of("record", objects("--records", "--offset", "10", log))] == [10]
+    assert [r["offset"] for r in of_type("record", found)] == [5, 10, 11]
+    assert [r["timestamp_ms"] for r in of_type("record", found)] == [None, 1234, 1234]
+    assert [b["magic"] for b in of_type("batch", found)] == [0, 1]
+    found = objects("--records", "--offset", "10", log)
+    assert [r["offset"] for r in of_type("record", found)] == [10]
     assert record.NULL == -1
 
 

@@ -58,7 +58,7 @@ VALUES = ("utf8", "hex", "base64", "len")
 def test_blocks_print_what_objects_print(both, scenario, name, format):
     logs = new_logs(name, scenario(name))
     # Objects take seconds, so the ways to show values take turns: each format of each scenario has
-    # one, each scenario three of the four. All of them are held to all formats with odd batches.
+    # one, each scenario three of the four. All of them print odd batches in all formats.
     turn = (SCENARIOS.index(name) + FORMATS.index(format)) % len(VALUES)
     # With the secrets, for those of a metadata log are left out of records one by one.
     records = ["--records", "--decode", "none", "--show-secrets", "--values", VALUES[turn]]

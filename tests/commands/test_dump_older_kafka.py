@@ -34,7 +34,7 @@ def content(line: str) -> str:
     return line[match.start() :] if (match := re.search(r" (?:key|payload): ", line)) else ""
 
 
-def told(text: str, mode: str) -> list[tuple[dict[str, str], str]]:
+def fields_of(text: str, mode: str) -> list[tuple[dict[str, str], str]]:
     """Return fields and content of each batch, record or entry in what was printed of a file."""
     lines = [line for line in text.split("\n")[1:] if "ffset: " in line]
     lines = [line for line in lines if "tarting offset: " not in line]
@@ -55,8 +55,8 @@ def test_each_number_is_that_of_the_tool_of_the_time(run, scenario, monkeypatch,
     for file, printed in wanted.items():
         if file in given_up:
             continue
-        theirs = told(printed, mode)
-        mine = told(run("dump", "-f", "kafka", *MODES[mode], file).stdout, mode)
+        theirs = fields_of(printed, mode)
+        mine = fields_of(run("dump", "-f", "kafka", *MODES[mode], file).stdout, mode)
         assert len(mine) == len(theirs), file
         for (numbers, text), (wanted_numbers, wanted_text) in zip(mine, theirs, strict=True):
             common = (numbers.keys() & wanted_numbers.keys()) - UNLIKE[mode]

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import redpanda_segment as segment
+from dumps import of_type
 
 from logtool.disk import files
 from logtool.errors import UnreadableError
@@ -49,26 +50,10 @@ def an_index(base_offset: int) -> bytes:
     return base_index.encode(index)
 
 
-@pytest.fixture
-def objects(run):
-    """Return a function: the objects that `dump` prints, without the summary."""
-
-    def dumped(*arguments, status=0):
-        result = run("dump", "-f", "ndjson", *arguments)
-        assert result.status == status, result.stderr
-        return result.objects[:-1]
-
-    return dumped
-
-
-def of(kind, found):
-    return [obj for obj in found if obj["type"] == kind]
-
-
 def test_a_data_directory_is_printed_in_the_order_of_the_log(objects, data_dir):
     found = objects(data_dir)
 
-    heads = of("file", found)
+    heads = of_type("file", found)
     assert [Path(head["path"]).name for head in heads] == [
         "4-1-v1.log",
         "4-1-v1.base_index",
@@ -80,7 +65,7 @@ def test_a_data_directory_is_printed_in_the_order_of_the_log(objects, data_dir):
         (4, 1, 2),
         (3676, 2, None),
     ]
-    batches = [o for o in of("entry", found) if o["kind"] == "redpanda-segment"]
+    batches = [o for o in of_type("entry", found) if o["kind"] == "redpanda-segment"]
     assert [(b["position"], b["size"], b["batch_type"], b["term"]) for b in batches] == [
         (0, 176, "raft_configuration", 1),
         (176, 173, "raft_data", 1),
@@ -95,11 +80,11 @@ def test_a_data_directory_is_printed_in_the_order_of_the_log(objects, data_dir):
     ]
     assert [b["producer_id"] for b in batches] == [None, 6001, 6002, 6003, 6004, 2]
     assert batches[-1]["timestamp_type"] == "LogAppendTime"
-    assert of("error", found) == []
+    assert of_type("error", found) == []
 
 
 def kafka_offsets(found):
-    batches = [o for o in of("entry", found) if o["kind"] == "redpanda-segment"]
+    batches = [o for o in of_type("entry", found) if o["kind"] == "redpanda-segment"]
     return [(b["kafka_base_offset"], b["kafka_last_offset"]) for b in batches]
 
 
@@ -169,7 +154,7 @@ def test_damage_is_reported_in_its_place_and_zeros_are_no_damage(objects, tmp_pa
     found = objects(path, status=1)
 
     assert [obj["type"] for obj in found] == ["file", "entry", "entry", "error", "entry", "entry"]
-    (error,) = of("error", found)
+    (error,) = of_type("error", found)
     assert (error["reason"], error["position"], error["length"]) == ("crc", 349, 173)
 
 
@@ -186,7 +171,7 @@ def test_a_damaged_index_is_an_error(objects, tmp_path, damage, reason):
     path = tmp_path / "4-1-v1.base_index"
     path.write_bytes(damage(an_index(4)))
 
-    (error,) = of("error", objects(path, status=1))
+    (error,) = of_type("error", objects(path, status=1))
 
     assert error["reason"] == reason
 
@@ -211,7 +196,7 @@ def test_indexes_of_unequal_length_are_an_error(objects, tmp_path):
 
 def test_ranges_and_producers_choose_batches(objects, data_dir):
     def bases(*arguments):
-        found = of("entry", objects(*arguments, data_dir))
+        found = of_type("entry", objects(*arguments, data_dir))
         assert {obj["kind"] for obj in found} == {"redpanda-segment"}
         return [obj["raft_base_offset"] for obj in found]
 

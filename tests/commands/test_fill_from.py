@@ -1,7 +1,6 @@
 """``logtool recover --fill-from``: damage gives way to the batches of another copy."""
 
 import json
-import os
 import shlex
 import shutil
 from importlib.resources import files
@@ -14,16 +13,11 @@ from jsonschema import Draft202012Validator
 from salvage_campaign import batches
 from verification import set_offsets, small_log_dir
 
+pytestmark = pytest.mark.usefixtures("without_fsync")
 LOG = f"{0:020d}.log"
 NAME = "codec-none-0"
 POINTS, WATERMARKS = "recovery-point-offset-checkpoint", "replication-offset-checkpoint"
 SCHEMA = Draft202012Validator(json.loads((files("logtool.schemas") / "plan.json").read_text()))
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Leave out fsync: a process that goes on loses nothing that it wrote."""
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
 
 
 @pytest.fixture
@@ -31,12 +25,6 @@ def home(scenario, tmp_path):
     """Return a log dir of a killed broker with three partitions, none of them damaged."""
     names = (NAME, "tx.mixed-0", "small-segments-0")
     return small_log_dir(scenario("4.3.1/killed"), tmp_path / "home", *names)
-
-
-@pytest.fixture
-def copy(home, tmp_path):
-    """Return what another broker has of it."""
-    return shutil.copytree(home, tmp_path / "copy")
 
 
 def logs(home):

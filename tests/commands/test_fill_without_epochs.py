@@ -1,20 +1,14 @@
 """Ends of logs without leader epochs, as of magic 0 and 1: what a high watermark proves."""
 
-import os
 from pathlib import Path
 
 import pytest
 from salvage_campaign import another, batches
 from verification import set_offsets, small_log_dir
 
+pytestmark = pytest.mark.usefixtures("without_fsync")
 LOG = f"{0:020d}.log"
 WATERMARKS = "replication-offset-checkpoint"
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Leave out fsync: a process that goes on loses nothing that it wrote."""
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
 
 
 @pytest.fixture(params=["magic-0", "magic-1"])

@@ -14,11 +14,6 @@ ID = "J8aAPcfLQt2bqs1JT_rMgQ"
 DIRECTORY = "__cluster_metadata-0"
 
 
-@pytest.fixture
-def clean(scenario):
-    return scenario("4.3.1/clean")
-
-
 def entities(result):
     return {(one["kind"], one["name"]): one for one in result.objects if one["type"] == "entity"}
 

@@ -14,23 +14,13 @@ from logtool.formats.redpanda import base_index, snapshot
 DATA = Path(__file__).parents[1] / "data" / "redpanda"
 
 
-@pytest.fixture
-def rfc(tmp_path: Path) -> Path:
-    return rp.of_rfc(tmp_path)
-
-
-def of(kind: str, result) -> list[dict]:
-    assert result.status in (0, 1), result.stderr
-    return [obj for obj in result.objects if obj["type"] == kind]
-
-
 def test_gaps_fills_the_gap_of_the_rfc_with_a_ghost_of_the_term_behind_it(run, rfc):
     result = run("gaps", "--ghosts", "-f", "ndjson", rfc)
 
-    (ghost,) = of("ghost", result)
+    (ghost,) = result.of_type("ghost")
     assert (ghost["first_offset"], ghost["last_offset"]) == (21, 32)
     assert ghost["leader_epoch"] == 3
-    (about,) = of("partition", result)
+    (about,) = result.of_type("partition")
     assert (about["ghost_bytes"], about["ghost_bytes_by_rfc"]) == (61, 57)
     assert about["losses"] == 0
     assert result.objects[0]["flavour"] == "redpanda"
@@ -38,14 +28,15 @@ def test_gaps_fills_the_gap_of_the_rfc_with_a_ghost_of_the_term_behind_it(run, r
 
 def test_a_follower_without_ghosts_would_number_the_last_batch_as_the_rfc_says(run, rfc, tmp_path):
     follower = rp.data_dir(tmp_path / "b", {"0-1-v1.log": rp.filled(0, 10)})
-    sent = of("stretch", run("gaps", "--follower", follower, "-f", "ndjson", rfc))
+    sent = run("gaps", "--follower", follower, "-f", "ndjson", rfc).of_type("stretch")
 
     spans = [
         (s["ghost"], s["first_offset"], s["last_offset"], s["without_ghosts_first_offset"])
         for s in sent
     ]
     assert spans == [(False, 11, 20, 11), (True, 21, 32, None), (False, 33, 40, 21)]
-    rounds = of("round", run("gaps", "--follower", follower, "--rounds", "1K", "-f", "ndjson", rfc))
+    result = run("gaps", "--follower", follower, "--rounds", "1K", "-f", "ndjson", rfc)
+    rounds = result.of_type("round")
     assert rounds[-1]["last_batch_offset"] == 40
 
 
@@ -53,7 +44,7 @@ def test_the_head_of_a_real_segment_is_a_gap_of_its_own_term(run, tmp_path):
     folder = rp.data_dir(tmp_path, {})
     shutil.copy(DATA / "3676-7429-77-1-v1.log.1", folder / "3676-1-v1.log")
 
-    (ghost,) = of("ghost", run("gaps", "--ghosts", "-f", "ndjson", folder))
+    (ghost,) = run("gaps", "--ghosts", "-f", "ndjson", folder).of_type("ghost")
 
     assert (ghost["first_offset"], ghost["last_offset"], ghost["leader_epoch"]) == (3676, 7163, 1)
 
@@ -64,7 +55,7 @@ def test_one_offset_is_a_gap_and_a_loss_where_nothing_was_ever_compacted(run, tm
     result = run("gaps", "--ghosts", "-f", "ndjson", folder)
 
     assert result.status == 1
-    (ghost,) = of("ghost", result)
+    (ghost,) = result.of_type("ghost")
     assert (ghost["first_offset"], ghost["last_offset"]) == (5, 5)
     (folder / "0-1-v1.compaction_index").touch()
     assert run("gaps", folder).status == 0
@@ -100,7 +91,7 @@ def test_a_gap_that_is_longer_than_32_bits_takes_several_ghosts(run, tmp_path):
     folder = rp.data_dir(tmp_path, segments)
     (folder / "0-1-v1.compaction_index").touch()
 
-    ghosts = of("ghost", run("gaps", "--ghosts", "-f", "ndjson", folder))
+    ghosts = run("gaps", "--ghosts", "-f", "ndjson", folder).of_type("ghost")
 
     lengths = [ghost["last_offset"] - ghost["first_offset"] + 1 for ghost in ghosts]
     assert lengths == [2**31 - 1] * 3 + [6]
@@ -127,7 +118,7 @@ def both_offsets(tmp_path: Path) -> Path:
 
 def test_lookup_shows_raft_and_kafka_offset_and_both_ways_agree(run, both_offsets):
     for raft, kafka in ((1, 0), (600, 599), (1200, 1199), (1202, 1200), (1205, 1203)):
-        (answer,) = of("lookup", run("lookup", "--offset", raft, "-f", "ndjson", both_offsets))
+        (answer,) = run("lookup", "--offset", raft, "-f", "ndjson", both_offsets).of_type("lookup")
         assert (answer["found"], answer["agree"]) == (True, True)
         assert answer["kafka_offset"] == kafka
         assert f"Kafka offset is {kafka}" in answer["message"]
@@ -154,17 +145,17 @@ def test_an_index_that_leads_to_no_batch_is_reported(run, both_offsets):
     result = run("lookup", "--offset", 900, "-f", "ndjson", both_offsets)
 
     assert result.status == 1
-    (answer,) = of("lookup", result)
+    (answer,) = result.of_type("lookup")
     assert answer["agree"] is False
 
 
 def test_kafka_offsets_are_not_guessed(run, both_offsets):
     (both_offsets / "0-1-v1.log").unlink()
-    (answer,) = of("lookup", run("lookup", "--offset", 1203, "-f", "ndjson", both_offsets))
+    (answer,) = run("lookup", "--offset", 1203, "-f", "ndjson", both_offsets).of_type("lookup")
     assert answer["kafka_offset"] is None
     metadata = struct.pack("<qqb9sqq", 1200, 1, 64, b"the group", 0, 1)
     (both_offsets / "snapshot").write_bytes(snapshot.build(metadata))
-    (answer,) = of("lookup", run("lookup", "--offset", 1203, "-f", "ndjson", both_offsets))
+    (answer,) = run("lookup", "--offset", 1203, "-f", "ndjson", both_offsets).of_type("lookup")
     assert answer["kafka_offset"] == 1201
 
 
@@ -192,10 +183,10 @@ def test_txns_knows_transactions_by_their_markers(run, tmp_path):
     ended = run("txns", "-f", "ndjson", folder)
 
     assert hangs.status == 1
-    (first,), (second,) = of("partition", hangs), of("partition", ended)
+    (first,), (second,) = hangs.of_type("partition"), ended.of_type("partition")
     assert (first["last_stable_offset"], second["last_stable_offset"]) == (1, 4)
     assert (first["open"], second["open"], second["committed"]) == (1, 0, 1)
-    (one,) = of("transaction", hangs)
+    (one,) = hangs.of_type("transaction")
     assert (one["state"], one["abort"]) == ("hanging", None)
 
 
@@ -210,7 +201,7 @@ def test_the_flavour_can_be_forced(run, rfc):
 def test_a_large_segment_is_dumped_without_being_held(run, tmp_path):
     folder = rp.data_dir(tmp_path, {"0-1-v1.log": rp.log(0, 50, size=50_000)})
     result = run("dump", "-f", "ndjson", folder)
-    assert len(of("entry", result)) == 51
+    assert len(result.of_type("entry")) == 51
 
 
 def test_partitions_are_named_with_their_topic(run, rfc):
@@ -246,7 +237,7 @@ def test_salvage_reports_a_transaction_in_redpanda_that_may_have_lost_its_marker
 
     result = run("salvage", "--output", tmp_path / "saved", "-f", "ndjson", folder)
 
-    (one,) = of("transaction", result)
+    (one,) = result.of_type("transaction")
     assert (one["producer_id"], one["first_offset"], one["lost_from"]) == (7, 0, 1)
     assert (one["topic"], one["partition"]) == ("orders", 0)
 
@@ -266,7 +257,7 @@ def test_salvage_saves_sound_batches_in_segments_of_redpanda(run, tmp_path):
     result = run("salvage", "--output", tmp_path / "saved", "-f", "ndjson", folder.parents[2])
 
     assert result.status == 1, result.stderr
-    (about,), rejects = of("partition", result), of("reject", result)
+    (about,), rejects = result.of_type("partition"), result.of_type("reject")
     assert (about["batches"], about["rejects"]) == (6 + 4 + 3, 2)
     assert [(Path(one["path"]).name, one["position"]) for one in rejects] == [
         ("0-1-v1.log", at[2]), ("19-2-v1.log.cannotrecover", 0)]  # fmt: skip
@@ -277,9 +268,9 @@ def test_salvage_saves_sound_batches_in_segments_of_redpanda(run, tmp_path):
     assert (saved / "0-1-v1.log").read_bytes() == first[: at[2]] + first[at[3] :]
     assert (saved / "19-2-v1.log").read_bytes() == second[rp.positions(second)[1] :]
     assert (saved / "32-3-v1.log").read_bytes() == rp.log(32, 2)
-    codes = [f["code"] for f in of("finding", run("verify", "-f", "ndjson", saved))]
+    codes = [f["code"] for f in run("verify", "-f", "ndjson", saved).of_type("finding")]
     assert set(codes) == {"segment/missing"}
-    (start,) = of("partition", run("plan", "-f", "ndjson", saved))
+    (start,) = run("plan", "-f", "ndjson", saved).of_type("partition")
     assert (start["lost_records"], start["log_end_offset"]) == (0, 39)
     assert run("salvage", "--output", folder / "x", folder).status == 5
 
@@ -299,7 +290,7 @@ def indexed(tmp_path: Path) -> Path:
 def test_rebuild_index_builds_base_indexes_that_are_bad_or_missing(run, indexed, tmp_path):
     planned = run("rebuild-index", "-f", "ndjson", indexed)
     assert planned.status == 1
-    assert [Path(one["path"]).name for one in of("action", planned)] == ["0-1-v1.base_index"]
+    assert [Path(one["path"]).name for one in planned.of_type("action")] == ["0-1-v1.base_index"]
     (indexed / "13-1-v1.base_index").unlink()
 
     output = tmp_path / "out" / "new"
@@ -338,7 +329,7 @@ def test_base_indexes_are_built_in_place_and_undone(run, indexed, tmp_path):
     result = run("rebuild-index", "--apply", "--undo-dir", undo, "-f", "ndjson", indexed)
 
     assert result.status == 0, result.stderr
-    assert [one["action"] for one in of("action", result)] == ["replace", "create"]
+    assert [one["action"] for one in result.of_type("action")] == ["replace", "create"]
     assert run("verify", indexed).status == 0
     assert run("rebuild-index", indexed).status == 0
     assert run("undo", "--apply", undo).status == 0
@@ -352,7 +343,7 @@ def test_no_index_hides_from_a_start_what_it_is_to_cut(run, indexed, content):
     for words in ([], ["--apply"]):
         result = run("rebuild-index", *words, "-f", "ndjson", indexed)
         assert result.status == 1
-        assert [one["action"] for one in of("action", result)] == ["damaged"]
+        assert [one["action"] for one in result.of_type("action")] == ["damaged"]
         assert not (indexed / "0-1-v1.base_index").exists()
 
 

@@ -14,11 +14,6 @@ GHOST_21_TO_32 = bytes.fromhex(
 )
 
 
-@pytest.fixture
-def rfc(tmp_path: Path) -> Path:
-    return rp.of_rfc(tmp_path)
-
-
 def written(run, folder: Path, target: Path, *words: str) -> dict[str, bytes]:
     result = run("gaps", "--output", target, *words, folder)
     assert result.status in (0, 1), result.stderr

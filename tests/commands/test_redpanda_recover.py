@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 import redpanda_files as rp
+from damage import flip
 from processes import locked_by_a_process
 
 from logtool.log import opening
@@ -24,11 +25,7 @@ SOUND_A, SOUND_B = rp.index(0, 12, (0, 0)), rp.index(13, 25, (0, 0))
 ROOM, GONE = bytes(4096), ".cannotrecover"
 
 
-def flipped(data: bytes, at: int) -> bytes:
-    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
-
-
-BAD = flipped(A, AT[2] + 99)
+BAD = flip(A, AT[2] + 99, 1)
 
 
 class Row(NamedTuple):
@@ -56,7 +53,7 @@ TABLE = [
     Row("damage without an index", {LOG_A: BAD, INDEX_A: ABSENT},
         [("truncate", LOG_A, AT[2])], {LOG_A: AT[2], LOG_B: len(B), INDEX_A: 93}, 9,
         "4 through 12"),
-    Row("damage with an index of another checksum", {LOG_A: BAD, INDEX_A: flipped(SOUND_A, 30)},
+    Row("damage with an index of another checksum", {LOG_A: BAD, INDEX_A: flip(SOUND_A, 30, 1)},
         [("truncate", LOG_A, AT[2])], {LOG_A: AT[2]}, 9, "checksum"),
     Row("damage with an empty index", {LOG_A: BAD, INDEX_A: b""},
         [("truncate", LOG_A, AT[2])], {LOG_A: AT[2]}, 9),
@@ -66,10 +63,10 @@ TABLE = [
     Row("the last is trusted where another is replayed",
         {INDEX_A: ABSENT, LOG_C: C + ROOM, INDEX_C: rp.index(26, 38, (0, 0))}, [],
         {LOG_C: len(C + ROOM)}),
-    Row("no batch in the middle", {LOG_B: flipped(B, 20), INDEX_B: ABSENT},
+    Row("no batch in the middle", {LOG_B: flip(B, 20, 1), INDEX_B: ABSENT},
         [("rename", LOG_B, LOG_B + GONE)], {LOG_B: None, LOG_B + GONE: len(B)}, 12,
         "13 through 25"),
-    Row("no batch, and its index stays", {LOG_B: flipped(B, 20), INDEX_B: b"x"},
+    Row("no batch, and its index stays", {LOG_B: flip(B, 20, 1), INDEX_B: b"x"},
         [("rename", LOG_B, LOG_B + GONE)], {INDEX_B: 1}, 12),
     Row("nothing but zeros", {LOG_C: ROOM}, [("rename", LOG_C, LOG_C + GONE)], {LOG_C: None}, 0,
         "zeros"),
@@ -77,7 +74,7 @@ TABLE = [
         {LOG_C: ROOM, "99-1-v1.log.truncated_batch.tail.cannotrecover": b"x"},
         [("rename", LOG_C, f"{LOG_C}.zeroed_batch_header.tail{GONE}")], {LOG_C: None}),
     Row("names of later releases, in the middle",
-        {LOG_B: flipped(B, 20), INDEX_B: ABSENT,
+        {LOG_B: flip(B, 20, 1), INDEX_B: ABSENT,
          "99-1-v1.log.truncated_batch.tail.cannotrecover": b"x"},
         [("rename", LOG_B, f"{LOG_B}.header_crc_mismatch.mid_log{GONE}")], {LOG_B: None}, 12),
     Row("no byte", {LOG_C: b""}, [("remove", LOG_C, None)], {LOG_C: None, LOG_B: len(B)}),
@@ -212,7 +209,7 @@ def test_a_log_begins_where_the_kvstore_says(run, tmp_path):
 def test_a_kvstore_that_cannot_be_read_is_reported(run, tmp_path):
     data = partition_of(tmp_path, {}).parents[2]
     one, two = rp.stored(0, (rp.log_key(0), bytes(8))), rp.stored(1, (rp.log_key(0), bytes(8)))
-    store = rp.kvstore(data, flipped(one, 70), two)
+    store = rp.kvstore(data, flip(one, 70, 1), two)
     result = run("plan", data)
     assert result.status == 1
     place = f"{store / '0-0-v1.log'}: byte 0: "

@@ -8,18 +8,11 @@ import pyarrow.parquet
 import pytest
 import redpanda_files as rp
 from bad_sectors import bad_sector
+from damage import flip
 
 FIRST, SECOND, LAST = rp.log(0, 6), rp.log(19, 4), rp.log(32, 8)
 NAMES = ("0-1-v1.log", "19-2-v1.log", "32-3-v1.log")
 SOUND = dict(zip(NAMES, (FIRST, SECOND, LAST), strict=True))
-
-
-def of(kind, result):
-    return [one for one in result.objects if one["type"] == kind]
-
-
-def flipped(data: bytes, at: int) -> bytes:
-    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
 
 def two(tmp_path: Path, damaged: dict[str, bytes], revision: int = 22) -> tuple[Path, Path]:
@@ -39,18 +32,18 @@ def saved_of(tmp_path: Path) -> Path:
 
 AT = rp.positions(FIRST)
 DAMAGE = {
-    "a bit of a batch": {**SOUND, NAMES[0]: flipped(FIRST, AT[2] + 99)},
+    "a bit of a batch": {**SOUND, NAMES[0]: flip(FIRST, AT[2] + 99, 1)},
     "a header": {**SOUND, NAMES[1]: SECOND[:70] + bytes(61) + SECOND[131:]},
     "the end, and room": {**SOUND, NAMES[2]: LAST[:-40] + bytes(4096)},
     "the end within a segment": {**SOUND, NAMES[1]: SECOND[: rp.positions(SECOND)[3] + 9]},
     "bytes taken out": {**SOUND, NAMES[0]: FIRST[: AT[3] + 5] + FIRST[AT[3] + 45 :]},
-    "given up": {NAMES[0]: FIRST, f"{NAMES[1]}.cannotrecover": flipped(SECOND, 20), NAMES[2]: LAST},
+    "given up": {NAMES[0]: FIRST, f"{NAMES[1]}.cannotrecover": flip(SECOND, 20, 1), NAMES[2]: LAST},
     "gone, with an index": {
         NAMES[0]: FIRST, NAMES[2]: LAST, "19-2-v1.base_index": rp.index(19, 31, (0, 0)),
     },
     "gone, with its index": {NAMES[0]: FIRST, NAMES[2]: LAST},
     "the end of a segment": {**SOUND, NAMES[0]: FIRST[: AT[-1]]},
-    "bytes of three segments": {name: flipped(data, 200) for name, data in SOUND.items()},
+    "bytes of three segments": {name: flip(data, 200, 1) for name, data in SOUND.items()},
 }  # fmt: skip
 
 
@@ -65,14 +58,14 @@ def test_another_copy_fills_damage_byte_for_byte(run, tmp_path, what):
 
     assert result.status == 0, result.stdout
     assert logs(saved_of(tmp_path)) == SOUND
-    (about,) = of("partition", result)
+    (about,) = result.of_type("partition")
     assert about["filled_batches"] > 0 == about["rejects"]
-    assert all(one["filled_from"] == str(theirs) for one in of("reject", result))
+    assert all(one["filled_from"] == str(theirs) for one in result.of_type("reject"))
     assert run("verify", saved_of(tmp_path)).status == 0
 
 
 def test_what_another_copy_holds_of_another_term_is_not_taken(run, tmp_path):
-    ours, theirs = two(tmp_path, {**SOUND, NAMES[2]: flipped(LAST, len(LAST) - 3)})
+    ours, theirs = two(tmp_path, {**SOUND, NAMES[2]: flip(LAST, len(LAST) - 3, 1)})
     for path in theirs.glob("32-*"):
         path.rename(path.with_name(path.name.replace("-3-", "-4-")))
 
@@ -81,7 +74,7 @@ def test_what_another_copy_holds_of_another_term_is_not_taken(run, tmp_path):
     )
 
     assert result.status == 1
-    (reject,) = of("reject", result)
+    (reject,) = result.of_type("reject")
     assert (reject["filled_from"], "not the same" in reject["proof"]) == (None, True)
     assert logs(saved_of(tmp_path))[NAMES[2]] == LAST[: rp.positions(LAST)[-1]]
 
@@ -138,17 +131,17 @@ def test_records_of_the_brokers_own_namespace_are_left_out(run, tmp_path):
     )  # fmt: skip
 
     assert result.status == 0
-    assert [one["path"] for one in of("records", result)] == [str(folder)]
+    assert [one["path"] for one in result.of_type("records")] == [str(folder)]
 
 
 def test_what_decodes_of_damage_is_marked(run, tmp_path):
-    folder = rp.data_dir(tmp_path, {**SOUND, NAMES[0]: flipped(FIRST, AT[2] + 99)})
+    folder = rp.data_dir(tmp_path, {**SOUND, NAMES[0]: flip(FIRST, AT[2] + 99, 1)})
 
     result = run(
         "salvage", "--output", tmp_path / "saved", "--decode-damaged", "-f", "ndjson", folder
     )
 
-    (about,) = of("decoded", result)
+    (about,) = result.of_type("decoded")
     found = records(Path(about["target"]))
     assert (about["records"], {one["damaged"] for one in found}) == (3, {True})
     batch, *rest = found
@@ -170,12 +163,12 @@ def test_what_a_failing_disk_gives_later_is_taken_by_a_second_run(run, tmp_path)
     words = ["--retry", tmp_path / "one", "--records", "ndjson", "-f", "ndjson"]
     second = run("salvage", "--output", tmp_path / "two", *words, folder)
 
-    (image,) = of("image", first)
+    (image,) = first.of_type("image")
     assert (first.status, image["unread"]) == (1, 4096)
     assert second.status == 0, second.stdout
     saved = tmp_path / "two/partitions/kafka/orders/0_22"
     assert logs(saved) == {NAMES[0]: large}
-    assert of("records", second)[0]["records"] == 600
+    assert second.of_type("records")[0]["records"] == 600
 
 
 def test_offsets_that_two_segments_hold_are_saved_once(run, tmp_path):
@@ -184,7 +177,7 @@ def test_offsets_that_two_segments_hold_are_saved_once(run, tmp_path):
 
     result = run("salvage", "--output", tmp_path / "saved", "-f", "ndjson", folder)
 
-    (reject,) = of("reject", result)
+    (reject,) = result.of_type("reject")
     assert (reject["kind"], Path(reject["path"]).name) == ("overlap", f"{NAMES[0]}.cannotrecover")
     assert logs(saved_of(tmp_path)) == {NAMES[0]: FIRST, NAMES[1]: SECOND}
 

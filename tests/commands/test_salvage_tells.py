@@ -1,7 +1,6 @@
 """Odd logs: what ``logtool salvage`` and ``recover --fill-from`` report, and do not take."""
 
 import json
-import os
 import shutil
 
 import pytest
@@ -10,26 +9,15 @@ from damage import damage_file, flip
 from salvage_campaign import batches
 from verification import set_offsets, small_log_dir
 
+pytestmark = pytest.mark.usefixtures("without_fsync")
 LOG = f"{0:020d}.log"
 SEGMENTS, PLAIN, TX = "small-segments-0", "codec-none-0", "tx.mixed-0"
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Leave out fsync: a process that goes on loses nothing that it wrote."""
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
 
 
 @pytest.fixture
 def home(scenario, tmp_path):
     """Return a log dir of a killed broker with three partitions, none of them damaged."""
     return small_log_dir(scenario("4.3.1/killed"), tmp_path / "home", SEGMENTS, PLAIN, TX)
-
-
-@pytest.fixture
-def copy(home, tmp_path):
-    """Return what another broker has of it."""
-    return shutil.copytree(home, tmp_path / "copy")
 
 
 def salvage(run, home, *options, output="saved"):

@@ -132,11 +132,11 @@ def test_a_note_is_shown_before_anything_that_may_give_way():
     chosen = writers.keep(writers.columns("key", "time", "note"), "key", where_said=("note",))
     shown = {}
     for note in ("", "BELOW LOG START"):
-        told: list[str] = []
-        writer = writers.TableWriter(told.append, lambda _: chosen, markdown=False, width=60)
+        lines: list[str] = []
+        writer = writers.TableWriter(lines.append, lambda _: chosen, markdown=False, width=60)
         writer.item({"key": "k" * 20, "time": "t" * 36, "note": note})
         writer.close({})
-        shown[note] = told[0].split("\n")[0].split()
+        shown[note] = lines[0].split("\n")[0].split()
     assert shown == {"": ["key", "time"], "BELOW LOG START": ["key", "note"]}
 
 

@@ -29,12 +29,8 @@ def small_disk(tmp_path):
 
 def test_a_full_disk_for_the_undo_directory_changes_nothing(place, small_disk):
     place.reset()
-    with (
-        mounts.full(small_disk, 40_000, call=5),
-        pytest.raises(UnwritableError) as caught,
-    ):
+    with mounts.full(small_disk, 40_000, call=5), pytest.raises(UnwritableError, match=FULL):
         carry_out(place.log_dir, small_disk / "undo")
-    assert caught.value.reason == FULL
     place.assert_untouched()
     assert not (small_disk / "undo").exists()
 
@@ -49,11 +45,9 @@ def test_a_full_disk_of_the_log_dir_is_finished_when_there_is_room(place, small_
     journal.commit()
     with (
         mounts.full(small_disk, 300_000, call=1),
-        pytest.raises(UnwritableError) as caught,
+        pytest.raises(UnwritableError, match=f": {FULL}; .*{place.undo_dir}"),
     ):
         journal.carry_out()
-    assert caught.value.reason == FULL
-    assert str(place.undo_dir) in caught.value.state
     assert find_unfinished(log_dir) == []
     Journal.open(place.undo_dir).finish()
     assert (log_dir / "large").read_bytes() == content

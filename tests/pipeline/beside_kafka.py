@@ -1,6 +1,6 @@
 """A program that runs the same queries on Spark's source ``kafka`` and on the table ``kafka``.
 
-A process of its own, because a session with more jars cannot be had beside another one. It prints
+A process of its own, because a process can have only one session, with one set of jars. It prints
 JSON: the columns of both, and for each query the rows of both::
 
     python -m pipeline.beside_kafka BOOTSTRAP LOG_DIR TOPICS JARS

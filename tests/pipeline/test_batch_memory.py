@@ -1,12 +1,11 @@
 """The bound of `scan --max-batch-memory` in the executors: the records of one batch."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import duckdb
 import pandas
 import pytest
+from pipeline.places import logtool
 
 from logtool.formats import compression, record, record_batch
 from logtool.formats.record import Record
@@ -29,13 +28,6 @@ def scan(spark, output: Path, home: Path, run_id: str, limit: int, **options) ->
 def table(output: Path, name: str, run_id: str) -> pandas.DataFrame:
     frame = duckdb.read_parquet(manifest.files(str(output), name, run_id)).df()
     return frame.sort_values("offset" if "offset" in frame else "number", ignore_index=True)
-
-
-def logtool(*arguments: object) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "logtool", *map(str, arguments)],
-        capture_output=True, text=True, check=False, timeout=400,
-    )  # fmt: skip
 
 
 @pytest.fixture

@@ -15,19 +15,11 @@ from pathlib import Path
 import psutil
 import pytest
 from jsonschema import Draft202012Validator
+from pipeline.places import LOGTOOL, logtool
 from processes import children_of, wait_for
 from verification import fingerprint
 
 from logtool.spark.scan.runs import begin
-
-LOGTOOL = [sys.executable, "-m", "logtool"]
-
-
-def logtool(*arguments: object, **outside: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [*LOGTOOL, *map(str, arguments)], capture_output=True, text=True, check=False,
-        env={**os.environ, **outside}, timeout=200,
-    )  # fmt: skip
 
 
 def one_line(done: subprocess.CompletedProcess) -> str:

@@ -14,12 +14,12 @@ import pandas
 import psutil
 import pytest
 from bench.generate import MIB, Spec, generate
+from pipeline.places import LOGTOOL, logtool
 from processes import command_of, kill_family, wait_for
 
 from logtool.spark.scan import manifest
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
-LOGTOOL = [sys.executable, "-m", "logtool"]
 TABLES = "segments,batches,gaps,producers,findings"
 
 
@@ -101,13 +101,6 @@ def log_dir(tmp_path_factory) -> Path:
     """A log dir of 256 MiB in batches of 200 bytes: enough to be in the middle of it."""
     root = tmp_path_factory.mktemp("data")
     return generate(root, Spec(200, 256 * MIB, segment_size=16 * MIB)).parent
-
-
-def logtool(*arguments: object) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [*LOGTOOL, *map(str, arguments)], capture_output=True, text=True, check=False,
-        timeout=400,
-    )  # fmt: skip
 
 
 def verdict(text: str) -> list[str]:

@@ -1,9 +1,7 @@
-"""Two runs held against each other, and the history of all: from tables, with no Spark."""
+"""Two runs compared, and the history of all: from tables, with no Spark."""
 
 import json
 import re
-import subprocess
-import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from jsonschema import Draft202012Validator
+from pipeline.places import logtool
 from pyarrow import parquet
 
 from logtool.errors import RefusedError, UsageError
@@ -133,13 +132,6 @@ def test_the_history_has_a_row_a_run_and_topic(output):
     monday = rows[1]
     assert (monday["errors"], monday["warnings"], monday["segments"]) == (1, 3, 2)
     assert {row["topic"] for row in history.history(str(output), frozenset({"t"}))} == {"t"}
-
-
-def logtool(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "logtool", *map(str, arguments)],
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
 
 
 def test_what_is_printed_keeps_to_its_schema_and_the_status_is_1_if_something_is_worse(output):

@@ -30,9 +30,9 @@ def everything(outcome: Outcome) -> tuple[object, ...]:
     """Return all that is said, in its order, but for how long it took."""
     summary = SUMMARY.row(outcome.summary)
     del summary["elapsed_s"]
-    told = [(str(error.path), error.reason) for error in outcome.unreadable]
+    unreadable = [(str(error.path), error.reason) for error in outcome.unreadable]
     findings = [FINDING.row(finding) for finding in outcome.findings]
-    return findings, told, summary, outcome.exit_status
+    return findings, unreadable, summary, outcome.exit_status
 
 
 def agree(

@@ -1,4 +1,4 @@
-"""The two small tables of each stretch of a log, held against the local pass for gaps."""
+"""The two small tables of each stretch of a log, compared with the local pass for gaps."""
 
 import struct
 import zlib
@@ -10,11 +10,12 @@ from conftest import SCENARIOS
 from damage import damage_file, flip, zero
 from hypothesis import given
 from hypothesis import strategies as st
+from pipeline.places import span
 from verification import batches, log_dirs, logs, segment_at
 
 from logtool.checks.report import SegmentTask
 from logtool.disk.files import LogFile
-from logtool.formats import compression, record, record_batch
+from logtool.formats import compression, record_batch
 from logtool.gaps.coverage import CoverageTask, look
 from logtool.gaps.table import GapPlace
 from logtool.log import opening
@@ -55,10 +56,10 @@ def same_as_the_local_pass(path, **options):
     assert len(inner) == len(INNER)
     assert set(edge) <= set(EDGES.names)
     assert edge["inner_gaps"] == len(gaps)
-    told = ["batches", "horizons", "damages", "damaged_head"]
+    named = ["batches", "horizons", "damages", "damaged_head"]
     if not local.overlaps:
-        told.append("with_holes")  # of a batch that is cut in two only decoding tells
-    assert {name: edge[name] for name in told} == {name: getattr(local, name) for name in told}
+        named.append("with_holes")  # only decoding finds the holes of a batch that is cut in two
+    assert {name: edge[name] for name in named} == {name: getattr(local, name) for name in named}
     assert edge["damaged_tail"] == (local.tail is not None)
     for name, batch in (("first", local.first), ("last", local.last)):
         assert edge.get(f"{name}_offset") == (batch.offset if batch else None)
@@ -87,15 +88,6 @@ def test_damage_is_noted_where_it_lies(copy_of, change):
     assert edge["inner_gaps"] == 2
 
 
-def batch(first, last, count=None, **header):
-    """Return a batch of those offsets with as many records, by default one for each."""
-    count = last - first + 1 if count is None else count
-    payload = record.encode([record.Record(number, value=b"v") for number in range(count)])
-    return record_batch.encode(
-        payload, base_offset=first, last_offset_delta=last - first, record_count=count, **header
-    )
-
-
 @given(
     parts=st.lists(
         st.tuples(
@@ -112,7 +104,7 @@ def test_any_order_of_batches_and_damage_gives_what_the_local_pass_gives(tmp_pat
         first, last = at, at + length
         flags = record_batch.DELETE_HORIZON if kind == "horizon" else 0
         base = 2**40 if kind == "foreign" else first
-        one = batch(base, base + length, None if whole else 1, attributes=flags)
+        one = span(base, base + length, None if whole else 1, attributes=flags)
         content.append(one[:-1] + bytes([one[-1] ^ 1]) if kind == "broken" else one)
         at = last + 1
     path = tmp_path_factory.mktemp("log") / f"{100:020d}.log"
@@ -123,7 +115,7 @@ def test_any_order_of_batches_and_damage_gives_what_the_local_pass_gives(tmp_pat
 
 def test_pieces_of_a_segment_add_up_to_it(tmp_path):
     path = tmp_path / f"{0:020d}.log"
-    content = [batch(10 * n, 10 * n + (5 if n % 3 else 9)) for n in range(20)]
+    content = [span(10 * n, 10 * n + (5 if n % 3 else 9)) for n in range(20)]
     path.write_bytes(b"".join(content))
     ((one, whole),) = rows_of(path)
     cut = sum(map(len, content[:8]))
@@ -136,7 +128,7 @@ def test_pieces_of_a_segment_add_up_to_it(tmp_path):
 
 def test_traces_of_compaction_tell_up_to_which_offset(tmp_path):
     path = tmp_path / f"{0:020d}.log"
-    content = [batch(0, 9, 4), batch(10, 19, attributes=record_batch.DELETE_HORIZON), batch(20, 29)]
+    content = [span(0, 9, 4), span(10, 19, attributes=record_batch.DELETE_HORIZON), span(20, 29)]
     path.write_bytes(b"".join(content))
     edge = same_as_the_local_pass(path)
     assert (edge["last_hole"], edge["last_horizon"]) == (9, 19)
@@ -155,7 +147,7 @@ def test_what_could_not_be_read_to_its_end_says_so(tmp_path):
     home, output = tmp_path / "orders-0", tmp_path / "output"
     home.mkdir()
     for base in (0, 10):
-        (home / f"{base:020d}.log").write_bytes(batch(base, base + 9))
+        (home / f"{base:020d}.log").write_bytes(span(base, base + 9))
     tasks = tuple(SegmentTask(segment) for segment in opening.open_partition(home).segments)
     (home / f"{10:020d}.log").unlink()
     work = ScanWork(Staging(str(output), "run", "token"), frozenset({STAGED}))

@@ -43,9 +43,9 @@ def test_one_scan_of_three_brokers_in_a_bucket_tells_who_diverges(
 
     verdicts = [one for one in Diff([NodeDir(home) for home in homes])
                 if isinstance(one, CopiesVerdict) and one.status is Status.DIVERGED]  # fmt: skip
-    told = names["diverging"]
-    assert [(topic, partition) for topic, partition, _ in told] == sorted(
+    listed = names["diverging"]
+    assert [(topic, partition) for topic, partition, _ in listed] == sorted(
         (one.copies[0].topic, one.copies[0].partition) for one in verdicts
     )
-    assert told
-    assert all(len(nodes) > 1 for _, _, nodes in told)
+    assert listed
+    assert all(len(nodes) > 1 for _, _, nodes in listed)

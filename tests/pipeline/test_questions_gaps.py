@@ -1,15 +1,16 @@
-"""The table of gaps, held against the local command for the same log dirs."""
+"""The table of gaps, compared with the local command for the same log dirs."""
 
 import random
 from pathlib import Path
 
 import pytest
 from conftest import SCENARIOS
+from pipeline.places import span
 from staged_tables import answers
 from verification import log_dirs, logs
 
 from logtool.errors import UnreadableError
-from logtool.formats import offset_checkpoint, record, record_batch
+from logtool.formats import offset_checkpoint, record_batch
 from logtool.gaps.run import GapOptions, Gaps
 from logtool.gaps.table import GapPlace, GapReason
 
@@ -54,15 +55,6 @@ def test_every_gap_of_every_real_log_dir_with_its_reason(scenario, tmp_path):
     assert len(found) > 100
 
 
-def batch(first: int, last: int, count: int | None = None, **header: int) -> bytes:
-    """Return a batch of those offsets with as many records, by default one for each."""
-    count = last - first + 1 if count is None else count
-    payload = record.encode([record.Record(number, value=b"v") for number in range(count)])
-    return record_batch.encode(
-        payload, base_offset=first, last_offset_delta=last - first, record_count=count, **header
-    )
-
-
 def write_partition(folder: Path, dice: random.Random) -> int:
     """Write a partition of anything that is between sound and absurd; returns where it ends."""
     folder.mkdir(parents=True)
@@ -79,7 +71,7 @@ def write_partition(folder: Path, dice: random.Random) -> int:
             flags = record_batch.DELETE_HORIZON if kind == "horizon" else 0
             first = 2**40 if kind == "foreign" else at
             fewer = last - at if kind == "fewer" and last > at else None
-            one = batch(first, first + last - at, fewer, attributes=flags)
+            one = span(first, first + last - at, fewer, attributes=flags)
             content.append(one[:-1] + bytes([one[-1] ^ 1]) if kind == "broken" else one)
             at = last + 1
         (folder / f"{base:020d}.log").write_bytes(b"".join(content))

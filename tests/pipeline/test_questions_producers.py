@@ -1,4 +1,4 @@
-"""Producers and transactions, held against the replay of the local commands."""
+"""Producers and transactions, compared with the replay of the local commands."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -84,14 +84,14 @@ def replayed(table: BatchTable) -> set[tuple]:
 
 
 def test_transactions_are_those_of_the_local_replay(asked, partitions):
-    told, counts = defaultdict(set), {}
+    listed, counts = defaultdict(set), {}
     for row in asked["transactions"]:
         path = Path(row.log_dir) / row.directory
-        told[path].add((row.producer_id, row.first_offset, row.last_offset, row.outcome))
+        listed[path].add((row.producer_id, row.first_offset, row.last_offset, row.outcome))
         counts[path, row.producer_id, row.first_offset] = row
     for folder, table in partitions:
         expected = replayed(table)
-        assert told.get(folder, set()) == expected, folder
+        assert listed.get(folder, set()) == expected, folder
         for producer_id, first, last, outcome in expected:
             row = counts[folder, producer_id, first]
             own = (table.producer_id == producer_id) & ~table.is_control
@@ -127,9 +127,9 @@ def test_the_marker_of_a_transaction_of_version_2_has_the_epoch_behind_its_batch
 
 
 def test_transactions_are_those_that_txns_tells(asked, homes):
-    told = defaultdict(set)
+    listed = defaultdict(set)
     for row in asked["transactions"]:
-        told[str(Path(row.log_dir) / row.directory)].add(
+        listed[str(Path(row.log_dir) / row.directory)].add(
             (row.producer_id, row.producer_epoch, row.first_offset, row.last_offset)
         )
     names = {TransactionState.HANGING: "open"}
@@ -142,24 +142,24 @@ def test_transactions_are_those_that_txns_tells(asked, homes):
             for t in one.transactions
             if t.first_offset >= one.start_offset
         }
-        assert told[str(one.path)] == expected
+        assert listed[str(one.path)] == expected
         seen |= {names.get(t.state, str(t.state)) for t in one.transactions}
     assert seen == {"open", "aborted", "committed"}
 
 
 def test_producers_add_up_to_what_the_logs_hold(asked, partitions):
-    told = defaultdict(dict)
+    listed = defaultdict(dict)
     for row in asked["producers"]:
         key = row.producer_id, row.producer_epoch
-        told[Path(row.log_dir) / row.directory][key] = row
+        listed[Path(row.log_dir) / row.directory][key] = row
     seen = breaks = 0
     for folder, table in partitions:
         data = table[(table.producer_id >= 0) & ~table.is_control]
         keys = set(zip(data.producer_id.tolist(), data.producer_epoch.tolist(), strict=True))
-        assert set(told.get(folder, {})) == keys
+        assert set(listed.get(folder, {})) == keys
         for key in keys:
             own = data[(data.producer_id == key[0]) & (data.producer_epoch == key[1])]
-            row = told[folder][key]
+            row = listed[folder][key]
             broken = own.base_sequence[1:] != (own.last_sequence[:-1] + 1) % 2**31
             assert (
                 row.first_offset, row.last_offset, row.first_sequence, row.last_sequence,
@@ -230,8 +230,8 @@ def test_sequences_go_on_with_0_behind_the_largest_and_everything_else_is_a_brea
         (35, 39, {"producer_id": -1, "producer_epoch": -1, "base_sequence": -1}),
     )  # fmt: skip
     found = producers_of(table)
-    told = zip(found.producer_id, found.producer_epoch, found.sequence_breaks, strict=True)
-    assert list(told) == [(5, 0, 2), (5, 1, 0), (6, 0, 0)]
+    listed = zip(found.producer_id, found.producer_epoch, found.sequence_breaks, strict=True)
+    assert list(listed) == [(5, 0, 2), (5, 1, 0), (6, 0, 0)]
 
 
 def test_a_marker_without_batches_has_no_row_and_one_that_was_emptied_ends_nothing():
@@ -247,7 +247,7 @@ def test_a_marker_without_batches_has_no_row_and_one_that_was_emptied_ends_nothi
         (13, 14, data | {"producer_id": 6}), (15, 16, data | {"producer_epoch": 1}),
     )  # fmt: skip
     found = transactions_of(table)
-    told = [
+    listed = [
         (producer, epoch, first, marker if kind >= 0 else last, kind, count, records, coordinator)
         for producer, epoch, first, last, count, records, kind, marker, coordinator in zip(
             found.producer_id, found.producer_epoch, found.first_offset, found.last_offset,
@@ -255,7 +255,7 @@ def test_a_marker_without_batches_has_no_row_and_one_that_was_emptied_ends_nothi
             found.coordinator_epoch, strict=True,
         ) if count
     ]  # fmt: skip
-    assert sorted(told) == [
+    assert sorted(listed) == [
         (5, 0, 1, 3, 1, 1, 2, 3), (5, 0, 5, 10, 0, 2, 4, 3), (5, 1, 15, 16, -1, 1, 2, -1),
         (6, 0, 13, 14, -1, 1, 2, -1),
     ]  # fmt: skip

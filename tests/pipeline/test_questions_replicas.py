@@ -1,4 +1,4 @@
-"""Copies of partitions held against each other, as the local `diff` does."""
+"""Copies of partitions compared as the local `diff` compares them."""
 
 import random
 from collections.abc import Callable

@@ -68,7 +68,7 @@ def expected_batch(place: PartitionIdentity, segment: int, obj: dict) -> dict:
 def expected_record(place: PartitionIdentity, segment: int, obj: dict) -> dict:
     home = {**place._asdict(), "segment": segment}
     key, value = obj["key"], obj["value"]
-    told = {
+    fields = {
         **as_row(obj),
         **home,
         "header_count": len(obj["headers"]),
@@ -78,10 +78,10 @@ def expected_record(place: PartitionIdentity, segment: int, obj: dict) -> dict:
         "value_hash": None if value is None else crc32c(value),
         "headers": [{"key": key, "value": value} for key, value in obj["headers"]],
     }
-    return {name: told[name] for name in arrow.schema("records").names}
+    return {name: fields[name] for name in arrow.schema("records").names}
 
 
-def told(
+def expected_records(
     place: PartitionIdentity, segment: int, path: Path, file: LogFile, chunk: Chunk
 ) -> list[dict]:
     """Return the rows of records that the objects of a dump make."""
@@ -111,7 +111,7 @@ def test_rows_are_what_a_dump_says(scenario: Callable[[str], Path], name: str) -
                 for some in records:
                     some.validate(full=True)
                     assert some.schema.equals(arrow.schema("records"), check_metadata=True)
-                assert pylist(records) == told(place, base, path, file, chunk)
+                assert pylist(records) == expected_records(place, base, path, file, chunk)
                 count += found.num_rows
     assert count or not any(log.stat().st_size for log in logs if log.suffix == ".log")
 
@@ -156,7 +156,7 @@ def test_rows_of_odd_batches_are_what_a_dump_says(tmp_path: Path) -> None:
     with LogFile(path) as file:
         (chunk,) = read_batches(file, base_offset=SEGMENT)
         found = pylist(arrow_rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL))
-        assert found == told(PLACE, SEGMENT, path, file, chunk)
+        assert found == expected_records(PLACE, SEGMENT, path, file, chunk)
         objects = dump_log.batch_objects(Origin(path), chunk.table)
         assert arrow_rows.batch_rows(PLACE, SEGMENT, chunk.table).to_pylist() == [
             expected_batch(PLACE, SEGMENT, obj) for obj in objects

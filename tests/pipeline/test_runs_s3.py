@@ -79,7 +79,7 @@ def test_a_file_costs_two_requests_at_most(address):
         write_files(f"run-{count}", count)
         costs.append(requests(address).total() - before)
     assert (costs[1] - costs[0]) / 100 <= 2, costs
-    assert costs[0] < 2 * 20 + 40, "what a run costs beside its files"
+    assert costs[0] < 2 * 20 + 40, "what a run costs without its files"
     assert sorted(visible("segments")["run-120"]) == list(range(120))
 
 

@@ -3,14 +3,13 @@
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import fsspec
 import pandas
 import pytest
 import s3fs
+from pipeline.places import logtool
 from pyarrow import dataset
 from s3_server import serving, settings
 from verification import small_log_dir
@@ -31,13 +30,6 @@ def outside(tmp_path) -> Iterator[dict[str, str]]:
             s3fs.S3FileSystem.clear_instance_cache()
             yield {**os.environ, **found}
             s3fs.S3FileSystem.clear_instance_cache()
-
-
-def logtool(outside: dict[str, str], *arguments: object) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "logtool", *map(str, arguments)],
-        capture_output=True, text=True, check=False, env=outside, timeout=400,
-    )  # fmt: skip
 
 
 def frame(files, root: str, name: str) -> pandas.DataFrame:
@@ -69,18 +61,18 @@ def test_a_bucket_gives_the_same_tables_as_a_disk(outside, scenario, tmp_path):
     for one in (home, copy):
         s3.put(f"{one}/", f"bucket/logs/{one.name}/", recursive=True)
 
-    done = logtool(outside, "scan", home, copy, "--output", tmp_path / "out", "--run-id", "one")
+    done = logtool("scan", home, copy, "--output", tmp_path / "out", "--run-id", "one", **outside)
     assert done.returncode == 0, done.stderr
     urls = ["s3://bucket/logs/broker-1", "s3://bucket/logs/broker-2"]
     for _ in range(2):  # the second run replaces the first
         done = logtool(
-            outside, "scan", *urls, "--output", "s3://bucket/tables", "--run-id", "one"
-        )  # fmt: skip
+            "scan", *urls, "--output", "s3://bucket/tables", "--run-id", "one", **outside
+        )
         assert done.returncode == 0, done.stderr
     assert re.search(r"s3://bucket/tables/_data/one\.[0-9a-f]+/batches\b", done.stdout)
     s3.invalidate_cache()
     assert not s3.exists("bucket/tables/_owners")
-    done = logtool(outside, "scan", "--output", "s3://bucket/tables", "--list", "-f", "csv")
+    done = logtool("scan", "--output", "s3://bucket/tables", "--list", "-f", "csv", **outside)
     assert [line.split(",")[:2] for line in done.stdout.splitlines()[1:]] == [["one", "complete"]]
     for name in TABLES:
         here, there = (
@@ -90,14 +82,14 @@ def test_a_bucket_gives_the_same_tables_as_a_disk(outside, scenario, tmp_path):
         assert len(here) > 0
         pandas.testing.assert_frame_equal(there, here)
 
-    local = logtool(outside, "verify", "-v", home)
-    remote = logtool(outside, "verify", "-v", "--engine", "spark", urls[0])
+    local = logtool("verify", "-v", home, **outside)
+    remote = logtool("verify", "-v", "--engine", "spark", urls[0], **outside)
     assert remote.returncode == local.returncode
     lines = [line.replace(urls[0], str(home)) for line in remote.stdout.splitlines()]
     assert lines == local.stdout.splitlines()
 
 
 def test_a_bucket_that_is_not_there_is_one_line(outside, tmp_path):
-    done = logtool(outside, "scan", "s3://nowhere/x", "--output", tmp_path / "out")
+    done = logtool("scan", "s3://nowhere/x", "--output", tmp_path / "out", **outside)
     assert done.returncode == 4
     assert "s3://nowhere/x" in done.stderr.splitlines()[0]

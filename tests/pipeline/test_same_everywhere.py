@@ -144,7 +144,7 @@ def path(row: dict[str, Any]) -> str:
 
 
 SCANNED = [name for name, table in tables.ALL.items() if Way.SCAN in table.ways]
-"""The tables of a scan; that of its history is held to the schema in `test_comparing`."""
+"""The tables of a scan; `test_comparing` checks the schema of its history."""
 
 
 @pytest.mark.parametrize("table", ROWS)

@@ -177,9 +177,9 @@ def test_damage_makes_rows_and_no_failed_job(spark, scenario, tmp_path):
             rewrite(log, data[:-7])
     (home / "codec-none-0" / f"{0:020d}.log").unlink()
     (home / "codec-none-0" / f"{0:020d}.log").symlink_to("nowhere")
-    told = []
-    job = scan(spark, tmp_path / "out", home, tmp_path / "nowhere", on_unreadable=told.append)
-    assert [error.path.name for error in told] == [f"{0:020d}.log", "nowhere"]
+    unreadable = []
+    job = scan(spark, tmp_path / "out", home, tmp_path / "nowhere", on_unreadable=unreadable.append)
+    assert [error.path.name for error in unreadable] == [f"{0:020d}.log", "nowhere"]
     assert not job.summary.complete
     local = verify(home, tmp_path / "nowhere", level=Level.BATCHES)
     rows = table(tmp_path / "out", "findings").sort_values("number")

@@ -72,9 +72,9 @@ def test_values_are_those_of_a_dump_of_as_many_bytes(log: Path) -> None:
         assert row["value_hash"] == crc32c(row["value"])
     different = [one for one, other in zip(hidden, shown, strict=True) if one != other]
     assert [row["offset"] for row in different] == [17, 18, 19, 20]
-    told = set(EVERY) - {"value", "value_hash"}
-    assert [{name: row[name] for name in told} for row in hidden] == [
-        {name: row[name] for name in told} for row in shown
+    columns = set(EVERY) - {"value", "value_hash"}
+    assert [{name: row[name] for name in columns} for row in hidden] == [
+        {name: row[name] for name in columns} for row in shown
     ]
 
 
