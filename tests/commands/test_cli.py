@@ -235,9 +235,9 @@ WRONG = {
     "quiet and verbose": (["dump", "-q", "-v", "x"], "--quiet"),
     "--null alone": (["dump", "--null", "x"], "--files-from"),
     "a list that cannot be read": (["dump", "--files-from", "/nonexistent"], "/nonexistent"),
-    "an offset range that is none": (["dump", "--offset", "a..b", "x"], "--offset a..b"),
+    "no offset range": (["dump", "--offset", "a..b", "x"], "--offset a..b"),
     "an offset range of nothing": (["dump", "--offset", "9..3", "x"], "empty"),
-    "a time that is none": (
+    "no time": (
         ["dump", "--timestamp", "2026-01-32..", "x"],
         "--timestamp 2026-01-32..",
     ),

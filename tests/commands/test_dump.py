@@ -88,7 +88,7 @@ def test_filters_choose_records_and_the_batches_that_hold_them(objects, log, nam
     assert {b["base_offset"] for b in batches} == {offset // 3 * 3 for offset in offsets}
 
 
-def test_times_are_dates_or_count_from_the_present_and_the_range_is_told(spawn, log, make_batch):
+def test_times_are_dates_or_count_from_the_present_and_the_range_is_shown(spawn, log, make_batch):
     now = time.time_ns() // 1_000_000
     hour = 3_600_000
     batches = [
@@ -255,7 +255,7 @@ def test_damage_is_printed_in_its_place_and_the_dump_goes_on(objects, damaged_lo
     assert [b["crc_valid"] for b in of_type("batch", found)] == [True, False, True]
 
 
-def test_damage_is_told_on_the_table_too(run, damaged_log):
+def test_damage_is_reported_in_the_table_too(run, damaged_log):
     result = run("dump", damaged_log)
     assert result.status == 1
     assert "!! crc: " in result.stdout
@@ -329,7 +329,7 @@ def test_log_append_time_overrides_the_deltas(objects, log, make_batch):
     assert (found["timestamp_type"], found["timestamp_ms"]) == ("LogAppendTime", 1_800_000_000_000)
 
 
-def test_a_delete_horizon_is_told_and_is_no_timestamp(objects, log, make_batch):
+def test_a_delete_horizon_is_shown_and_is_no_timestamp(objects, log, make_batch):
     log.write_bytes(make_batch(0, [Record(0, -9)], attributes=0x40, base_timestamp=10**12))
     batch, found = objects("--records", log)[1:]
     assert (batch["delete_horizon_ms"], batch["base_timestamp_ms"]) == (10**12, None)

@@ -26,7 +26,7 @@ def test_the_indexes_of_a_partition_are_printed_without_reading_the_log(entries,
     assert offset["batch"] is offset["verdict"] is None
 
 
-def test_each_entry_stands_beside_its_batch(entries, partition, log):
+def test_each_entry_stands_next_to_its_batch(entries, partition, log):
     offset, time = entries("--join-log", partition)
     wanted = {
         "position": offset["log_position"],
@@ -60,7 +60,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_entry_is_told_and_makes_the_status_1(entries, log, name):
+def test_a_wrong_entry_is_reported_and_makes_the_status_1(entries, log, name):
     suffix, make, verdict = WRONG[name]
     size = int.from_bytes(log.read_bytes()[8:12], "big") + 12
     path = log.with_suffix(suffix)

@@ -198,7 +198,7 @@ def test_the_flavour_can_be_forced(run, rfc):
     assert run("verify", rfc).status == 0
 
 
-def test_a_large_segment_is_dumped_without_being_held(run, tmp_path):
+def test_a_large_segment_is_dumped_in_pieces(run, tmp_path):
     folder = rp.data_dir(tmp_path, {"0-1-v1.log": rp.log(0, 50, size=50_000)})
     result = run("dump", "-f", "ndjson", folder)
     assert len(result.of_type("entry")) == 51

@@ -88,7 +88,7 @@ TABLE = [
         {"0-1-v1.log.staging": 1}),
     Row("a copy from tiered storage", {"0-12-900-1-v1.log.1": b"x"}, [],
         {"0-12-900-1-v1.log.1": 1}),
-    Row("a header of CRC 0 that is none", {LOG_C: C[: AT[3]] + bytes(4) + C[AT[3] + 4 :]},
+    Row("a header of CRC 0", {LOG_C: C[: AT[3]] + bytes(4) + C[AT[3] + 4 :]},
         [("truncate", LOG_C, AT[3])], {LOG_C: AT[3]}, 3),
     Row("zeros before more batches", {LOG_C: C[: AT[3]] + bytes(300) + C[AT[3] :]},
         [("truncate", LOG_C, AT[3])], {LOG_C: AT[3]}, 6),

@@ -47,7 +47,7 @@ def test_without_verify_faults_that_the_checks_pass_over_are_not_found(run, part
 
 
 @pytest.mark.parametrize("command", ["sanity", "plan"])
-def test_limits_of_another_host_are_held_against_what_the_logs_need(run, partition, command):
+def test_limits_of_another_host_are_compared_with_what_the_logs_need(run, partition, command):
     words = (command, "-f", "ndjson", "--limits")
     assert run(*words, "nofile=152,max_map_count=402,heap=1G", partition).status == 0
     result = run(*words, "nofile=150,max_map_count=401", partition)

@@ -59,8 +59,8 @@ def _forgotten(home):
 def _contradicted(log_dir):
     """Return a partition dir whose newest producer snapshot has no producers."""
     folder = log_dir / "tx.mixed-0"
-    nobody = producer_snapshot.build(np.empty(0, producer_snapshot.ENTRY))
-    max(folder.glob("*.snapshot")).write_bytes(producer_snapshot.encode(nobody))
+    empty = producer_snapshot.build(np.empty(0, producer_snapshot.ENTRY))
+    max(folder.glob("*.snapshot")).write_bytes(producer_snapshot.encode(empty))
     return folder
 
 

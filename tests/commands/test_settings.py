@@ -45,10 +45,10 @@ def test_the_line_counts_before_the_variable_and_that_before_the_file(run, confi
     assert explained(run) == "csv"
     assert explained(run, "--format", "table") == "table"
     monkeypatch.setenv("LOGTOOL_FORMAT", "")
-    assert explained(run) == "json", "an empty variable is none"
+    assert explained(run) == "json", "an empty variable sets nothing"
 
 
-def test_a_file_can_be_named_and_none_at_all(run, config, monkeypatch, tmp_path):
+def test_a_file_can_be_named_or_left_out(run, config, monkeypatch, tmp_path):
     config('format = "json"')
     other = tmp_path / "other.toml"
     other.write_text('format = "csv"')

@@ -183,7 +183,7 @@ def test_the_largest_of_other_levels_are_those_that_sort_says(run, clean):
 
 
 @pytest.mark.parametrize("words", [["--segments"], ["--sort", "records"]])
-def test_a_quick_look_cannot_know_what_only_batches_tell(run, clean, words):
+def test_a_quick_look_knows_nothing_that_is_only_in_batches(run, clean, words):
     assert run("stat", "--level", "quick", *words, clean).status == 2
 
 

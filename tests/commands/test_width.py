@@ -101,7 +101,7 @@ def rows_of(shown):
 
 
 @pytest.mark.parametrize("group", ["group-classic", "group-tx", "group.gone", "group_next"])
-def test_the_history_of_a_group_tells_the_time_on_every_terminal(on_terminal, scenario, group):
+def test_the_history_of_a_group_has_the_time_on_every_terminal(on_terminal, scenario, group):
     home = scenario("4.3.1/running")
     _, shown = on_terminal(80, "groups", "--no-progress", "--history", group, home)
     _, wide = on_terminal(80, "groups", "--no-progress", "--wide", "--history", group, home)
@@ -116,7 +116,7 @@ def test_the_history_of_a_group_tells_the_time_on_every_terminal(on_terminal, sc
     assert all(len(line) <= 80 for line in shown.split("\n"))
 
 
-def test_the_history_of_a_share_group_tells_the_time_on_every_terminal(on_terminal, share_group):
+def test_the_history_of_a_share_group_has_the_time_on_every_terminal(on_terminal, share_group):
     command = ("groups", "--no-progress", "--history", "share", share_group)
     _, shown = on_terminal(80, *command)
     heading, rows = rows_of(shown)

@@ -84,7 +84,7 @@ def test_the_option_says_it_to_the_executors(home, tmp_path):
     assert "batch/too-large" in set(table(tmp_path / "out", "findings", "one").code)
 
 
-def test_a_limit_that_is_none_is_refused_before_spark_starts(home, tmp_path):
+def test_a_bad_limit_is_refused_before_spark_starts(home, tmp_path):
     done = logtool("scan", home, "--output", tmp_path / "out", "--max-batch-memory", "much")
     assert done.returncode == 2
     assert "--max-batch-memory" in done.stderr.splitlines()[0]

@@ -71,7 +71,7 @@ def test_damage_gets_the_same_verdict(spark, scenario, tmp_path, level):
     assert len(outcome.codes) > 5
 
 
-def test_what_is_not_there_is_told_beside_the_rest(spark, scenario, tmp_path):
+def test_a_missing_path_is_reported_with_the_rest(spark, scenario, tmp_path):
     home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "clean", "codec-none-0")
     log = logs(home / "codec-none-0")[0]
     target = shutil.move(log, tmp_path / "elsewhere")

@@ -126,7 +126,7 @@ def test_pieces_of_a_segment_add_up_to_it(tmp_path):
     assert first["batches"] + second["batches"] == one["batches"]
 
 
-def test_traces_of_compaction_tell_up_to_which_offset(tmp_path):
+def test_traces_of_compaction_reach_up_to_an_offset(tmp_path):
     path = tmp_path / f"{0:020d}.log"
     content = [span(0, 9, 4), span(10, 19, attributes=record_batch.DELETE_HORIZON), span(20, 29)]
     path.write_bytes(b"".join(content))

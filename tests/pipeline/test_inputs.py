@@ -52,7 +52,7 @@ def test_a_partition_dir_that_its_log_dir_leaves_out_is_looked_at(home):
     assert found == [home, home / "codec-none-0"]
 
 
-def test_facts_of_what_a_log_dir_does_not_tell_of_come_from_the_directory(home):
+def test_facts_that_a_log_dir_does_not_have_come_from_the_directory(home):
     odd = home.parent / "codec-none-0.copy"
     shutil.copytree(home / "codec-none-0", odd)
     found = _inputs([home / "codec-none-0", odd], Selection())

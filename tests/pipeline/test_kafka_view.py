@@ -13,7 +13,7 @@ import pytest
 from broker.install import KAFKA_4, available
 from broker.kafka import Broker
 from damage import copied
-from pipeline import beside_kafka
+from pipeline import with_kafka
 
 from logtool.errors import UsageError
 from logtool.formats.names import DirectoryKind
@@ -77,7 +77,7 @@ def compared(scenario, tmp_path_factory):
         words = [broker.bootstrap, home, ",".join(topics),
                  ",".join(map(str, connector.jars(release)))]  # fmt: skip
         done = subprocess.run(
-            [sys.executable, "-m", "pipeline.beside_kafka", *map(str, words)],
+            [sys.executable, "-m", "pipeline.with_kafka", *map(str, words)],
             cwd=TESTS, capture_output=True, text=True, check=False, timeout=1000,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
@@ -88,16 +88,16 @@ def compared(scenario, tmp_path_factory):
 @pytest.mark.connector
 def test_the_columns_are_those_of_sparks_own_source(compared):
     for headers in "false", "true":
-        theirs, ours = (compared["columns"][headers][name] for name in beside_kafka.FORMATS)
+        theirs, ours = (compared["columns"][headers][name] for name in with_kafka.FORMATS)
         assert ours == theirs
     assert [field["name"] for field in theirs["fields"]][-1] == "headers"
 
 
 @pytest.mark.spark
 @pytest.mark.connector
-@pytest.mark.parametrize("query", beside_kafka.QUERIES)
+@pytest.mark.parametrize("query", with_kafka.QUERIES)
 def test_a_query_says_the_same_of_the_log_dir_as_of_the_broker(compared, query):
-    theirs, ours = (compared["rows"][query][name] for name in beside_kafka.FORMATS)
+    theirs, ours = (compared["rows"][query][name] for name in with_kafka.FORMATS)
     assert theirs
     assert ours == theirs
 

@@ -25,7 +25,7 @@ def cells() -> list[str]:
     return ["".join(cell["source"]) for cell in found["cells"] if cell["cell_type"] == "code"]
 
 
-def test_one_scan_of_three_brokers_in_a_bucket_tells_who_diverges(
+def test_one_scan_of_three_brokers_in_a_bucket_shows_the_diverged_one(
     outside, scenario, monkeypatch  # noqa: F811
 ):  # fmt: skip
     homes = log_dirs(scenario("4.3.1/replicas"))

@@ -126,7 +126,7 @@ def test_the_marker_of_a_transaction_of_version_2_has_the_epoch_behind_its_batch
     assert bumped > 0
 
 
-def test_transactions_are_those_that_txns_tells(asked, homes):
+def test_transactions_are_those_of_txns(asked, homes):
     listed = defaultdict(set)
     for row in asked["transactions"]:
         listed[str(Path(row.log_dir) / row.directory)].add(
@@ -224,7 +224,7 @@ def test_sequences_go_on_with_0_behind_the_largest_and_everything_else_is_a_brea
         (10, 14, {"base_sequence": 5}),
         (10, 14, {"base_sequence": 5}),  # the same once more
         (15, 19, {"base_sequence": 12}),  # some are missing
-        (20, 24, {"base_sequence": 0, "producer_epoch": 1}),  # a new epoch begins anew
+        (20, 24, {"base_sequence": 0, "producer_epoch": 1}),  # a new epoch begins at 0
         (25, 29, {"base_sequence": end - 1, "producer_id": 6}),
         (30, 34, {"base_sequence": 3, "producer_id": 6}),  # wrapped inside a batch
         (35, 39, {"producer_id": -1, "producer_epoch": -1, "base_sequence": -1}),

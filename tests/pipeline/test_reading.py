@@ -433,7 +433,7 @@ def test_offsets_in_an_old_wrapper_are_found(tmp_path: Path) -> None:
             assert [r["offset"] for r in rows_of(log, asked("records", wanted), size)] == [offset]
 
 
-def test_only_what_the_listing_does_not_tell_is_read(
+def test_only_facts_that_the_listing_does_not_have_are_read(
     tmp_path: Path, opened: dict[str, int]
 ) -> None:
     home = partition_of(tmp_path / "data", segments=3)

@@ -187,7 +187,7 @@ def odd(chunk: Chunk) -> Chunk:
 
 
 @pytest.mark.parametrize("payload", Payload)
-def test_payload_tells_as_much_as_is_asked(payload: Payload) -> None:
+def test_payload_has_as_much_as_is_asked(payload: Payload) -> None:
     (chunk,) = read_batches(Bytes(batch(1000, b"one", None, b"three")), base_offset=SEGMENT)
     (found,) = arrow_rows.record_rows(PLACE, SEGMENT, chunk, payload)
     (full,) = arrow_rows.record_rows(PLACE, SEGMENT, chunk, Payload.FULL)

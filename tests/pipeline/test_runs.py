@@ -67,7 +67,7 @@ def nothing_is_left_over(output: Path) -> bool:
     return not list((output / "_owners").glob("[!.]*")) and on_disk(output) == named
 
 
-def test_runs_stand_beside_each_other(tmp_path):
+def test_runs_stand_next_to_each_other(tmp_path):
     write_run(tmp_path / "out", "one", 1, 2)
     write_run(tmp_path / "out", "two", 3)
     for name in NAMES:
@@ -76,7 +76,7 @@ def test_runs_stand_beside_each_other(tmp_path):
     assert nothing_is_left_over(tmp_path / "out")
 
 
-def test_the_manifest_of_a_run_tells_its_files(tmp_path):
+def test_the_manifest_of_a_run_names_its_files(tmp_path):
     write_run(tmp_path / "out", "one", 1, 2)
     manifest_data = json.loads((tmp_path / "out" / "_runs" / "one.1.json").read_text())
     assert manifest_data["rows"] == {"batches": 2, "segments": 2}

@@ -3,7 +3,7 @@
 A process of its own, because a process can have only one session, with one set of jars. It prints
 JSON: the columns of both, and for each query the rows of both::
 
-    python -m pipeline.beside_kafka BOOTSTRAP LOG_DIR TOPICS JARS
+    python -m pipeline.with_kafka BOOTSTRAP LOG_DIR TOPICS JARS
 """
 
 import json
