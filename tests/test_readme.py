@@ -7,7 +7,6 @@ from readme import DOCUMENTS, README, ROOT, blocks, run, steady
 def test_readme_and_guides_show_what_their_commands_print() -> None:
     # One test for all: they work on the same directories.
     subprocess.run([sys.executable, ROOT / "tests" / "demo.py"], check=True, capture_output=True)
-
     for document in DOCUMENTS:
         for block in blocks(document.read_text()):
             assert steady(run(block)) == steady(block), document.name

@@ -141,7 +141,6 @@ def test_a_batch_beyond_the_limit_costs_the_limit_and_one_line(tmp_path, base, c
         assert status == wanted, words
         # Scratch buffers and the file's own buffer come on top.
         assert most - base(*words) < 2 * 8 * MIB + 8 * MIB, words
-
     status, out, _ = run(*VERIFY, *limit, "-f", "ndjson", folder)
     found = [json.loads(line) for line in out.splitlines()]
     (finding,) = (obj for obj in found if obj.get("code") == "batch/too-large")
@@ -149,7 +148,6 @@ def test_a_batch_beyond_the_limit_costs_the_limit_and_one_line(tmp_path, base, c
     assert str(8 * MIB) in finding["message"]
     assert found[-1]["complete"]
     assert found[-1]["batches"] == 3
-
     status, out, _ = run(*COMMANDS["dump ndjson"], *limit, folder)
     found = [json.loads(line) for line in out.splitlines()]
     assert [obj["offset"] for obj in found if obj["type"] == "record"] == [0, 2]
@@ -157,7 +155,6 @@ def test_a_batch_beyond_the_limit_costs_the_limit_and_one_line(tmp_path, base, c
     assert (error["reason"], error["position"]) == ("limit", len(first))
     assert str(8 * MIB) in error["message"]
     assert not found[-1]["complete"]
-
     status, out, err = run(*COMMANDS["stat"], *limit, folder)
     (line,) = (line for line in err.splitlines() if "limit" in line)
     assert f"{NAME}: byte {len(first)}: " in line

@@ -43,9 +43,7 @@ def convert(run, tmp_path):
 def test_a_real_segment_becomes_the_bytes_that_others_made_of_it(convert, tmp_path):
     folder = rp.data_dir(tmp_path, {})
     shutil.copy(DATA / "3676-7429-77-1-v1.log.1", folder)
-
     output, (segment,) = convert("kafka", folder / "3676-7429-77-1-v1.log.1")
-
     assert (output / f"partitions/orders-0/{3676:020d}.log").read_bytes() == REENCODED
     assert (segment["offsets"], segment["term"], segment["batches"]) == ("raft", None, 1)
 
@@ -67,20 +65,16 @@ def test_a_real_segment_becomes_the_bytes_that_others_made_of_it(convert, tmp_pa
 @pytest.mark.parametrize("delta", [(), ("--start-delta", "0")], ids=["unknown", "known"])
 def test_the_way_back_gives_the_same_bytes(convert, tmp_path, name, content, damaged, delta):
     folder = rp.data_dir(tmp_path, {name: content})
-
     there, _ = convert("kafka", folder / name, status=int(damaged), more=delta)
     (log,) = there.glob("partitions/orders-0/*.log")
     back, _ = convert("redpanda", log, status=int(damaged))
-
     assert (back / "kafka" / "orders" / "0_22" / name).read_bytes() == content
 
 
 def test_offsets_become_kafkas_where_all_that_lies_before_is_there(convert, tmp_path):
     segments = {"0-1-v1.log": rp.log(0, 4), "13-2-v1.log": rp.log(13, 2), "20-2-v1.log": rp.log(20)}
     folder = rp.data_dir(tmp_path, segments)
-
     output, found = convert("kafka", *(folder / name for name in segments))
-
     spans = [(one["offsets"], one["first_offset"], one["last_offset"]) for one in found]
     assert spans == [("kafka", 0, 11), ("kafka", 12, 17), ("kafka", 18, 35)]
     assert verify(output / "partitions").above_info() == []
@@ -97,12 +91,10 @@ def test_offsets_become_kafkas_where_all_that_lies_before_is_there(convert, tmp_
 @pytest.mark.parametrize("topic", ["codec-zstd-0", "tx.mixed-0", "index.dense-0"])
 def test_logs_of_a_real_kafka_come_back_as_they_were(convert, clean, topic):
     logs = sorted((clean / topic).glob("*.log"))
-
     there, found = convert("redpanda", *logs)
     segments = [Path(one["target"]) for one in found]
     outcome = verify(there / "kafka")
     back, _ = convert("kafka", *segments, more=("--start-delta", "0"))
-
     assert {f.code for f in outcome.findings} <= {"segment/missing"}
     written = b"".join(log.read_bytes() for log in sorted(back.glob("partitions/*/*.log")))
     assert written == b"".join(log.read_bytes() for log in logs)
@@ -112,9 +104,7 @@ def test_an_index_has_an_entry_for_the_first_batch_and_for_data_each_32_kib(conv
     folder = rp.data_dir(tmp_path, {"0-1-v1.log": rp.log(0, 300, size=300)})
     there, _ = convert("kafka", folder / "0-1-v1.log")
     back, _ = convert("redpanda", *there.glob("partitions/orders-0/*.log"))
-
     index = base_index.parse(next(back.rglob("*.base_index")).read_bytes())
-
     at = rp.positions(rp.log(0, 300, size=300))
     expected, since = [0], 0
     for position, end in itertools.pairwise(at[1:]):
@@ -173,9 +163,7 @@ def test_what_was_left_out_is_not_believed_blindly(run, convert, tmp_path, chang
     aside.write_text(json.dumps(json.loads(aside.read_text()) | change))
     (log,) = there.glob("partitions/orders-0/*.log")
     before = tree(tmp_path)
-
     result = run("convert", "--to", "redpanda", "--output", tmp_path / "out" / "back", log)
-
     assert result.status == 4, result.stderr
     assert str(aside) in result.stderr
     assert tree(tmp_path) == before

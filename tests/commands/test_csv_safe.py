@@ -54,9 +54,7 @@ def test_no_cell_is_a_formula(run: Callable[..., Any], hostile: Path, format: st
 
 
 @pytest.mark.parametrize("format", ["csv", "tsv"])
-def test_without_it_cells_are_what_the_log_holds(
-    run: Callable[..., Any], hostile: Path, format: str
-) -> None:
+def test_without_it_cells_are_what_the_log_holds(run, hostile, format):
     result = run("dump", "--records", "-f", format, hostile)
     keys = [row["key"] for row in rows(result.stdout, format)]
     assert keys[:4] == ["=1+2", "+1+2", "-1+2", "@1+2"]

@@ -152,8 +152,7 @@ def test_lookup_finds_a_partition_of_a_log_dir(run, home, name):
     assert (result.status, named in said) == (status, True), said
     if not status:
         topic = options[1]
-        direct = run("lookup", "--offset", 5, home / f"{topic}-0")
-        assert result.stdout == direct.stdout
+        assert result.stdout == run("lookup", "--offset", 5, home / f"{topic}-0").stdout
 
 
 def test_lookup_takes_no_topic_with_a_partition_dir(run, home):

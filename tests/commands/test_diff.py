@@ -144,8 +144,7 @@ def test_a_time_limit_is_status_6_and_saves_no_digest(run, nodes, tmp_path):
 def test_controls_in_a_digest_are_not_printed(run, nodes, tmp_path, partition):
     odd = partition.rename(partition.with_name("or\x1b[31mders-0"))
     for format in ("table", "markdown", "csv", "ndjson"):
-        result = run("diff", "-v", "-f", format, odd, f"3={odd}")
-        assert not CONTROL.search(result.stdout)
+        assert not CONTROL.search(run("diff", "-v", "-f", format, odd, f"3={odd}").stdout)
 
 
 def test_it_says_who_may_lead_by_the_newest_metadata_log(run, nodes):

@@ -64,8 +64,7 @@ def test_csv_says_that_a_cell_is_json(run, scenario):
 
 def test_a_table_names_what_a_record_is(run, scenario):
     home = scenario("4.3.1/running") / "__transaction_state-0"
-    done = run("dump", "--records", home)
-    assert 'TransactionLogKey {"transactionalId": ' in done.stdout
+    assert 'TransactionLogKey {"transactionalId": ' in run("dump", "--records", home).stdout
 
 
 def test_a_narrow_terminal_shows_the_fields_too(scenario, child_environment):
@@ -149,8 +148,7 @@ def test_bytes_that_kafka_would_write_otherwise_have_the_same_size_without_secre
     odd = framed(11, 0, name, b"\1", *pieces, (4096).to_bytes(4, "big"), tags={})
     fields = decoded.decode("__cluster_metadata", None, odd, secrets=True).value["data"]
     assert fields["name"] == "alice"
-    shown = decoded.without_secrets(odd)
-    assert shown == odd[:3] + b"*" * (len(odd) - 3)
+    assert decoded.without_secrets(odd) == odd[:3] + b"*" * (len(odd) - 3)
 
 
 @pytest.mark.parametrize(

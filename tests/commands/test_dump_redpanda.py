@@ -52,7 +52,6 @@ def an_index(base_offset: int) -> bytes:
 
 def test_a_data_directory_is_printed_in_the_order_of_the_log(objects, data_dir):
     found = objects(data_dir)
-
     heads = of_type("file", found)
     assert [Path(head["path"]).name for head in heads] == [
         "4-1-v1.log",
@@ -101,7 +100,6 @@ def test_kafka_offsets_begin_behind_the_snapshot_of_raft(objects, data_dir):
     path = data_dir / "kafka" / "orders" / "3_17" / "snapshot"
     path.write_bytes(raft_snapshot(3, 2))
     whole = [(None, None), (2, 2), (3, 3), (4, 4), (5, 5), (None, None)]
-
     assert kafka_offsets(objects(data_dir)) == whole
     assert kafka_offsets(objects(path.with_name("4-1-v1.log"))) == whole[:5]
     path.write_bytes(raft_snapshot(5, 3))
@@ -138,9 +136,7 @@ def test_kafka_offsets_are_carried_from_a_segment_to_the_next(objects, tmp_path)
 
 def test_an_index_is_printed_with_the_offsets_and_times_it_means(objects, data_dir):
     path = data_dir / "kafka" / "orders" / "3_17" / "4-1-v1.base_index"
-
     _, first, second = objects(path)
-
     assert (first["raft_offset"], first["log_position"], first["position"]) == (4, 0, 50)
     assert (second["raft_offset"], second["log_position"], second["position"]) == (8, 695, 54)
     assert second["timestamp_ms"] == 1667070818444
@@ -150,9 +146,7 @@ def test_an_index_is_printed_with_the_offsets_and_times_it_means(objects, data_d
 def test_damage_is_reported_in_its_place_and_zeros_are_no_damage(objects, tmp_path):
     path = tmp_path / "4-1-v1.log"
     path.write_bytes(SEGMENT[:450] + bytes([SEGMENT[450] ^ 1]) + SEGMENT[451:])
-
     found = objects(path, status=1)
-
     assert [obj["type"] for obj in found] == ["file", "entry", "entry", "error", "entry", "entry"]
     (error,) = of_type("error", found)
     assert (error["reason"], error["position"], error["length"]) == ("crc", 349, 173)
@@ -170,9 +164,7 @@ def test_damage_is_reported_in_its_place_and_zeros_are_no_damage(objects, tmp_pa
 def test_a_damaged_index_is_an_error(objects, tmp_path, damage, reason):
     path = tmp_path / "4-1-v1.base_index"
     path.write_bytes(damage(an_index(4)))
-
     (error,) = of_type("error", objects(path, status=1))
-
     assert error["reason"] == reason
 
 
@@ -187,9 +179,7 @@ def test_indexes_of_unequal_length_are_an_error(objects, tmp_path):
     )
     path = tmp_path / "4-1-v1.base_index"
     path.write_bytes(base_index.encode(index))
-
     found = objects(path, status=1)
-
     assert [obj["type"] for obj in found] == ["file", "error", "entry"]
     assert "1 to 3 entries" in found[1]["message"]
 
@@ -211,15 +201,12 @@ def test_batches_of_unknown_types_are_printed_with_their_number(objects, tmp_pat
     later = record_batch.build(b"", base_offset=5, type=99, record_count=-5)
     path = tmp_path / "4-1-v1.log"
     path.write_bytes(segment.build([ghost, later], room=4096))
-
     _, *found = objects(path)
-
     assert [obj["batch_type"] for obj in found] == ["ghost_batch", "99"]
 
 
 def test_a_table_shows_terms_and_raft_offsets(run, data_dir):
     result = run("dump", data_dir / "kafka" / "orders" / "3_17" / "4-1-v1.log")
-
     assert result.status == 0
     flavour, head, titles, _, first, *_ = result.stdout.splitlines()
     assert flavour.startswith("flavour: redpanda")
@@ -230,7 +217,6 @@ def test_a_table_shows_terms_and_raft_offsets(run, data_dir):
 
 def test_csv_has_a_row_for_each_batch(run, data_dir):
     result = run("dump", "-f", "csv", data_dir)
-
     assert result.status == 0
     assert len(result.stdout.splitlines()) == 1 + 6 + 2
 
@@ -304,8 +290,7 @@ def test_a_base_index_is_printed_next_to_the_log(run, data_dir):
     assert [one["verdict"] for one in wrong.of_type("entry")] == ["offset", "offset"]
     index.write_bytes(b"")
     assert run("dump-index", index).status == 1
-    csv = run("dump-index", "-f", "csv", data_dir).stdout.splitlines()
-    assert "raft_offset" in csv[0]
+    assert "raft_offset" in run("dump-index", "-f", "csv", data_dir).stdout.splitlines()[0]
 
 
 def test_a_base_index_can_be_verified_by_itself(run, data_dir):

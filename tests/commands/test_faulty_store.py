@@ -1,7 +1,7 @@
 """An object store that lists what it does not have, or sizes that nothing has."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,9 +90,7 @@ def arguments(command: str, store: Store) -> list[object]:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("command", "name"), CASES)
-def test_what_is_listed_and_not_there_is_one_line_and_all_else_is_done(
-    run: Callable[..., Any], store: Store, command: str, name: str
-) -> None:
+def test_what_is_listed_and_not_there_is_one_line_and_all_else_is_done(run, store, command, name):
     store.faults.gone.add(name)
     result = run(*arguments(command, store))
     assert result.status == 4, result.stderr
@@ -108,9 +106,7 @@ def test_what_is_listed_and_not_there_is_one_line_and_all_else_is_done(
     "question", [["--offset", "3"], ["--timestamp", "1700000000003"]], ids=lambda one: one[0]
 )
 @pytest.mark.parametrize("name", [LOG, INDEX])
-def test_lookup_in_what_is_not_there_is_one_line(
-    run: Callable[..., Any], store: Store, question: list[str], name: str
-) -> None:
+def test_lookup_in_what_is_not_there_is_one_line(run, store, question, name):
     store.faults.gone.add(name)
     result = run("lookup", f"{URL}/orders-0", *question)
     assert result.status == 4
@@ -118,9 +114,7 @@ def test_lookup_in_what_is_not_there_is_one_line(
 
 
 @pytest.mark.parametrize("level", ["quick", "batches", "records"])
-def test_a_log_that_ends_before_its_listed_size_was_not_looked_at_as_a_whole(
-    run: Callable[..., Any], store: Store, level: str
-) -> None:
+def test_a_log_that_ends_before_its_listed_size_was_not_looked_at_as_a_whole(run, store, level):
     store.faults.sizes[LOG] = HUGE
     result = run("verify", "--level", level, "-f", "ndjson", URL)
     size = (store.home / LOG).stat().st_size
@@ -134,9 +128,7 @@ def test_a_log_that_ends_before_its_listed_size_was_not_looked_at_as_a_whole(
 
 @pytest.mark.long
 @pytest.mark.parametrize(("command", "name"), CASES)
-def test_no_listed_size_makes_a_command_hang_or_take_its_memory(
-    run: Callable[..., Any], store: Store, command: str, name: str
-) -> None:
+def test_no_listed_size_makes_a_command_hang_or_take_its_memory(run, store, command, name):
     store.faults.sizes[name] = HUGE
     result = run(*arguments(command, store))
     assert result.status in (0, 1, 4), result.stderr

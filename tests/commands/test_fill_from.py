@@ -64,10 +64,8 @@ def test_damage_is_filled_nothing_is_cut_and_undo_puts_everything_back(run, home
     torn = home / "tx.mixed-0" / f"{1992:020d}.log"
     torn.write_bytes(torn.read_bytes()[:-40])
     before, theirs = everything(home), everything(copy)
-
     planned = run("recover", "--fill-from", copy, home)
     result = run("recover", "--apply", "-f", "ndjson", "--fill-from", copy, home)
-
     assert everything(home) != before
     assert planned.status == 1
     assert "4 damaged ranges" in planned.stderr
@@ -98,9 +96,7 @@ def test_damage_that_no_start_reads_is_filled_too_after_an_orderly_stop(
     home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "clean", "small-segments-0")
     theirs = shutil.copytree(home, tmp_path / "theirs")
     hit(home, "small-segments-0", 2)
-
     assert run("recover", "--apply", "--fill-from", theirs, home).status == 0
-
     assert logs(home) == logs(theirs)
     assert (home / ".kafka_cleanshutdown").exists()
 
@@ -114,9 +110,7 @@ def test_two_copies_that_are_damaged_at_other_places_fill_what_the_other_lacks(
         hit(home, number=number)
     hit(copy, number=9)
     hit(second, number=3)
-
     result = run("recover", "--apply", "--fill-from", copy, "--fill-from", second, home)
-
     assert result.status == 0
     assert logs(home) == before
 
@@ -140,7 +134,6 @@ def test_a_copy_with_a_part_of_what_is_damaged_does_not_pass_for_the_whole(run, 
     damage_file(home / NAME / LOG, overwrite, at, bytes(end - at))
     hit(copy, number=10)
     assert "damaged there" in unfilled(run, home, copy)
-
     sound = [data for number, (_, data) in enumerate(batches(copy / NAME / LOG)) if number != 9]
     (copy / NAME / LOG).write_bytes(b"".join(sound))
     assert "lacks offsets" in unfilled(run, home, copy)
@@ -163,7 +156,6 @@ def test_a_compacted_log_is_filled_from_a_copy_that_was_cleaned_alike_and_from_n
     log = home / NAME / LOG
     at, end = (batches(log)[number][0] for number in (8, 10))
     damage_file(log, overwrite, at, bytes(end - at))
-
     assert "cleaned" in unfilled(run, home, copy)
     log.write_bytes(log.read_bytes()[:at] + log.read_bytes()[end - 7 :])
     assert run("recover", "--apply", "--fill-from", other, home).status == 0
@@ -185,12 +177,9 @@ def test_what_can_be_filled_is_although_the_rest_is_cut(run, home, copy):
     for number in (9, 3):
         hit(home, number=number)
     hit(copy)
-
     words = ("--topic", "codec-none", "--fill-from", copy, home)
     assert run("recover", "--apply", *words).status == 5
-    result = run("recover", "--apply", "--accept-loss", NAME, *words)
-
-    assert "1 partition" in result.stderr
+    assert "1 partition" in run("recover", "--apply", "--accept-loss", NAME, *words).stderr
     assert batches(home / NAME / LOG) == sound[:9]
 
 
@@ -247,7 +236,6 @@ def test_what_is_no_copy_of_the_log_is_refused_with_the_reason(run, home, copy, 
     at, end = (batches(home / NAME / LOG)[number][0] for number in (9, 11))
     damage_file(home / NAME / LOG, overwrite, at, b"\xee" * (end - at))
     change(copy)
-
     assert why in unfilled(run, home, copy)
 
 

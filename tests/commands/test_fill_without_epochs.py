@@ -42,9 +42,7 @@ def actions(result) -> list[str]:
 def test_what_was_acknowledged_behind_the_end_is_taken_from_the_other_copy(run, home, copy):
     whole = cut_off(home, 4)
     set_offsets(home.parent / WATERMARKS, {("old-gzip", 0): 100})
-
     result = repair(run, home, "--fill-from", copy)
-
     assert result.status == 0, result.stderr
     assert "fill" in actions(result)
     assert (home / LOG).read_bytes() == whole
@@ -58,7 +56,6 @@ def test_what_lies_behind_the_high_watermark_is_not_taken(run, home, copy, tmp_p
     assert whole.startswith(log.read_bytes())
     assert len(batches(log)) == 6  # up to offset 58
     assert result.status == 0
-
     (copy.parent / WATERMARKS).unlink()
     set_offsets(home.parent / WATERMARKS, {("old-gzip", 0): 120})
     planned = run("recover", "--full", "-f", "ndjson", "--fill-from", copy, home)
@@ -81,11 +78,9 @@ def test_a_log_of_which_nothing_is_left_comes_from_the_same_cluster_alone(
         identity.write_text("\n".join([*kept, *other]) + "\n")
     if change == "index":
         (home / f"{0:020d}.index").write_bytes(bytes([0, 0, 0, 107, 0, 0, 16, 1]))
-
     result = run(
         "salvage", "--output", tmp_path / "saved", "-f", "ndjson", "--fill-from", copy, home
     )
-
     saved = tmp_path / "saved/partitions/old-gzip-0" / LOG
     assert (saved.read_bytes() == whole) is (change == "nothing")
     (reject,) = result.of_type("reject")
@@ -100,9 +95,7 @@ def test_a_wrapper_whose_offset_changed_is_found_among_its_neighbours(run, home,
     at = batches(log)[4][0]  # offset 46, behind a wrapper of offsets 16 to 45
     data[at + 7] ^= 0x0C
     log.write_bytes(data)
-
     result = run("salvage", "--output", tmp_path / "saved", "-f", "ndjson", home)
-
     (reject,) = result.of_type("reject")
     assert (reject["kind"], reject["position"]) == ("order", at)
 
@@ -116,9 +109,7 @@ def test_next_to_damage_the_other_copy_shows_a_changed_offset(run, home, copy, t
     data[starts[10] :] = b"\xff" * (len(data) - starts[10])
     log.write_bytes(data)
     words = ["-f", "ndjson", "--fill-from", copy]
-
     result = run("salvage", "--output", tmp_path / "saved", *words, home)
-
     kinds = [(one["kind"], bool(one["filled_from"])) for one in result.of_type("reject")]
     assert kinds[0] == ("order", True)
     there = tmp_path / "saved/partitions/old-gzip-0" / LOG

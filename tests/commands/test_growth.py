@@ -72,9 +72,7 @@ def pairs(
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_four_times_as_much_is_about_four_times_the_work(
-    pairs: list[tuple[Path, Path]], command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_four_times_as_much_is_about_four_times_the_work(pairs, command, capsys):
     counts: list[int] = []
     for log_dir, other in pairs:
         words = [str(other) if word == "OTHER" else word for word in COMMANDS[command]]

@@ -146,8 +146,7 @@ def test_output_gets_copies_and_the_log_dir_stays_as_it_is(run, home, index, tmp
 
 def test_output_in_a_log_dir_is_refused(run, home, index):
     for output in (home / "new", home / "index.dense-0" / "new"):
-        result = run(NAME, "--output", output, home)
-        assert result.status == 5
+        assert run(NAME, "--output", output, home).status == 5
         assert not output.exists()
 
 
@@ -203,8 +202,7 @@ def test_no_path_is_a_usage_error(run):
 
 
 def test_when_time_is_over_nothing_was_changed(run, home, index):
-    result = run(NAME, "--apply", "--max-duration", "0.000001", home)
-    assert result.status == 6
+    assert run(NAME, "--apply", "--max-duration", "0.000001", home).status == 6
     assert not index.exists()
 
 

@@ -16,7 +16,6 @@ DATA = Path(__file__).parents[1] / "data" / "redpanda"
 
 def test_gaps_fills_the_gap_of_the_rfc_with_a_ghost_of_the_term_behind_it(run, rfc):
     result = run("gaps", "--ghosts", "-f", "ndjson", rfc)
-
     (ghost,) = result.of_type("ghost")
     assert (ghost["first_offset"], ghost["last_offset"]) == (21, 32)
     assert ghost["leader_epoch"] == 3
@@ -29,31 +28,25 @@ def test_gaps_fills_the_gap_of_the_rfc_with_a_ghost_of_the_term_behind_it(run, r
 def test_a_follower_without_ghosts_would_number_the_last_batch_as_the_rfc_says(run, rfc, tmp_path):
     follower = rp.data_dir(tmp_path / "b", {"0-1-v1.log": rp.filled(0, 10)})
     sent = run("gaps", "--follower", follower, "-f", "ndjson", rfc).of_type("stretch")
-
     spans = [
         (s["ghost"], s["first_offset"], s["last_offset"], s["without_ghosts_first_offset"])
         for s in sent
     ]
     assert spans == [(False, 11, 20, 11), (True, 21, 32, None), (False, 33, 40, 21)]
     result = run("gaps", "--follower", follower, "--rounds", "1K", "-f", "ndjson", rfc)
-    rounds = result.of_type("round")
-    assert rounds[-1]["last_batch_offset"] == 40
+    assert result.of_type("round")[-1]["last_batch_offset"] == 40
 
 
 def test_the_head_of_a_real_segment_is_a_gap_of_its_own_term(run, tmp_path):
     folder = rp.data_dir(tmp_path, {})
     shutil.copy(DATA / "3676-7429-77-1-v1.log.1", folder / "3676-1-v1.log")
-
     (ghost,) = run("gaps", "--ghosts", "-f", "ndjson", folder).of_type("ghost")
-
     assert (ghost["first_offset"], ghost["last_offset"], ghost["leader_epoch"]) == (3676, 7163, 1)
 
 
 def test_one_offset_is_a_gap_and_a_loss_where_nothing_was_ever_compacted(run, tmp_path):
     folder = rp.data_dir(tmp_path, {"0-1-v1.log": rp.filled(0, 4) + rp.filled(6, 9)})
-
     result = run("gaps", "--ghosts", "-f", "ndjson", folder)
-
     assert result.status == 1
     (ghost,) = result.of_type("ghost")
     assert (ghost["first_offset"], ghost["last_offset"]) == (5, 5)
@@ -78,9 +71,7 @@ def test_a_segment_that_was_given_up_is_a_loss_in_a_compacted_log_too(
     (folder / "0-1-v1.compaction_index").touch()
     assert run("gaps", folder).status == 0
     (folder / name).write_bytes(content)
-
     result = run("gaps", folder)
-
     assert result.status == status
     assert (name in result.stdout) == bool(status)
 
@@ -90,9 +81,7 @@ def test_a_gap_that_is_longer_than_32_bits_takes_several_ghosts(run, tmp_path):
     segments = {"0-1-v1.log": rp.filled(0, 9), f"{behind}-1-v1.log": rp.filled(behind, behind)}
     folder = rp.data_dir(tmp_path, segments)
     (folder / "0-1-v1.compaction_index").touch()
-
     ghosts = run("gaps", "--ghosts", "-f", "ndjson", folder).of_type("ghost")
-
     lengths = [ghost["last_offset"] - ghost["first_offset"] + 1 for ghost in ghosts]
     assert lengths == [2**31 - 1] * 3 + [6]
 
@@ -141,9 +130,7 @@ def test_an_index_that_leads_to_no_batch_is_reported(run, both_offsets):
     raw[at] ^= 1
     blob = bytes(raw[10:-4])
     index.write_bytes(bytes(raw[:-4]) + struct.pack("<I", crc32c(blob)))
-
     result = run("lookup", "--offset", 900, "-f", "ndjson", both_offsets)
-
     assert result.status == 1
     (answer,) = result.of_type("lookup")
     assert answer["agree"] is False
@@ -162,7 +149,6 @@ def test_kafka_offsets_are_not_guessed(run, both_offsets):
 def test_diff_compares_replicas_and_not_their_names(run, rfc, tmp_path):
     other = rp.data_dir(tmp_path / "b", {"0-1-v1.log": rp.filled(0, 10) + rp.filled(11, 20)})
     (other / "21-3-v1.log").write_bytes(rp.filled(33, 40))
-
     assert run("diff", rfc, other).status == 0
     (other / "21-3-v1.log").write_bytes(rp.filled(33, 39))
     result = run("diff", rfc, other)
@@ -177,11 +163,9 @@ def test_txns_knows_transactions_by_their_markers(run, tmp_path):
     body = rp.a_record(0, marker, key=struct.pack(">hh", 0, 1))
     commit = rp.batch(3, attributes=0x30, producer=(9, 0, -1), body=body, count=1)
     folder = rp.data_dir(tmp_path, {"0-1-v1.log": fence + open_one})
-
     hangs = run("txns", "-f", "ndjson", folder)
     (folder / "0-1-v1.log").write_bytes(fence + open_one + commit)
     ended = run("txns", "-f", "ndjson", folder)
-
     assert hangs.status == 1
     (first,), (second,) = hangs.of_type("partition"), ended.of_type("partition")
     assert (first["last_stable_offset"], second["last_stable_offset"]) == (1, 4)
@@ -200,8 +184,7 @@ def test_the_flavour_can_be_forced(run, rfc):
 
 def test_a_large_segment_is_dumped_in_pieces(run, tmp_path):
     folder = rp.data_dir(tmp_path, {"0-1-v1.log": rp.log(0, 50, size=50_000)})
-    result = run("dump", "-f", "ndjson", folder)
-    assert len(result.of_type("entry")) == 51
+    assert len(run("dump", "-f", "ndjson", folder).of_type("entry")) == 51
 
 
 def test_partitions_are_named_with_their_topic(run, rfc):
@@ -234,9 +217,7 @@ def test_salvage_reports_a_transaction_in_redpanda_that_may_have_lost_its_marker
     torn[-2] ^= 1
     segment = parts[0] + bytes(torn) + parts[2]
     folder = rp.data_dir(tmp_path, {"0-1-v1.log": segment})
-
     result = run("salvage", "--output", tmp_path / "saved", "-f", "ndjson", folder)
-
     (one,) = result.of_type("transaction")
     assert (one["producer_id"], one["first_offset"], one["lost_from"]) == (7, 0, 1)
     assert (one["topic"], one["partition"]) == ("orders", 0)
@@ -253,9 +234,7 @@ def test_salvage_saves_sound_batches_in_segments_of_redpanda(run, tmp_path):
     folder = rp.data_dir(tmp_path, segments)
     (folder / "19-2-v1.log.cannotrecover").write_bytes(bytes(lost))
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-
     result = run("salvage", "--output", tmp_path / "saved", "-f", "ndjson", folder.parents[2])
-
     assert result.status == 1, result.stderr
     (about,), rejects = result.of_type("partition"), result.of_type("reject")
     assert (about["batches"], about["rejects"]) == (6 + 4 + 3, 2)
@@ -292,11 +271,9 @@ def test_rebuild_index_builds_base_indexes_that_are_bad_or_missing(run, indexed,
     assert planned.status == 1
     assert [Path(one["path"]).name for one in planned.of_type("action")] == ["0-1-v1.base_index"]
     (indexed / "13-1-v1.base_index").unlink()
-
     output = tmp_path / "out" / "new"
     output.parent.mkdir()
     result = run("rebuild-index", "--output", output, "-f", "ndjson", indexed.parents[2])
-
     assert result.status == 0, result.stderr
     built = {path.name: path.read_bytes() for path in (output / "0_22").iterdir()}
     assert sorted(built) == ["0-1-v1.base_index", "13-1-v1.base_index"]
@@ -314,9 +291,7 @@ def test_a_base_index_ends_where_the_segment_is_damaged(run, indexed, tmp_path):
     (indexed / "0-1-v1.base_index").unlink()
     output = tmp_path / "out" / "new"
     output.parent.mkdir()
-
     run("rebuild-index", "--output", output, indexed / "0-1-v1.base_index")
-
     index = base_index.parse((output / "0_22" / "0-1-v1.base_index").read_bytes())
     assert index.max_offset == 3
     assert [path.name for path in (output / "0_22").iterdir()] == ["0-1-v1.base_index"]
@@ -327,7 +302,6 @@ def test_base_indexes_are_built_in_place_and_undone(run, indexed, tmp_path):
     data, undo = indexed.parents[2], tmp_path / "undo"
     before = {path: path.read_bytes() for path in data.rglob("*") if path.is_file()}
     result = run("rebuild-index", "--apply", "--undo-dir", undo, "-f", "ndjson", indexed)
-
     assert result.status == 0, result.stderr
     assert [one["action"] for one in result.of_type("action")] == ["replace", "create"]
     assert run("verify", indexed).status == 0
@@ -353,7 +327,6 @@ def test_an_index_is_the_same_whichever_way_it_is_made(run, indexed, tmp_path):
     run("convert", "--to", "kafka", "--output", there, indexed)
     run("convert", "--to", "redpanda", "--output", back, there / "partitions" / "orders-0")
     run("rebuild-index", "--all", "--output", tmp_path / "out" / "built", indexed)
-
     made = tmp_path / "out" / "back/kafka/orders/0_22"
     built = list((tmp_path / "out" / "built/0_22").iterdir())
     assert len(built) == 3

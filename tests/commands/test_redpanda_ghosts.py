@@ -59,8 +59,7 @@ def test_a_gap_inside_a_segment_and_one_of_more_than_31_bits_are_filled_where_th
     (folder / "0-1-v1.compaction_index").touch()
     (name, content), *others = written(run, folder, tmp_path / "sent").items()
     assert (name, others) == ("0-1-v1.log", [])
-    at = rp.positions(content)
-    assert len(at) == 3 + 1 + 2
+    assert len(rp.positions(content)) == 3 + 1 + 2
     entries = run("dump", "-f", "ndjson", tmp_path / "sent").of_type("entry")
     spans = [(one["raft_base_offset"], one["raft_last_offset"]) for one in entries]
     assert spans[1] == (5, 5)

@@ -137,7 +137,6 @@ def test_what_redpanda_cuts_at_its_start_may_have_been_acknowledged(run, tmp_pat
     data = bytearray(log.read_bytes())
     data[rp.positions(bytes(data))[2] + 70] ^= 1
     log.write_bytes(data)
-
     alone = run("watermark", "-f", "ndjson", sound.parents[2])
     assert alone.status == 0, alone.stderr
     (replica,) = alone.of_type("replica")
@@ -174,7 +173,6 @@ def test_the_checks_of_a_start_of_redpanda_are_timed(run, tmp_path):
     folder = rp.data_dir(tmp_path, segments)
     (folder / "0-1-v1.base_index").write_bytes(rp.index(0, 12, (0, 0), (7, 5)))
     (folder / "13-1-v1.base_index").write_bytes(rp.index(13, 25, (0, 0), (0, 9)))
-
     sound = run("sanity", "-f", "ndjson", folder.parents[2])
     (measured,) = sound.of_type("measurement")
     assert (measured["mode"], measured["files_opened"]) == ("eager", 2)

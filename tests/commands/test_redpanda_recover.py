@@ -127,7 +127,6 @@ def test_recover_does_what_the_start_does_and_undo_takes_it_back(run, tmp_path, 
     assert about["lost_records"] == row.lost
     run("recover", data)
     assert contents(data) == before
-
     undo = tmp_path / "undo"
     accept = ["--accept-loss", "orders-0"] if row.lost else []
     done = run("recover", "--apply", *accept, "--undo-dir", undo, "-f", "ndjson", data)
@@ -184,7 +183,6 @@ def test_the_segment_that_a_clean_stop_left_is_not_replayed(run, tmp_path):
     )
     (store / "0-0-v1.base_index").write_bytes(rp.index(0, 1, (0, 0)))
     assert ("truncate", LOG_C, len(C)) in changes(run("plan", "-f", "ndjson", data))
-
     rp.kvstore(
         data, rp.stored(0, (rp.log_key(1), other)), rp.stored(1, (rp.log_key(1), ours)), ROOM
     )

@@ -78,7 +78,6 @@ def test_what_a_real_failing_disk_does_not_give_is_skipped_and_a_second_run_asks
         objects, missing = salvage(there, tmp_path / "first")
         verified = command("verify", "-f", "ndjson", there)
         again, fewer = salvage(there, tmp_path / "second", "--retry", tmp_path / "first")
-
     assert missing == ((page, PAGE),)
     assert saved(tmp_path / "first") == untouched(log, missing)
     (reject,) = [one for one in objects if one["type"] == "reject"]
@@ -91,7 +90,6 @@ def test_what_a_real_failing_disk_does_not_give_is_skipped_and_a_second_run_asks
     status, _, said = verified
     assert status == 4
     assert f"{there / LOG}: byte {page}: " in said
-
     assert fewer == ((sector, SECTOR),)
     assert saved(tmp_path / "second") == untouched(log, fewer)
     assert [one["unread"] for one in again if one["type"] == "image"] == [SECTOR]

@@ -45,13 +45,11 @@ def test_what_retention_deleted_is_not_taken_from_a_copy_that_still_has_it(run, 
     if stored:
         set_offsets(home / "log-start-offset-checkpoint", {("small-segments", 0): start})
     damage_file(first, flip, 70)
-
     result, saved = salvage(run, home, "--topic", "small*", "--fill-from", copy)
     (reject,) = result.of_type("reject")
     assert (reject["first_offset"], reject["filled_from"]) == (start, str(copy / SEGMENTS))
     assert result.status == 0
     assert logs(saved / "partitions" / SEGMENTS) == sound
-
     result = run("recover", "--apply", "--topic", "small*", "--fill-from", copy, home)
     assert result.status == 0
     assert logs(home / SEGMENTS) == sound
@@ -76,9 +74,7 @@ def test_a_transaction_that_may_have_lost_any_part_is_reported(
 ):
     log = home / TX / LOG
     damage_file(log, flip, batches(log)[number][0] + 65)
-
     result, _ = salvage(run, home, "--topic", "tx*")
-
     (one,) = result.of_type("transaction")
     assert (one["first_offset"], one["lost_from"]) == (first, lost)
     assert place in one["reason"]
@@ -88,9 +84,7 @@ def test_plain_records_lost_between_transactions_are_reported_and_no_transaction
     log = home / TX / LOG
     between = [at for at, data in batches(log) if not data[22] & 0x30]
     damage_file(log, flip, between[0] + 65)  # behind it producer 4 begins, and 3 goes on
-
     result, _ = salvage(run, home, "--topic", "tx*")
-
     assert len(result.of_type("reject")) == 1
     assert not result.of_type("transaction")
 
@@ -99,9 +93,7 @@ def test_a_segment_that_is_gone_without_a_trace_is_reported_with_its_transaction
     there = sorted((home / TX).glob("*.log"))
     for path in (home / TX).glob(f"{there[1].stem}.*"):
         path.unlink()
-
     result, _ = salvage(run, home, "--topic", "tx*")
-
     (reject,) = result.of_type("reject")
     assert (reject["kind"], reject["length"]) == ("missing", 0)
     gone = int(there[1].stem), int(there[2].stem) - 1
@@ -136,9 +128,7 @@ def test_from_what_is_no_copy_nothing_is_taken_and_the_manifest_says_why(
     if way == "another cluster":
         change_line(copy / "meta.properties", "cluster.id", "cluster.id=another")
     place = home if way == "the log itself" else copy
-
     result, saved = salvage(run, home, "--topic", "codec*", "--fill-from", place)
-
     (reject,) = result.of_type("reject")
     assert reject["filled_from"] is None
     assert reason in reject["proof"]
@@ -154,9 +144,7 @@ def test_what_a_copy_has_behind_the_end_is_reported_with_its_source(run, scenari
     ]
     ours, theirs = (node / "replica.lagging-0" for node in nodes)
     end = 1 + max(int.from_bytes(data[:8], "big") for _, data in batches(ours / LOG))
-
     result, saved = salvage(run, nodes[0], "--fill-from", nodes[1])
-
     (reject,) = result.of_type("reject")
     assert (reject["kind"], reject["length"], reject["first_offset"]) == ("missing", 0, end)
     assert reject["filled_from"] == str(theirs)
@@ -167,9 +155,7 @@ def test_what_a_copy_has_behind_the_end_is_reported_with_its_source(run, scenari
 def test_a_directory_without_a_log_is_reported(run, home, copy):
     for path in (home / PLAIN).iterdir():
         path.unlink()
-
     result, saved = salvage(run, home, "--topic", "codec*")
-
     (reject,) = result.of_type("reject")
     assert reject["kind"] == "missing"
     assert result.status == 1
@@ -183,9 +169,7 @@ def test_a_directory_without_a_log_is_reported(run, home, copy):
 def test_a_formatted_directory_lacks_no_log(run, scenario, tmp_path):
     home = shutil.copytree(scenario("4.3.1/formatted"), tmp_path / "home")
     assert list((home / "__cluster_metadata-0").iterdir())
-
     result, _ = salvage(run, home)
-
     assert (result.status, result.of_type("reject")) == (0, [])
 
 
@@ -196,9 +180,7 @@ def test_a_log_that_cannot_be_opened_is_in_the_manifest_and_comes_from_another_c
     sound = logs(home / SEGMENTS)
     elsewhere = log.rename(tmp_path / "elsewhere")
     log.symlink_to(elsewhere)  # no link is followed
-
     result, saved = salvage(run, home, "--topic", "small*")
-
     assert result.status == 4
     (reject,) = result.of_type("reject")
     assert (reject["kind"], reject["length"]) == ("unreadable", len(sound[log.name]))
@@ -206,7 +188,6 @@ def test_a_log_that_cannot_be_opened_is_in_the_manifest_and_comes_from_another_c
     assert reject["first_offset"] == int(log.stem)
     lines = [json.loads(line) for line in (saved / "manifest.ndjson").read_text().splitlines()]
     assert [line["path"] for line in lines if line["type"] == "reject"] == [str(log)]
-
     result, saved = salvage(run, home, "--topic", "small*", "--fill-from", copy, output="filled")
     assert result.status == 4
     assert logs(saved / "partitions" / SEGMENTS) == sound

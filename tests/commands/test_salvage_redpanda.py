@@ -50,12 +50,10 @@ DAMAGE = {
 @pytest.mark.parametrize("what", DAMAGE)
 def test_another_copy_fills_damage_byte_for_byte(run, tmp_path, what):
     ours, theirs = two(tmp_path, DAMAGE[what], revision=57)
-
     result = run(
         "salvage", "--output", tmp_path / "saved", "--fill-from", theirs.parents[2],
         "-f", "ndjson", ours,
     )  # fmt: skip
-
     assert result.status == 0, result.stdout
     assert logs(saved_of(tmp_path)) == SOUND
     (about,) = result.of_type("partition")
@@ -68,11 +66,9 @@ def test_what_another_copy_holds_of_another_term_is_not_taken(run, tmp_path):
     ours, theirs = two(tmp_path, {**SOUND, NAMES[2]: flip(LAST, len(LAST) - 3, 1)})
     for path in theirs.glob("32-*"):
         path.rename(path.with_name(path.name.replace("-3-", "-4-")))
-
     result = run(
         "salvage", "--output", tmp_path / "saved", "--fill-from", theirs, "-f", "ndjson", ours
     )
-
     assert result.status == 1
     (reject,) = result.of_type("reject")
     assert (reject["filled_from"], "not the same" in reject["proof"]) == (None, True)
@@ -87,9 +83,7 @@ def test_every_seeded_damage_to_one_copy_is_filled(run, tmp_path):
         at, size = rng.randrange(len(data)), rng.choice((1, 8, 61, 300))
         data[at : at + size] = rng.randbytes(len(data[at : at + size]))
         ours, theirs = two(home, {**SOUND, name: bytes(data)})
-
         run("salvage", "--output", home / "saved", "--fill-from", theirs, ours)
-
         assert logs(saved_of(home)) == SOUND, (seed, name, at, size)
 
 
@@ -99,15 +93,12 @@ def records(path: Path) -> list[dict]:
 
 def test_records_have_kafka_offsets_up_to_damage_and_raft_offsets_all_along(run, tmp_path):
     ours, theirs = two(tmp_path, DAMAGE["a bit of a batch"])
-
     assert run("salvage", "--output", tmp_path / "saved", "--records", "ndjson", ours).status == 1
-
     found = records(tmp_path / "saved/records/kafka/orders/0_22.ndjson")
     raft = [*range(1, 4), *range(7, 19), *range(20, 32), *range(33, 57)]
     assert [one["raft_offset"] for one in found] == raft
     assert [one["offset"] for one in found] == [0, 1, 2, *[None] * (len(raft) - 3)]
     assert found[0]["value"]["utf8"] == "\0" * 80
-
     for form in ("ndjson", "parquet", "kcat"):
         words = ["--output", tmp_path / form, "--fill-from", theirs, "--records", form]
         assert run("salvage", *words, ours).status == 0
@@ -115,8 +106,7 @@ def test_records_have_kafka_offsets_up_to_damage_and_raft_offsets_all_along(run,
     assert [one["offset"] for one in whole] == [*range(18), *range(18, 30), *range(30, 54)]
     table = pyarrow.parquet.read_table(tmp_path / "parquet/records/kafka/orders/0_22.parquet")
     assert table["offset"].to_pylist() == list(range(54))
-    lines = (tmp_path / "kcat/records/kafka/orders/0_22.kcat").read_bytes()
-    assert lines.count(b"k\t") == 54
+    assert (tmp_path / "kcat/records/kafka/orders/0_22.kcat").read_bytes().count(b"k\t") == 54
 
 
 def test_records_of_the_brokers_own_namespace_are_left_out(run, tmp_path):
@@ -124,23 +114,19 @@ def test_records_of_the_brokers_own_namespace_are_left_out(run, tmp_path):
     own = folder.parents[2] / "redpanda" / "controller" / "0_0"
     own.mkdir(parents=True)
     (own / "0-1-v1.log").write_bytes(FIRST)
-
     result = run(
         "salvage", "--output", tmp_path / "saved", "--records", "ndjson", "-f", "ndjson",
         folder.parents[2],
     )  # fmt: skip
-
     assert result.status == 0
     assert [one["path"] for one in result.of_type("records")] == [str(folder)]
 
 
 def test_what_decodes_of_damage_is_marked(run, tmp_path):
     folder = rp.data_dir(tmp_path, {**SOUND, NAMES[0]: flip(FIRST, AT[2] + 99, 1)})
-
     result = run(
         "salvage", "--output", tmp_path / "saved", "--decode-damaged", "-f", "ndjson", folder
     )
-
     (about,) = result.of_type("decoded")
     found = records(Path(about["target"]))
     assert (about["records"], {one["damaged"] for one in found}) == (3, {True})
@@ -157,12 +143,10 @@ def test_what_decodes_of_damage_is_marked(run, tmp_path):
 def test_what_a_failing_disk_gives_later_is_taken_by_a_second_run(run, tmp_path):
     large = rp.log(0, 200, 300)
     folder = rp.data_dir(tmp_path, {NAMES[0]: large})
-
     with bad_sector(folder / NAMES[0], 8192):
         first = run("salvage", "--output", tmp_path / "one", "-f", "ndjson", folder)
     words = ["--retry", tmp_path / "one", "--records", "ndjson", "-f", "ndjson"]
     second = run("salvage", "--output", tmp_path / "two", *words, folder)
-
     (image,) = first.of_type("image")
     assert (first.status, image["unread"]) == (1, 4096)
     assert second.status == 0, second.stdout
@@ -174,9 +158,7 @@ def test_what_a_failing_disk_gives_later_is_taken_by_a_second_run(run, tmp_path)
 def test_offsets_that_two_segments_hold_are_saved_once(run, tmp_path):
     files = {NAMES[0]: FIRST, f"{NAMES[0]}.cannotrecover": FIRST, NAMES[1]: SECOND}
     folder = rp.data_dir(tmp_path, files)
-
     result = run("salvage", "--output", tmp_path / "saved", "-f", "ndjson", folder)
-
     (reject,) = result.of_type("reject")
     assert (reject["kind"], Path(reject["path"]).name) == ("overlap", f"{NAMES[0]}.cannotrecover")
     assert logs(saved_of(tmp_path)) == {NAMES[0]: FIRST, NAMES[1]: SECOND}
@@ -185,9 +167,7 @@ def test_offsets_that_two_segments_hold_are_saved_once(run, tmp_path):
 def test_no_repair_in_place_is_proposed_or_made(run, tmp_path):
     ours, theirs = two(tmp_path, DAMAGE["a bit of a batch"])
     other = theirs.rename(theirs.with_name(ours.name))
-
     result = run("verify", ours.parent, other.parent)
-
     assert "batch/crc" in result.stdout
     assert "--fill-from" not in result.stdout
     refused = run("recover", "--fill-from", other, ours)

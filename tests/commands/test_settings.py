@@ -173,7 +173,8 @@ def test_an_option_of_another_name_counts_before_a_setting_too(run, config, log)
     assert run("verify", "--csv-safe", "--format", "csv", log).stdout.startswith("severity,")
     config('jobs = 2\nmax-rate = "1G"')
     for engine in (["--engine", "spark"], ["--engine=spark"]):
-        (line,) = run("verify", *engine, "--resume", "/nonexistent/state", log).stderr.splitlines()
+        errors = run("verify", *engine, "--resume", "/nonexistent/state", log).stderr
+        line = errors.splitlines()[0]
         assert ("--resume" in line, "--jobs" in line) == (True, False)
 
 

@@ -97,9 +97,7 @@ def assert_incomplete(result: Any) -> None:
 
 @pytest.mark.parametrize("name", ROOT)
 @pytest.mark.parametrize("command", ["plan", "recover", "gaps", "watermark", "rebuild-index"])
-def test_what_a_log_dir_says_costs_no_partition(
-    run: Callable[..., Any], home: Path, spoil: Callable[[str], None], command: str, name: str
-) -> None:
+def test_what_a_log_dir_says_costs_no_partition(run, home, spoil, command, name):
     (home / "payments-0" / f"{0:020d}.index").unlink()
     spoil(name)
     result = run(command, "-f", "ndjson", home)
@@ -112,9 +110,7 @@ def test_what_a_log_dir_says_costs_no_partition(
 
 @pytest.mark.parametrize("name", OF_PARTITION)
 @pytest.mark.parametrize("command", ["plan", "recover", "watermark"])
-def test_what_a_partition_says_costs_that_partition_alone(
-    run: Callable[..., Any], home: Path, spoil: Callable[[str], None], command: str, name: str
-) -> None:
+def test_what_a_partition_says_costs_that_partition_alone(run, home, spoil, command, name):
     spoil(name)
     result = run(command, "-f", "ndjson", home)
     assert_reported_once(result, home / name)
@@ -124,9 +120,7 @@ def test_what_a_partition_says_costs_that_partition_alone(
 
 
 @pytest.mark.parametrize("path", ["", "orders-0", f"orders-0/{0:020d}.log"])
-def test_gaps_without_leader_epochs_are_listed_and_incomplete(
-    run: Callable[..., Any], home: Path, spoil: Callable[[str], None], path: str
-) -> None:
+def test_gaps_without_leader_epochs_are_listed_and_incomplete(run, home, spoil, path):
     spoil("orders-0/leader-epoch-checkpoint")
     result = run("gaps", "-f", "ndjson", home / path)
     assert_reported_once(result, home / "orders-0" / "leader-epoch-checkpoint")
@@ -146,9 +140,7 @@ def test_gaps_without_an_index_that_gives_a_reason_are_listed_and_incomplete(
     assert result.objects[-1]["partitions"] == 2
 
 
-def test_checkpoint_show_prints_the_offsets_of_the_files_that_it_can_read(
-    run: Callable[..., Any], home: Path, spoil: Callable[[str], None]
-) -> None:
+def test_checkpoint_show_prints_the_offsets_of_the_files_that_it_can_read(run, home, spoil):
     rows = "0\n2\norders 0 3\npayments 0 6\n"
     (home / "replication-offset-checkpoint").write_text(rows)
     spoil("recovery-point-offset-checkpoint")
@@ -159,9 +151,7 @@ def test_checkpoint_show_prints_the_offsets_of_the_files_that_it_can_read(
 
 
 @pytest.mark.parametrize("name", OFFSETS)
-def test_checkpoint_rebuild_does_not_calm_about_what_it_did_not_read(
-    run: Callable[..., Any], home: Path, spoil: Callable[[str], None], name: str
-) -> None:
+def test_checkpoint_rebuild_does_not_calm_about_what_it_did_not_read(run, home, spoil, name):
     spoil(name)
     result = run("checkpoint", "rebuild", home)
     assert_reported_once(result, home / name)
@@ -170,9 +160,7 @@ def test_checkpoint_rebuild_does_not_calm_about_what_it_did_not_read(
 
 @pytest.mark.parametrize("command", DECIDE)
 @pytest.mark.parametrize("name", ROOT)
-def test_nothing_is_written_where_what_decides_could_not_be_read(
-    run: Callable[..., Any], home: Path, spoil: Callable[[str], None], command: str, name: str
-) -> None:
+def test_nothing_is_written_where_what_decides_could_not_be_read(run, home, spoil, command, name):
     (home / "payments-0" / f"{0:020d}.index").unlink()
     spoil(name)
     before = sorted((path, path.lstat().st_mtime_ns) for path in home.glob("*/*"))
@@ -189,9 +177,7 @@ def test_nothing_is_written_where_what_decides_could_not_be_read(
 
 
 @pytest.mark.parametrize("options", [[], ["--mark-clean"]])
-def test_a_dry_run_says_that_apply_would_refuse(
-    run: Callable[..., Any], home: Path, spoil: Callable[[str], None], options: list[str]
-) -> None:
+def test_a_dry_run_says_that_apply_would_refuse(run, home, spoil, options):
     spoil("recovery-point-offset-checkpoint")
     result = run("recover", *options, home)
     assert result.status == (5 if options else 4)
@@ -201,9 +187,7 @@ def test_a_dry_run_says_that_apply_would_refuse(
 
 
 @pytest.mark.parametrize("name", ROOT)
-def test_diff_compares_what_it_can(
-    run: Callable[..., Any], home: Path, spoil: Callable[[str], None], name: str, tmp_path: Path
-) -> None:
+def test_diff_compares_what_it_can(run, home, spoil, name, tmp_path):
     shutil.copytree(home, tmp_path / "other")
     spoil(name)
     result = run("diff", "-f", "ndjson", home, tmp_path / "other")
@@ -217,9 +201,7 @@ def test_diff_compares_what_it_can(
 @pytest.mark.long
 @pytest.mark.parametrize("command", ["plan", "recover", "rebuild-index"])
 @pytest.mark.parametrize("name", ROOT)
-def test_what_the_caller_may_not_read_costs_no_partition(
-    home: Path, tmp_path: Path, command: str, name: str
-) -> None:
+def test_what_the_caller_may_not_read_costs_no_partition(home, tmp_path, command, name):
     there = tmp_path / "unreadable"
     shutil.copytree(home, there)
     (there / name).chmod(0)

@@ -193,8 +193,7 @@ def test_ctrl_c_in_a_real_run_is_130_and_not_complete(scenario, child_environmen
     status, lines, errors = interrupted(
         "verify", "-v", "-f", "ndjson", home, environment=child_environment()
     )
-    last = json.loads(lines[-1])
-    assert (status, last["complete"]) == (130, False)
+    assert (status, json.loads(lines[-1])["complete"]) == (130, False)
     assert "interrupted: " in errors
 
 
@@ -225,5 +224,4 @@ def test_what_needs_more_than_a_whole_run_is_named_with_the_command_for_it(copy_
     log = home / "00000000000000000000.log"
     assert result.status == 6
     assert f"{log} (" in result.stderr
-
     assert f"  logtool verify {log}\n" in result.stderr

@@ -65,8 +65,7 @@ def test_what_gives_way_is_named_and_wide_shows_it(on_terminal, scenario):
     note = next(line for line in narrow.split("\n") if "--wide" in line)
     assert "recovery_point" not in heading
     assert re.search(r"\d", note)
-    whole = wide.lstrip("\n").split("\n")[0].split()
-    assert len(whole) == 12
+    assert len(wide.lstrip("\n").split("\n")[0].split()) == 12
     assert "--wide" not in wide
 
 

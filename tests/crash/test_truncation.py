@@ -48,8 +48,7 @@ def test_at_every_moment_the_recovery_point_is_no_further_than_what_is_left_for_
         now, low = logs(command.log_dir), point(command.log_dir) <= TO
         # What is left is the beginning of the log, with no hole in it.
         assert list(now) == whole[: len(now)]
-        kept = b"".join(now.values())
-        assert b"".join(before.values()).startswith(kept)
+        assert b"".join(before.values()).startswith(b"".join(now.values()))
         assert low or now == before, f"call {number}: the log was cut before the recovery point"
         # Its indexes and the producer state are shorter before it is: a start finds none too long.
         seen.append((low, len(now), len(now[whole[0]])))

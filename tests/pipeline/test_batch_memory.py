@@ -69,8 +69,7 @@ def test_records_beyond_the_limit_are_left_out_and_reported(spark, home, tmp_pat
     (message,) = table(output, "findings", "few").query("code == 'batch/too-large'").message
     assert ("offset 0: " in message, "1048576" in message) == (True, True)
     # Under another limit something else may be found: nothing is taken over.
-    later = scan(spark, output, home, "later", 8 * MIB, since="few")
-    assert later.carried == 0
+    assert scan(spark, output, home, "later", 8 * MIB, since="few").carried == 0
     assert table(output, "records", "later").offset.tolist() == list(range(8))
 
 

@@ -167,8 +167,7 @@ def test_a_person_reads_what_changed(output):
 
 
 def test_it_is_better_when_nothing_is_new(output):
-    found = compare(str(output), "monday", "tuesday")
-    assert found.is_worse
+    assert compare(str(output), "monday", "tuesday").is_worse
     write(output, "wednesday")
     assert logtool("scan", "--output", output, "--compare", "tuesday", "wednesday").returncode == 0
     assert compare_runs.compare(str(output), "tuesday", "wednesday").count(FindingChange.GONE) == 3

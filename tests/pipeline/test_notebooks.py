@@ -40,7 +40,6 @@ def test_one_scan_of_three_brokers_in_a_bucket_shows_the_diverged_one(
     names: dict[str, Any] = {}
     for number, code in enumerate(cells(), 1):
         exec(compile(code, f"cell {number}", "exec"), names)
-
     verdicts = [one for one in Diff([NodeDir(home) for home in homes])
                 if isinstance(one, CopiesVerdict) and one.status is Status.DIVERGED]  # fmt: skip
     listed = names["diverging"]

@@ -1,7 +1,6 @@
 """Copies of partitions compared as the local `diff` compares them."""
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -179,9 +178,7 @@ def compact(log: Path) -> None:
         (compact, Status.COMPACTED),
     ],
 )
-def test_what_diff_calls_it_and_what_the_columns_say(
-    nodes, tmp_path, change: Callable[[Path], None], status
-):
+def test_what_diff_calls_it_and_what_the_columns_say(nodes, tmp_path, change, status):
     log = logs(nodes[0] / f"{TOPIC}-0")[0]
     before = batches(log)
     change(log)

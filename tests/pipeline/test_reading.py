@@ -207,9 +207,7 @@ def assert_nothing_is_lost(path: Path, table: str, rng: random.Random, tries: in
 
 @pytest.mark.parametrize("table", OF_LOGS)
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_filters_on_what_brokers_wrote_lose_no_row(
-    scenario: Callable[[str], Path], name: str, table: str
-) -> None:
+def test_filters_on_what_brokers_wrote_lose_no_row(scenario, name, table):
     rng = random.Random(name + table)
     for log_dir in sorted({log.parent.parent for log in scenario(name).rglob("*.log")}):
         assert_nothing_is_lost(log_dir, table, rng, 5)
@@ -217,9 +215,7 @@ def test_filters_on_what_brokers_wrote_lose_no_row(
 
 @pytest.mark.parametrize("disorder", [0, 100, 10_000])
 @pytest.mark.parametrize("table", OF_LOGS)
-def test_filters_lose_no_row_whatever_the_order_of_times(
-    tmp_path: Path, table: str, disorder: int
-) -> None:
+def test_filters_lose_no_row_whatever_the_order_of_times(tmp_path, table, disorder):
     home = partition_of(tmp_path / "data", disorder=disorder)
     assert_nothing_is_lost(home, table, random.Random(disorder), 60)
 
@@ -257,9 +253,7 @@ INDEX_DAMAGES = [without_some_entries, with_noise, with_wrong_entry, with_paddin
 @pytest.mark.parametrize("spoil", INDEX_DAMAGES)
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 @pytest.mark.parametrize("table", ["batches", "records"])
-def test_indexes_that_are_wrong_lose_no_row(
-    tmp_path: Path, table: str, suffix: str, spoil: Callable[..., bytes]
-) -> None:
+def test_indexes_that_are_wrong_lose_no_row(tmp_path, table, suffix, spoil):
     rng = random.Random(f"{suffix}{spoil.__name__}{table}")
     for number, disorder in enumerate((0, 0, 300)):
         home = partition_of(tmp_path / f"{number}", disorder=disorder, seed=number, segments=2)
@@ -295,9 +289,7 @@ def spoiled(data: bytes, rng: random.Random) -> bytes:
 @pytest.mark.long
 @pytest.mark.parametrize("table", ["batches", "records"])
 @pytest.mark.parametrize("seed", range(60))
-def test_pieces_of_a_damaged_segment_give_the_rows_of_the_whole(
-    tmp_path: Path, seed: int, table: str
-) -> None:
+def test_pieces_of_a_damaged_segment_give_the_rows_of_the_whole(tmp_path, seed, table):
     rng = random.Random(seed)
     stem = write(tmp_path / "orders-0", 1000, some_batches(rng, 1000, 80))
     log = stem.with_suffix(".log")
@@ -362,14 +354,11 @@ def test_late_times_are_found_with_few_bytes(tmp_path: Path, opened: dict[str, i
     size = sum(path.stat().st_size for path in home.rglob("*.log"))
     since = sorted(row["max_timestamp_ms"] for row in whole)[-5]
     opened.clear()
-    wanted = RowFilter(starting_timestamp=since)
-    assert len(rows_of(home, asked("batches", wanted))) == 5
+    assert len(rows_of(home, asked("batches", RowFilter(starting_timestamp=since)))) == 5
     assert sum(count for name, count in opened.items() if name.endswith(".log")) < size / 10
 
 
-def test_partitions_and_segments_by_name_are_not_opened(
-    tmp_path: Path, opened: dict[str, int]
-) -> None:
+def test_partitions_and_segments_by_name_are_not_opened(tmp_path, opened):
     home = partition_of(tmp_path / "data", segments=3)
     rng = random.Random(9)
     for name in ("orders-1", "pay-ments-0", "orders-0.0123456789abcdef0123456789abcdef-delete"):
@@ -433,9 +422,7 @@ def test_offsets_in_an_old_wrapper_are_found(tmp_path: Path) -> None:
             assert [r["offset"] for r in rows_of(log, asked("records", wanted), size)] == [offset]
 
 
-def test_only_facts_that_the_listing_does_not_have_are_read(
-    tmp_path: Path, opened: dict[str, int]
-) -> None:
+def test_only_facts_that_the_listing_does_not_have_are_read(tmp_path, opened):
     home = partition_of(tmp_path / "data", segments=3)
     whole = rows_of(home, asked("segments"))
     assert [row["batches"] for row in whole] == [60] * 3

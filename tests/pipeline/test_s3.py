@@ -60,7 +60,6 @@ def test_a_bucket_gives_the_same_tables_as_a_disk(outside, scenario, tmp_path):
     s3.mkdir("bucket")
     for one in (home, copy):
         s3.put(f"{one}/", f"bucket/logs/{one.name}/", recursive=True)
-
     done = logtool("scan", home, copy, "--output", tmp_path / "out", "--run-id", "one", **outside)
     assert done.returncode == 0, done.stderr
     urls = ["s3://bucket/logs/broker-1", "s3://bucket/logs/broker-2"]
@@ -81,7 +80,6 @@ def test_a_bucket_gives_the_same_tables_as_a_disk(outside, scenario, tmp_path):
         )
         assert len(here) > 0
         pandas.testing.assert_frame_equal(there, here)
-
     local = logtool("verify", "-v", home, **outside)
     remote = logtool("verify", "-v", "--engine", "spark", urls[0], **outside)
     assert remote.returncode == local.returncode

@@ -51,7 +51,6 @@ def test_the_tables_add_up_to_what_stat_and_verify_say(spark, scenario, tmp_path
     paths = homes(scenario(name))
     job = scan(spark, tmp_path / "out", *paths, wanted=("segments", "batches", "findings"))
     local = verify(*paths, level=Level.BATCHES)
-
     known = [(one.partition.path, segment, of) for one in surveyed(*paths)
              for segment, of in one.segments]  # fmt: skip
     segments = table(tmp_path / "out", "segments")
@@ -73,7 +72,6 @@ def test_the_tables_add_up_to_what_stat_and_verify_say(spark, scenario, tmp_path
         assert counted[key] == of.batches
     assert len(batches) == local.summary.batches == job.summary.batches
     assert segments.records.sum() == local.summary.records
-
     rows = table(tmp_path / "out", "findings").sort_values("number")
     assert list(zip(rows.code, rows.message, rows.path, strict=True)) == [
         (found.code, found.message, str(found.path)) for found in local.findings
@@ -161,8 +159,7 @@ def test_pieces_of_a_segment_give_each_row_once(spark, scenario, tmp_path, monke
         pandas.testing.assert_frame_equal(
             *(one.sort_values(order, ignore_index=True) for one in (whole, cut))
         )
-    files = len(manifest.files(str(tmp_path / "cut"), "batches"))
-    assert damaged or files > 2
+    assert damaged or len(manifest.files(str(tmp_path / "cut"), "batches")) > 2
     assert damaged == (table(tmp_path / "cut", "segments").damaged_ranges.sum() > 0)
 
 

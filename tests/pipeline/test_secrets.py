@@ -84,9 +84,7 @@ def test_a_column_alone_is_hidden_too(log: Path, column: str) -> None:
     assert [row[column] for row in records(log.parent, column)] == whole
 
 
-def test_a_log_by_its_file_is_hidden_and_one_of_another_topic_is_not(
-    log: Path, tmp_path: Path
-) -> None:
+def test_a_log_by_its_file_is_hidden_and_one_of_another_topic_is_not(log, tmp_path):
     assert spelled(joined(records(log))) == []
     other = tmp_path / "home/orders-0"
     log.parent.rename(other)
@@ -95,8 +93,7 @@ def test_a_log_by_its_file_is_hidden_and_one_of_another_topic_is_not(
 
 def test_a_scan_writes_them_where_they_are_asked_for(log: Path, tmp_path: Path) -> None:
     assert written(tmp_path / "hidden", log) == records(log.parent)
-    shown = written(tmp_path / "shown", log, show_secrets=True)
-    assert spelled(joined(shown)) == list(SECRETS)
+    assert spelled(joined(written(tmp_path / "shown", log, show_secrets=True))) == list(SECRETS)
 
 
 def test_the_option_of_the_source_is_about_records() -> None:
@@ -118,9 +115,7 @@ def test_the_option_of_the_source_is_about_records() -> None:
         ({}, Payload.LENGTH, [False, True]),  # lengths are no secrets
     ],
 )
-def test_a_run_goes_on_from_no_run_that_shows_more_or_less(
-    monkeypatch: pytest.MonkeyPatch, about: dict, payload: Payload, goes_on: list[bool]
-) -> None:
+def test_a_run_goes_on_from_no_run_that_shows_more_or_less(monkeypatch, about, payload, goes_on):
     options = {"level": "batches", "payload": str(payload), **about}
     known = Manifest("a", "1", arrow.VERSION, rows={"records": 9}, parts=(), about=options)
     monkeypatch.setattr("logtool.spark.scan.scan.earlier_run", lambda *_: known)

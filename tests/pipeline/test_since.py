@@ -202,8 +202,7 @@ def test_records_are_taken_over_too(spark, homes, tmp_path, payload):
     scan(spark, output, homes, "one", **options)
     append(homes)
     scan(spark, output, homes, "full", **options)
-    job = scan(spark, output, homes, "two", since="one", **options)
-    assert job.carried > 10
+    assert scan(spark, output, homes, "two", since="one", **options).carried > 10
     same_tables(output, "two", "full", wanted)
 
 
@@ -226,8 +225,7 @@ def test_what_could_not_be_read_is_read_again(spark, homes, tmp_path):
     assert not scan(spark, output, homes, "one").summary.complete
     log.unlink()
     kept.rename(log)
-    job = scan(spark, output, homes, "two", since="one")
-    assert job.summary.complete
+    assert scan(spark, output, homes, "two", since="one").summary.complete
     scan(spark, output, homes, "full")
     same_tables(output, "two", "full")
 

@@ -248,7 +248,6 @@ def test_a_frame_that_is_used_twice_gives_the_same_rows_each_time(source, spark,
     other = sum(row["topic"] == "codec-zstd" and row["partition"] == 0 for row in rows)
     assert one
     assert other
-
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")  # of no consequence
     frame = source.records(spark, home)
     assert frame.where(ONE).count() == one
@@ -262,7 +261,6 @@ def test_a_frame_that_is_used_twice_gives_the_same_rows_each_time(source, spark,
         {tuple(row[key] for key in keys) for row in rows
          if row["topic"] == "codec-none" and row["offset"] < 3}
     )  # fmt: skip
-
     frame = source.records(spark, home)
     frame.createOrReplaceTempView("twice")
     counts = spark.sql(
@@ -272,7 +270,6 @@ def test_a_frame_that_is_used_twice_gives_the_same_rows_each_time(source, spark,
     assert tuple(counts.first()) == (one, len(rows), other)
     assert spark.sql(f"select * from twice where {ONE}").count() == one
     assert spark.table("twice").count() == len(rows)
-
     frame = source.records(spark, home)
     some = frame.where(ONE).cache()
     assert some.count() == one
@@ -303,8 +300,7 @@ def test_options_leave_tasks_only_for_what_they_take(source, spark, scenario):
         frame = source.batches(spark, home, bundleBytes=1, **options)
         return frame.rdd.getNumPartitions()
 
-    rows = local(home, table="segments")
-    assert tasks() >= len(rows)
+    assert tasks() >= len(local(home, table="segments"))
     assert 1 <= tasks(topic="codec-none", partition=0) < tasks(topic="codec-none")
     assert tasks(topic="codec-none", startingOffsets="latest") == 1  # an empty one
 
@@ -394,13 +390,13 @@ def test_a_column_or_a_path_that_does_not_exist_is_named(source, spark, scenario
     (home,) = homes(scenario("4.3.1/clean"))
     read = spark.read.format("kafka-log")
     missing = str(tmp_path / "missing")
-    for action, *named in [
-        (lambda: read.load(missing), f"{missing}: No such file"),
-        (lambda: read.load(), "load("),
-        (lambda: read.schema("size_of long").load(str(home)).collect(), "batches", "'size_of'"),
-        (lambda: read.schema("size int").load(str(home)).collect(), "size", "bigint"),
+    for action, named in [
+        (lambda: read.load(missing), [f"{missing}: No such file"]),
+        (lambda: read.load(), ["load("]),
+        (lambda: read.schema("size_of long").load(str(home)).collect(), ["batches", "'size_of'"]),
+        (lambda: read.schema("size int").load(str(home)).collect(), ["size", "bigint"]),
         (lambda: spark.read.format("kafka-log").option("topic", "none").load(str(home)).collect(),
-         "topic", str(home)),
+         ["topic", str(home)]),
     ]:  # fmt: skip
         with pytest.raises(PySparkException) as error:
             action()
