@@ -6,11 +6,13 @@ import os
 import pty
 import struct
 import subprocess
+import sys
 import termios
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROWS = 40
+LOGTOOL = str(Path(sys.executable).parent / "logtool")
 
 
 def shown_on(

@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 import redpanda_files
-from verification import fingerprint
+from damage import damage_file, overwrite, remove_file
+from recovering import PARTITIONS, POINTS, logs
+from verification import fingerprint, small_log_dir
 
 from logtool import cli
 from logtool.commands.program import parsing
@@ -226,6 +228,32 @@ def damaged_log(log: Path) -> Path:
     data[size + 70] ^= 1
     log.write_bytes(data)
     return log
+
+
+@pytest.fixture
+def killed(scenario: Callable[[str], Path], tmp_path: Path) -> Path:
+    """Return a log dir of three partitions whose broker was killed; no record is bad."""
+    return small_log_dir(scenario("4.3.1/killed"), tmp_path / "data", *PARTITIONS)
+
+
+@pytest.fixture
+def clean(scenario: Callable[[str], Path], tmp_path: Path) -> Path:
+    """Return the partitions of `killed` after an orderly stop."""
+    return small_log_dir(scenario("4.3.1/clean"), tmp_path / "clean", *PARTITIONS)
+
+
+@pytest.fixture
+def cut(killed: Path) -> Path:
+    """Return the killed log dir with a bad batch in the third of 69 segments, nothing flushed."""
+    remove_file(killed / POINTS)
+    damage_file(logs(killed)[2], overwrite, 70, b"\xff\xff")
+    return killed
+
+
+@pytest.fixture
+def no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out fsync: a process that goes on, or dies, loses nothing that it wrote."""
+    monkeypatch.setattr(os, "fsync", lambda fd: None)
 
 
 @pytest.fixture

@@ -1,0 +1,47 @@
+"""Checks of the output of a run: schemas of its objects, lines and numbers in its text."""
+
+import json
+import re
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Protocol
+
+from jsonschema import Draft202012Validator
+
+
+class Printed(Protocol):
+    """A run that printed something."""
+
+    @property
+    def stderr(self) -> str: ...
+
+
+@cache
+def validator(name: str) -> Draft202012Validator:
+    """Return the validator of a schema of logtool, such as ``plan``."""
+    text = (files("logtool.schemas") / f"{name}.json").read_text()
+    return Draft202012Validator(json.loads(text))
+
+
+def assert_valid(name: str, objects: Iterable[Any]) -> None:
+    """Assert that every object keeps to the schema of that name."""
+    for obj in objects:
+        assert not [error.message for error in validator(name).iter_errors(obj)], obj
+
+
+def last_line(run: Printed) -> str:
+    """Return the last line on stderr."""
+    return run.stderr.splitlines()[-1]
+
+
+def numbers(text: str) -> list[int]:
+    """Return the whole numbers of a text: 2553 for ``2,553``, nothing for ``tx.mixed-0``."""
+    found = re.findall(r"(?<![\w./-])\d[\d,]*(?!\w|/|\.\d)", text)
+    return [int(number.rstrip(",").replace(",", "")) for number in found]
+
+
+def undo_dirs(log_dir: Path) -> list[Path]:
+    """Return the undo directories next to a log dir."""
+    return sorted(log_dir.parent.glob(f"{log_dir.name}.logtool-undo-*"))
