@@ -1,8 +1,9 @@
-"""A small log dir and a plan with every kind of change, and what must come of it; ways to fail.
+"""A small log dir, a plan with every kind of change and its expected result; ways to fail.
 
-What must come of the plan is worked out here without `logtool.apply`.
+This module works out the expected result without `logtool.apply`.
 """
 
+import errno
 import hashlib
 import os
 import shutil
@@ -173,6 +174,14 @@ class Place:
 
     def assert_finished(self) -> None:
         assert result(self.log_dir) == self.after
+
+
+def disk_full() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
 
 
 @contextmanager

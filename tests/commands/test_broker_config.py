@@ -1,7 +1,9 @@
 """``--broker-config``: log dirs and settings from a broker's own file."""
 
+import errno
 import json
 import os
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -55,13 +57,20 @@ LISTS = {
     ),
     "no metadata log with ZooKeeper": ("log.dirs=/a\nmetadata.log.dir=/m\n", ["/a"]),
 }  # fmt: skip
-"""By what it shows: a file, and the log dirs of its broker."""
+"""A file, and the log dirs of its broker."""
 
 
 @pytest.mark.parametrize("name", LISTS)
 def test_log_dirs_are_those_that_a_broker_takes(properties, name):
     text, expected = LISTS[name]
     assert load(str(properties(text))).log_dirs() == expected
+
+
+def assert_taken(result, file, setting):
+    """Assert that the first line on stderr names the setting that was taken from the file."""
+    first = result.stderr.splitlines()[0]
+    assert str(file) in first
+    assert setting in first
 
 
 COMMANDS = (
@@ -71,7 +80,7 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_log_dirs_of_the_file_stand_where_no_path_is_given(
+def test_log_dirs_of_the_file_are_taken_if_no_path_is_given(
     run, homes, properties, monkeypatch, command
 ):
     monkeypatch.chdir(homes[0].parent)
@@ -79,91 +88,87 @@ def test_log_dirs_of_the_file_stand_where_no_path_is_given(
     by_file = run(*command.split(), "--broker-config", file, "-f", "csv")
     by_name = run(*command.split(), "-f", "csv", "first", "the second")
     assert by_file.status == by_name.status
-    if command not in ("sanity", "doctor"):  # which tell times, and the use of the disk
+    if command not in ("sanity", "doctor"):  # they show times, and the use of the disk
         assert by_file.stdout == by_name.stdout
-    told = f"taken from {file}: log.dirs=first , the second (line 1)"
-    assert by_file.stderr.splitlines()[0] == told
+    assert_taken(by_file, file, "log.dirs=first , the second (line 1)")
 
 
 def test_a_path_of_the_command_line_goes_before_the_file(run, homes, properties):
     file = properties("log.dirs=/nowhere\nlog.index.interval.bytes=512\n")
     result = run("plan", "--broker-config", file, homes[0])
     assert result.status == 0
-    told = f"taken from {file}: log.index.interval.bytes=512 (line 2)"
-    assert result.stderr.splitlines()[0] == told
+    assert_taken(result, file, "log.index.interval.bytes=512 (line 2)")
+    assert "/nowhere" not in result.stderr
     quiet = run("verify", "--quiet", "--broker-config", file, homes[0])
     assert (quiet.status, quiet.stderr) == (0, "")
     nothing = run("stat", "--broker-config", file, homes[0]).stderr.splitlines()[0]
-    assert nothing == f"{file} says nothing that this command line lets it decide"
+    assert nothing.startswith(f"{file} ")
+    assert "(line " not in nothing
 
 
-def test_a_log_dir_that_is_not_there_is_told_and_the_rest_is_done(run, homes, properties):
+def test_a_missing_log_dir_is_named_and_the_rest_is_done(run, homes, properties):
     file = properties(f"node.id=1\nlog.dirs=/nowhere,{homes[0]}\n")
     for command in ("verify", "plan", "stat", "gaps", "txns", "watermark"):
         result = run(command, "--broker-config", file, "-f", "ndjson")
         assert result.status == 4
-        line = f"logtool: {file}:2: log.dirs: /nowhere: No such file or directory"
-        assert result.stderr.splitlines().count(line) == 1
+        start = f"logtool: {file}:2: log.dirs: /nowhere: "
+        assert sum(line.startswith(start) for line in result.stderr.splitlines()) == 1
         (error,) = result.of_type("error")
         assert error["path"] == "/nowhere"
         assert result.objects[-1]["partitions"] >= 1
 
 
 BAD = {
-    "no number": ("\nlog.index.interval.bytes=1k\n",
-                  ':2: log.index.interval.bytes: expected a whole number from 0 on, found "1k"'),
-    "too small": ("num.recovery.threads.per.data.dir = 0",
-                  ":1: num.recovery.threads.per.data.dir: expected a whole number from 1 on"),
-    "no number of a retention": ("log.retention.ms=7d\n", ":1: log.retention.ms: expected a whole"),
-    "more than 32 bits": ("log.segment.bytes=4294967296", ":1: log.segment.bytes: expected a"),
-    "no log dir": ("#\nlog.dir=/a\nlog.dirs=\n", ":3: log.dirs names no log dir"),
-    "an escape that is none": ("a=1\nb=2\nlog.dirs=\\u00g1\n", ":3: expected four hex digits"),
-    "a config provider": ("log.dirs=${file:/x:dirs}", ":1: log.dirs: a broker has \"${file:/x:"),
-    "no release": ("inter.broker.protocol.version=new", ":1: inter.broker.protocol.version: "),
-}  # fmt: skip
-"""By what is wrong: a file, and what follows its name in the only line."""
+    "no number": ("\nlog.index.interval.bytes=1k\n", 2, "log.index.interval.bytes", '"1k"'),
+    "too small": ("num.recovery.threads.per.data.dir = 0", 1, "num.recovery.threads.per.data.dir"),
+    "no number of a retention": ("log.retention.ms=7d\n", 1, "log.retention.ms"),
+    "more than 32 bits": ("log.segment.bytes=4294967296", 1, "log.segment.bytes"),
+    "no log dir": ("#\nlog.dir=/a\nlog.dirs=\n", 3, "log.dirs"),
+    "a wrong escape": ("a=1\nb=2\nlog.dirs=\\u00g1\n", 3),
+    "a config provider": ("log.dirs=${file:/x:dirs}", 1, "log.dirs", '"${file:/x:'),
+    "no release": ("inter.broker.protocol.version=new", 1, "inter.broker.protocol.version"),
+}
+"""A file with something wrong, the number of the line, and parts of the message."""
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_a_broker_could_not_use_is_one_line_with_file_and_line(run, properties, name):
-    text, told = BAD[name]
+def test_a_setting_that_a_broker_refuses_is_one_line_with_file_and_line(run, properties, name):
+    text, number, *parts = BAD[name]
     file = properties(text)
     result = run("verify", "--broker-config", file)
     assert (result.status, result.stdout) == (2, "")
     line = result.stderr.splitlines()[0]
-    assert line.startswith(f"logtool verify: {file}{told}"), line
+    assert line.startswith(f"logtool verify: {file}:{number}: "), line
+    assert all(part in line for part in parts), line
 
 
-def test_a_file_that_cannot_be_read_is_told(run, tmp_path):
-    for path, why in ((tmp_path / "none", "No such file"), (tmp_path, "Is a directory")):
-        result = run("verify", "--broker-config", path)
-        assert (result.status, result.stdout) == (2, "")
-        assert f"cannot read --broker-config {path}: {why}" in result.stderr
+@pytest.mark.parametrize(("name", "code"), [("none", errno.ENOENT), ("", errno.EISDIR)])
+def test_a_file_that_cannot_be_read_is_named(run, tmp_path, name, code):
+    result = run("verify", "--broker-config", tmp_path / name)
+    assert (result.status, result.stdout) == (2, "")
+    assert f"--broker-config {tmp_path / name}: {os.strerror(code)}" in result.stderr
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path):
     path = tmp_path / "large"
     with path.open("wb") as file:
         file.truncate(2**20 + 1)
-    with pytest.raises(UsageError, match="is larger than 1,048,576 bytes"):
+    with pytest.raises(UsageError, match=re.escape(str(path))):
         load(str(path))
 
 
-def test_of_a_key_that_is_set_twice_the_last_counts_and_a_line_says_so(run, homes, properties):
+def test_the_last_of_two_settings_of_a_key_counts_and_a_line_names_both(run, homes, properties):
     file = properties(f"log.dirs=/nowhere\n# x\nlog.dirs={homes[0]}\n")
     result = run("verify", "--broker-config", file)
     assert result.status == 0
     first = result.stderr.splitlines()[0]
-    assert first == f"{file}:3: log.dirs: line 1 sets it too, and the last counts"
+    assert first.startswith(f"{file}:3: log.dirs: ")
+    assert "line 1" in first
 
 
-def test_a_key_that_does_not_matter_here_is_passed_over(run, homes, properties):
+def test_other_keys_are_passed_over(run, homes, properties):
     file = properties(f"listeners=a\nlisteners=b\nnum.io.threads=x\nlog.dirs={homes[0]}\n")
     assert run("verify", "--broker-config", file).status == 0
-
-
-def indexes(home, directory):
-    return [path.read_bytes() for path in sorted((home / directory).glob("*index"))]
 
 
 def test_the_file_says_how_dense_indexes_are_unless_topic_or_command_line_do(
@@ -248,38 +253,35 @@ def test_how_sparse_an_offset_index_may_be_is_that_of_the_file_or_of_the_topic(
     missing = ["offset-index/incomplete"]
     wide = "log.index.interval.bytes=1000000\n"
 
-    def told(text):
+    def found(text):
         words = "verify", "--broker-config", properties(text), "-f", "ndjson"
         every = [run(*words, path) for path in (home, home / "orders-0")]
         codes = [[one["code"] for one in result.of_type("finding")] for result in every]
         return [[code for code in of_path if code in missing] for of_path in codes]
 
-    assert told("") == [missing] * 2
-    assert told(wide) == [[]] * 2
+    assert found("") == [missing] * 2
+    assert found(wide) == [[]] * 2
     settings = [made.config(2, "orders", "index.interval.bytes", "1000000")]
     made.log_dir_of(home, [made.topic("orders", "J8aAPcfLQt2bqs1JT_rMgQ"), *settings])
-    assert told("") == [[]] * 2
+    assert found("") == [[]] * 2
 
 
-def test_what_topics_are_by_default_gives_gaps_their_reason(run, properties, tmp_path):
+def test_the_default_policy_of_topics_gives_gaps_their_reason(run, properties, tmp_path):
     log = tmp_path / "orders-0" / f"{0:020d}.log"
     log.parent.mkdir()
     log.write_bytes(new_batch(0, b"x") + new_batch(9, b"x"))
     for policy, reason in (("compact", "compaction"), ("delete", "unknown")):
         file = properties(f"log.cleanup.policy={policy}\n")
-        result = run("gaps", "--broker-config", file, "-f", "ndjson", log.parent)
-        (gap,) = result.of_type("gap")
+        words = ("--broker-config", file, "-f", "ndjson", log.parent)
+        (gap,) = run("gaps", *words).of_type("gap")
         assert gap["reason"] == reason
-        assert f"cleanup.policy={policy} (the broker's own file)" in gap["evidence"]
-        other = run(
-            "gaps", "--broker-config", file, "--cleanup-policy", "compact", "-f", "ndjson",
-            log.parent,
-        )  # fmt: skip
-        assert other.of_type("gap")[0]["reason"] == "compaction"
-        told = run("verify", "--broker-config", file, "-f", "ndjson", log.parent)
-        holes = [found for found in told.of_type("finding") if found["code"] == "batch/hole"]
+        assert f"cleanup.policy={policy} " in gap["evidence"]
+        (other,) = run("gaps", "--cleanup-policy", "compact", *words).of_type("gap")
+        assert other["reason"] == "compaction"
+        holes = [one for one in run("verify", *words).of_type("finding")
+                 if one["code"] == "batch/hole"]  # fmt: skip
         assert len(holes) == (reason == "unknown")
-        assert all(f"cleanup.policy={policy} (the" in hole["message"] for hole in holes)
+        assert all(f"cleanup.policy={policy} " in hole["message"] for hole in holes)
 
 
 HINTS = {
@@ -311,18 +313,17 @@ def test_the_release_is_hinted_at_only_where_the_log_dirs_do_not_show_it(
     assert "4.3" in release("--broker-config", file, scenario("4.3.1/clean"))
 
 
-def test_without_the_option_nothing_changes(run, homes):
-    result = run("plan", homes[0])
-    assert "taken from" not in result.stderr
+def test_without_the_option_no_setting_is_taken(run, homes):
+    assert "(line " not in run("plan", homes[0]).stderr
 
 
-def test_commands_about_something_else_do_not_take_it(run, properties):
+def test_other_commands_do_not_take_the_option(run, properties):
     file = properties("log.dirs=/a\n")
     assert run("doctor", "--environment", "--broker-config", file).status == 2
     for command in ("lookup", "diff", "undo", "checkpoint set", "checkpoint rebuild"):
         result = run(*command.split(), "--broker-config", file)
         assert result.status == 2
-        assert "No such option" in result.stderr
+        assert "--broker-config" in result.stderr
 
 
 def test_the_next_command_names_paths_that_work(run, homes, properties):

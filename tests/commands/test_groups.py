@@ -1,3 +1,5 @@
+"""``logtool groups``: groups, offsets, history, sizes and commands that restore offsets."""
+
 import csv
 import io
 import json
@@ -7,6 +9,7 @@ import shutil
 import subprocess
 
 import pytest
+from answers import last_line, numbers
 from damage import damage_file, flip
 from group_records import FIRST_MS, OffsetsLog, data_log
 from metadata_records import batch, log_dir_of, partition, topic
@@ -40,6 +43,19 @@ def home(tmp_path):
     return tmp_path
 
 
+@pytest.fixture
+def damaged(copy_of):
+    home = copy_of("4.3.1/running")
+    log = home / "__consumer_offsets-0" / f"{0:020d}.log"
+    damage_file(log, flip, log.stat().st_size // 3)
+    return home
+
+
+def rows_of(found):
+    """Return the rows of CSV."""
+    return list(csv.DictReader(io.StringIO(found.stdout)))
+
+
 def offsets(found):
     return {(one["group"], one["topic"], one["partition"]): one for one in found.of_type("offset")}
 
@@ -66,9 +82,10 @@ def test_groups_of_a_broker_with_their_offsets(run, running):
 
 def test_a_person_sees_groups_and_not_those_that_are_deleted(run, running):
     found = run("groups", running)
-    assert "group-classic: classic, Empty, 0 members, generation 2, since" in found.lines[0]
+    assert found.lines[0].startswith("group-classic: classic, Empty, ")
+    assert numbers(found.lines[0])[:2] == [0, 2]  # members, generation
     assert "group.gone" not in found.stdout
-    assert found.stderr.splitlines()[-1] == "3 groups, 6 committed offsets"
+    assert numbers(last_line(found)) == [3, 6]  # groups, committed offsets
 
 
 def test_a_share_group_has_state_and_start_offsets(run, scenario):
@@ -131,16 +148,16 @@ def test_a_share_group_beyond_the_end_of_a_log_is_a_finding(run, sharing):
     found = run("groups", "-f", "ndjson", sharing)
     (finding,) = found.of_type("finding")
     assert (found.status, finding["code"]) == (1, "group/offset-beyond-end")
-    assert "group g begins at 130 of orders-0, but the log ends at 100" in finding["message"]
+    assert "orders-0" in finding["message"]
+    assert numbers(finding["message"]) == [130, 100]
 
 
-def test_damage_in_the_state_of_share_groups_is_told(run, sharing):
+def test_damage_in_the_state_of_share_groups_is_a_finding(run, sharing):
     home = share_state(sharing, (SET, {"startOffset": 40}), (UPDATE, {"startOffset": 50}),
                        (SET, {"startOffset": 60}))  # fmt: skip
     (one,) = run("groups", "-f", "ndjson", sharing).of_type("share-offset")
     assert one["start_offset"] == 60
-    log = home / f"{0:020d}.log"
-    log.write_bytes(flip(log.read_bytes(), 70))
+    damage_file(home / f"{0:020d}.log", flip, 70)
     found = run("groups", "-f", "ndjson", sharing)
     (finding,) = found.of_type("finding")
     assert (found.status, finding["code"]) == (1, "group/missing-records")
@@ -173,7 +190,8 @@ def test_a_commit_in_an_open_transaction_is_named_and_does_not_count(run, home):
     assert (one["offset"], one["lag"], one["pending"]) == (60, 40, True)
     (pending,) = found.of_type("pending")
     assert (pending["producer_id"], pending["offset"], pending["record_offset"]) == (7, 70, 5)
-    assert "open transaction of producer 7: offset 70 of orders-0" in run("groups", home).stdout
+    (line,) = (line for line in run("groups", home).lines if " transaction " in line)
+    assert (numbers(line)[:2], " orders-0" in line) == ([7, 70], True)
 
 
 def test_the_last_stable_offset_is_that_before_an_open_transaction(run, scenario, tmp_path):
@@ -217,18 +235,13 @@ def test_history_of_a_group(run, running, scenario):
         (22, "transactional-commit"), (23, "transactional-commit"), (24, "committed"),
         (25, "transactional-commit"), (26, "transactional-commit"), (27, "aborted"),
     ]  # fmt: skip
-    told = scenario("4.3.1/running.expected") / "batches/__consumer_offsets-0"
+    dump = scenario("4.3.1/running.expected") / "batches/__consumer_offsets-0"
     markers = re.findall(
-        r"baseOffset: (?:24|27) .* CreateTime: (\d+)", (told / f"{0:020d}.log.txt").read_text()
+        r"baseOffset: (?:24|27) .* CreateTime: (\d+)", (dump / f"{0:020d}.log.txt").read_text()
     )
     assert [one["time_ms"] for one in events][2::3] == list(map(int, markers))
-    lines = run("groups", "-f", "csv", "--history", "group.gone", running).stdout
-    rows = list(csv.DictReader(io.StringIO(lines)))
-    assert [row["event"] for row in rows[-3:]] == [
-        "delete-offset",
-        "delete-offset",
-        "GroupMetadata",
-    ]
+    rows = rows_of(run("groups", "-f", "csv", "--history", "group.gone", running))
+    assert [row["event"] for row in rows[-3:]] == ["delete-offset"] * 2 + ["GroupMetadata"]
     assert [row["state"] for row in rows[:3]] == ["Empty", "Stable", "Stable"]
 
 
@@ -242,28 +255,27 @@ def test_sizes_begin_with_the_group_that_takes_most(run, running):
 
 
 def test_the_commands_that_restore_can_be_run(run, home, tmp_path):
-    found = run("groups", "--restore-plan", "--bootstrap-server", "b1:9093", home)
+    words = ("groups", "--restore-plan", "--bootstrap-server", "b1:9093")
+    found = run(*words, home)
     lines = [line for line in found.lines if line]
     assert [line.split("--group ")[1].split()[0] for line in lines] == [
         "behind", "far", "fine",
     ]  # fmt: skip
-    assert "1 offset of deleted topics left out" in found.stderr
+    # The offset of "moved" is of a deleted topic.
+    assert numbers(last_line(found))[-1] == 1
     command = lines[-1].replace("kafka-consumer-groups.sh", "echo")
     done = subprocess.run(
         ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert done.stdout == (
-        "--bootstrap-server b1:9093 --group fine --reset-offsets --from-file offsets-3.csv "
-        "--execute\n"
-    )
+    assert done.stdout.split() == [
+        "--bootstrap-server", "b1:9093", "--group", "fine", "--reset-offsets", "--from-file",
+        "offsets-3.csv", "--execute",
+    ]  # fmt: skip
     assert (tmp_path / "offsets-3.csv").read_text() == "nowhere,3,7\norders,0,60\n"
 
 
-def test_damage_is_told_and_the_rest_is_shown(run, home):
-    log = home / "__consumer_offsets-0" / f"{0:020d}.log"
-    data = bytearray(log.read_bytes())
-    data[70] ^= 1  # in the first batch
-    log.write_bytes(data)
+def test_damage_is_a_finding_and_the_rest_is_shown(run, home):
+    damage_file(home / "__consumer_offsets-0" / f"{0:020d}.log", flip, 70)  # in the first batch
     found = run("groups", "-f", "ndjson", home)
     assert found.status == 1
     first = found.of_type("finding")[0]
@@ -286,7 +298,7 @@ def test_a_record_that_no_coordinator_can_read_is_a_finding(run, tmp_path):
 def test_a_group_that_is_removed_with_its_member_is_a_finding(run, tmp_path):
     log = OffsetsLog()
     log.add(3, {"groupId": "g"}, {"epoch": 1})
-    log.add(8, {"groupId": "g", "memberId": "m"}, {
+    log.add(8, {"groupId": "g", "memberId": "member-1"}, {
         "memberEpoch": 1, "previousMemberEpoch": 0, "state": 0, "assignedPartitions": [],
         "partitionsPendingRevocation": [],
     })  # fmt: skip
@@ -297,7 +309,8 @@ def test_a_group_that_is_removed_with_its_member_is_a_finding(run, tmp_path):
     assert (found.status, finding["code"], finding["first_offset"]) == (
         1, "group/refused-record", 2,
     )  # fmt: skip
-    assert "group g: it is removed, but member m is still there" in finding["message"]
+    assert "group g" in finding["message"]
+    assert "member-1" in finding["message"]
     assert [one["group"] for one in found.of_type("offset")] == ["h"]
 
 
@@ -307,16 +320,14 @@ def test_of_several_copies_the_furthest_without_damage_is_taken(run, tmp_path):
     behind = log.write(tmp_path / "one")
     log.commit("g", "t", 0, 6)
     ahead = [log.write(tmp_path / name) for name in ("two", "three")]
-    for home in (behind, *ahead):
-        (home.parent / "meta.properties").write_text("version=1\n")
-    found = run("groups", "-f", "ndjson", tmp_path / "one", tmp_path / "two", tmp_path / "three")
-    (used,) = found.of_type("partition")
+    homes = [path.parent for path in (behind, *ahead)]
+    for home in homes:
+        (home / "meta.properties").write_text("version=1\n")
+    (used,) = run("groups", "-f", "ndjson", *homes).of_type("partition")
     assert used["path"] == str(ahead[0])
     assert [one["log_end_offset"] for one in used["other_copies"]] == [2, 1]
-    data = bytearray((ahead[0] / f"{0:020d}.log").read_bytes())
-    data[70] ^= 1
-    (ahead[0] / f"{0:020d}.log").write_bytes(data)
-    found = run("groups", "-f", "ndjson", tmp_path / "one", tmp_path / "two", tmp_path / "three")
+    damage_file(ahead[0] / f"{0:020d}.log", flip, 70)
+    found = run("groups", "-f", "ndjson", *homes)
     assert found.of_type("partition")[0]["path"] == str(ahead[1])
     assert [one["offset"] for one in found.of_type("offset")] == [6]
     assert found.status == 0
@@ -328,15 +339,18 @@ def test_topics_and_partitions_choose_offsets(run, running):
     assert not run("groups", "-f", "ndjson", "--topic", "x*", running).of_type("offset")
 
 
-def test_answers_of_their_own_are_not_given_together(run, running):
+def test_only_one_of_sizes_and_restore_plan_is_allowed(run, running):
     assert run("groups", "--sizes", "--restore-plan", running).status == 2
 
 
 @pytest.mark.parametrize("words", [("--group", "nosuch"), ("--history", "nosuch")])
-def test_a_group_that_is_not_there_is_no_answer(run, running, words):
-    found = run("groups", *words, running)
+def test_a_missing_group_is_no_answer(run, running, words):
+    found = run("groups", *words, "--json", running)
     assert found.status == 4
-    assert f"{running}: nothing matched {' '.join(words)}" in found.stderr
+    (error,) = (one for one in json.loads(found.stdout)["items"] if one["type"] == "error")
+    assert (error["path"], error["reason"]) == (str(running), "nothing-matched")
+    assert f"{running}: " in found.stderr
+    assert " ".join(words) in found.stderr
 
 
 @pytest.mark.parametrize("words", [(), ("--group", "g"), ("--history", "g"), ("--restore-plan",)])
@@ -346,27 +360,27 @@ def test_no_partition_of_the_topic_is_no_answer(run, tmp_path, words, inner):
     path = tmp_path / inner
     found = run("groups", *words, path)
     assert (found.status, found.stdout) == (4, "")
-    assert found.stderr == f"logtool: {path}: holds no partition of __consumer_offsets\n"
-    told = run("groups", *words, "--json", path)
-    (error,) = json.loads(told.stdout)["items"]
+    (line,) = found.stderr.splitlines()
+    assert line.startswith(f"logtool: {path}: ")
+    assert "__consumer_offsets" in line
+    (error,) = json.loads(run("groups", *words, "--json", path).stdout)["items"]
     assert (error["type"], error["reason"]) == ("error", "nothing-matched")
 
 
 def test_one_log_dir_of_a_broker_may_be_without_groups(run, running, tmp_path):
     data_log(tmp_path, "orders-0", 100, first=50, topic_id=NEW)
     found = run("groups", tmp_path, running)
-    assert (found.status, "3 groups" in found.stderr) == (0, True)
+    assert (found.status, numbers(last_line(found))) == (0, [3, 6])
 
 
-def test_a_person_sees_where_records_are_missing(run, copy_of):
-    home = copy_of("4.3.1/running")
-    log = home / "__consumer_offsets-0" / f"{0:020d}.log"
-    damage_file(log, flip, log.stat().st_size // 3)
-    found = run("groups", home)
+def test_a_person_sees_where_records_are_missing(run, damaged):
+    found = run("groups", damaged)
     assert found.status == 1
-    (line,) = (line for line in found.stdout.splitlines() if "group/missing-records" in line)
-    assert line.startswith("ERROR    group/missing-records  ")
-    assert re.search(rf"{re.escape(str(log))} @\d+  CRC-32C does not match", line)
+    (line,) = (line for line in found.lines if "group/missing-records" in line)
+    severity, code, path, position = line.split()[:4]
+    assert (severity, code) == ("ERROR", "group/missing-records")
+    assert path == str(damaged / "__consumer_offsets-0" / f"{0:020d}.log")
+    assert position.startswith("@")
 
 
 def test_a_partition_that_may_not_be_read_is_named_and_the_others_are_shown(running, tmp_path):
@@ -374,12 +388,12 @@ def test_a_partition_that_may_not_be_read_is_named_and_the_others_are_shown(runn
     home = small_log_dir(running, tmp_path / "data", *names)
     shut = home / names[0]
     shut.chmod(0)
-    status, said, complaints = without_rights("groups", "-f", "ndjson", home)
+    status, stdout, stderr = without_rights("groups", "-f", "ndjson", home)
     shut.chmod(0o755)
     assert status == 4
-    assert complaints.count(f"{shut}: Permission denied") == 1
-    told = [json.loads(line) for line in said.splitlines()]
-    assert {one["group"] for one in told if one["type"] == "group"} == {"group_next"}
+    assert stderr.count(f"{shut}: Permission denied") == 1
+    objects = [json.loads(line) for line in stdout.splitlines()]
+    assert {one["group"] for one in objects if one["type"] == "group"} == {"group_next"}
 
 
 JOINING = {
@@ -407,23 +421,15 @@ def test_log_dirs_of_several_clusters_are_not_joined(run, running, tmp_path, nam
     found = run(*arguments, "--json")
     assert (found.status, found.stdout) == (2, "")
     line, _ = found.stderr.splitlines()
-    said = rf"{homes[1]}\S* is of cluster another, and {homes[0]}\S* of {own}: give"
-    assert re.search(said, line)
+    for part in (*map(str, homes), own, "another"):
+        assert part in line
     (homes[1] / "meta.properties").unlink()
     found = run(*arguments)
     assert found.status != 2
-    assert "cluster another" not in found.stderr
+    assert "another" not in found.stderr
 
 
-@pytest.fixture
-def damaged(copy_of):
-    home = copy_of("4.3.1/running")
-    log = home / "__consumer_offsets-0" / f"{0:020d}.log"
-    damage_file(log, flip, log.stat().st_size // 3)
-    return home
-
-
-def test_a_history_tells_where_it_lacks_records(run, damaged):
+def test_a_history_shows_where_it_lacks_records(run, damaged):
     found = run("groups", "-f", "ndjson", "--history", "group-tx", damaged)
     assert (found.status, len(found.of_type("event"))) == (1, 6)
     (finding,) = found.of_type("finding")
@@ -434,13 +440,12 @@ def test_a_history_tells_where_it_lacks_records(run, damaged):
 
 def test_a_history_is_read_from_the_copy_without_damage(run, running, damaged):
     whole = run("groups", "--history", "group-classic", running)
-    assert "records are" not in whole.stdout
     for paths in ((damaged, running), (running, damaged)):
         found = run("groups", "--history", "group-classic", *paths)
         assert (found.status, found.stdout) == (0, whole.stdout)
 
 
-def test_a_history_tells_records_that_remove_something(run, tmp_path):
+def test_a_history_shows_records_that_remove_something(run, tmp_path):
     log = OffsetsLog()
     log.add(3, {"groupId": "g"}, {"epoch": 1})
     log.commit("g", "t", 0, 5)
@@ -448,10 +453,12 @@ def test_a_history_tells_records_that_remove_something(run, tmp_path):
     log.add(3, {"groupId": "g"}, None)
     home = log.write(tmp_path)
     lines = run("groups", "--history", "g", home).lines
-    assert [re.split(r"\s{2,}", line.strip())[2] for line in lines[2:]] == [
-        "ConsumerGroupMetadata", "commit", "delete-offset", "ConsumerGroupMetadata removed",
+    events = [re.split(r"\s{2,}", line.strip())[2] for line in lines[2:]]
+    assert [event.split()[0] for event in events] == [
+        "ConsumerGroupMetadata", "commit", "delete-offset", "ConsumerGroupMetadata",
     ]  # fmt: skip
-    rows = csv.DictReader(io.StringIO(run("groups", "-f", "csv", "--history", "g", home).stdout))
+    assert events[0] != events[3]
+    rows = rows_of(run("groups", "-f", "csv", "--history", "g", home))
     assert [row["deleted"] for row in rows] == ["false", "false", "true", "true"]
 
 
@@ -473,7 +480,7 @@ def test_a_log_that_ends_below_its_high_watermark_lacks_commits(run, tmp_path, w
     found = run("groups", "-f", "ndjson", *words, tmp_path)
     (finding,) = found.of_type("finding")
     assert (found.status, finding["code"]) == (1, "group/missing-records")
-    assert "ends at offset 1, but its high watermark was 3" in finding["message"]
+    assert {1, 3} <= set(numbers(finding["message"]))
     assert (finding["first_offset"], finding["last_offset"]) == (1, 2)
 
 
@@ -496,7 +503,7 @@ def cluster(home, *records, damaged=False):
         log.write_bytes(log.read_bytes() + flip(batch(len(records), topic("x", NEW)), 70))
 
 
-def test_topics_made_anew_behind_damage_of_the_metadata_log_are_not_taken_for_others(run, tmp_path):
+def test_topics_behind_damage_of_the_metadata_log_are_not_taken_for_others(run, tmp_path):
     log = OffsetsLog()
     log.commit("g", "orders", 0, 40, topicId=NEW)
     log.commit("g", "made-later", 0, 40)
@@ -504,13 +511,14 @@ def test_topics_made_anew_behind_damage_of_the_metadata_log_are_not_taken_for_ot
     data_log(tmp_path, "orders-0", 100, topic_id=NEW)
     data_log(tmp_path, "made-later-0", 100)
     cluster(tmp_path, topic("orders", OLD))
-    assert {one["topic_is"] for one in run("groups", "-f", "ndjson", tmp_path).of_type("offset")} \
-        == {"other", "gone"}  # fmt: skip
+    sound = run("groups", "-f", "ndjson", tmp_path)
+    assert {one["topic_is"] for one in sound.of_type("offset")} == {"other", "gone"}
     shutil.rmtree(tmp_path / "__cluster_metadata-0")
     cluster(tmp_path, topic("orders", OLD), damaged=True)
     found = run("groups", "-f", "ndjson", tmp_path)
     assert [one["topic_is"] for one in found.of_type("offset")] == ["unknown", "same"]
-    assert "the metadata log ends early" in found.stderr
+    log = tmp_path / "__cluster_metadata-0" / f"{0:020d}.log"
+    assert (str(log) in sound.stderr, str(log) in found.stderr) == (False, True)
     (plan,) = run("groups", "-f", "ndjson", "--restore-plan", tmp_path).of_type("restore")
     assert (plan["offsets"], plan["left_out"]) == (2, 0)
 
@@ -544,6 +552,6 @@ def test_partitions_of_the_topic_that_no_log_dir_has_are_counted(run, tmp_path):
     log.write(tmp_path)
     parts = [partition(NEW, number, [1]) for number in range(3)]
     cluster(tmp_path, topic("__consumer_offsets", NEW), *parts)
-    text = "2 partitions of __consumer_offsets are not in these log dirs: its groups are not told"
-    assert text in run("groups", tmp_path).stderr
-    assert text not in run("groups", tmp_path / "__consumer_offsets-0").stderr
+    start = "2 partitions of __consumer_offsets "
+    assert start in run("groups", tmp_path).stderr
+    assert start not in run("groups", tmp_path / "__consumer_offsets-0").stderr

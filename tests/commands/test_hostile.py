@@ -1,5 +1,7 @@
-"""What an undo directory says is carried out, maybe by root: nothing that somebody else could have
-written is believed, and nothing outside of the log dir is ever touched."""
+"""Attacks on undo directories: root may carry out a journal that another user forged.
+
+Every such journal is refused, and nothing outside of the log dir is ever touched.
+"""
 
 import json
 import os
@@ -24,7 +26,7 @@ def template(scenario, tmp_path_factory):
 
 @pytest.fixture
 def place(template, tmp_path, monkeypatch):
-    """Return a log dir that a plan is committed for; its undo directory is found beside it."""
+    """Return a log dir with a committed plan; its undo directory lies next to it."""
     monkeypatch.setattr(os, "fsync", lambda fd: None)
     place = Place(template, tmp_path)
     place.undo_dir = default_undo_dir(place.log_dir)
@@ -151,7 +153,7 @@ def test_a_forged_journal_is_refused_in_one_line_and_nothing_is_touched(run, pla
         result = run(*command)
         assert result.status == 5, command
         (line,) = [x for x in result.stderr.splitlines() if "journal.ndjson" in x]
-        assert "is damaged or of another version" in line
+        assert "damaged" in line
         assert len(line) < 600
     place.assert_untouched()
     assert (victim / "file").read_bytes() == b"precious"
@@ -160,13 +162,13 @@ def test_a_forged_journal_is_refused_in_one_line_and_nothing_is_touched(run, pla
 @pytest.mark.parametrize(
     "line", [b"[" * 100_000 + b"]" * 100_000, b'{"type": ' + b"9" * 5000 + b"}", b"\xff\xfe", b""]
 )
-def test_what_is_no_json_is_refused(place, line):
+def test_a_line_that_is_no_json_is_refused(place, line):
     (place.undo_dir / "journal.ndjson").write_bytes(line + b"\n")
-    with pytest.raises(RefusedError, match=r"journal.ndjson: is damaged or of another version"):
+    with pytest.raises(RefusedError, match=r"journal\.ndjson: .*damaged"):
         Journal.open(place.undo_dir)
 
 
-def test_a_log_dir_that_is_none_is_refused(run, place, victim):
+def test_a_journal_of_another_directory_is_refused(run, place, victim):
     """A journal that is right in itself, of a directory that no broker ever used."""
 
     def alter(lines):
@@ -179,20 +181,23 @@ def test_a_log_dir_that_is_none_is_refused(run, place, victim):
 
     forge(place.undo_dir, alter)
     result = run("undo", "--apply", place.undo_dir)
-    assert (result.status, result.stderr) == (5, f"logtool: {victim}: is not a log dir; "
-                                                 f"nothing was touched\n")  # fmt: skip
+    assert result.status == 5
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"logtool: {victim}: ")
+    assert rows(victim).keys() == {victim / "file"}
     assert (victim / "file").read_bytes() == b"precious"
 
 
 @pytest.mark.parametrize("target", ["directory", "journal"])
 @pytest.mark.parametrize("mode", [0o775, 0o707, 0o1777])
-def test_what_others_may_write_is_refused(run, place, target, mode):
+def test_an_undo_directory_that_others_may_write_is_refused(run, place, target, mode):
     path = place.undo_dir if target == "directory" else place.undo_dir / "journal.ndjson"
     path.chmod(mode)
     for command in (["undo", "--apply", place.undo_dir], ["recover", "--apply", place.log_dir]):
         result = run(*command)
         assert result.status == 5
-        assert f"{path}: others than its owner may write there (mode {mode:04o})" in result.stderr
+        (line,) = (line for line in result.stderr.splitlines() if f"{path}: " in line)
+        assert f"mode {mode:04o}" in line
     place.assert_untouched()
 
 
@@ -205,17 +210,18 @@ def disown(path, monkeypatch):
 
 
 @pytest.mark.parametrize("target", ["directory", "journal"])
-def test_what_another_user_made_is_refused(run, place, monkeypatch, target):
+def test_an_undo_directory_of_another_user_is_refused(run, place, monkeypatch, target):
     path = place.undo_dir if target == "directory" else place.undo_dir / "journal.ndjson"
     disown(path, monkeypatch)
     for command in (["undo", "--apply", place.undo_dir], ["recover", "--apply", place.log_dir]):
         result = run(*command)
         assert result.status == 5
-        assert "neither to you nor to root, and is not believed" in result.stderr
+        assert f"{path}: " in result.stderr
+        assert "root" in result.stderr
     place.assert_untouched()
 
 
-def test_what_another_user_made_and_ended_stops_nothing(place, monkeypatch):
+def test_a_finished_change_of_another_user_stops_nothing(place, monkeypatch):
     Journal.open(place.undo_dir).finish()
     disown(place.undo_dir, monkeypatch)
     assert find_unfinished(place.log_dir) == []
@@ -223,7 +229,7 @@ def test_what_another_user_made_and_ended_stops_nothing(place, monkeypatch):
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770])
-def test_an_undo_directory_that_others_may_write_is_not_taken(run, place, tmp_path, mode):
+def test_a_chosen_undo_directory_that_others_may_write_is_not_taken(run, place, tmp_path, mode):
     shutil.rmtree(place.undo_dir)
     chosen = tmp_path / "chosen"
     chosen.mkdir()
@@ -232,22 +238,23 @@ def test_an_undo_directory_that_others_may_write_is_not_taken(run, place, tmp_pa
     file = place.log_dir / "recovery-point-offset-checkpoint"
     result = run("checkpoint", "set", file, "codec-none-0", *words)
     assert result.status == 5
-    assert f"{chosen}: others than its owner may write there" in result.stderr
+    assert f"{chosen}: " in result.stderr
+    assert f"mode {mode:04o}" in result.stderr
     place.assert_untouched()
     assert list(chosen.iterdir()) == []
 
 
-def test_an_undo_directory_of_another_user_is_not_taken(place, tmp_path, monkeypatch):
+def test_a_chosen_undo_directory_of_another_user_is_not_taken(place, tmp_path, monkeypatch):
     chosen = tmp_path / "chosen"
     chosen.mkdir(mode=0o755)
     disown(chosen, monkeypatch)
-    with pytest.raises(RefusedError, match="neither to you nor to root"):
+    with pytest.raises(RefusedError, match=f"{chosen}: .*root"):
         Journal.begin(chosen, place.log_dir, "logtool test")
 
 
 @pytest.mark.parametrize("saved", ["000002.old", "000006.new", "journal.ndjson"])
 @pytest.mark.parametrize("kind", ["link", "fifo", "directory"])
-def test_what_is_no_file_in_an_undo_directory_is_refused(run, place, victim, saved, kind):
+def test_another_kind_of_entry_in_an_undo_directory_is_refused(run, place, victim, saved, kind):
     if saved.endswith(".old"):
         Journal.open(place.undo_dir).finish()
     before = everything(place.log_dir)
@@ -261,50 +268,53 @@ def test_what_is_no_file_in_an_undo_directory_is_refused(run, place, victim, sav
         command = ["recover", "--apply", place.log_dir]
     result = run(*command)
     assert result.status in (4, 5)
-    assert f"{path}: is " in result.stderr
+    assert f"{path}: " in result.stderr
     if not saved.endswith(".new"):
         assert everything(place.log_dir) == before
 
 
 @pytest.mark.parametrize("kind", ["fifo", "link"])
-def test_what_is_no_file_in_the_log_dir_is_refused(place, victim, kind):
+def test_another_kind_of_entry_in_the_log_dir_is_refused(place, victim, kind):
     path = place.log_dir / LOG
     path.rename(victim / "moved")
     os.mkfifo(path) if kind == "fifo" else path.symlink_to(victim / "moved")
-    with pytest.raises(RefusedError, match=f"{path}: is not a regular file"):
+    with pytest.raises(RefusedError, match=f"{path}: "):
         Journal.open(place.undo_dir).finish()
 
 
-def test_a_file_with_more_than_rights_is_not_changed(place):
+def test_a_set_user_id_file_is_not_changed(place):
     shutil.rmtree(place.undo_dir)
     path = place.log_dir / LOG
     path.chmod(0o4755)
     journal = Journal.begin(place.undo_dir, place.log_dir, "logtool test")
-    with pytest.raises(RefusedError, match=f"{path}: has the mode 4755, which no file of a log"):
+    with pytest.raises(RefusedError, match=f"{path}: .*4755"):
         journal.stage([change(FileChange.REMOVE, path)])
 
 
-# Races: somebody changes names between any two calls.
+# Races: another process changes names between any two calls.
 
 
-class Attack:
-    """Does something just before the n-th call that changes anything."""
+def attempt(job, number, deed):
+    """Do a job; call `deed` just before the n-th call that changes anything."""
+    original, calls = disk.change, 0
 
-    def __init__(self, monkeypatch, number, deed):
-        self._number, self._deed, self.calls = number, deed, 0
-        original = disk.change
+    def counted(path, call, *arguments):
+        nonlocal calls
+        calls += 1
+        if calls == number:
+            deed(path)
+        return original(path, call, *arguments)
 
-        def change(path, call, *arguments):
-            self.calls += 1
-            if self.calls == self._number:
-                self._deed(path)
-            return original(path, call, *arguments)
-
-        monkeypatch.setattr(disk, "change", change)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(disk, "change", counted)
+        try:
+            job()
+        except LogtoolError as error:
+            assert "\n" not in str(error)
 
 
 def rows(path):
-    """Return what an attacker wants to change of a directory: all but times of access."""
+    """Return mode, owner, time and bytes of each entry of a directory."""
     found = {}
     for entry in sorted(path.rglob("*")):
         status = entry.lstat()
@@ -336,18 +346,12 @@ def test_a_link_that_comes_between_two_calls_leads_nowhere(place, tmp_path, move
             home.rename(tmp_path / "aside")
             home.symlink_to(target)
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(os, "fsync", lambda fd: None)
-            Attack(patch, number, swap)
-            try:
-                getattr(place, job)()
-            except LogtoolError as error:
-                assert "\n" not in str(error)
+        attempt(getattr(place, job), number, swap)
         assert rows(target) == before, number
 
 
-def test_a_name_that_means_another_file_by_then_gets_neither_owner_nor_mode(place, victim):
-    """A file outside gets the name of one that is just being written."""
+def test_a_file_outside_with_the_name_of_a_new_file_gets_neither_owner_nor_mode(place, victim):
+    """Link a file outside under the name of each file that is just being written."""
     shadow = victim / "file"
     with failing(0, lambda: None) as calls:
         place.finish()
@@ -370,13 +374,7 @@ def test_a_name_that_means_another_file_by_then_gets_neither_owner_nor_mode(plac
                 os.link(shadow, path)
                 done.append(path)
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(os, "fsync", lambda fd: None)
-            Attack(patch, number, swap)
-            try:
-                place.finish()
-            except LogtoolError as error:
-                assert "\n" not in str(error)
+        attempt(place.finish, number, swap)
         hits += bool(done)
         assert rows(victim) == before, number
     assert hits > 5
@@ -393,15 +391,16 @@ def test_an_undo_directory_that_is_swapped_is_still_the_one_that_was_opened(plac
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/passwd"])
-def test_a_held_directory_is_not_left(place, name):
+def test_an_open_directory_is_not_left(place, name):
     home = dirfd.OpenDir(place.log_dir)
     with pytest.raises(RefusedError), home.reach(place.log_dir / name):
         pytest.fail("was reached")
 
 
-def test_a_directory_with_a_link_on_the_way_is_not_held(place, tmp_path):
+def test_a_directory_with_a_link_on_the_way_is_not_opened(place, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path)
-    with pytest.raises(RefusedError, match="a symbolic link is not followed"):
+    with pytest.raises(RefusedError, match=f"{tmp_path / 'link'}"):
         dirfd.OpenDir(tmp_path / "link" / "data")
-    with pytest.raises(UnreadableError, match="No such file"):
+    with pytest.raises(UnreadableError) as caught:
         dirfd.OpenDir(tmp_path / "missing")
+    assert (caught.value.path, caught.value.missing) == (tmp_path / "missing", True)

@@ -70,8 +70,7 @@ def test_a_torn_batch_is_cut_and_no_sound_record_is_lost(run, scenario):
     assert " 1 thread " in duration
     assert numbers(last_line(result)) == [4, 4, 4]
     _, found = planned(run, home)
-    lost = [(one["lost_records"], one["lost_acknowledged"]) for one in found.values()]
-    assert set(lost) == {(0, 0)}
+    assert not any(one["lost_records"] or one["lost_acknowledged"] for one in found.values())
 
 
 def test_a_bad_batch_costs_what_stands_behind_it(run, cut):

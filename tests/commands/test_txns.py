@@ -1,17 +1,21 @@
+"""``logtool txns``: open, hanging and ended transactions, producers and coordinators."""
+
 import csv
 import io
 import os
 
 import pytest
+from answers import last_line, numbers
+from damage import damage_file, flip
 from transaction_state import FIRST
 from verification import set_offsets
 
 from logtool.formats import producer_snapshot
 
-COMMAND = (
-    "kafka-transactions.sh --bootstrap-server localhost:9092 abort --topic tx.mixed "
-    "--partition 0 --start-offset 336"
-)
+COMMAND = [
+    "kafka-transactions.sh", "--bootstrap-server", "localhost:9092", "abort",
+    "--topic", "tx.mixed", "--partition", "0", "--start-offset", "336",
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -29,23 +33,22 @@ def begun(run, killed):
 def test_a_person_sees_what_pins_reading_and_how_to_end_it(run, killed):
     result = run("txns", killed)
     assert result.status == 1
-    assert (
-        "last stable offset 336, pinned by producer 1009; 2 open, 17 aborted, 32" in result.lines[0]
-    )
+    assert {336, 1009, 2, 17, 32} <= set(numbers(result.lines[0]))
     assert sum(line.startswith("hanging") for line in result.lines) == 2
-    assert COMMAND in result.stdout
-    assert result.stderr.splitlines()[-1] == (
-        "1 partition, 2 open, 2 hanging, 17 aborted, 32 committed"
-    )
+    assert " ".join(COMMAND) in result.stdout
+    assert numbers(last_line(result)) == [1, 2, 2, 17, 32]
+    (one,) = run("txns", "-f", "ndjson", killed).of_type("partition")
+    assert (one["last_stable_offset"], one["pinned_by"]) == (336, 1009)
+    assert [one[state] for state in ("open", "hanging", "aborted", "committed")] == [2, 2, 17, 32]
 
 
-def test_what_is_open_and_not_too_old_is_no_finding(run, killed, begun):
+def test_an_open_transaction_that_is_not_too_old_is_no_finding(run, killed, begun):
     result = run("txns", "-f", "ndjson", "--now", begun + 60_000, killed)
     assert result.status == 0
     ones = result.of_type("transaction")
     assert [obj["state"] for obj in ones] == ["open", "open"]
     assert ones[0]["age_ms"] == 60_000
-    assert ones[0]["abort"] == COMMAND
+    assert ones[0]["abort"].split() == COMMAND
 
 
 def test_how_old_is_too_old_can_be_said(run, killed, begun):
@@ -61,16 +64,15 @@ def test_now_is_milliseconds_or_a_time_in_utc_unless_it_has_a_zone(run, killed):
     ]
     assert [one.status for one in runs] == [0, 0, 0]
     assert len({one.stdout.partition('"summary"')[0] for one in runs}) == 1
-    told = "--now 2026-11-21T01:40:00 means 2026-11-21T01:40:00.000Z, in UTC"
-    assert [told in one.stderr for one in runs] == [False, False, True]
+    assert ["2026-11-21T01:40:00.000Z" in one.stderr for one in runs] == [False, False, True]
     result = run("txns", "--now", "noon", killed)
     assert result.status == 2
-    assert "--now noon: expected milliseconds, a time such as" in result.stderr
+    assert "--now noon: " in result.stderr
 
 
 def test_ended_ones_are_listed_on_demand(run, killed):
-    states = [obj["state"] for obj in run("txns", "-f", "ndjson", "--all", killed).objects
-              if obj["type"] == "transaction"]  # fmt: skip
+    found = run("txns", "-f", "ndjson", "--all", killed).of_type("transaction")
+    states = [obj["state"] for obj in found]
     assert (states.count("aborted"), states.count("committed")) == (17, 32)
 
 
@@ -82,14 +84,14 @@ def test_the_command_names_the_broker_that_was_given(run, killed):
 def test_csv_has_transactions_and_producers(run, killed):
     rows = list(csv.DictReader(io.StringIO(run("txns", "-f", "csv", killed).stdout)))
     assert [row["type"] for row in rows] == ["transaction"] * 2 + ["producer"] * 5
-    assert rows[0]["abort"] == COMMAND
+    assert rows[0]["abort"].split() == COMMAND
     assert rows[2]["last_sequence"] == "143"
 
 
 def test_a_table_leaves_out_partitions_without_producers(run, scenario):
     folder = scenario("4.3.1/clean") / "codec-lz4-0"
     assert run("txns", folder).stdout == ""
-    assert "offsets 0 through 299" in run("txns", "-v", folder).stdout
+    assert run("txns", "-v", folder).lines[0].startswith(f"{folder}: ")
 
 
 def test_a_snapshot_that_contradicts_the_log_makes_the_status_1(run, copy_of, begun):
@@ -104,17 +106,17 @@ def test_a_snapshot_that_contradicts_the_log_makes_the_status_1(run, copy_of, be
     assert "WARNING producer-snapshot/mismatch" in result.stdout
 
 
-def test_what_is_no_log_is_one_clear_line(run, killed):
+def test_another_file_is_one_line_with_its_path(run, killed):
     result = run("txns", "-q", killed / "leader-epoch-checkpoint")
     assert result.status == 4
-    assert len(result.stderr.splitlines()) == 1
-    assert "expected a log dir, a partition dir or a .log file" in result.stderr
+    (line,) = result.stderr.splitlines()
+    assert f"{killed / 'leader-epoch-checkpoint'}: " in line
 
 
-def test_time_that_runs_out_is_said(run, scenario):
+def test_when_time_is_over_the_answer_is_incomplete(run, scenario):
     result = run("txns", "--max-duration", "0.0001s", scenario("4.3.1/killed"))
     assert result.status == 6
-    assert result.stderr.splitlines()[-1].startswith("incomplete, the time is over: ")
+    assert last_line(result).startswith("incomplete")
 
 
 def test_an_open_transaction_has_the_last_offset_that_was_written_in_it(run, killed):
@@ -129,7 +131,7 @@ def test_an_open_transaction_has_the_last_offset_that_was_written_in_it(run, kil
     assert ones[1009]["last_offset"] == 350
 
 
-def test_open_shows_what_is_open_and_nothing_else(run, scenario, killed):
+def test_open_shows_open_transactions_and_nothing_else(run, scenario, killed):
     home = killed.parent
     when = ["-f", "ndjson", "--now", "2026-11-22T00:00Z"]
     result = run("txns", "--open", *when, home)
@@ -142,30 +144,34 @@ def test_open_shows_what_is_open_and_nothing_else(run, scenario, killed):
     assert result.of_type("transaction") == whole.of_type("transaction")
     nothing = run("txns", "--open", scenario("4.3.1/clean") / "idempotent_writes-0")
     assert (nothing.status, nothing.stdout) == (0, "")
-    assert "1 partition, 0 open, 0 hanging" in nothing.stderr
+    assert numbers(last_line(nothing))[:3] == [1, 0, 0]
     assert run("txns", "--open", "--all", home).status == 2
 
 
-def test_a_table_begins_with_what_is_open_and_leaves_out_plain_producers(run, killed):
+def test_a_table_begins_with_open_transactions_and_leaves_out_plain_producers(run, killed):
     home = killed.parent
     result = run("txns", home)
     headings = [line for line in result.lines if line.startswith(str(home))]
-    pinned = ["pinned by" in line for line in headings]
-    assert pinned == sorted(pinned, reverse=True)
-    assert any(pinned) and not all(pinned)
+    objects = run("txns", "-f", "ndjson", home)
+    open_at = {one["path"] for one in objects.of_type("partition") if one["open"]}
+    with_open = [line.partition(": ")[0] in open_at for line in headings]
+    assert with_open == sorted(with_open, reverse=True)
+    assert any(with_open)
+    assert not all(with_open)
     plain = [
-        obj for obj in run("txns", "-f", "ndjson", home).of_type("producer")
+        obj for obj in objects.of_type("producer")
         if obj["coordinator_epoch"] is None and obj["transaction_first_offset"] is None
     ]  # fmt: skip
     assert plain
-    assert f"{len(plain)} producers without transactions not shown (--all shows" in result.stderr
+    (line,) = (line for line in result.stderr.splitlines() if "--all" in line)
+    assert numbers(line) == [len(plain)]
     assert "idempotent_writes-0" not in result.stdout
     everything = run("txns", "--all", home)
     assert "idempotent_writes-0" in everything.stdout
-    assert "not shown" not in everything.stderr
+    assert "--all" not in everything.stderr
 
 
-def test_what_hangs_comes_before_what_is_open(run, killed, begun):
+def test_hanging_transactions_come_before_open_ones(run, killed, begun):
     ones = run("txns", "-f", "ndjson", killed).of_type("transaction")
     last = max(obj["started_ms"] for obj in ones)
     assert last > begun
@@ -174,23 +180,24 @@ def test_what_hangs_comes_before_what_is_open(run, killed, begun):
     assert [obj["state"] for obj in found] == ["hanging", "open"]
 
 
-def test_a_log_dir_tells_what_the_coordinators_say(run, killed):
+def test_a_log_dir_shows_the_entries_of_the_coordinators(run, killed):
     home = killed.parent
     result = run("txns", "--open", home)
     assert result.status == 0
-    assert "open   fixture-open-0    Ongoing" in result.stdout
-    assert "wait: its coordinator aborts it as soon as it runs (timeout 2026-11-21T01:47:5" in (
-        result.stdout
-    )
+    titles = next(line for line in result.lines if "transactional_id" in line)
+    assert titles.index("state ") < titles.index("producer_id") < titles.index("producer_epoch")
+    rows = [line.split() for line in result.lines if line.startswith("open ")]
+    assert ["open", "fixture-open-0", "Ongoing"] in [row[:3] for row in rows]
+    assert "2026-11-21T01:47:5" in result.stdout  # the timeout
     assert "kafka-transactions.sh" not in result.stdout
-    assert "transactional_id  state    producer_id  producer_epoch" in result.stdout
     found = run("txns", "-f", "ndjson", home)
     ids = {obj["transactional_id"]: obj for obj in found.of_type("coordinator")}
     assert sorted(ids) == ["fixture-open-0", "fixture-open-1", "fixture-traffic"]
-    assert ids["fixture-open-0"]["terminate"] == (
-        "kafka-transactions.sh --bootstrap-server localhost:9092 forceTerminateTransaction "
-        "--transactionalId fixture-open-0"
-    )
+    assert ids["fixture-open-0"]["times_out"].startswith("2026-11-21T01:47:5")
+    assert ids["fixture-open-0"]["terminate"].split() == [
+        "kafka-transactions.sh", "--bootstrap-server", "localhost:9092",
+        "forceTerminateTransaction", "--transactionalId", "fixture-open-0",
+    ]  # fmt: skip
     for one in found.of_type("transaction"):
         assert (one["state"], one["abort"]) == ("open", None)
         assert one["coordinator"]["timeout_ms"] == 900_000
@@ -207,12 +214,11 @@ def test_a_log_dir_tells_what_the_coordinators_say(run, killed):
 def test_a_damaged_coordinator_log_makes_the_status_1(run, copy_of):
     home = copy_of("4.3.1/killed")
     log = home / "__transaction_state-1" / f"{0:020d}.log"
-    data = bytearray(log.read_bytes())
-    data[len(data) // 2] ^= 1
-    log.write_bytes(data)
+    damage_file(log, flip, log.stat().st_size // 2, 1)
     result = run("txns", "--topic", "tx.mixed", home)
     assert result.status == 1
-    assert f"ERROR transaction-state/damaged  {log}" in result.stdout
+    (line,) = (line for line in result.lines if "transaction-state/damaged" in line)
+    assert (line.split()[0], str(log) in line) == ("ERROR", True)
     assert "fixture-open-1" in result.stdout
 
 
@@ -222,12 +228,12 @@ def test_a_coordinator_log_that_ends_below_its_high_watermark_settles_nothing(ru
     set_offsets(rows, {("__transaction_state", number): 1_000_000 for number in (0, 1)})
     for number in (0, 1):
         (home / f"__transaction_state-{number}" / FIRST).write_bytes(b"")
-    os.utime(rows, (0, 0))  # the logs are younger, so that nobody copied them before it
+    os.utime(rows, (0, 0))  # the logs are younger: no copy was made before it
     found = run("txns", "-f", "ndjson", "--topic", "tx.mixed", home)
     ends = [one for one in found.of_type("finding") if one["code"] == "transaction-state/damaged"]
     assert found.status == 1
     assert [(one["first_offset"], one["last_offset"]) for one in ends] == [(0, 999_999)] * 2
     # Without an entry it is not known to be abandoned: one may have been lost.
     assert "transaction-state/abandoned" not in {one["code"] for one in found.of_type("finding")}
-    told = {one["coordinator"]["relation"] for one in found.of_type("transaction")}
-    assert told == {"not-here"}
+    relations = {one["coordinator"]["relation"] for one in found.of_type("transaction")}
+    assert relations == {"not-here"}

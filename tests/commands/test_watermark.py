@@ -1,4 +1,4 @@
-"""``logtool watermark``: what it prints, in each format, and its exit statuses."""
+"""``logtool watermark``: its output in each format, and its exit statuses."""
 
 import csv
 import io
@@ -7,6 +7,7 @@ import re
 import shutil
 
 import pytest
+from answers import last_line, numbers
 from damage import remove_file
 
 FORMATS = ("table", "json", "ndjson", "csv", "tsv", "markdown")
@@ -18,16 +19,16 @@ def nodes(scenario):
     return [home / f"node-{node}" for node in (1, 2, 3)]
 
 
-def test_the_help_says_that_offsets_are_exclusive(run):
+def test_the_help_has_examples_and_exit_statuses(run):
     text = run("watermark", "--help").stdout
-    assert text.startswith("Usage: logtool watermark [OPTIONS] [DIR...]")
-    assert "are exclusive: a high watermark of 8 means that offsets" in " ".join(text.split())
+    assert text.startswith("Usage: logtool watermark ")
+    assert "exclusive" in text
     assert "  Examples:\n    logtool watermark" in text
     assert "  Exit status:\n    0  " in text
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_the_exit_status_tells_whether_acknowledged_records_go(run, nodes, format):
+def test_the_exit_status_is_1_if_acknowledged_records_go(run, nodes, format):
     assert run("watermark", "-f", format, *nodes).status == 1
     assert run("watermark", "-f", format, "--topic", "*lagging", *nodes).status == 0
     assert run("watermark", "-f", format, "--leader", 3, "--topic", "*lag*", *nodes).status == 1
@@ -39,17 +40,15 @@ def test_a_healthy_dir_is_a_table_of_its_partitions(run, scenario):
     assert result.lines[0].split()[:3] == ["topic", "partition", "node"]
     row = next(line.split() for line in result.lines if line.startswith("codec-none "))
     assert " ".join(row) == "codec-none 0 1 0 360 360 360 360 0 2 sound 0"
-    assert "together" not in result.stdout
-    assert result.stderr.splitlines()[-1] == "32 partitions: no acknowledged record is lost"
+    assert "" not in result.lines  # one table
+    assert numbers(last_line(result)) == [32]
 
 
-def test_several_dirs_are_held_against_each_other(run, nodes):
+def test_several_dirs_are_compared(run, nodes):
     text = run("watermark", *nodes).stdout
     replicas, groups, cuts, choices = text.split("\n\n")
     assert len(replicas.splitlines()) == 2 + 8
-    assert groups.startswith(
-        "Replicas together; expected_high_watermark is the least log end in sync:"
-    )
+    assert "expected_high_watermark" in groups.splitlines()[0]
     row = next(line.split() for line in groups.splitlines() if line.startswith("replica.diverged"))
     assert " ".join(row) == "replica.diverged 0 [3] metadata 170 200 3 3 80 0"
     assert " ".join(cuts.split()[-9:]) == "replica.diverged 0 3 2 200 120 120 80 80"
@@ -64,22 +63,21 @@ def test_a_leader_out_of_sync_may_cost_what_a_replica_in_sync_has_that_was_not_g
     asked = "watermark", "--topic", "replica.diverged", "--leader", "2", *nodes[:2]
     result = run(*asked)
     assert result.status == 1
-    assert result.stderr.splitlines() == [
-        "replica.diverged-0: records that nobody can count may be acknowledged that node 2 lacks: "
-        "node 3, in sync, was not given",
-        "1 partition: acknowledged records may be lost in 1",
-    ]
+    first, last = result.stderr.splitlines()
+    assert first.startswith("replica.diverged-0: ")
+    assert numbers(first) == [2, 3]  # the node that lacks records, the node that was not given
+    assert numbers(last) == [1, 1]
     (group,) = run(*asked, "-f", "ndjson").of_type("group")
     assert (group["not_looked_at"], group["may_be_lost"]) == ([3], None)
 
 
-def test_of_one_broker_alone_nobody_asks_whether_it_may_lead(run, nodes):
+def test_without_leader_a_broker_alone_is_not_judged_as_a_leader(run, nodes):
     result = run("watermark", "--topic", "replica.diverged", *nodes[:2])
     assert result.status == 0
-    assert result.stderr == "1 partition: no acknowledged record is lost\n"
+    assert numbers(result.stderr) == [1]
 
 
-def test_a_replica_of_another_topic_is_told_by_its_path(run, copy_of):
+def test_a_replica_of_another_topic_is_named_by_its_path(run, copy_of):
     home = copy_of("4.3.1/replicas")
     dirs = [home / f"node-{node}" / "replica.lagging-0" for node in (2, 3)]
     for node in (1, 2, 3):
@@ -87,14 +85,13 @@ def test_a_replica_of_another_topic_is_told_by_its_path(run, copy_of):
     (dirs[1] / "partition.metadata").write_text("version: 0\ntopic_id: " + "A" * 21 + "Q")
     result = run("watermark", *dirs)
     assert result.status == 1
-    assert ": ANOTHER TOPIC of that name, by its topic id" in result.stderr
-    (group,) = (
-        one for one in run("watermark", "-f", "ndjson", *dirs).objects if one["type"] == "group"
-    )
+    (group,) = run("watermark", "-f", "ndjson", *dirs).of_type("group")
     assert len(group["other_topic"]) == len(group["replicas"]) == 1
+    (line,) = (line for line in result.stderr.splitlines() if "ANOTHER TOPIC" in line)
+    assert str(group["other_topic"][0]) in line
 
 
-def test_markdown_holds_the_tables_apart(run, nodes):
+def test_markdown_has_separate_tables(run, nodes):
     lines = run("watermark", "-f", "markdown", *nodes).lines
     assert sum(line.startswith(("|--", "|:-")) for line in lines) == 4
 
@@ -128,14 +125,14 @@ def test_fail_on_decides_which_findings_count(run, copy_of):
     assert run("watermark", "--fail-on", "error", home).status == 0
 
 
-def test_a_log_that_lost_its_end_costs_acknowledged_records_whoever_else_there_is(run, copy_of):
+def test_a_log_that_lost_its_end_costs_acknowledged_records(run, copy_of):
     home = copy_of("4.3.1/clean")
     path = home / "replication-offset-checkpoint"
     path.write_text(path.read_text().replace("codec-gzip 0 300", "codec-gzip 0 311"))
     result = run("watermark", home)
     assert result.status == 1
     assert "checkpoint/high-watermark-beyond-end" in result.stdout
-    assert result.stderr.splitlines()[-1] == "32 partitions: acknowledged records are lost in 1"
+    assert numbers(last_line(result)) == [32, 1]
     found = run("watermark", "-f", "ndjson", home)
     (replica,) = (one for one in found.of_type("replica") if one["topic"] == "codec-gzip")
     assert replica["acknowledged_gone"] == 11
@@ -152,7 +149,7 @@ def test_a_dir_of_unknown_owner_may_be_given_one(run, copy_of):
     assert named == {**first, "node": 2, "committed_offset": named["committed_offset"]}
 
 
-def test_a_missing_dir_is_status_4_and_the_rest_is_told(run, nodes, tmp_path):
+def test_a_missing_dir_is_status_4_and_the_rest_is_shown(run, nodes, tmp_path):
     result = run("watermark", "-f", "ndjson", tmp_path / "missing", nodes[1])
     assert result.status == 4
     assert len(result.of_type("replica")) == 4
@@ -162,7 +159,7 @@ def test_a_missing_dir_is_status_4_and_the_rest_is_told(run, nodes, tmp_path):
 def test_no_dir_is_wrong_usage(run):
     result = run("watermark")
     assert (result.status, result.stdout) == (2, "")
-    assert "Try 'logtool watermark --help'." in result.stderr
+    assert "'logtool watermark --help'" in last_line(result)
 
 
 def test_time_may_run_out(run, nodes):
@@ -176,10 +173,11 @@ def test_a_simulation_ends_well_or_not(run, format):
     assert run("watermark", "simulate", "kip-101-loss", "-f", format).status == 1
     by_epoch = run("watermark", "simulate", "kip-101-loss", "--truncation", "leader-epoch")
     assert by_epoch.status == 0
-    assert by_epoch.stderr == "by leader-epoch: 2 committed\n"
+    assert "leader-epoch" in last_line(by_epoch)
+    assert numbers(last_line(by_epoch)) == [2]
 
 
-def test_a_simulation_has_a_row_for_each_replica_behind_each_event(run):
+def test_a_simulation_has_a_row_for_each_replica_after_each_event(run):
     result = run("watermark", "simulate", "walk-through", "-f", "csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [(row["event"], row["node"]) for row in rows] == [
@@ -187,19 +185,19 @@ def test_a_simulation_has_a_row_for_each_replica_behind_each_event(run):
         for event in ("start", "produce m0, acks 1", "fetch 2", "fetch 2")
         for node in "12"
     ]
-    told = [(r["log_end_offset"], r["remote_log_end_offset"], r["high_watermark"]) for r in rows]
-    assert told[-2:] == [("1", "", "1"), ("1", "1", "1")]
-    assert told[-4:-2] == [("1", "", "0"), ("1", "0", "0")]
+    ends = [(r["log_end_offset"], r["remote_log_end_offset"], r["high_watermark"]) for r in rows]
+    assert ends[-2:] == [("1", "", "1"), ("1", "1", "1")]
+    assert ends[-4:-2] == [("1", "", "0"), ("1", "0", "0")]
 
 
-def test_what_a_simulation_came_to_is_told_in_words(run):
+def test_the_result_of_a_simulation_is_one_line(run):
     result = run("watermark", "simulate", "kip-101-divergence", "-v")
-    assert "KIP-101, scenario 2" in result.stderr
-    assert result.stderr.splitlines()[-1] == (
-        "by high-watermark: 2 committed, offset 1 LOST, "
-        "replica 1 DIFFERS from its leader from offset 1 on"
-    )
+    assert "KIP-101" in result.stderr
+    assert numbers(last_line(result)) == [2, 1, 1, 1]
+    for word in ("high-watermark", "LOST", "DIFFERS"):
+        assert word in last_line(result)
     verdict = run("watermark", "simulate", "kip-101-divergence", "-f", "ndjson").objects[-2]
+    assert (verdict["committed_offset"], verdict["lost_offsets"]) == (2, [1])
     assert verdict["diverged"] == [{"node": 1, "from_offset": 1}]
 
 
@@ -210,13 +208,13 @@ def test_a_scenario_may_be_a_file(run, tmp_path):
     path.write_text("replicas = [7]\nleader = 7\nevents = [{ restart = 7 }]\n")
     result = run("watermark", "simulate", path)
     assert (result.status, result.stdout) == (2, "")
-    assert "event 1, restart 7: 7 is up" in result.stderr
-    assert "Try 'logtool watermark simulate --help'." in result.stderr
+    assert "event 1, restart 7: " in result.stderr
+    assert "'logtool watermark simulate --help'" in last_line(result)
 
 
 def test_the_help_of_simulate_stands_under_its_two_words(run):
     text = run("watermark", "simulate", "--help").stdout
-    assert text.startswith("Usage: logtool watermark simulate [OPTIONS]")
+    assert text.startswith("Usage: logtool watermark simulate ")
     assert "  Examples:\n    logtool watermark simulate" in text
     assert "\n  watermark simulate " in run("--help").stdout
 
