@@ -3,6 +3,8 @@
 Every run checks the first promise of a command that reads: it leaves its inputs alone.
 """
 
+import csv
+import io
 import json
 import os
 import shutil
@@ -48,6 +50,23 @@ class Result:
 
     def of_type(self, kind: str) -> list[dict[str, Any]]:
         return [obj for obj in self.objects if obj["type"] == kind]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Return the document of JSON."""
+        found: dict[str, Any] = json.loads(self.stdout)
+        return found
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """Return the objects of the document of JSON, without its summary."""
+        found: list[dict[str, Any]] = self.document["items"]
+        return found
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """Return the rows of CSV."""
+        return list(csv.DictReader(io.StringIO(self.stdout)))
 
 
 class Watch:

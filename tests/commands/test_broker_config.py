@@ -171,7 +171,7 @@ def test_other_keys_are_passed_over(run, homes, properties):
     assert run("verify", "--broker-config", file).status == 0
 
 
-def test_the_file_says_how_dense_indexes_are_unless_topic_or_command_line_do(
+def test_the_index_interval_of_the_file_comes_after_topic_and_command_line(
     run, homes, properties, tmp_path
 ):
     file = properties(f"log.dirs={homes[0]},{homes[1]}\nlog.index.interval.bytes=300\n")

@@ -1,7 +1,5 @@
 """``logtool groups``: groups, offsets, history, sizes and commands that restore offsets."""
 
-import csv
-import io
 import json
 import os
 import re
@@ -49,11 +47,6 @@ def damaged(copy_of):
     log = home / "__consumer_offsets-0" / f"{0:020d}.log"
     damage_file(log, flip, log.stat().st_size // 3)
     return home
-
-
-def rows_of(found):
-    """Return the rows of CSV."""
-    return list(csv.DictReader(io.StringIO(found.stdout)))
 
 
 def offsets(found):
@@ -217,7 +210,7 @@ def test_the_last_stable_offset_is_that_before_an_open_transaction(run, scenario
     ],
     ids=["empty since", "empty, old record", "only commits"],
 )
-def test_when_offsets_of_a_classic_group_expire(run, tmp_path, value, expires_ms):
+def test_the_expiry_of_offsets_of_a_classic_group(run, tmp_path, value, expires_ms):
     log = OffsetsLog()
     log.commit("g", "t", 0, 5)
     log.add(2, {"group": "g"}, {**EMPTY, **value, "members": []}, version=3)
@@ -240,7 +233,7 @@ def test_history_of_a_group(run, running, scenario):
         r"baseOffset: (?:24|27) .* CreateTime: (\d+)", (dump / f"{0:020d}.log.txt").read_text()
     )
     assert [one["time_ms"] for one in events][2::3] == list(map(int, markers))
-    rows = rows_of(run("groups", "-f", "csv", "--history", "group.gone", running))
+    rows = run("groups", "-f", "csv", "--history", "group.gone", running).rows
     assert [row["event"] for row in rows[-3:]] == ["delete-offset"] * 2 + ["GroupMetadata"]
     assert [row["state"] for row in rows[:3]] == ["Empty", "Stable", "Stable"]
 
@@ -347,7 +340,7 @@ def test_only_one_of_sizes_and_restore_plan_is_allowed(run, running):
 def test_a_missing_group_is_no_answer(run, running, words):
     found = run("groups", *words, "--json", running)
     assert found.status == 4
-    (error,) = (one for one in json.loads(found.stdout)["items"] if one["type"] == "error")
+    (error,) = (one for one in found.items if one["type"] == "error")
     assert (error["path"], error["reason"]) == (str(running), "nothing-matched")
     assert f"{running}: " in found.stderr
     assert " ".join(words) in found.stderr
@@ -363,7 +356,7 @@ def test_no_partition_of_the_topic_is_no_answer(run, tmp_path, words, inner):
     (line,) = found.stderr.splitlines()
     assert line.startswith(f"logtool: {path}: ")
     assert "__consumer_offsets" in line
-    (error,) = json.loads(run("groups", *words, "--json", path).stdout)["items"]
+    (error,) = run("groups", *words, "--json", path).items
     assert (error["type"], error["reason"]) == ("error", "nothing-matched")
 
 
@@ -458,7 +451,7 @@ def test_a_history_shows_records_that_remove_something(run, tmp_path):
         "ConsumerGroupMetadata", "commit", "delete-offset", "ConsumerGroupMetadata",
     ]  # fmt: skip
     assert events[0] != events[3]
-    rows = rows_of(run("groups", "-f", "csv", "--history", "g", home))
+    rows = run("groups", "-f", "csv", "--history", "g", home).rows
     assert [row["deleted"] for row in rows] == ["false", "false", "true", "true"]
 
 
@@ -523,7 +516,7 @@ def test_topics_behind_damage_of_the_metadata_log_are_not_taken_for_others(run, 
     assert (plan["offsets"], plan["left_out"]) == (2, 0)
 
 
-def test_an_empty_metadata_log_says_of_no_topic_that_it_is_gone(run, tmp_path):
+def test_with_an_empty_metadata_log_no_topic_is_gone(run, tmp_path):
     log = OffsetsLog()
     log.commit("g", "orders", 0, 40)
     log.write(tmp_path)

@@ -1,9 +1,5 @@
 """``logtool lookup``: the place of an offset or of a timestamp, by the index and by a scan."""
 
-import csv
-import io
-import json
-
 import pytest
 from answers import numbers
 
@@ -16,7 +12,7 @@ def mixed(scenario):
 def asked(run, *words):
     """Return the status and the object of a lookup."""
     result = run("lookup", *words, "--json")
-    return result.status, json.loads(result.stdout)["items"][0]
+    return result.status, result.items[0]
 
 
 def test_a_person_sees_where_an_offset_is_by_both_ways(run, mixed):
@@ -31,8 +27,7 @@ def test_a_person_sees_where_an_offset_is_by_both_ways(run, mixed):
 
 
 def test_json_has_the_question_the_answer_and_both_places(run, mixed):
-    document = json.loads(run("lookup", "--timestamp", 1795224776390, "--json", mixed).stdout)
-    question, index, scan = document["items"]
+    question, index, scan = run("lookup", "--timestamp", 1795224776390, "--json", mixed).items
     assert question["asked"] == "timestamp"
     assert question["asked_timestamp"] == "2026-11-21T01:32:56.390Z"
     assert question["found"] is question["agree"] is True
@@ -44,13 +39,13 @@ def test_a_time_is_milliseconds_or_rfc_3339(run, mixed):
     one = run("lookup", "--timestamp", 1795224776390, "-f", "csv", mixed)
     other = run("lookup", "--timestamp", "2026-11-21T01:32:56.390Z", "-f", "csv", mixed)
     assert one == other
-    assert [row["offset"] for row in csv.DictReader(io.StringIO(one.stdout))] == ["891", "891"]
+    assert [row["offset"] for row in one.rows] == ["891", "891"]
 
 
 def test_the_ends_can_be_asked_for(run, mixed):
     for end, offset in (("earliest", 0), ("latest", 2003)):
         result = run("lookup", "--timestamp", end, "--json", mixed)
-        question, *places = json.loads(result.stdout)["items"]
+        question, *places = result.items
         assert (result.status, question["agree"]) == (0, True)
         assert [place["offset"] for place in places] == [offset, offset]
         assert offset in numbers(run("lookup", "--timestamp", end, mixed).lines[0])
@@ -86,7 +81,7 @@ def test_an_offset_without_a_record_leads_to_the_next_one_or_to_its_batch(
 ):
     result = run("lookup", "--offset", offset, "--json", scenario("4.3.1/clean") / name)
     assert result.status == 0
-    question, *places = json.loads(result.stdout)["items"]
+    question, *places = result.items
     assert (question["found"], question["agree"]) == (True, True)
     for place in places:
         assert (place["offset"] is not None and place["offset"] > offset) == later
@@ -100,7 +95,7 @@ def test_a_wrong_index_makes_the_status_1(run, partition):
     index.write_bytes(entry)
     assert run("lookup", "--offset", 1, partition).status == 1
     result = run("lookup", "--offset", 2, "--json", partition)
-    question, by_index, _ = json.loads(result.stdout)["items"]
+    question, by_index, _ = result.items
     assert (result.status, question["agree"], by_index["base_offset"]) == (1, False, 3)
     assert "logtool verify" in run("lookup", "--offset", 2, partition).stdout
 
@@ -122,7 +117,7 @@ def test_a_time_before_the_present_is_no_option(spawn, partition):
     assert result.status == 1  # the records are older
     assert result.stderr.startswith("--timestamp -2h ")
     assert " 20" in result.stderr  # the year
-    assert json.loads(result.stdout)["items"][0]["found"] is False
+    assert result.items[0]["found"] is False
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_a_torn_batch_is_cut_and_no_sound_record_is_lost(run, scenario):
     assert not any(one["lost_records"] or one["lost_acknowledged"] for one in found.values())
 
 
-def test_a_bad_batch_costs_what_stands_behind_it(run, cut):
+def test_a_bad_batch_costs_everything_behind_it(run, cut):
     shown = run("plan", cut)
     result, found = planned(run, cut)
     assert shown.status == result.status == 1
@@ -138,7 +138,7 @@ def test_a_batch_without_a_whole_header_is_counted_in_offsets(run, killed):
     assert "--accept-loss codec-none-0" in run("recover", killed).stderr
 
 
-def test_a_log_that_was_cut_between_batches_lacks_what_was_acknowledged(run, killed):
+def test_a_log_that_was_cut_between_batches_lacks_acknowledged_offsets(run, killed):
     log, position, first, last = last_batch(killed)
     damage_file(log, cut_to, position)
     count = last + 1 - first
@@ -188,7 +188,7 @@ def test_both_ends_are_shown_where_recover_keeps_more_than_the_broker(run, kille
     assert (one["log_end_offset"], one["recover_log_end_offset"]) == (0, end)
 
 
-def test_what_stops_a_broker_is_named(run, killed):
+def test_damage_that_stops_a_broker_is_named(run, killed):
     (killed / "codec-none-0" / "x.log").touch()
     (killed / "unknown").mkdir()
     result, found = planned(run, killed)
@@ -280,7 +280,7 @@ def test_ndjson_has_partitions_with_their_actions_behind_them_then_the_summary(r
 
 
 def test_json_is_one_document(run, cut):
-    document = json.loads(run("plan", "--json", cut).stdout)
+    document = run("plan", "--json", cut).document
     assert_valid("plan", [document])
     lines = run("plan", "-f", "ndjson", cut).objects
     assert [obj["type"] for obj in document["items"]] == [obj["type"] for obj in lines[:-1]]
@@ -303,7 +303,7 @@ def test_markdown_is_a_table_for_a_ticket(run, cut):
     assert len([line for line in lines if line.startswith("| truncate")]) == 1
 
 
-def test_colour_marks_what_goes(run, cut):
+def test_colour_marks_losses(run, cut):
     assert "\x1b[" not in run("plan", cut).stdout
     assert "\x1b[" in run("plan", "--color", "always", cut).stdout
 
@@ -409,8 +409,9 @@ def test_a_wrong_command_line_is_one_line_that_names_the_option(run, killed, com
     assert f"'logtool {command} --help'" in last_line(result)
 
 
-def test_no_path_is_a_usage_error(run):
-    assert run("plan").status == run("plan", "").status == 2
+@pytest.mark.parametrize("command", ["plan", "recover"])
+def test_no_path_is_a_usage_error(run, command):
+    assert run(command).status == run(command, "").status == 2
 
 
 @pytest.mark.parametrize("command", ["plan", "recover"])
@@ -442,7 +443,7 @@ def test_a_file_is_no_log_dir(run, clean, command):
         "codec-none-0/partition.metadata", "codec-none-0",
     ],
 )  # fmt: skip
-def test_what_may_not_be_read_is_named_and_the_partition_is_left_out(cut, command, name):
+def test_an_unreadable_file_is_named_and_its_partition_is_left_out(cut, command, name):
     (cut / name).chmod(0)
     status, stdout, stderr = without_rights(command, "-f", "ndjson", cut)
     (cut / name).chmod(0o755)
@@ -500,7 +501,7 @@ def test_when_time_is_over_the_answer_is_incomplete(run, killed, command):
 
 
 @pytest.mark.parametrize("command", ["plan", "recover"])
-def test_ctrl_c_ends_it_with_what_was_found(run, killed, command, monkeypatch):
+def test_ctrl_c_ends_it_with_an_incomplete_answer(run, killed, command, monkeypatch):
     original = forecast.forecast_partition
 
     def third(request, on_bytes, listed=None):

@@ -72,7 +72,7 @@ def test_instead_of_discarding_data_the_existing_data_is_supplemented(run, kille
     assert index.read_bytes() == before
 
 
-def test_the_playback_range_is_reduced_and_what_was_saved_and_not_checked_is_shown(run, killed):
+def test_the_playback_range_is_reduced_and_bytes_saved_and_unchecked_are_shown(run, killed):
     (killed / POINTS).unlink()
     result = run("recover", *TRUST, killed / "tx.mixed-0")
     one = forecast(run, "recover", *TRUST, "-f", "ndjson", killed / "tx.mixed-0")

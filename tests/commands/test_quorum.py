@@ -1,7 +1,5 @@
 """``logtool quorum`` at its command line."""
 
-import json
-
 import pytest
 from answers import numbers
 from damage import damage_file, flip
@@ -23,7 +21,7 @@ def three(tmp_path):
 def verdict_of(run, *homes):
     """Return the status, the object of the quorum and the text for people."""
     result = run("quorum", "--json", *homes)
-    (verdict,) = (one for one in json.loads(result.stdout)["items"] if one["type"] == "quorum")
+    (verdict,) = (one for one in result.items if one["type"] == "quorum")
     return result.status, verdict, run("quorum", *homes).stdout
 
 
@@ -111,7 +109,7 @@ def test_a_refusal_is_status_5_and_nothing_is_written(run, three):
     assert fingerprint(three[0]) == before
 
 
-def test_what_may_be_done_needs_voters(run, three):
+def test_options_of_a_change_need_voters(run, three):
     for words in (["--apply"], ["--undo-dir", "x"], ["--accept-loss", "orders-0"]):
         assert run("quorum", *words, three[0]).status == 2
 

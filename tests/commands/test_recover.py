@@ -56,7 +56,7 @@ def test_after_an_orderly_stop_there_is_nothing_to_recover(run, clean):
     assert run("recover", "-q", clean).stderr == ""
 
 
-def test_what_every_start_writes_is_written_once(run, clean):
+def test_the_changes_of_every_start_are_made_once(run, clean):
     assert run("recover", "--apply", clean).status == 0
     result = run("recover", "-f", "ndjson", clean)
     assert (result.status, changes(result)) == (0, [])
@@ -152,7 +152,7 @@ def test_every_kind_of_object_keeps_to_the_schema(run, cut, tmp_path):
     assert {obj["type"] for obj in objects} == {"partition", "action", "undo", "error", "summary"}
     reasons = {obj["reason"] for obj in objects if obj["type"] == "error"}
     assert reasons == {"refused", "unreadable"}
-    assert_valid("plan", [json.loads(run("recover", "--json", cut).stdout)])
+    assert_valid("plan", [run("recover", "--json", cut).document])
 
 
 @pytest.mark.parametrize("format", ["csv", "tsv", "markdown"])
@@ -245,7 +245,7 @@ def test_version_interval_and_jobs_are_taken(run, killed):
         ("partition.metadata", b"0"),
     ],
 )
-def test_what_a_broker_does_not_survive_is_not_marked_clean(run, killed, name, content):
+def test_a_log_dir_that_a_broker_does_not_survive_is_not_marked_clean(run, killed, name, content):
     folder = logs(killed)[0].parent if name == "partition.metadata" else killed
     (folder / name).write_bytes(content)
     result = assert_refused(run, killed, "--mark-clean")
@@ -263,7 +263,7 @@ def test_marking_replaces_unreadable_recovery_points(run, killed):
     assert "recovery-point" not in again.stdout
 
 
-def test_mark_clean_leaves_what_an_orderly_stop_leaves(run, killed):
+def test_mark_clean_writes_the_marker_of_an_orderly_stop(run, killed):
     before = everything(killed)
     result = run("recover", "--apply", "--mark-clean", "-v", killed)
     assert result.status == 0
@@ -335,9 +335,7 @@ def test_a_command_line_that_makes_no_sense_changes_nothing(run, cut, name):
     assert everything(cut.parent) == before
 
 
-def test_what_makes_no_sense_for_the_second_path_is_found_before_the_first_is_changed(
-    run, killed, clean
-):
+def test_options_are_checked_for_all_paths_before_the_first_is_changed(run, killed, clean):
     before = everything(killed)
     second = clean / "codec-none-0"
     for options in (["--mark-clean"], ["--from-offset", "0"]):
@@ -345,7 +343,7 @@ def test_what_makes_no_sense_for_the_second_path_is_found_before_the_first_is_ch
     assert everything(killed) == before
 
 
-def test_a_name_cannot_be_said_to_be_missing_where_a_path_could_not_be_read(run, killed, tmp_path):
+def test_a_partition_may_be_in_a_path_that_could_not_be_read(run, killed, tmp_path):
     result = run("recover", "--accept-loss", "orders-3", killed, tmp_path / "tyop")
     assert result.status == 4
 
@@ -420,7 +418,7 @@ def calls(run, home, tmp_path):
 
 
 @pytest.mark.parametrize("fault", [disk_full, interrupt])
-def test_what_stops_it_before_it_began_leaves_everything_as_it_was(run, cut, tmp_path, fault):
+def test_a_stop_before_the_first_change_leaves_everything_as_it_was(run, cut, tmp_path, fault):
     commit, _ = calls(run, cut, tmp_path)
     before = everything(cut)
     for number in (3, commit // 2, commit - 2):
@@ -438,9 +436,7 @@ def test_what_stops_it_before_it_began_leaves_everything_as_it_was(run, cut, tmp
     ("fault", "status", "word"),
     [(disk_full, 4, os.strerror(errno.ENOSPC)), (interrupt, 130, "interrupted")],
 )
-def test_what_stops_it_half_way_shows_the_way_on_and_the_way_back(
-    run, cut, tmp_path, fault, status, word
-):
+def test_a_stop_half_way_shows_the_way_on_and_the_way_back(run, cut, tmp_path, fault, status, word):
     commit, last = calls(run, cut, tmp_path)
     before = everything(cut)
     with failing((commit + last) // 2, fault):
@@ -464,7 +460,7 @@ def test_what_stops_it_half_way_shows_the_way_on_and_the_way_back(
     assert everything(cut) == before
 
 
-def test_what_is_half_undone_is_not_recovered(run, cut):
+def test_a_half_undone_log_dir_is_not_recovered(run, cut):
     run("recover", "--apply", *ACCEPT, cut)
     (undo_dir,) = undo_dirs(cut)
     with failing(20, disk_full):
@@ -480,10 +476,6 @@ def test_quiet_leaves_the_plan_the_way_back_and_the_errors(run, cut):
     done = run("recover", "-q", "--apply", *ACCEPT, cut)
     assert done.stderr == ""
     assert done.lines[-1].endswith(f" --apply {undo_dirs(cut)[0]}")
-
-
-def test_no_path_is_a_usage_error(run):
-    assert run("recover").status == run("recover", "").status == 2
 
 
 def test_a_log_without_an_index_whose_batches_are_out_of_reach_is_cut_with_consent(run, copy_of):

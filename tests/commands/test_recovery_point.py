@@ -3,7 +3,6 @@
 The quoted sentences are those of KAFKA-615.
 """
 
-import json
 import os
 import shlex
 
@@ -154,7 +153,7 @@ def test_nothing_stays_behind_a_batch_outside_of_its_segment(run, killed):
 POLICIES = ("--policy", "last-segment", "--policy", "recovery-point")
 
 
-def test_both_policies_are_compared_with_what_the_older_one_misses(run, killed):
+def test_both_policies_are_compared_with_the_damage_that_the_older_one_misses(run, killed):
     every = [sorted(folder.glob("*.log")) for folder in killed.glob("[!_]*-0")]
     damaged = logs(killed)[-3]
     damage_file(damaged, overwrite, 70, b"\xff\xff")
@@ -174,8 +173,8 @@ def test_both_policies_are_compared_with_what_the_older_one_misses(run, killed):
     (missed,) = last["missed"]
     assert (missed["path"], missed["position"]) == (str(damaged), 0)
     assert 0 < last["seconds_low"] <= last["seconds"] <= last["seconds_high"]
-    document = json.loads(run("plan", *POLICIES, "--json", killed).stdout)
-    assert [one for one in document["items"] if one["type"] == "policies"] == [
+    document = run("plan", *POLICIES, "--json", killed)
+    assert [one for one in document.items if one["type"] == "policies"] == [
         {key: value for key, value in compared.items() if key != "schema"}
     ]
 

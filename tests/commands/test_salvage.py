@@ -1,3 +1,5 @@
+"""``logtool salvage`` and ``undelete``: saved batches, rejects, records, images of bad disks."""
+
 import base64
 import errno
 import hashlib
@@ -9,6 +11,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 from bad_sectors import bad_sector
+from changes import disk_full
 from damage import cut, damage_file, flip, overwrite, remove_file, rename_file
 from log_dir_damage import new_batch
 from salvage_campaign import batches
@@ -38,13 +41,11 @@ def logs(folder):
     return {path.name: path.read_bytes() for path in folder.glob("*.log")}
 
 
-def test_what_stands_around_damage_is_saved_and_the_damage_is_kept_with_a_receipt(run, home):
+def test_batches_around_damage_are_saved_and_the_damage_is_kept_with_a_receipt(run, home):
     log = home / "codec-none-0" / LOG
     sound = batches(log)
     damage_file(log, flip, sound[9][0] + 70)
-
     result, saved = salvage(run, home)
-
     assert result.status == 1
     (reject,) = result.of_type("reject")
     assert (reject["position"], reject["length"]) == (sound[9][0], len(sound[9][1]))
@@ -61,7 +62,7 @@ def test_what_stands_around_damage_is_saved_and_the_damage_is_kept_with_a_receip
     assert len(verify(saved / "partitions").above_info()) == 1
 
 
-def test_another_copy_fills_what_is_damaged_where_it_is_proved_to_be_the_same(run, home, tmp_path):
+def test_another_copy_fills_damage_where_it_is_proved_to_be_the_same(run, home, tmp_path):
     copy = shutil.copytree(home, tmp_path / "copy")
     wrong = shutil.copytree(home, tmp_path / "wrong")
     log = home / "codec-none-0" / LOG
@@ -71,57 +72,49 @@ def test_another_copy_fills_what_is_damaged_where_it_is_proved_to_be_the_same(ru
         damage_file(wrong / "codec-none-0" / LOG, overwrite, starts[number] + 12, b"\0\0\0\5")
 
     result, saved = salvage(run, home, "--fill-from", wrong, "--fill-from", copy)
-
     assert result.status == 0
     (reject,) = result.of_type("reject")
     assert reject["filled_from"] == str(copy / "codec-none-0")
     assert logs(saved / "partitions/codec-none-0") == logs(copy / "codec-none-0")
-
     damage_file(log, overwrite, starts[9], b"\xee" * (starts[10] - starts[9]))
     result, saved = salvage(run, home, "--fill-from", wrong, output="again")
     assert result.status == 1
     (reject,) = result.of_type("reject")
-    assert "not the same in that copy" in reject["proof"]
+    assert (reject["filled_from"], bool(reject["proof"])) == (None, True)
     assert len(batches(saved / "partitions/codec-none-0" / LOG)) == len(starts) - 1
 
 
-def test_a_copy_that_is_not_there_is_said_and_the_others_are_taken(run, home, tmp_path):
+def test_a_missing_copy_is_named_and_the_others_are_taken(run, home, tmp_path):
     copy = shutil.copytree(home, tmp_path / "copy")
     log = home / "codec-none-0" / LOG
     before = log.read_bytes()
     damage_file(log, flip, batches(log)[9][0] + 70)
     gone, file = tmp_path / "gone", copy / "codec-none-0" / LOG
-
     fills = [word for one in (gone, file, copy) for word in ("--fill-from", one)]
     result, saved = salvage(run, home, *fills)
-
     assert result.status == 4
-    assert f"{gone}: No such file or directory" in result.stderr
-    assert f"{file}: is no log dir and no partition dir" in result.stderr
+    assert [one["path"] for one in result.of_type("error")] == [str(gone), str(file)]
+    assert all(f"{path}: " in result.stderr for path in (gone, file))
     assert (saved / "partitions/codec-none-0" / LOG).read_bytes() == before
 
 
-def test_a_log_that_is_gone_is_said_and_comes_from_another_copy(run, home, tmp_path):
+def test_a_missing_log_is_named_and_comes_from_another_copy(run, home, tmp_path):
     copy = shutil.copytree(home, tmp_path / "copy")
     remove_file(home / "small-segments-0" / f"{42:020d}.log")
-
     result, _ = salvage(run, home, "--topic", "small*")
     (reject,) = result.of_type("reject")
     assert (reject["kind"], reject["first_offset"], reject["last_offset"]) == ("missing", 42, 76)
     assert result.status == 1
-
     result, saved = salvage(run, home, "--topic", "small*", "--fill-from", copy, output="full")
     assert result.status == 0
     assert logs(saved / "partitions/small-segments-0") == logs(copy / "small-segments-0")
 
 
-def test_a_segment_that_ends_too_early_is_told_where_another_copy_is_asked(run, home, tmp_path):
+def test_a_segment_that_ends_too_early_is_named_if_another_copy_is_given(run, home, tmp_path):
     copy = shutil.copytree(home, tmp_path / "copy")
     log = home / "small-segments-0" / f"{42:020d}.log"
     damage_file(log, cut, batches(log)[-1][0])
-
     result, saved = salvage(run, home, "--topic", "small*", "--fill-from", copy)
-
     (reject,) = result.of_type("reject")
     assert (reject["kind"], reject["last_offset"], bool(reject["filled_from"])) == (
         "missing", 76, True)  # fmt: skip
@@ -136,24 +129,22 @@ def test_a_sound_batch_whose_offset_or_epoch_contradicts_the_others_is_put_aside
     sound = batches(log)
     data = bytes([value ^ log.read_bytes()[sound[9][0] + byte]])
     damage_file(log, overwrite, sound[9][0] + byte, data if value else b"\0")
-
     result, saved = salvage(run, home, "--topic", "codec-none")
-
     (reject,) = result.of_type("reject")
     assert (reject["kind"], reject["position"]) == ("order", sound[9][0])
     there = [data for _, data in batches(saved / "partitions/codec-none-0" / LOG)]
     assert there == [data for _, data in sound[:9] + sound[10:]]
 
 
-def test_a_transaction_that_was_open_where_something_is_lost_is_told(run, home):
+def test_a_transaction_that_was_open_at_a_loss_is_named(run, home):
     log = home / "tx.mixed-0" / LOG
     control = [at for at, data in batches(log) if data[22] & 0x20]
     damage_file(log, flip, control[2] + 65)
-
     result, _ = salvage(run, home, "--topic", "tx*")
-
-    assert result.of_type("transaction")
-    assert "marker" in result.of_type("transaction")[0]["reason"]
+    found = result.of_type("transaction")
+    assert found
+    assert all(one["first_offset"] <= one["lost_from"] for one in found)
+    assert "marker" in found[0]["reason"]
 
 
 def test_sectors_that_the_disk_does_not_give_are_skipped_one_by_one(run, home):
@@ -180,30 +171,28 @@ def test_an_output_in_use_or_in_a_log_dir_is_refused(run, home, tmp_path):
     assert not (home / "new").exists()
 
 
-def test_an_output_that_cannot_be_made_or_filled_is_told_once(run, home, tmp_path, monkeypatch):
+def test_an_output_that_cannot_be_made_or_filled_is_named_once(run, home, tmp_path, monkeypatch):
     result = run("salvage", "--output", tmp_path / "typo" / "saved", home)
     assert result.status == 4
-    assert result.stderr.count("is no directory; make it first") == 1
+    assert sum(str(tmp_path / "typo") in line for line in result.stderr.splitlines()) == 1
 
     def no_room(fd, data, position):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        disk_full()
 
     monkeypatch.setattr(os, "pwrite", no_room)
     result, saved = salvage(run, home)
     assert result.status == 4
-    assert "No space left on device" in result.stderr
-    assert f"{saved} is incomplete: remove it, and run this again" in result.stderr
+    (line,) = (line for line in result.stderr.splitlines() if os.strerror(errno.ENOSPC) in line)
+    assert f"{saved} is incomplete" in line
 
 
-def test_what_waits_for_its_deletion_comes_back(run, home, scenario, tmp_path):
+def test_files_that_wait_for_deletion_come_back(run, home, scenario, tmp_path):
     gone = home / ("codec-none-0." + "0" * 32 + "-delete")
     (home / "codec-none-0").rename(gone)
     for path in (home / "small-segments-0").glob(f"{0:020d}.*"):
         rename_file(path, path.name + ".deleted")
     old = scenario("4.3.1/killed")
-
     result = run("undelete", "-f", "ndjson", "--output", tmp_path / "back", home)
-
     assert result.status == 0
     back = tmp_path / "back/partitions"
     assert logs(back / "codec-none-0") == logs(old / "codec-none-0")
@@ -215,9 +204,7 @@ def test_a_torn_end_is_left_behind(run, home):
     log = home / "codec-none-0" / LOG
     sound = batches(log)
     damage_file(log, cut, sound[-1][0] + 40)
-
     result, saved = salvage(run, home, "--topic", "codec-none")
-
     (reject,) = result.of_type("reject")
     assert (reject["first_offset"], reject["last_offset"], reject["length"]) == (358, None, 40)
     assert len(batches(saved / "partitions/codec-none-0" / LOG)) == len(sound) - 1
@@ -225,8 +212,8 @@ def test_a_torn_end_is_left_behind(run, home):
 
 def records_of(run, path):
     """Return the records of a dump as JSON objects, without their places."""
-    told = run("dump", "-f", "ndjson", "--records", "--decode", "none", path).of_type("record")
-    return [without_place(obj) for obj in told if not obj["control"]]
+    found = run("dump", "-f", "ndjson", "--records", "--decode", "none", path).of_type("record")
+    return [without_place(obj) for obj in found if not obj["control"]]
 
 
 def content(shown):
@@ -240,15 +227,15 @@ def without_place(obj):
     return {key: value for key, value in obj.items() if key not in ("path", "batch_position")}
 
 
-def test_the_records_of_what_is_saved_are_written_as_lines(run, home):
+def test_saved_records_are_written_as_lines(run, home):
     log = home / "codec-none-0" / LOG
     sound = batches(log)
     damage_file(log, flip, sound[9][0] + 70)
     result, saved = salvage(run, home, "--records", "ndjson")
     assert result.status == 1
-    told = {obj["topic"]: obj for obj in result.of_type("records")}
-    assert set(told) == {"codec-none", "tx.mixed", "small-segments"}
-    for topic, obj in told.items():
+    objects = {obj["topic"]: obj for obj in result.of_type("records")}
+    assert set(objects) == {"codec-none", "tx.mixed", "small-segments"}
+    for topic, obj in objects.items():
         lines = Path(obj["target"]).read_text().splitlines()
         assert Path(obj["target"]) == saved / f"records/{topic}-0.ndjson"
         expected = records_of(run, saved / f"partitions/{topic}-0")
@@ -258,7 +245,7 @@ def test_the_records_of_what_is_saved_are_written_as_lines(run, home):
     assert sum(json.loads(line)["type"] == "records" for line in manifest) == 3
 
 
-def test_the_records_of_what_is_saved_are_written_as_parquet(run, home):
+def test_saved_records_are_written_as_parquet(run, home):
     result, saved = salvage(run, home, "--topic", "tx.mixed", "--records", "parquet")
     (obj,) = result.of_type("records")
     table = pyarrow.parquet.read_table(obj["target"])
@@ -268,7 +255,7 @@ def test_the_records_of_what_is_saved_are_written_as_parquet(run, home):
     assert list((saved / "records").iterdir()) == [Path(obj["target"])]
 
 
-def test_the_records_of_what_is_saved_are_lines_for_kcat_where_that_goes(run, scenario, tmp_path):
+def test_saved_records_are_lines_for_kcat_where_that_is_possible(run, scenario, tmp_path):
     names = ("big-batches-0", "headers.and-nulls-0", "__consumer_offsets-0")
     home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "home", *names)
     result, saved = salvage(run, home, "--records", "kcat")
@@ -276,14 +263,15 @@ def test_the_records_of_what_is_saved_are_lines_for_kcat_where_that_goes(run, sc
     (obj,) = result.of_type("records")
     asked = run("dump", "-f", "kcat", home / "big-batches-0")
     assert Path(obj["target"]).read_bytes() == asked.stdout.encode()
-    assert obj["command"].startswith("kcat -P -b HOST:PORT -t big-batches -p 0 -K ")
-    assert obj["command"].endswith(f" < {obj['target']}")
-    assert f"{saved}/records/headers.and-nulls-0.kcat was not written" in result.stderr
+    command, target = obj["command"].split(" < ")
+    assert command.split()[:8] == ["kcat", "-P", "-b", "HOST:PORT", "-t", "big-batches", "-p", "0"]
+    assert target == obj["target"]
+    assert f"{saved}/records/headers.and-nulls-0.kcat " in result.stderr
     assert [path.name for path in (saved / "records").iterdir()] == ["big-batches-0.kcat"]
     assert len(result.of_type("partition")) == 3
 
 
-def test_what_decodes_of_damaged_bytes_is_written_and_marked(run, home):
+def test_records_decoded_from_damaged_bytes_are_written_and_marked(run, home):
     log = home / "codec-none-0" / LOG
     sound, data = batches(log), log.read_bytes()
     position, batch = sound[9]
@@ -328,7 +316,7 @@ def test_bytes_that_are_no_batch_give_no_records(scrap):
 
 
 @pytest.mark.parametrize("size", [*range(-12, 15), 48, 2**31 - 1])
-def test_a_size_field_that_says_too_little_or_too_much_is_not_believed(home, size):
+def test_a_wrong_size_field_is_not_believed(home, size):
     log = min((home / "codec-none-0").glob("*.log"))
     batch = bytearray(log.read_bytes()[:400])
     batch[8:12] = size.to_bytes(4, "big", signed=True)
@@ -343,12 +331,10 @@ def test_messages_of_old_releases_decode_too(magic):
     stamp = b"" if magic == 0 else (5).to_bytes(8, "big")
     body = bytes([magic, 0]) + stamp + (-1).to_bytes(4, "big", signed=True) + b"\0\0\0\2hi"
     entry = (9).to_bytes(8, "big") + (len(body) + 4).to_bytes(4, "big") + b"\1\2\3\4" + body
-    found = list(
-        damaged.decode(damaged.origin_of(Path("x"), None, None), memoryview(entry * 2), 0, 99)
-    )
-    told = [obj for obj in found if obj["type"] == "record"]
-    assert [(obj["offset"], obj["value"]) for obj in told] == [(9, b"hi")] * 2
-    assert len(told) == 2
+    origin = damaged.origin_of(Path("x"), None, None)
+    found = damaged.decode(origin, memoryview(entry * 2), 0, 99)
+    records = [(obj["offset"], obj["value"]) for obj in found if obj["type"] == "record"]
+    assert records == [(9, b"hi")] * 2
 
 
 def disk_of(path, bad):
@@ -411,11 +397,11 @@ def test_an_image_of_another_log_is_not_taken(run, home, tmp_path):
         file.write(b"x")
     result, second = salvage(run, home, "--topic", "codec-none", "--retry", first, output="b")
     assert result.status == 4
-    assert f"{image['target']}: has" in result.stderr
+    assert f"{image['target']}: " in result.stderr
     assert (second / "partitions/codec-none-0" / LOG).read_bytes() == log.read_bytes()
     result, _ = salvage(run, home, "--retry", tmp_path / "nothing", output="c")
     assert result.status == 4
-    assert "is no output of salvage" in result.stderr
+    assert f"{tmp_path / 'nothing'}: " in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -478,7 +464,7 @@ def test_batches_that_the_next_segment_holds_too_are_saved_once(run, tmp_path):
 
 
 def test_a_segment_that_a_truncation_had_removed_is_put_aside(run, tmp_path):
-    """Offset 2 was truncated and written anew in epoch 2; the segment of epoch 0 came back."""
+    """Offset 2 was truncated and written again in epoch 2; the segment of epoch 0 came back."""
     past = [new_batch(at, b"past", epoch=0) for at in range(4)]
     now = [new_batch(at, b"now", epoch=2) for at in (2, 3, 4)]
     segments = {0: [*past[:2], now[0]], 3: [past[3]], 4: [now[2]]}

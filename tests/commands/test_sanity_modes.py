@@ -43,9 +43,7 @@ def test_a_broker_checks_the_index_files_of_all_log_segments_only_when_it_is_eag
     assert modes["lazy"]["files_opened"] == active < indexes
 
 
-def test_the_time_to_restart_is_proportional_to_the_segments_which_are_all_held_open(
-    run, many_segments
-):
+def test_the_time_to_restart_is_proportional_to_the_segments_which_are_all_open(run, many_segments):
     needed = 150 + len([*many_segments.glob("*/*.log")])
     assert sanity(run, many_segments, "--limits", f"nofile={needed}").status == 0
     result = sanity(run, many_segments, "--limits", f"nofile={needed - 1}")

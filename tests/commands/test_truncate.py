@@ -68,7 +68,7 @@ def test_a_log_is_not_truncated_to_before_its_start(run, scenario, tmp_path):
     assert {77, 3} <= set(numbers(line))
 
 
-def test_what_is_damaged_before_the_offset_is_cut_as_well(run, killed):
+def test_damage_before_the_offset_is_cut_as_well(run, killed):
     (log,) = (log for log in logs(killed) if int(log.stem) == 77)
     damage_file(log, overwrite, 70, b"\xff\xff")
     result = run(*TRUNCATE, "-f", "ndjson", killed)

@@ -1,7 +1,5 @@
 """``logtool txns``: open, hanging and ended transactions, producers and coordinators."""
 
-import csv
-import io
 import os
 
 import pytest
@@ -30,7 +28,7 @@ def begun(run, killed):
     return min(obj["started_ms"] for obj in objects)
 
 
-def test_a_person_sees_what_pins_reading_and_how_to_end_it(run, killed):
+def test_a_person_sees_the_pinning_transaction_and_the_command_to_end_it(run, killed):
     result = run("txns", killed)
     assert result.status == 1
     assert {336, 1009, 2, 17, 32} <= set(numbers(result.lines[0]))
@@ -51,7 +49,7 @@ def test_an_open_transaction_that_is_not_too_old_is_no_finding(run, killed, begu
     assert ones[0]["abort"].split() == COMMAND
 
 
-def test_how_old_is_too_old_can_be_said(run, killed, begun):
+def test_max_age_decides_which_transactions_hang(run, killed, begun):
     given = ["-f", "ndjson", "--now", begun + 60_000, "--max-age"]
     assert run("txns", *given, "59s", killed).status == 1
     assert run("txns", *given, "1m", killed).status == 0
@@ -82,7 +80,7 @@ def test_the_command_names_the_broker_that_was_given(run, killed):
 
 
 def test_csv_has_transactions_and_producers(run, killed):
-    rows = list(csv.DictReader(io.StringIO(run("txns", "-f", "csv", killed).stdout)))
+    rows = run("txns", "-f", "csv", killed).rows
     assert [row["type"] for row in rows] == ["transaction"] * 2 + ["producer"] * 5
     assert rows[0]["abort"].split() == COMMAND
     assert rows[2]["last_sequence"] == "143"
@@ -205,7 +203,7 @@ def test_a_log_dir_shows_the_entries_of_the_coordinators(run, killed):
     assert of_traffic.of_type("coordinator") == []
     every = run("txns", "-f", "ndjson", "--all", home).of_type("coordinator")
     assert {"CompleteCommit", "CompleteAbort", "Ongoing"} <= {obj["state"] for obj in every}
-    rows = list(csv.DictReader(io.StringIO(run("txns", "-f", "csv", "--open", home).stdout)))
+    rows = run("txns", "-f", "csv", "--open", home).rows
     assert [row["transactional_id"] for row in rows if row["type"] == "transaction"] == (
         ["fixture-open-0", "fixture-open-1", "fixture-open-0", "fixture-open-1"]
     )

@@ -26,7 +26,7 @@ def partitions(result):
     return {one["directory"]: one for one in result.of_type("partition")}
 
 
-def test_what_has_and_what_has_not_been_fsynced_is_shown_for_each_partition(run, killed):
+def test_unflushed_bytes_records_and_age_are_shown_for_each_partition(run, killed):
     result = run("checkpoint", "show", "--unflushed", *NOW, "-f", "ndjson", killed)
     assert_valid("checkpoint", result.objects)
     assert result.status == 0
@@ -90,7 +90,7 @@ def test_logs_are_read_only_on_request(run, killed):
     assert run("checkpoint", "show", *NOW, killed).status == 2
 
 
-def test_a_threshold_on_what_is_not_flushed_is_for_scripts(run, killed):
+def test_a_threshold_on_unflushed_bytes_is_for_scripts(run, killed):
     found = run("checkpoint", "show", "--unflushed", "-f", "ndjson", killed).of_type("partition")
     most = max(one["unflushed_bytes"] for one in found)
     under = run("checkpoint", "show", "--max-unflushed", most, killed)

@@ -1,8 +1,5 @@
 """``logtool watermark``: its output in each format, and its exit statuses."""
 
-import csv
-import io
-import json
 import re
 import shutil
 
@@ -58,7 +55,7 @@ def test_several_dirs_are_compared(run, nodes):
     assert "replica.diverged 0 2 unclean false false false 200 50 0" in rows
 
 
-def test_a_leader_out_of_sync_may_cost_what_a_replica_in_sync_has_that_was_not_given(run, nodes):
+def test_a_leader_out_of_sync_may_cost_records_of_a_replica_that_was_not_given(run, nodes):
     """Node 3 was the last one in sync; only node 1, the controller, and node 2 are given."""
     asked = "watermark", "--topic", "replica.diverged", "--leader", "2", *nodes[:2]
     result = run(*asked)
@@ -97,7 +94,7 @@ def test_markdown_has_separate_tables(run, nodes):
 
 
 def test_csv_has_one_row_for_each_object(run, nodes):
-    rows = list(csv.DictReader(io.StringIO(run("watermark", "-f", "csv", *nodes).stdout)))
+    rows = run("watermark", "-f", "csv", *nodes).rows
     kinds = [row["type"] for row in rows if row["topic"] == "replica.lagging"]
     assert kinds == ["replica", "replica", "group", "truncation", "choice", "choice"]
 
@@ -108,7 +105,7 @@ def test_ndjson_goes_partition_by_partition(run, nodes):
         "replica", "replica", "group", "truncation", "choice", "choice",
     ] * 4 + ["summary"]  # fmt: skip
     assert result.objects[-1]["partitions"] == 4
-    assert json.loads(run("watermark", "--json", *nodes).stdout)["summary"]["complete"]
+    assert run("watermark", "--json", *nodes).document["summary"]["complete"]
 
 
 def test_fail_on_decides_which_findings_count(run, copy_of):
@@ -178,8 +175,7 @@ def test_a_simulation_ends_well_or_not(run, format):
 
 
 def test_a_simulation_has_a_row_for_each_replica_after_each_event(run):
-    result = run("watermark", "simulate", "walk-through", "-f", "csv")
-    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    rows = run("watermark", "simulate", "walk-through", "-f", "csv").rows
     assert [(row["event"], row["node"]) for row in rows] == [
         (event, node)
         for event in ("start", "produce m0, acks 1", "fetch 2", "fetch 2")

@@ -69,7 +69,7 @@ def test_a_zombie_between_segments_answers_for_the_offsets_up_to_the_next(run, z
     assert one["log_end_offset"] == 31
 
 
-def test_what_was_written_after_the_truncation_stays_and_the_zombie_goes_with_consent(run, zombie):
+def test_batches_after_the_truncation_stay_and_the_zombie_goes_with_consent(run, zombie):
     before = everything(zombie)
     log = zombie / "orders-0" / f"{0:020d}.log"
     data = log.read_bytes()
