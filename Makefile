@@ -128,6 +128,11 @@ OUTPUTS_ARGS ?= --base HEAD
 outputs: $(VENV)/test.stamp  ## compare what every command prints and writes with a base commit
 	PYTHONPATH=.:tests $(BIN)/python -m outputs $(OUTPUTS_ARGS)
 
+FAULTS_ARGS ?=
+.PHONY: faults
+faults: $(VENV)/test.stamp  ## apply seeded faults to a copy, one at a time; fails if no test notices one
+	PYTHONPATH=tests $(BIN)/python -m faults $(FAULTS_ARGS)
+
 lint: $(VENV)/dev.stamp  ## style, types, direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
