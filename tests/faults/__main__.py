@@ -73,7 +73,7 @@ class Trees:
         self.count = count
         self._free: queue.SimpleQueue[Path] = queue.SimpleQueue()
         for number in range(count):
-            tree = home / f"tree-{number}"
+            tree = home / f"tree{number}"  # No name of a partition dir: tests run in it
             shutil.copytree(root, tree, symlinks=True, ignore=_LEFT_OUT)
             self._free.put(tree)
 

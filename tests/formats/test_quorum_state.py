@@ -68,6 +68,18 @@ def test_every_key_is_mandatory(state: dict[str, object]) -> None:
         assert found_in(written(rest)) == [f"quorum-state/{rule}"]
 
 
+@pytest.mark.parametrize("state", [V0, V1])
+def test_a_missing_version_is_the_only_missing_key_that_is_an_io_error(
+    state: dict[str, object],
+) -> None:
+    assert quorum_state.refusal(quorum_state.parse(written(state))) is None
+    for key in state:
+        rest = {other: value for other, value in state.items() if other != key}
+        refusal = quorum_state.refusal(quorum_state.parse(written(rest)))
+
+        assert refusal.is_io_error == (key == "data_version")
+
+
 @pytest.mark.parametrize(
     ("damaged", "code"),
     [

@@ -249,6 +249,9 @@ def test_offsets_that_compaction_took_modulo_an_int32_are_put_right() -> None:
     found = base_index.offsets(index, segment_base=base, next_base=base + 1000)
     assert found == [base, base + 15, 2**32 - 11]  # the last one lies in no batch of this segment
     assert base_index.offsets(index, segment_base=0) == [2**32 - 10, 5, 2**32 - 11]
+    # The base offset of the next segment is not in this one.
+    found = base_index.offsets(index, segment_base=base, next_base=base + 15)
+    assert found == [base, 5, 2**32 - 11]
 
 
 def test_a_compaction_index_of_one_long_key_has_1065_bytes() -> None:
