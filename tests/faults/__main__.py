@@ -34,7 +34,7 @@ _CLEAN, _FAILED = 0, 1
 _LONGEST = 900
 """Seconds after which a run of pytest is stopped."""
 _LONGEST_TEST = 120
-_FAILURE = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+_FAILURE = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

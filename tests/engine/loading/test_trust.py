@@ -207,9 +207,14 @@ def test_a_partition_without_a_segment_gets_one(path: Path) -> None:
     assert differing(path, dataclasses.replace(START, recovery_point=0)) == []
 
 
-def test_a_log_that_lost_what_was_flushed_is_checked(path: Path) -> None:
-    mine = trust(opening.open_partition(path), dataclasses.replace(START, recovery_point=9999))
-    assert has_numbers(mine.distrust, 2003, 9999)
+@pytest.mark.parametrize(("flushed", "is_trusted"), [(2003, True), (2004, False), (9999, False)])
+def test_a_log_that_lost_what_was_flushed_is_checked(
+    path: Path, flushed: int, is_trusted: bool
+) -> None:
+    mine = trust(opening.open_partition(path), dataclasses.replace(START, recovery_point=flushed))
+    assert mine.log_end == 2003
+    assert mine.trusted == is_trusted
+    assert bool(mine.distrust) != is_trusted
 
 
 def test_a_torn_transaction_index_brings_the_playback_back_to_its_last_entry(path: Path) -> None:

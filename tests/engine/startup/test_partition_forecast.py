@@ -1,0 +1,37 @@
+"""The forecast of one partition counts the acknowledged offsets that its log lacks."""
+
+from pathlib import Path
+
+import pytest
+
+from logtool.loading.result import Outcome, StartConditions
+from logtool.startup.partition import PartitionForecast
+from logtool.startup.request import LoadRequest
+
+
+@pytest.mark.parametrize(
+    ("watermark", "log_start", "log_end", "lost"),
+    [
+        (None, 0, 10, None),
+        (10, 0, 10, 0),
+        (10, 0, 11, 0),
+        (11, 0, 10, 1),
+        (50, 20, 10, 30),  # Offsets below the log start were deleted.
+        (15, 20, 10, 0),
+    ],
+)
+def test_offsets_from_the_log_end_to_the_high_watermark_are_lost(
+    watermark: int | None, log_start: int, log_end: int, lost: int | None
+) -> None:
+    request = LoadRequest(
+        Path("orders-0"), StartConditions(clean=False), "orders", 0, high_watermark=watermark
+    )
+    one = PartitionForecast(request, Outcome.LOADS, log_start=log_start, log_end=log_end)
+    assert one.lost_acknowledged == lost
+
+
+def test_a_log_that_does_not_load_has_no_count() -> None:
+    request = LoadRequest(
+        Path("orders-0"), StartConditions(clean=False), "orders", 0, high_watermark=10
+    )
+    assert PartitionForecast(request, Outcome.REFUSES, log_end=5).lost_acknowledged is None
