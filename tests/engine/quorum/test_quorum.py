@@ -107,6 +107,7 @@ def test_the_majority(tmp_path: Path, ends, majority, most, missing) -> None:
     assert found.keep.node == max(ends, key=lambda node: ends[node])
     assert found.is_grave == (majority is None)
     assert (found.unknown is None) == (not missing)
+    assert found.may_lack_committed == (len(missing) >= 2)
 
 
 def test_the_copy_of_the_later_epoch_is_kept_though_it_is_shorter(tmp_path: Path) -> None:
