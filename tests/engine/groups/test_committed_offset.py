@@ -1,0 +1,42 @@
+"""A committed offset lies in the log, below its start or beyond its end."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from logtool.groups.committed_offset import CommittedOffset
+from logtool.groups.ends import LogEnds
+
+ENDS = LogEnds(
+    path=Path("orders-0"), topic_id=None, log_start=20, log_end=50, last_stable=40, leader_epoch=1
+)
+COMMITTED = CommittedOffset(
+    group="readers", topic="orders", partition=0, offset=20, record_offset=7, leader_epoch=None,
+    metadata="", commit_ms=1000, member=None, expires_ms=None, topic_id=None, topic_is="unknown",
+    extent=ENDS, pending=False, expired=False,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("offset", "place", "lag", "stable_lag", "codes"),
+    [
+        (19, "below-start", 31, 21, ["group/offset-below-start"]),
+        (20, "in", 30, 20, []),
+        (40, "in", 10, 0, []),
+        (50, "in", 0, 0, []),
+        (51, "beyond-end", -1, 0, ["group/offset-beyond-end"]),
+    ],
+)
+def test_an_offset_may_be_anything_from_the_log_start_to_the_log_end(
+    offset: int, place: str, lag: int, stable_lag: int, codes: list[str]
+) -> None:
+    one = replace(COMMITTED, offset=offset)
+    assert (one.place, one.lag, one.stable_lag) == (place, lag, stable_lag)
+    assert [finding.code for finding in one.findings()] == codes
+
+
+def test_without_the_partition_nothing_is_known() -> None:
+    one = replace(COMMITTED, extent=None)
+    assert (one.place, one.lag, one.stable_lag) == ("unknown", None, None)
+    assert list(one.findings()) == []
