@@ -1,0 +1,29 @@
+"""The leader epochs of a log are compared with those of its batches."""
+
+import pytest
+
+from logtool.checks.continuity import check_epochs
+from logtool.formats import leader_epoch_checkpoint
+
+RUNS = [(0, 0, 99), (1, 100, 199)]
+"""Leader epoch, first and last offset of the batches of a log that ends at 200."""
+
+
+@pytest.mark.parametrize(
+    ("rows", "log_start", "codes"),
+    [
+        ([(0, 0), (1, 100)], 0, []),
+        ([(0, 0), (1, 100), (2, 200)], 0, []),
+        ([(0, 0), (1, 100), (2, 201)], 0, ["leader-epoch/beyond-end"]),
+        ([(0, 0)], 0, ["leader-epoch/missing-epoch"]),
+        ([(0, 0), (1, 101)], 0, ["leader-epoch/mismatch"]),
+        ([(0, 0), (1, 99)], 0, ["leader-epoch/mismatch"]),
+        ([(1, 100)], 0, ["leader-epoch/missing-epoch"]),
+        ([(1, 100)], 100, []),
+        ([], 0, ["leader-epoch/missing"]),
+    ],
+)
+def test_each_run_of_batches_needs_the_row_of_its_epoch(rows, log_start, codes) -> None:
+    checkpoint = leader_epoch_checkpoint.build(rows)
+    found = check_epochs(None, checkpoint, RUNS, log_start=log_start, log_end=200)
+    assert [one.code for one in found] == codes
