@@ -1,6 +1,7 @@
 """Copies are identical if they have the same batches and ends, and no damage."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ DAMAGE = DamagedRange(0, 900, 100, "crc", "expected another CRC", 90, 99)
 TAIL = DamagedRange(0, 1000, 10, "incomplete", "10 bytes are left", 100, None, tail=True)
 
 
-def verdict(status: Status = Status.SAME, **changes: object) -> CopiesVerdict:
+def verdict(status: Status = Status.SAME, **changes: Any) -> CopiesVerdict:
     right = replace(LEFT, path="b/orders-0", node=2, label="2", **changes)
     return CopiesVerdict(
         copies=(LEFT, right), pairs=(CopyPair(LEFT, right, status),), wounds=(), status=status,
