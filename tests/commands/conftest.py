@@ -256,7 +256,7 @@ def killed(scenario: Callable[[str], Path], tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def clean(scenario: Callable[[str], Path], tmp_path: Path) -> Path:
+def stopped(scenario: Callable[[str], Path], tmp_path: Path) -> Path:
     """Return the partitions of `killed` after an orderly stop."""
     return small_log_dir(scenario("4.3.1/clean"), tmp_path / "clean", *PARTITIONS)
 
@@ -267,12 +267,6 @@ def cut(killed: Path) -> Path:
     remove_file(killed / POINTS)
     damage_file(logs(killed)[2], overwrite, 70, b"\xff\xff")
     return killed
-
-
-@pytest.fixture
-def no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out fsync: a process that goes on, or dies, loses nothing that it wrote."""
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
 
 
 @pytest.fixture

@@ -415,8 +415,8 @@ def test_no_path_is_a_usage_error(run, command):
 
 
 @pytest.mark.parametrize("command", ["plan", "recover"])
-def test_a_missing_path_is_named_and_the_rest_is_looked_at(run, clean, tmp_path, command):
-    result = run(command, "-f", "ndjson", tmp_path / "tyop", clean)
+def test_a_missing_path_is_named_and_the_rest_is_looked_at(run, stopped, tmp_path, command):
+    result = run(command, "-f", "ndjson", tmp_path / "tyop", stopped)
     assert result.status == 4
     assert len(result.of_type("partition")) == 3
     assert_valid("plan", result.objects)
@@ -428,8 +428,8 @@ def test_a_missing_path_is_named_and_the_rest_is_looked_at(run, clean, tmp_path,
 
 
 @pytest.mark.parametrize("command", ["plan", "recover"])
-def test_a_file_is_no_log_dir(run, clean, command):
-    path = clean / "meta.properties"
+def test_a_file_is_no_log_dir(run, stopped, command):
+    path = stopped / "meta.properties"
     result = run(command, path)
     assert result.status == 4
     assert f"{path}: " in result.stderr

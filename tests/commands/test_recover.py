@@ -18,7 +18,7 @@ from processes import held, without_rights
 from recovering import POINTS, logs
 from verification import set_offsets
 
-pytestmark = pytest.mark.usefixtures("no_fsync")
+pytestmark = pytest.mark.usefixtures("without_fsync")
 
 MARKER = ".kafka_cleanshutdown"
 ACCEPT = ("--accept-loss", "small-segments-0")
@@ -47,18 +47,18 @@ def assert_refused(run, home, *words):
     return result
 
 
-def test_after_an_orderly_stop_there_is_nothing_to_recover(run, clean):
-    result = run("recover", clean)
+def test_after_an_orderly_stop_there_is_nothing_to_recover(run, stopped):
+    result = run("recover", stopped)
     assert result.stdout == ""
-    (line,) = (line for line in result.stderr.splitlines() if line.startswith(f"{clean}: "))
+    (line,) = (line for line in result.stderr.splitlines() if line.startswith(f"{stopped}: "))
     assert "--full" in line
-    assert "--full" not in run("recover", "--full", clean).stderr
-    assert run("recover", "-q", clean).stderr == ""
+    assert "--full" not in run("recover", "--full", stopped).stderr
+    assert run("recover", "-q", stopped).stderr == ""
 
 
-def test_the_changes_of_every_start_are_made_once(run, clean):
-    assert run("recover", "--apply", clean).status == 0
-    result = run("recover", "-f", "ndjson", clean)
+def test_the_changes_of_every_start_are_made_once(run, stopped):
+    assert run("recover", "--apply", stopped).status == 0
+    result = run("recover", "-f", "ndjson", stopped)
     assert (result.status, changes(result)) == (0, [])
 
 
@@ -182,20 +182,20 @@ def test_from_the_checkpoint_is_the_default(run, killed):
     assert found["small-segments-0"] == 8 < len(logs(killed))
 
 
-def test_from_an_offset_the_segment_that_holds_it_is_the_first(run, clean):
-    bases = [int(path.stem) for path in logs(clean)]
+def test_from_an_offset_the_segment_that_holds_it_is_the_first(run, stopped):
+    bases = [int(path.stem) for path in logs(stopped)]
     offset = bases[-3] + 1
-    named = run("recover", "-f", "ndjson", "--from-offset", f"small-segments-0={offset}", clean)
+    named = run("recover", "-f", "ndjson", "--from-offset", f"small-segments-0={offset}", stopped)
     assert recovered(named) == {"small-segments-0": 3}
-    alone = run("recover", "-f", "ndjson", "--from-offset", offset, clean / "small-segments-0")
+    alone = run("recover", "-f", "ndjson", "--from-offset", offset, stopped / "small-segments-0")
     assert recovered(alone) == recovered(named)
     both = ("--from-offset", "small-segments-0=0", "--from-offset", "codec-none-0=0")
-    found = recovered(run("recover", "-f", "ndjson", *both, clean))
+    found = recovered(run("recover", "-f", "ndjson", *both, stopped))
     assert found == {"codec-none-0": 1, "small-segments-0": len(bases)}
 
 
-def test_a_full_recovery_reads_every_segment_also_with_the_marker(run, clean):
-    found = run("recover", "-f", "ndjson", "--full", clean).of_type("partition")
+def test_a_full_recovery_reads_every_segment_also_with_the_marker(run, stopped):
+    found = run("recover", "-f", "ndjson", "--full", stopped).of_type("partition")
     assert found
     assert all(obj["recovered_segments"] == obj["segments"] for obj in found)
 
@@ -335,9 +335,9 @@ def test_a_command_line_that_makes_no_sense_changes_nothing(run, cut, name):
     assert everything(cut.parent) == before
 
 
-def test_options_are_checked_for_all_paths_before_the_first_is_changed(run, killed, clean):
+def test_options_are_checked_for_all_paths_before_the_first_is_changed(run, killed, stopped):
     before = everything(killed)
-    second = clean / "codec-none-0"
+    second = stopped / "codec-none-0"
     for options in (["--mark-clean"], ["--from-offset", "0"]):
         assert run("recover", "--apply", *options, killed, second).status == 2
     assert everything(killed) == before
@@ -379,11 +379,11 @@ def test_a_running_broker_is_named_and_nothing_is_changed(run, killed):
 
 
 def test_one_log_dir_that_may_not_be_written_keeps_no_other_from_being_mended(
-    killed, clean, tmp_path
+    killed, stopped, tmp_path
 ):
     other = tmp_path / "other"
     other.mkdir()
-    shutil.move(clean, other / "clean")
+    shutil.move(stopped, other / "clean")
     killed.chmod(0o555)
     (killed / ".lock").chmod(0o444)
     before = everything(killed)

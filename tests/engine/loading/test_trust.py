@@ -9,7 +9,7 @@ import pytest
 from bench.generate import KIB, Spec, generate
 from damage import append_to_file, damage_file, flip
 from supplements import unclean_starts, write_out
-from verification import batches, has_numbers
+from verification import batches
 
 from logtool.loading.loader import load
 from logtool.loading.result import LoadResult, StartConditions

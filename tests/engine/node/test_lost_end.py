@@ -57,8 +57,11 @@ def test_in_the_log_dir_itself_nothing_but_a_loss_explains_it(original: Path) ->
     assert codes_in(original) == [GONE]
 
 
-def test_a_log_that_is_younger_than_the_checkpoint_was_not_copied_before_it(home: Path) -> None:
-    written(log_of(home), written(home / WATERMARKS) + 1)
+@pytest.mark.parametrize("later_ns", [0, 1])
+def test_a_log_that_is_not_older_than_the_checkpoint_was_not_copied_before_it(
+    home: Path, later_ns: int
+) -> None:
+    written(log_of(home), written(home / WATERMARKS) + later_ns)
     assert codes_in(home) == [GONE]
 
 
