@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program.lazy_group import help_text, new_app
+from logtool.commands.program.lazy_group import add, help_text, new_app
 from logtool.commands.program.spread import Without, spread
 from logtool.findings import Severity
 from logtool.lazy_dataclass import dataclass
@@ -14,14 +14,14 @@ from logtool.lazy_dataclass import dataclass
 File = Annotated[
     Path,
     typer.Argument(
-        metavar="FILE", help="A checkpoint.", show_default=False, parser=options.local_path
+        metavar="FILE", help="A checkpoint file.", show_default=False, parser=options.local_path
     ),
 ]
 Target = Annotated[
     Path | None,
     typer.Argument(
         metavar="PATH",
-        help="A log dir, a partition dir or a checkpoint; by default the current directory.",
+        help="A log dir, a partition dir or a checkpoint file. Default: the current directory.",
         show_default=False,
         parser=options.local_path,
     ),
@@ -30,14 +30,16 @@ Row = Annotated[
     str | None,
     typer.Argument(
         metavar="[ROW]",
-        help="TOPIC-PARTITION, such as orders-0; in leader-epoch-checkpoint, the epoch.",
+        help="TOPIC-PARTITION, for example orders-0; in leader-epoch-checkpoint, the leader epoch.",
         show_default=False,
     ),
 ]
 Offset = Annotated[
     str | None, typer.Argument(metavar="[OFFSET]", help="The new offset.", show_default=False)
 ]
-Delete = Annotated[bool, typer.Option("--delete", help="Remove the row; without ROW, the file.")]
+Delete = Annotated[
+    bool, typer.Option("--delete", help="Remove the row; without ROW, remove the file.")
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,9 @@ class NotFlushed:
         bool,
         typer.Option(
             "--unflushed",
-            help="Read the logs from their recovery points on, and show how many bytes and records "
-            "are not known to be flushed, since when, and what a start after a kill reads.",
+            help="Read the logs from their recovery points on, and show how many bytes and "
+            "records may not be flushed, since when, and what a start after a kill would "
+            "read.",
         ),
     ] = False
     max_unflushed: Annotated[
@@ -57,8 +60,8 @@ class NotFlushed:
         typer.Option(
             "--max-unflushed",
             metavar="SIZE",
-            help="The same, with exit status 1 where a partition has more than SIZE, such as 1G, "
-            "that is not flushed.",
+            help="Like --unflushed, with exit status 1 if a partition has more than SIZE (for "
+            "example 1G) that may not be flushed.",
         ),
     ] = None
     segment_bytes: Annotated[
@@ -66,7 +69,8 @@ class NotFlushed:
         typer.Option(
             "--segment-bytes",
             metavar="SIZE",
-            help="The same, with what a start would read if segments were of SIZE, such as 128M.",
+            help="Like --unflushed, and show what a start would read with segments of SIZE (for "
+            "example 128M).",
         ),
     ] = None
     now: Annotated[
@@ -74,8 +78,7 @@ class NotFlushed:
         typer.Option(
             "--now",
             metavar="TIME",
-            help="Ages are counted to TIME, such as 2026-11-22T10:30:00Z; by default to this "
-            "moment.",
+            help="Compute ages at TIME, for example 2026-11-22T10:30:00Z. Default: now.",
         ),
     ] = None
 
@@ -84,11 +87,11 @@ Chosen = Annotated[options.LocalInputs, Without("paths", "files_from", "null", "
 
 
 def checkpoint() -> None:
-    """Show, check, mend and change the checkpoints of a log dir.
+    """Show, check, repair and edit the checkpoint files of a log dir.
 
-    These are recovery-point-offset-checkpoint, replication-offset-checkpoint (high watermarks),
-    log-start-offset-checkpoint, cleaner-offset-checkpoint, and the leader-epoch-checkpoint of each
-    partition.
+    These files are recovery-point-offset-checkpoint, replication-offset-checkpoint (high
+    watermarks), log-start-offset-checkpoint and cleaner-offset-checkpoint, and
+    leader-epoch-checkpoint in each partition dir.
     """
 
 
@@ -99,19 +102,15 @@ def show(
     not_flushed: NotFlushed,
     printing: options.StillPrinting,
 ) -> None:
-    """Print the offsets of partitions, side by side.
+    """Print the offsets in the checkpoint files, one line for each partition.
 
-    For a log dir, prints a line for each partition, with its recovery point, high watermark, log
-    start, cleaner offset and last leader epoch. A partition without a directory is gone. For a
-    partition dir, prints the leader epochs. A file to which recovery points were appended, one
-    'topic partition offset' on a line, as KAFKA-615 first had it, is told by its first line; the
-    last entry of a partition counts, and one that was not written whole does not.
+    For a log dir, each line has recovery point, high watermark, log start offset, cleaner offset
+    and last leader epoch of a partition; a partition in a checkpoint without a directory is gone.
+    For a partition dir, the command prints the leader epochs.
 
-    With --unflushed, prints what of each log in a log dir lies behind its recovery point: a power
-    failure may take it, and a start after a kill reads it again, from the first byte of the segment
-    that holds the recovery point. What --segment-bytes says is an estimate: it lets segments of
-    that size begin where the log on disk does. Tables say sizes and ages in words, and a narrow one
-    leaves columns out that --wide shows; CSV, TSV and JSON have bytes and milliseconds.
+    With --unflushed, the command prints the part of each log after its recovery point. A power
+    failure can lose this part, and a start after a kill reads it again, from the first byte of the
+    segment with the recovery point.
 
     Examples:
       logtool checkpoint show /var/lib/kafka/data
@@ -119,11 +118,21 @@ def show(
       logtool checkpoint show /var/lib/kafka/data/orders-0
       logtool checkpoint show -f csv /var/lib/kafka/data > offsets.csv
 
+    Details:
+
+    The result of --segment-bytes is an estimate: it assumes segments of that size, from the first
+    offset of the log on disk on. Tables show rounded sizes and ages; a narrow table leaves out
+    columns, which --wide shows. CSV, TSV and JSON have bytes and milliseconds.
+
+    The first line of a file shows whether recovery points were appended to it, one 'topic partition
+    offset' on each line, as in the first version of KAFKA-615. The last complete entry of a
+    partition counts.
+
     Exit status:
       0    everything was printed
-      1    a file has lines that a broker cannot read, or a partition has more than --max-unflushed
+      1    a broker cannot read a line of a file, or a partition exceeds --max-unflushed
       2
-      4    some input could not be read, or nothing matched
+      4
       130
 
     """
@@ -144,11 +153,11 @@ def lint(
     fail_on: options.FailOn = Severity.WARNING,
     printing: options.StillPrinting,
 ) -> None:
-    """Check the small text files of log dirs.
+    """Check the checkpoint files of log dirs.
 
-    Compares their offsets with the ends of the logs, and reports what 'logtool verify' would
-    report. Whether the leader epochs are those of the batches is checked only by 'logtool verify'
-    and 'logtool checkpoint rebuild'.
+    The command compares the offsets in these files with the logs, and reports the same findings as
+    'logtool verify'. It does not compare leader epochs with the batches; 'logtool verify' and
+    'logtool checkpoint rebuild' do.
 
     Examples:
       logtool checkpoint lint /var/lib/kafka/data
@@ -158,7 +167,7 @@ def lint(
       0    nothing found at or above --fail-on
       1    findings at or above --fail-on
       2
-      4    some input could not be read, or nothing matched
+      4
       130
 
     """
@@ -177,20 +186,18 @@ def rebuild(
     running: Annotated[options.Running, Without("max_duration")],
     printing: options.StillPrinting,
 ) -> None:
-    """Mend checkpoints by what the logs hold.
+    """Repair checkpoint files from the content of the logs.
 
-    Prints the difference that this makes; with --apply, makes it.
+    The command prints the difference; with --apply, it also writes the files. For a single
+    checkpoint file, it reads only the logs that this file needs. Leader epochs are rebuilt from the
+    batches. Rows that no batch contradicts stay: epochs without records, and starts of epochs that
+    compaction removed.
 
-    Rebuilds leader epochs from the batches. Rows that no batch contradicts stay: epochs in which
-    nothing was written, and starts that compaction has removed from the log.
-
-    Of the other checkpoints, rows change only where no broker could mean them: a recovery point
-    beyond the end of the log comes down to it and never rises; a high watermark comes to lie within
-    the log; a log start beyond the end becomes the end; a cleaner offset outside of the log becomes
-    its start. Rows of partitions that are not there are removed. No row is added, since a missing
-    row is always safe.
-
-    To rebuild one checkpoint, give that file; then only the logs that it needs are read.
+    In other checkpoints, a row changes only if no broker could have written it. A recovery point
+    after the end of the log is lowered to the end, and never rises. A high watermark is moved into
+    the log. A log start offset after the end becomes the end. A cleaner offset outside of the log
+    becomes the log start offset. Rows of missing partitions are removed. No row is added, because a
+    missing row is always safe.
 
     Examples:
       logtool checkpoint rebuild /var/lib/kafka/data
@@ -198,11 +205,11 @@ def rebuild(
       logtool checkpoint rebuild /var/lib/kafka/data/recovery-point-offset-checkpoint
 
     Exit status:
-      0    nothing is to be done, or with --apply, it was done
-      1    something is to be done
+      0    with --apply: done; without: nothing to do
+      1    without --apply: something to do
       2
-      4    some input could not be read, or nothing matched; nothing was written
-      5    refused: a broker holds the log dir, or a file changed meanwhile
+      4    ...; nothing was written
+      5    refused: a broker holds the log dir, or a file changed during the run
       130
 
     """
@@ -223,14 +230,15 @@ def set_row(
     undo_dir: options.UndoDir = None,
     printing: options.StillPrinting,
 ) -> None:
-    """Set or remove one row of a checkpoint.
+    """Set or remove one row of a checkpoint file.
 
-    Prints the difference that this makes; with --apply, makes it. The new offset is not compared
-    with the log; 'logtool checkpoint lint' does that afterwards.
+    The command prints the difference; with --apply, it also writes the file. It does not compare
+    the new offset with the log; run 'logtool checkpoint lint' afterwards. In
+    leader-epoch-checkpoint, ROW is a leader epoch.
 
-    Removing a partition's recovery point makes a broker read its whole log at the next start, and
-    removing the file does so for all of them; but only if the start is an unclean one, so remove
-    .kafka_cleanshutdown too. The file of the leader epochs takes an epoch for ROW.
+    If you remove the recovery point of a partition, a broker reads the whole log of the partition
+    at its next start; without the file, it reads all logs. It does so only after an unclean
+    shutdown, so remove .kafka_cleanshutdown as well.
 
     Examples:
       logtool checkpoint set data/recovery-point-offset-checkpoint orders-0 --delete --apply
@@ -239,12 +247,11 @@ def set_row(
       logtool checkpoint set data/orders-0/leader-epoch-checkpoint 7 4711
 
     Exit status:
-      0    it is so already, or there is no such row or file to remove, or with --apply, it was
-           done
-      1    it is to be done
+      0    with --apply: done; without: nothing to do (the row has this value, or does not exist)
+      1    without --apply: something to do
       2
       4    the file could not be read
-      5    refused: a broker holds the log dir, or cannot read the file as it is
+      5    refused: a broker holds the log dir, or cannot read the existing file
       130
 
     """
@@ -258,4 +265,4 @@ def set_row(
 
 app = new_app(help=help_text(checkpoint))
 for _name, _function in (("show", show), ("lint", lint), ("rebuild", rebuild), ("set", set_row)):
-    app.command(_name, help=help_text(_function))(_function)
+    add(app, _name, _function)

@@ -1,4 +1,4 @@
-"""``logtool completion``: what a shell reads to complete logtool's commands and options."""
+"""``logtool completion``: completion scripts for shells."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -7,7 +7,7 @@ import typer
 
 
 class Shell(StrEnum):
-    """The shells that are known."""
+    """Supported shells."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -20,10 +20,11 @@ ShellName = Annotated[
 
 
 def completion(context: typer.Context, shell: ShellName) -> None:
-    """Print what bash, zsh or fish read to complete commands, options and their values.
+    """Print the completion script for bash, zsh or fish.
 
-    A package of logtool installs the same files, where the shell of the system finds them by
-    itself. In a virtual environment, or after pipx install, it does not: this brings them there.
+    The script completes commands, options and values. A system package of logtool installs the
+    scripts where the shells find them. In a virtual environment, or after pipx install, use this
+    command to install the script.
 
     Examples:
       source <(logtool completion bash)
@@ -31,8 +32,8 @@ def completion(context: typer.Context, shell: ShellName) -> None:
       logtool completion fish > ~/.config/fish/completions/logtool.fish
 
     Exit status:
-      0    it was printed
-      2    there is no such shell
+      0    the script was printed
+      2    the shell is not supported
 
     """
     from logtool.commands import output

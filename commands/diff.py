@@ -19,8 +19,8 @@ class Sources(options.AnyInputs):
         typer.Argument(
             metavar="DIR...",
             show_default=False,
-            help="A broker's log dir, a partition dir, or a file of --digest; ID=DIR names its "
-            "node.",
+            help="Log dir of a broker, a partition dir, or a file from --digest. ID=DIR sets the"
+            " node id.",
         ),
     ] = None
 
@@ -31,15 +31,15 @@ DigestFile = Annotated[
         "--digest",
         metavar="FILE",
         parser=options.local_path,
-        help="Save what was scanned of the one DIR, to be compared elsewhere.",
+        help="Save a digest of a single DIR in FILE, to compare it elsewhere.",
     ),
 ]
 Identical = Annotated[
     bool,
     typer.Option(
         "--identical",
-        help="Anything but equal copies makes the exit status 1: also one that is shorter, "
-        "compacted otherwise, or the only one.",
+        help="Set the exit status to 1 unless the copies are equal: also if one is shorter, "
+        "was compacted differently, or is the only one.",
     ),
 ]
 
@@ -55,22 +55,18 @@ def diff(
 ) -> None:
     """Compare the copies of partitions on several brokers, batch by batch.
 
-    Says where two copies diverge for the first time (offset, leader epoch, CRC), which copy holds
-    all that the others hold, which copies are behind, what differs only because compaction ran at
-    different times, and where each copy is damaged, with the copies in which those offsets are
-    sound; also who is in sync or eligible, by the newest metadata log among the DIRs. A copy is
-    called by its node id, from ID=DIR or meta.properties, else by its path. Partition dirs are
-    taken for copies of one partition, whatever they are called. Partitions that are the same
-    everywhere are shown with -v only. If a copy is damaged where another is sound, the command that
-    repairs it from there (logtool recover --fill-from) comes first.
+    The command shows where two copies first diverge (offset, leader epoch, CRC), which copy
+    contains everything that the others contain, which copies are behind, which differences result
+    only from compaction at different times, and where a copy is damaged, with the copies that are
+    sound there. If the newest metadata log among the DIRs contains the partition, the command also
+    shows which replicas are in sync or eligible. If a copy is damaged where another is sound, the
+    first line is the command that repairs it (logtool recover --fill-from).
 
-    If one of two copies is merely shorter, they do not contradict each other, and the exit status
-    is 0. Before you delete a copy, ask with --identical: then all copies must have the same
-    batches, log start, log end and leader epochs. Indexes and producer snapshots are never
-    compared, because a broker makes them from the log.
-
-    A digest holds offsets, epochs, CRCs, sizes and counts of batches, but no record. It is a zip of
-    NumPy arrays. It must not lie in a log dir, and an existing file is never overwritten.
+    If one copy is only shorter than the other, they do not diverge, and the exit status is 0.
+    Before you delete a copy, use --identical: then all copies must have the same batches, log start
+    offset, log end offset and leader epochs. Indexes and producer snapshots are not compared,
+    because a broker builds them from the log. Partitions that are equal everywhere are shown only
+    with -v.
 
     Examples:
       logtool diff /mnt/broker-1/data /mnt/broker-2/data /mnt/broker-3/data
@@ -79,14 +75,26 @@ def diff(
       logtool diff --digest /tmp/broker-1.npz /var/lib/kafka/data
       logtool diff /tmp/broker-1.npz /tmp/broker-2.npz --json
 
+    Names of copies:
+
+    The name of a copy is its node id, from ID=DIR or from meta.properties; without a node id, its
+    path. If the DIRs are partition dirs, they count as copies of one partition, whatever their
+    names are.
+
+    Digests:
+
+    A digest contains offsets, leader epochs, CRCs, sizes and counts of batches, but no records. It
+    is a zip file of NumPy arrays. It must not be in a log dir; an existing file is never
+    overwritten.
+
     Exit status:
-      0    complete: nothing diverged, nothing damaged; or the digest was saved
-      1    complete: copies diverge, are damaged, or batches are missing; with --identical, copies
-           differ in anything, or there is one only
+      0    complete: no divergence, no damage; or the digest was saved
+      1    complete: copies diverge or are damaged, or batches are missing; with --identical: any
+           difference, or only one copy
       2
       4
-      5    refused: --digest names a file that is there, or one in a log dir
-      6    --max-duration ran out; nothing said of the rest, no digest saved
+      5    refused: the file of --digest exists or is in a log dir
+      6    ...; no digest was saved
       130
 
     """

@@ -1,4 +1,4 @@
-"""``logtool dirs``: log dirs against what the metadata log says of them. Writes nothing."""
+"""``logtool dirs``: log dirs compared with the metadata log. Writes nothing."""
 
 from typing import Annotated
 
@@ -17,8 +17,8 @@ class LogDirs(options.Inputs):
         list[str] | None,
         typer.Argument(
             metavar="DIR...",
-            help="All log dirs of a broker, or of several brokers; ID=DIR says whose one is. By "
-            "default those of --broker-config, else the current directory.",
+            help="All log dirs of one or more brokers. ID=DIR sets the node id. Default: the log"
+            " dirs in --broker-config, otherwise the current directory.",
             show_default=False,
         ),
     ] = None
@@ -31,20 +31,16 @@ def dirs(
     running: options.Running,
     printing: options.Printing,
 ) -> None:
-    """Hold log dirs against the metadata log: their ids, misplaced replicas, futures and strays.
+    """Compare log dirs with the metadata log: ids, misplaced replicas, strays.
 
-    Give all log dirs of a broker, the one with the metadata log among them; with those of other
-    brokers more can be proven. For each it prints the directory id and whether the broker had it
-    online, offline or cordoned when it registered last. Log dirs that the metadata log knows and
-    that were not given are absent.
+    Give all log dirs of a broker, including the one with the metadata log; with the log dirs of
+    other brokers, more can be proven. For each log dir the command prints the directory id, and
+    whether the broker had it online, offline or cordoned at its last registration. Log dirs that
+    the metadata log contains and that were not given are absent.
 
-    Then come the partitions that need a person: replicas that lie in another log dir than the
-    metadata log says (elsewhere), or that it calls lost; copies on their way to another log dir
-    (-future), with how far they are behind the live copy, whether they hold everything that it has,
-    and whether it is gone (abandoned); and strays, both -stray directories and partitions that the
-    metadata log does not assign to their broker, each with the proof that live copies in the other
-    log dirs hold every batch of it, or replaced it by compaction, or with what only the stray has.
-    'logtool may-delete' asks that of any partition dir. Never delete a stray without that proof.
+    The command then lists the partitions that need attention. Never delete a stray partition
+    without the proof that its line shows; 'logtool may-delete' gives this proof for any partition
+    dir.
 
     Examples:
       logtool dirs /data/1 /data/2
@@ -52,13 +48,26 @@ def dirs(
       logtool dirs /mnt/broker-1/* /mnt/broker-2/* --json
       logtool dirs 1=/mnt/a/data 1=/mnt/b/data
 
+    Partitions that need attention:
+
+    Misplaced replicas: the replica is in another log dir than in the metadata log (elsewhere), or
+    the metadata log marks its log dir as lost.
+
+    Copies that are being moved to another log dir (-future): how far they are behind the live copy,
+    whether they contain everything that the live copy contains, and whether the live copy is gone
+    (abandoned).
+
+    Strays: -stray directories, and partitions that the metadata log does not assign to their
+    broker. For each, the proof that live copies in the other log dirs hold every batch (or replaced
+    it by compaction), or the offsets that only the stray holds.
+
     Exit status:
-      0    complete: everything is where it should be
-      1    complete: a log dir is absent, offline or has no id, a replica lies elsewhere or is lost,
-           a future copy is abandoned, diverged or damaged, there is a stray, or the metadata log
-           is damaged
+      0    complete: all replicas are in the right place
+      1    complete: a log dir is absent, offline or without an id; a replica is elsewhere or lost;
+           a future copy is abandoned, diverged or damaged; there is a stray; or the metadata log is
+           damaged
       2
-      4    incomplete: some input could not be read, or is no log dir
+      4    incomplete: an input could not be read, or is not a log dir
       6
       130
 

@@ -23,8 +23,8 @@ class BrokerLogDirs(options.AnyLocalInputs):
         list[str] | None,
         typer.Argument(
             metavar="DIR...",
-            help="Log dirs of one broker, or partition dirs; by default the log dirs of "
-            "--broker-config, else the current directory.",
+            help="Log dirs of one broker, or partition dirs. Default: the log dirs in "
+            "--broker-config, otherwise the current directory.",
             show_default=False,
         ),
     ] = None
@@ -34,8 +34,8 @@ Environment = Annotated[
     bool,
     typer.Option(
         "--environment",
-        help="Say what logtool runs on: Python, kernels, CRC, Java, packages, limits, and your own "
-        "settings with where they come from; takes no DIR.",
+        help="Show the environment of logtool, without DIR: Python, compiled kernels, CRC, "
+        "Java, packages, limits, and your settings with their sources.",
     ),
 ]
 MaxDuration = Annotated[
@@ -43,7 +43,7 @@ MaxDuration = Annotated[
     typer.Option(
         "--max-duration",
         metavar="TIME",
-        help="Take at most TIME for all of it, such as 10s, 5m or 2h.",
+        help="Stop after TIME in total (for example 10s, 5m or 2h).",
         show_default=True,
     ),
 ]
@@ -60,23 +60,16 @@ def doctor(
     running: Annotated[options.Running, Without("max_duration")],
     printing: options.Printing,
 ) -> None:
-    """Say on one screen what is wrong with log dirs, what the next start does, and what to do.
+    """Show on one screen what is wrong, what the next start will do, and what to do.
 
-    The first command of an incident. It looks at everything as 'logtool verify --level quick' does,
-    plays the next start as 'logtool plan' does, and then checks every batch as 'logtool verify'
-    does, as long as --max-duration allows. What was not reached is said. It shows:
+    Run this command first in an incident. It checks the log dirs as 'logtool verify --level quick'
+    does, simulates the next start as 'logtool plan' does, and then checks every batch as 'logtool
+    verify' does until --max-duration ends. It reports which part was not checked. The last line is
+    the command to run next.
 
-      damage     what verify finds, the worst first, with the first place of each
-      start      what the broker cuts, deletes, rebuilds or refuses, and how long it reads
-      watermark  partitions that end below their high watermark: acknowledged records are gone
-      broker     whether a broker holds the .lock of the log dir, and how the last one stopped
-      versions   the release that registered last, metadata.version and meta.properties
-      disk       the file system of each log dir; a warning from 90 % on, an error from 99 % on
-      limits     open files (three for each segment) and maps against what a process may have
-
-    The last line is the one command to run next. Log dirs given together are those of one broker.
-    --format json has every finding, every grave action and the numbers behind each line. Disk and
-    limits do not change the exit status, for they say nothing of the data.
+    Log dirs given together belong to one broker. Disk and limits do not change the exit status,
+    because they do not concern the data. --format json has every finding, every action of the next
+    start that matters, and the numbers of each line.
 
     Examples:
       logtool doctor /var/lib/kafka/data
@@ -84,13 +77,24 @@ def doctor(
       logtool doctor --json /var/lib/kafka/data | jq -r '.items[] | select(.type == "next").command'
       logtool doctor --environment
 
+    Lines on the screen:
+
+      damage     findings of 'logtool verify', the most severe first, with the first place of each
+      start      what the broker will cut, delete, rebuild or refuse, and how long it will read
+      watermark  partitions that end below their high watermark: acknowledged records are lost
+      broker     whether a broker holds the .lock of the log dir, and how the last one stopped
+      versions   the broker release that registered last, metadata.version and meta.properties
+      disk       the file system of each log dir: a warning from 90 % full, an error from 99 % full
+      limits     open files (three for each segment) and memory maps, with the limits of this host
+
     Exit status:
-      0    complete, nothing found at or above --fail-on, and the next start loses nothing
-      1    complete, with findings at or above --fail-on, or with what 'logtool plan' warns of
+      0    complete: nothing found at or above --fail-on, and the next start loses nothing
+      1    complete: findings at or above --fail-on, or the next start needs attention (see 'logtool
+           plan')
       2
-      4    incomplete: nothing matched, or some input could not be read
+      4
       6    --max-duration ran out before every batch was checked
-      130  interrupted by Ctrl-C (143: SIGTERM, 129: SIGHUP); what was found until then is shown
+      130  ...; the findings so far are shown
 
     """
     if environment:

@@ -1,4 +1,4 @@
-"""``logtool dump``: print what the files of a data directory hold. Writes nothing."""
+"""``logtool dump``: the content of the files in a log dir. Writes nothing."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -33,9 +33,9 @@ FormatOption = Annotated[
     typer.Option(
         "-f",
         "--format",
-        help="Format of standard output; kafka prints the lines of kafka-dump-log.sh, parquet "
-        "writes --output and prints nothing, kcat and console-producer print records for these "
-        "tools to produce again.",
+        help="Format of standard output. kafka: the lines of kafka-dump-log.sh; parquet: "
+        "writes --output and prints nothing; kcat and console-producer: records as "
+        "input for these tools.",
         show_default=True,
     ),
 ]
@@ -43,9 +43,7 @@ FormatOption = Annotated[
 
 Output = Annotated[
     str | None,
-    typer.Option(
-        "--output", metavar="FILE", help="The file that --format parquet writes; must not exist."
-    ),
+    typer.Option("--output", metavar="FILE", help="File for --format parquet; must not exist."),
 ]
 
 
@@ -59,39 +57,16 @@ def dump(
     output_file: Output = None,
     printing: Annotated[options.Printing, Without("format")],
 ) -> None:
-    """Print what the files of a data directory hold, record by record where they hold records.
+    """Print the content of log segments, indexes and checkpoints.
 
-    Takes logs (also .deleted, .cleaned and .swap), KRaft snapshots, the three kinds of index,
-    producer snapshots, offset checkpoints, leader epochs, partition.metadata, meta.properties,
-    quorum-state and the marker of a clean shutdown. It prints all files of a directory in order;
-    with --records or a filter, only its logs.
+    The command prints every file of a log dir or partition dir: log segments (also .deleted,
+    .cleaned and .swap), KRaft snapshots, offset, time and transaction indexes, producer snapshots,
+    offset checkpoints, leader epochs, partition.metadata, meta.properties, quorum-state and the
+    clean-shutdown marker. With --records, or with an option that selects records, it prints only
+    log segments.
 
-    Of Redpanda it takes segments and base indexes, by name or in a directory; with --records or a
-    filter it prints records of data, with Raft's offsets. Kafka offsets of batches are known in the
-    namespace kafka, from offset 0 or Raft's snapshot on and not behind damage.
-
-    Where a log is damaged the dump says so, and goes on at the next batch that is provably sound.
-
-    Records of __consumer_offsets, __transaction_state, __share_group_state, __remote_log_metadata
-    and __cluster_metadata are printed as the fields they hold: a key or value has `json` in place
-    of `utf8`. --decode none prints bytes. Passwords, SCRAM keys and ids of delegation tokens are
-    left out, or replaced by stars where bytes are printed, unless --show-secrets is given.
-
-    Records are found by --key, --value, --header, --grep and --json-path in all partitions of the
-    given paths, compressed or not; control records are no such records. --count tells how many
-    there are.
-
-    'logtool kafka-dump-log' takes the command line of kafka-dump-log.sh. Of --format kafka, too,
-    the lines are those of Kafka 4.3, whatever release wrote the log.
-
-    --format parquet writes one table to --output: batches, or with --records records. Its columns
-    are the fields of ndjson; keys, values and headers are binary, times are timestamps in UTC
-    beside their milliseconds. It needs pip install 'kafka-logtool[parquet]'.
-
-    --format kcat and --format console-producer print records as kcat -P or
-    kafka-console-producer.sh takes them in, and say on stderr with which options. They look at all
-    records first, and print none where one would be produced wrongly. Timestamps are not kept; the
-    guide logtool-recipes shows how to produce records again with all that they have.
+    Where a log is damaged, the command reports the damage and continues at the next batch that is
+    provably sound.
 
     Examples:
       logtool dump --records --offset 4711..4800 data/orders-0
@@ -100,13 +75,48 @@ def dump(
       logtool dump --format ndjson data/orders-0/*.log | jq -c 'select(.type == "batch")'
       logtool dump --format kafka --records data/orders-0/00000000000000000000.log
 
+    Searching records:
+
+    --key, --value, --header, --grep and --json-path search the records of all partitions in PATH,
+    compressed or not. They never select control records. --count prints only the number of matching
+    records.
+
+    Internal topics and secrets:
+
+    Records of __consumer_offsets, __transaction_state, __share_group_state, __remote_log_metadata
+    and __cluster_metadata are decoded: the key or value has the field `json` in place of `utf8`.
+    --decode none prints the bytes. Passwords, SCRAM keys and ids of delegation tokens are left out
+    (in bytes, replaced by asterisks), unless --show-secrets is given.
+
+    Formats:
+
+    --format kafka prints the lines of kafka-dump-log.sh as in Kafka 4.3, whatever release wrote the
+    log. 'logtool kafka-dump-log' takes the options of kafka-dump-log.sh.
+
+    --format parquet writes one table to --output: batches, or records with --records. Its columns
+    are the fields of ndjson. Keys, values and headers are binary; each time is stored as a UTC
+    timestamp and in milliseconds. This format needs pip install 'kafka-logtool[parquet]'.
+
+    --format kcat and --format console-producer print records as input for kcat -P or
+    kafka-console-producer.sh, and print the options for these tools on standard error. logtool
+    first checks all records, and prints none of them if one would be produced differently.
+    Timestamps are not kept; logtool-recipes(7) shows how to produce records with all their
+    attributes.
+
+    Redpanda:
+
+    The command prints Redpanda's segments and base indexes. With --records, or with an option that
+    selects records, it prints data records, with Raft offsets. The Kafka offsets of batches are
+    known only in the namespace kafka, from offset 0 or from a Raft snapshot on, up to the first
+    damage.
+
     Exit status:
       0    everything was printed
-      1    something is damaged; what could be read was printed
+      1    something is damaged; the readable part was printed
       2
-      4    some input could not be read, or a batch is beyond --max-batch-memory, or nothing matched
-      5    --output exists or lies in what is dumped, or a record cannot be said in the format;
-           nothing was written
+      4    ..., or a batch exceeds --max-batch-memory
+      5    refused: --output exists or is in the dumped directory, or the format cannot represent a
+           record; nothing was written
       130
 
     """

@@ -1,4 +1,4 @@
-"""``logtool dump-index``: print indexes, with what they point at. Writes nothing."""
+"""``logtool dump-index``: indexes, with the batches that they point to. Writes nothing."""
 
 from typing import Annotated
 
@@ -11,8 +11,8 @@ JoinLog = Annotated[
     bool,
     typer.Option(
         "--join-log",
-        help="Read the log too and show the batch that each entry points at, and whether the "
-        "entry is right.",
+        help="Read the log too, and show the batch at the position of each entry, and "
+        "whether the entry is right.",
     ),
 ]
 
@@ -24,26 +24,32 @@ def dump_index(
     join_log: JoinLog = False,
     printing: options.Printing,
 ) -> None:
-    """Print offset, time and transaction indexes of files, partition dirs or log dirs.
+    """Print offset, time and transaction indexes.
 
-    Of Redpanda it prints base indexes.
-
-    With --join-log each entry is printed beside the batch in the log that it points at, with a
-    verdict: right; no-batch (none begins there, or none holds the offset); offset (a lookup would
-    miss records); timestamp (the batch has another); later (an earlier record is younger);
-    no-abort-marker; unknown (the log is damaged there). Right means that every lookup through the
-    entry works, not that a broker would write the same index again.
+    With --join-log, each entry is printed together with the batch at its position in the log, and
+    with a verdict. "right" means that every lookup through the entry works, not that a broker would
+    write the same index again. For Redpanda, the command prints base indexes.
 
     Examples:
       logtool dump-index data/orders-0/00000000000000000000.timeindex
       logtool dump-index --join-log data/orders-0
       logtool dump-index --join-log -f ndjson data | jq -c 'select(.verdict == "offset")'
 
+    Verdicts:
+
+      right            every lookup through the entry works
+      no-batch         no batch begins at the position, or no batch contains the offset
+      offset           a lookup through the entry would miss records
+      timestamp        the batch has another timestamp
+      later            an earlier record has a later timestamp
+      no-abort-marker  the log has no abort marker at this offset
+      unknown          the log is damaged at the position
+
     Exit status:
       0    everything was printed
       1    an index is damaged, or an entry is wrong
       2
-      4    some input could not be read, or nothing matched
+      4
       130
 
     """

@@ -1,4 +1,4 @@
-"""``logtool explain``: what a finding means and what to do about it. Reads no data."""
+"""``logtool explain``: meaning of findings, and actions. Reads no data."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from logtool.commands.program.spread import Without, spread
 Code = Annotated[
     str | None,
     typer.Argument(
-        metavar="[CODE]", help="The code of a finding, such as batch/crc.", show_default=False
+        metavar="[CODE]", help="Code of a finding, for example batch/crc.", show_default=False
     ),
 ]
 
@@ -21,17 +21,18 @@ def explain(
     code: Code = None,
     printing: Annotated[options.Printing, Without("progress", "quiet", "verbose")],
 ) -> None:
-    """Explain what a finding means, what a broker does about it, and what to do.
+    """Explain a finding: its meaning, what a broker does about it, and what to do.
 
-    Without a code it lists every code, with its severity and whether a broker notices.
+    Without a code, the command lists all codes, each with its severity and whether a broker notices
+    the problem.
 
     Examples:
       logtool explain
       logtool explain batch/crc
 
     Exit status:
-      0    the code was explained
-      2    there is no such code
+      0    the code was explained, or the codes were listed
+      2    the code does not exist
 
     """
     from logtool.commands.views.explain import run

@@ -1,4 +1,4 @@
-"""``logtool gaps``: every missing offset and why. Writes nothing but --output."""
+"""``logtool gaps``: every missing offset, with its reason. Writes only --output."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -22,7 +22,7 @@ class GapLevel(StrEnum):
 
 
 class IsolationChoice(StrEnum):
-    """Isolation level of the consumer whose view is shown, with Kafka's name."""
+    """Isolation level of a consumer, by Kafka's name."""
 
     READ_UNCOMMITTED = "read_uncommitted"
     READ_COMMITTED = "read_committed"
@@ -50,15 +50,16 @@ class GapChoices:
         GapLevel,
         typer.Option(
             "--level",
-            help="batches: of a batch that lost records, how many; records: decode it and say "
-            "which.",
+            help="batches: show how many records a batch lost; records: decode the batch and "
+            "show which records.",
         ),
     ] = GapLevel.BATCHES
     isolation: Annotated[
         IsolationChoice,
         typer.Option(
             "--isolation",
-            help="read_committed: list the offsets of markers and of aborted records too.",
+            help="With read_committed, also list the offsets of transaction markers and of "
+            "aborted records.",
         ),
     ] = IsolationChoice.READ_UNCOMMITTED
     max_batch_memory: options.MaxBatchMemory = options.MAX_BATCH_MEMORY
@@ -66,35 +67,39 @@ class GapChoices:
         TopicPolicy | None,
         typer.Option(
             "--cleanup-policy",
-            help="What the topics are, or were, set to; by default as the metadata log in the log "
-            "dir says.",
+            help="Cleanup policy of the topics, now or earlier. Default: from the metadata log "
+            "in the log dir.",
         ),
     ] = None
     ghosts: Annotated[
         bool,
-        typer.Option("--ghosts", help="Print the batches that would fill the gaps, one by one."),
+        typer.Option(
+            "--ghosts", help="Print the empty batches that would fill the gaps, one by one."
+        ),
     ] = False
     ghost_epoch: Annotated[
         GhostEpochChoice,
         typer.Option(
             "--ghost-epoch",
-            help="Whose leader epoch a ghost has. following: that of the batch behind the gap, one "
-            "ghost for one gap; checkpoint: where leader-epoch-checkpoint is sound, what it says.",
+            help="Leader epoch of the empty batches. following: epoch of the batch after the "
+            "gap, one empty batch for each gap; checkpoint: epoch in "
+            "leader-epoch-checkpoint, if this file is sound.",
         ),
     ] = GhostEpochChoice.CHECKPOINT
     fill_losses: Annotated[
         bool,
         typer.Option(
             "--fill-losses",
-            help="With --output: fill the gaps too that may mean loss, so that nobody sees them.",
+            help="With --output: also fill gaps that may mean loss. The result then hides the "
+            "loss.",
         ),
     ] = False
     as_stored: Annotated[
         bool,
         typer.Option(
             "--as-stored",
-            help="With --output: leave the ghosts out, as a follower does, which counts their "
-            "offsets but does not store them.",
+            help="With --output: leave out the empty batches, like a follower, which counts "
+            "their offsets but does not store them.",
         ),
     ] = False
     output: Annotated[
@@ -103,8 +108,8 @@ class GapChoices:
             "--output",
             metavar="FILE",
             parser=options.local_path,
-            help="Write one partition with its gaps filled as a log of its own, of Redpanda as a "
-            "directory; must not exist.",
+            help="Write one partition with filled gaps as one log segment (for Redpanda, as a "
+            "directory); must not exist.",
         ),
     ] = None
     rounds: Annotated[
@@ -112,8 +117,9 @@ class GapChoices:
         typer.Option(
             "--rounds",
             metavar="SIZE",
-            help="Show the rounds in which a follower is recovered if each reads at most SIZE, "
-            "such as 512K: what is read, the ghosts, and the offsets before and after.",
+            help="Show the rounds in which a follower would be recovered if it reads at most "
+            "SIZE (for example 512K) in each: bytes read, empty batches, and offsets before"
+            " and after.",
         ),
     ] = None
     follower: Annotated[
@@ -122,8 +128,8 @@ class GapChoices:
             "--follower",
             metavar="DIR",
             parser=files.path_of,
-            help="Show what the replica in the partition dir DIR would be sent from PATH, and how "
-            "it would number it without ghosts.",
+            help="Show what the replica in the partition dir DIR would receive from PATH, and "
+            "which offsets it would assign without empty batches.",
         ),
     ] = None
 
@@ -148,7 +154,7 @@ class GapChoices:
             raise UsageError("--fill-losses and --as-stored contradict each other")
         for given, name in ((self.fill_losses, "--fill-losses"), (self.as_stored, "--as-stored")):
             if given and not self.output:
-                raise UsageError(f"{name} is for --output")
+                raise UsageError(f"{name} requires --output")
         if self.rounds:
             parsing.parse_size("--rounds", self.rounds)
 
@@ -161,54 +167,68 @@ def gaps(
     running: options.Running,
     printing: options.Printing,
 ) -> None:
-    """List every missing offset of log dirs, partition dirs or logs, with the reason.
+    """List every missing offset, with the reason.
 
-    From the log start to the log end, each offset is visible, is the marker of a transaction
-    ("control"), or is missing: before the first batch, between batches or segments, or inside a
-    batch whose records compaction removed. Reasons are compaction, retention (below the log start),
-    segment-missing, truncation-hole, damage and unknown; the last four may mean loss. Three things
-    show that a topic is or was compacted: the metadata log in the same log dir, by today's policy
-    or an earlier one, the cleaner's checkpoint, and what only the cleaner leaves in batches.
+    Every offset from the log start to the log end is one of three: a visible record, a transaction
+    marker ("control"), or missing. Missing offsets are before the first batch, between batches or
+    segments, or inside a batch from which compaction removed records. The reasons are compaction,
+    retention (below the log start offset), segment-missing, truncation-hole, damage, and unknown;
+    the last four may mean data loss.
 
-    The table shows each partition with the gaps that may mean loss; -v shows all gaps. Timestamps
-    far in the future or in another unit are told as infos, as verify tells them.
-
-    Ghosts are the empty batches that would fill the gaps, as Redpanda's Raft recovery sends them: a
-    header of 61 bytes that covers the offsets from a first through a last one. There is none behind
-    the last batch. --ghost-epoch says which leader epoch they have; both are shown.
-
-    --output writes the log of one partition, filled with ghosts, as one segment that 'logtool
-    verify' accepts. Gaps that may mean loss stay unless --fill-losses is given. Every real batch
-    stays byte for byte as it is, and what is damaged is left out. Kafka has no type for ghosts:
-    they are written as what its cleaner leaves of an emptied batch, a header with 0 records, here
-    of no producer and no time, which every broker and client reads and steps over. FILE is called
-    by its first offset, as a segment is.
-
-    Of Redpanda --output names a new directory with a segment for each one, ghosts of its own type
-    between the batches. A gap before a segment goes to its head, with its term, as the RFC has it.
-    No broker stores ghosts, and verify tells of each. With --as-stored there are none: that is what
-    a follower of the RFC has on disk, every batch at the leader's offset.
-
-    --rounds plays the recovery of a follower as the RFC does it: read, fill from the follower's
-    next offset on, go on behind the last batch. A gap between two rounds is filled in the second.
-    The follower is empty, or that of --follower.
-    --follower shows what becomes of the log in a replica that numbers batches as they arrive, as
-    Redpanda's does; Kafka's keeps the leader's offsets. Raft's offsets come with Kafka's, if known.
+    The table shows each partition, and the gaps that may mean loss; -v shows all gaps. A topic
+    counts as compacted if the metadata log in the same log dir sets or has set that policy, if
+    cleaner-offset-checkpoint lists the partition, or if batches have a form that only the log
+    cleaner leaves.
 
     Examples:
       logtool gaps /var/lib/kafka/data
       logtool gaps -v --level records --topic 'changelog*' /var/lib/kafka/data
-      logtool gaps --ghosts --format ndjson data/orders-0 | jq 'select(.type == "ghost")'
       logtool gaps --output /tmp/filled/00000000000000000000.log data/orders-0
+      logtool gaps --ghosts --format ndjson data/orders-0 | jq 'select(.type == "ghost")'
       logtool gaps --rounds 1M --topic orders /var/lib/kafka/data
       logtool gaps --follower /mnt/b/orders-0 /mnt/a/orders-0
 
+    Timestamps:
+
+    The command reports timestamps that are far in the future or in another unit as findings of
+    severity info, as 'logtool verify' does.
+
+    A log without gaps:
+
+    With --output, logtool writes the log of one partition as one segment in which empty batches
+    fill the gaps; 'logtool verify' accepts the result. Gaps that may mean loss stay, unless
+    --fill-losses is given. All real batches stay the same byte for byte; damaged bytes are left
+    out. An empty batch has the form that Kafka's log cleaner leaves: a header with 0 records,
+    without producer and time. Every broker and client reads it and skips it. The name of FILE is
+    its first offset, as for every segment.
+
+    Redpanda's ghost batches:
+
+    Redpanda calls an empty batch that fills a gap a ghost batch: its proposal for Raft recovery
+    sends them to followers. A ghost batch is a header of 61 bytes that covers a range of offsets.
+    No ghost follows the last batch. --ghost-epoch selects the leader epoch of ghosts; the output
+    shows both candidates.
+
+    For a Redpanda partition, --output names a new directory with one segment for each segment of
+    PATH, and ghosts of Redpanda's own batch type between the batches. A gap before a segment is
+    filled at the start of that segment, with its term, as the RFC describes. No broker stores
+    ghosts, so 'logtool verify' reports each one. With --as-stored, ghosts are left out; the result
+    is what a follower of the RFC stores: every batch at the leader's offset.
+
+    --rounds simulates the recovery of a follower as in the RFC: read, fill from the next offset of
+    the follower on, continue after the last batch. A gap between two rounds is filled in the second
+    round. The follower is empty, or the replica of --follower.
+
+    --follower shows the result in a replica that numbers batches in the order in which they arrive,
+    as Redpanda does; a Kafka follower keeps the leader's offsets. Raft offsets are shown together
+    with Kafka offsets if the Kafka offsets are known.
+
     Exit status:
-      0    complete, and no gap that may mean loss
-      1    complete, with gaps that may mean loss
+      0    complete: no gap that may mean loss
+      1    complete: gaps that may mean loss
       2
-      4    incomplete: nothing matched, some input could not be read, or --output not be written
-      5    refused: --output is there, lies among files of a broker, or would be no sound log
+      4    ..., or --output could not be written
+      5    refused: --output exists, is among the files of a broker, or would not be a sound log
       6
       130
 

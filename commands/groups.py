@@ -16,29 +16,29 @@ from logtool.findings import Severity
 
 GroupGlobs = Annotated[
     list[str] | None,
-    typer.Option("--group", metavar="GLOB", help="Take only the groups that match; repeatable."),
+    typer.Option("--group", metavar="GLOB", help="Select only the groups that match; repeatable."),
 ]
 History = Annotated[
     str | None,
     typer.Option(
         "--history",
         metavar="GROUP",
-        help="Print what happened to one group, record by record in the order of the log.",
+        help="Print the records of one group in the order of the log.",
     ),
 ]
 Sizes = Annotated[
     bool,
     typer.Option(
         "--sizes",
-        help="Print what each group takes up in the topic, the largest first, and how much of it "
-        "newer records have superseded.",
+        help="Print the bytes of each group in the topic, the largest first, and how much of"
+        " it newer records replaced.",
     ),
 ]
 RestorePlan = Annotated[
     bool,
     typer.Option(
         "--restore-plan",
-        help="Print the commands of Kafka that commit the offsets again, one for each group.",
+        help="Print the Kafka commands that commit the offsets again, one for each group.",
     ),
 ]
 Retention = Annotated[
@@ -61,44 +61,57 @@ def groups(
     sizes: Sizes = False,
     restore_plan: RestorePlan = False,
     offsets_retention: Retention = "7d",
-    now: Annotated[str | None, now_option("What has expired is counted")] = None,
+    now: Annotated[str | None, now_option("Compute expiry")] = None,
     bootstrap_server: BootstrapServer = LOCAL_BROKER,
     fail_on: options.FailOn = Severity.WARNING,
     running: Annotated[options.Running, Without("jobs")],
     printing: options.Printing,
 ) -> None:
-    """Show groups, their members, committed offsets and lag as __consumer_offsets has them.
+    """Show groups, members, committed offsets and lag from __consumer_offsets.
 
-    Reads the partitions of __consumer_offsets in log dirs of one cluster, or its partition dirs,
-    and replays them as their coordinator does: the last commit of a partition counts, a tombstone
-    removes it, and a commit in a transaction counts once the transaction is committed. Lag is
-    counted to the log end and to the last stable offset of the partitions that lie in the same log
-    dirs. --topic, --exclude-topic and --partition choose among the partitions that offsets are
-    committed for.
-    Of a share group it shows the offset at which it begins in each partition, by the partitions of
-    __share_group_state in the same log dirs: its lag is what is behind that, less what was
-    delivered and is done.
+    logtool reads the partitions of __consumer_offsets in log dirs of one cluster, and replays them
+    as the group coordinator does: the last commit of a partition counts, a tombstone removes it,
+    and a commit in a transaction counts when the transaction is committed. --topic, --exclude-topic
+    and --partition select partitions by the topics for which offsets were committed.
 
-    Of several copies of a partition, the one with the newest leader epoch, and then with the larger
-    log end, is taken. Findings are offsets that the log does not have any more, or not yet again;
-    offsets that were committed for a deleted topic, and that its successor of the same name would
-    get; records that cannot be read, and those that are missing below the high watermark. An offset
-    expires after --offsets-retention: counted from when a classic group became empty, from its
-    commit in all other groups, and not at all while a member subscribes to its topic. A member is
-    named where the log tells who owned the partition when its offset was committed.
-    --restore-plan leaves out offsets of deleted topics. Its commands need groups without members.
-    Of Redpanda, too, lag is counted in Kafka offsets, where the files tell them.
+    Lag is the distance to the log end and to the last stable offset of partitions in the same log
+    dirs. Findings are: committed offsets that are not in the log any more, or beyond its end;
+    offsets committed for a deleted topic that a new topic of the same name would receive; records
+    that cannot be read; and records that are missing below the high watermark.
 
     Examples:
       logtool groups --group 'billing-*' --json /mnt/broker-1 /mnt/broker-2
       logtool groups --restore-plan --bootstrap-server b1:9092 data > restore.sh
       logtool groups --history billing --format csv data
 
+    Copies, expiry and members:
+
+    If a partition has several copies, logtool reads the copy with the newest leader epoch, then
+    with the highest log end offset. An offset expires after --offsets-retention: in a classic
+    group, counted from the moment when the group became empty; in all other groups, from its
+    commit. It does not expire while a member subscribes to its topic. A member is shown if the log
+    contains the member that owned the partition at the commit.
+
+    Share groups:
+
+    For a share group, the command shows the start offset in each partition, from the partitions of
+    __share_group_state in the same log dirs. The lag is the number of records from that offset on,
+    without records that were already processed.
+
+    Restoring offsets:
+
+    --restore-plan leaves out offsets of deleted topics. Kafka runs the printed commands only for
+    groups without members.
+
+    Redpanda:
+
+    The lag is counted in Kafka offsets if the files contain them.
+
     Exit status:
       0    complete: nothing found at or above --fail-on
-      1    complete: something found at or above it
+      1    complete: findings at or above --fail-on
       2
-      4    incomplete: some input could not be read, or no such topic or group is there
+      4    ...; or the topic or the group does not exist
       6
       130
 
@@ -106,7 +119,7 @@ def groups(
     from logtool.commands.views.groups import run
 
     if sum((history is not None, sizes, restore_plan)) > 1:
-        raise UsageError("--history, --sizes and --restore-plan are answers of their own: give one")
+        raise UsageError("use only one of --history, --sizes and --restore-plan")
     status = run(
         inputs, running, printing,
         groups=tuple(group or ()), history=history, sizes=sizes, restore_plan=restore_plan,

@@ -10,48 +10,48 @@ from logtool.errors import UsageError
 from logtool.lazy_dataclass import dataclass
 
 _STRINGS = ("org.apache.kafka.tools.api.StringDecoder", "kafka.serializer.StringDecoder")
-"""The decoder that Kafka's tool takes by itself, by its names since 4.0 and before."""
+"""Default decoder of Kafka's tool, by its names since and before Kafka 4.0."""
 _NO_LIMIT = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Decoders:
-    """By what records are taken apart; of several the first counts, as it does for Kafka."""
+    """Options for the decoder of records; the first of several counts, as in Kafka's tool."""
 
     offsets: Annotated[
         bool,
-        typer.Option("--offsets-decoder", help="Take records for those of __consumer_offsets."),
+        typer.Option("--offsets-decoder", help="Decode records as those of __consumer_offsets."),
     ] = False
     transaction_log: Annotated[
         bool,
         typer.Option(
             "--transaction-log-decoder",
-            help="Take records for those of __transaction_state, in the words of Kafka 4.",
+            help="Decode records as those of __transaction_state, in the format of Kafka 4.",
         ),
     ] = False
     cluster_metadata: Annotated[
         bool,
         typer.Option(
-            "--cluster-metadata-decoder", help="Take records for those of __cluster_metadata."
+            "--cluster-metadata-decoder", help="Decode records as those of __cluster_metadata."
         ),
     ] = False
     remote_log_metadata: Annotated[
         bool,
         typer.Option(
             "--remote-log-metadata-decoder",
-            help="Take records for those of __remote_log_metadata.",
+            help="Decode records as those of __remote_log_metadata.",
         ),
     ] = False
     share_group_state: Annotated[
         bool,
         typer.Option(
-            "--share-group-state-decoder", help="Take records for those of __share_group_state."
+            "--share-group-state-decoder", help="Decode records as those of __share_group_state."
         ),
     ] = False
 
     @property
     def topic(self) -> str | None:
-        """Return the topic whose records are meant; None where they are plain."""
+        """Return the topic of the chosen decoder; None without a decoder."""
         wanted = {
             "__consumer_offsets": self.offsets,
             "__transaction_state": self.transaction_log,
@@ -64,46 +64,48 @@ class Decoders:
 
 Files = Annotated[
     str,
-    typer.Option("--files", metavar="FILE,FILE...", help="The files, with commas between them."),
+    typer.Option("--files", metavar="FILE,FILE...", help="Files to print, separated by commas."),
 ]
 PrintDataLog = Annotated[
-    bool, typer.Option("--print-data-log", help="Print the records, with what they hold.")
+    bool, typer.Option("--print-data-log", help="Print the records with keys and values.")
 ]
 DeepIteration = Annotated[
-    bool, typer.Option("--deep-iteration", help="Print the records, without what they hold.")
+    bool, typer.Option("--deep-iteration", help="Print the records without keys and values.")
 ]
 SanityCheck = Annotated[
     bool,
     typer.Option(
         "--index-sanity-check",
-        help="Say of indexes only whether they pass the check of a broker's start.",
+        help="For indexes, print only whether they pass the sanity check of a broker's start.",
     ),
 ]
 VerifyOnly = Annotated[
     bool,
-    typer.Option(
-        "--verify-index-only", help="Compare indexes with the log, and do not print them."
-    ),
+    typer.Option("--verify-index-only", help="Compare indexes with the log without printing them."),
 ]
 MaxBytes = Annotated[
     int,
-    typer.Option("--max-bytes", metavar="N", min=0, help="Read no more than N bytes of a log."),
+    typer.Option("--max-bytes", metavar="N", min=0, help="Read at most N bytes of a log."),
 ]
 MaxMessageSize = Annotated[
     int,
     typer.Option(
         "--max-message-size",
         metavar="N",
-        help="Taken and left aside: an index may point at a batch of any size.",
+        help="Accepted without effect: logtool reads batches of any size.",
     ),
 ]
 SkipMetadata = Annotated[
     bool,
     typer.Option(
-        "--skip-record-metadata", help="Print of records only what they hold, of markers nothing."
+        "--skip-record-metadata",
+        help="Print only keys and values of records, and no transaction markers.",
     ),
 ]
-DecoderClass = Annotated[str | None, typer.Option(metavar="CLASS", help="Only the default.")]
+DecoderClass = Annotated[
+    str | None,
+    typer.Option(metavar="CLASS", help="Accepts only the default class, which prints text."),
+]
 
 
 @spread
@@ -121,13 +123,14 @@ def kafka_dump_log(
     key_decoder_class: DecoderClass = None,
     value_decoder_class: DecoderClass = None,
 ) -> None:
-    """Print what kafka-dump-log.sh of Kafka 4.3 prints, given its command line.
+    """Print what kafka-dump-log.sh of Kafka 4.3 prints; takes its options.
 
-    Every line on standard output is the same, but for the reason why a record cannot be decoded,
-    and for passwords and keys, which are left out. Tools of Kafka 3.9 and before have other words
-    for the records of __transaction_state, and do not spell out who leads a quorum. Unlike Kafka's
-    tool this one changes no file, goes on behind damage and at the next file, and its exit status
-    says what was wrong. What stands on stderr is said in its own words.
+    Every line on standard output is the same as in Kafka 4.3, with two exceptions: the reason why a
+    record cannot be decoded, and passwords and keys, which are left out. Kafka 3.9 and earlier
+    print other words for records of __transaction_state, and do not print the leader of a quorum.
+
+    Unlike Kafka's tool, the command changes no file, continues after damage and with the next file,
+    and returns an exit status for errors. The messages on standard error are different.
 
     Examples:
       logtool kafka-dump-log --files 00000000000000000000.log --print-data-log
@@ -135,9 +138,10 @@ def kafka_dump_log(
 
     Exit status:
       0    everything was printed
-      1    something is damaged, or an entry of an index is wrong; Kafka's tool says 0 of most
+      1    something is damaged, or an index entry is wrong (Kafka's tool returns 0 in most of these
+           cases)
       2
-      4    some input could not be read
+      4
       130
 
     """
@@ -145,7 +149,7 @@ def kafka_dump_log(
 
     for decoder in (key_decoder_class, value_decoder_class):
         if decoder is not None and decoder not in _STRINGS:
-            raise UsageError(f"{decoder}: logtool runs no Java class, it prints text (UTF-8)")
+            raise UsageError(f"{decoder}: logtool cannot run Java decoders; it prints UTF-8 text")
     _ = max_message_size
     wanted = KafkaDump(
         topic=decoders.topic,

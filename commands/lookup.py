@@ -1,4 +1,4 @@
-"""``logtool lookup``: where an offset or a timestamp lives. Writes nothing."""
+"""``logtool lookup``: position of an offset or a timestamp. Writes nothing."""
 
 from typing import Annotated
 
@@ -16,31 +16,31 @@ Place = Annotated[
     str | None,
     typer.Argument(
         metavar="PATH",
-        help="A partition dir, or a log dir with --topic and --partition; by default the current "
-        "directory.",
+        help="A partition dir, or a log dir with --topic and --partition. Default: the "
+        "current directory.",
         show_default=False,
     ),
 ]
 Topic = Annotated[
     str | None,
-    typer.Option("--topic", metavar="NAME", help="The topic, where PATH is a log dir."),
+    typer.Option("--topic", metavar="NAME", help="Topic, if PATH is a log dir."),
 ]
 Partition = Annotated[
     int | None,
-    typer.Option("--partition", metavar="N", min=0, help="The partition, where PATH is a log dir."),
+    typer.Option("--partition", metavar="N", min=0, help="Partition, if PATH is a log dir."),
 ]
 Offset = Annotated[
     int | None,
-    typer.Option("--offset", metavar="N", min=0, max=LARGEST, help="Look for this offset."),
+    typer.Option("--offset", metavar="N", min=0, max=LARGEST, help="Find this offset."),
 ]
 Timestamp = Annotated[
     str | None,
     typer.Option(
         "--timestamp",
         metavar="T",
-        help="Look for the first record of this time or a later one: milliseconds, a time such as "
-        "2026-11-22T10:30:00Z (UTC without a zone), a date, -2h (also s, m, d, w), now, today or "
-        "yesterday; or for the earliest or the latest offset.",
+        help="Find the first record with this timestamp or a later one: milliseconds, a time"
+        " such as 2026-11-22T10:30:00Z (UTC without a zone), a date, -2h (also s, m, d,"
+        " w), now, today or yesterday; or earliest or latest.",
     ),
 ]
 
@@ -57,15 +57,16 @@ def lookup(
     flavour: options.FlavourOption = None,
     printing: options.Printing,
 ) -> None:
-    """Find the segment, the batch and the record of an offset or a timestamp in a partition dir.
+    """Find the segment, batch and record of an offset or a timestamp.
 
-    Searches twice: through the indexes, by the steps of a broker, and by reading the log from its
-    start, which passes over what is damaged. If the two lead to different records, consumers get
-    wrong records or miss some.
+    logtool searches twice: through the indexes, in the same steps as a broker, and by reading the
+    log from its start, skipping damage. If the two searches find different records, consumers
+    receive wrong records or miss records.
 
-    A timestamp gives the first offset whose record has it or a later one, as a broker answers
-    offsetsForTimes; earliest is the log start offset, and latest is the offset behind the last
-    record. A broker does not answer beyond its high watermark; this command does.
+    For a timestamp, the result is the first offset whose record has this timestamp or a later one,
+    as in offsetsForTimes of a consumer. "earliest" is the log start offset, "latest" the offset
+    after the last record. A broker does not return offsets beyond its high watermark; this command
+    does.
 
     Examples:
       logtool lookup --offset 1200 data/orders-0
@@ -74,8 +75,8 @@ def lookup(
       logtool lookup --timestamp latest --json data/orders-0 | jq .items[0].log_end_offset
 
     Exit status:
-      0    it was found, and index and scan agree
-      1    nothing is there, or index and scan disagree
+      0    found; both searches agree
+      1    not found, or the two searches disagree
       2
       4    the log could not be read
       130

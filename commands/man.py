@@ -1,4 +1,4 @@
-"""``logtool man``: the pages of the manual, wherever logtool is installed."""
+"""``logtool man``: the pages of the manual, for every kind of installation."""
 
 import difflib
 import sys
@@ -13,7 +13,7 @@ Page = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[PAGE]...",
-        help="A command, such as verify or checkpoint show, or a guide, such as recipes.",
+        help="A command, for example verify or checkpoint show, or a guide, for example recipes.",
         show_default=False,
     ),
 ]
@@ -26,10 +26,11 @@ _HOMES = (
 
 
 def man(page: Page = None) -> None:
-    """Print a page of the manual as the program man reads it, or list the pages.
+    """Print a page of the manual, or list the pages.
 
-    A package of logtool installs the pages, and man finds those of the system by itself. In a
-    virtual environment, or after pipx install, it does not: this finds them.
+    The page is printed in roff, the input format of man(1). A system package of logtool installs
+    the pages where man(1) finds them. In a virtual environment, or after pipx install, use this
+    command to read them.
 
     Examples:
       logtool man
@@ -38,8 +39,8 @@ def man(page: Page = None) -> None:
 
     Exit status:
       0    the page was printed, or the pages were listed
-      2    there is no such page
-      4    the pages were not installed
+      2    the page does not exist
+      4    the pages are not installed
 
     """
     from logtool.commands import output
@@ -53,8 +54,8 @@ def man(page: Page = None) -> None:
     name = next((one for one in (wanted, f"logtool-{wanted}") if one in pages), None)
     if name is None:
         near = difflib.get_close_matches(f"logtool-{wanted}", pages, 1)
-        hint = f"; did you mean {near[0]}?" if near else "; logtool man lists the pages"
-        raise UsageError(f"there is no page {wanted!a}{hint}")
+        hint = f"; did you mean {near[0]}?" if near else "; 'logtool man' lists the pages"
+        raise UsageError(f"unknown page {wanted!a}{hint}")
     output.plain(pages[name].read_text("utf-8"))
 
 
@@ -64,11 +65,13 @@ def _pages() -> dict[str, Path]:
         found = {path.stem: path for path in _files(home)}
         if "logtool" in found:
             return found
-    raise UnreadableError(_HOMES[1], "holds no page of logtool: its package did not install them")
+    raise UnreadableError(
+        _HOMES[1], "contains no man pages of logtool; the package did not install them"
+    )
 
 
 def _summary(path: Path) -> str:
-    """Return what the section NAME says behind the name."""
+    """Return the text after the name in the section NAME."""
     line = path.read_text("utf-8").partition(".SH NAME\n")[2].partition("\n")[0]
     return line.partition(" \\- ")[2].replace("\\", "")
 

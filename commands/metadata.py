@@ -1,4 +1,4 @@
-"""``logtool metadata``: what the metadata log of a KRaft cluster says. Writes nothing."""
+"""``logtool metadata``: the metadata log of a KRaft cluster. Writes nothing."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ import typer
 
 from logtool.commands import options
 from logtool.commands.program import parsing
-from logtool.commands.program.lazy_group import help_text, new_app
+from logtool.commands.program.lazy_group import add, help_text, new_app
 from logtool.commands.program.spread import Without, spread
 from logtool.errors import UsageError
 from logtool.lazy_dataclass import dataclass
@@ -19,15 +19,15 @@ Topics = Annotated[
     typer.Option(
         "--topic",
         metavar="GLOB",
-        help="Show only what is of the topics that match, by name or by id; repeatable.",
+        help="Show only the topics that match, by name or by id; repeatable.",
     ),
 ]
 ShowSecrets = Annotated[
     bool,
     typer.Option(
         "--show-secrets",
-        help="Show what is left out otherwise: salts and keys of SCRAM, ids of delegation tokens, "
-        "values of sensitive settings.",
+        help="Also show secrets: salts and keys of SCRAM credentials, ids of delegation "
+        "tokens, values of sensitive settings.",
     ),
 ]
 Offset = Annotated[
@@ -37,7 +37,7 @@ Offset = Annotated[
         metavar="N",
         min=0,
         max=LARGEST,
-        help="Show what was known once the record at this offset was applied.",
+        help="Show the state after the record at this offset.",
     ),
 ]
 Timestamp = Annotated[
@@ -45,8 +45,8 @@ Timestamp = Annotated[
     typer.Option(
         "--timestamp",
         metavar="T",
-        help="Show what was known at this time: milliseconds, a time such as 2026-11-22T10:30:00Z "
-        "(UTC without a zone), a date, -2h (also s, m, d, w), now, today or yesterday.",
+        help="Show the state at this time: milliseconds, a time such as 2026-11-22T10:30:00Z"
+        " (UTC without a zone), a date, -2h (also s, m, d, w), now, today or yesterday.",
     ),
 ]
 Offsets = Annotated[
@@ -54,8 +54,8 @@ Offsets = Annotated[
     typer.Option(
         "--offset",
         metavar="A..B",
-        help="Compare what one PATH says at two offsets: once the record at A was applied, and "
-        "once that at B was.",
+        help="Compare the states of one PATH after the record at offset A and after the "
+        "record at offset B.",
     ),
 ]
 Given = Annotated[options.Inputs, Without("topic", "exclude_topic", "partition")]
@@ -75,27 +75,27 @@ class Chosen:
 
 
 def metadata() -> None:
-    """Show the metadata log of a KRaft cluster: topics, brokers, settings, and how they changed.
+    """Show the KRaft metadata log: topics, brokers, settings, and their changes.
 
-    It lies in __cluster_metadata-0 of one log dir of each node, with snapshots of it. Every command
-    takes that directory, a log dir that holds it, or a snapshot (.checkpoint).
+    The metadata log is in __cluster_metadata-0, in one log dir of each node, together with its
+    snapshots. Every command takes that directory, a log dir that contains it, or a snapshot
+    (.checkpoint).
     """
 
 
 @spread
 def show(*, inputs: Given, chosen: Chosen, printing: options.StillPrinting) -> None:
-    """Print what a metadata log says at its end: topics, partitions, brokers and settings.
+    """Print the current state in a metadata log: topics, partitions, brokers, settings.
 
-    The image is what the newest whole snapshot and the log behind it add up to: the voters of the
-    quorum, features, controllers, brokers (fenced, with their log dirs, which of them are
-    cordoned), topics with ids, partitions with leader, ISR and eligible leader replicas, settings,
-    quotas, ACLs, users with SCRAM credentials, delegation tokens, and the next free producer id.
+    The state results from the newest complete snapshot and the log after it: voters of the quorum,
+    features, controllers, brokers (fenced or not, with log dirs, and whether these are cordoned),
+    topics with ids, partitions with leader, ISR and eligible leader replicas, settings, quotas,
+    ACLs, users with SCRAM credentials, delegation tokens, and the next free producer id. Secrets
+    are left out unless --show-secrets is given.
 
-    How far the log is committed is not on disk: what lies behind the newest snapshot may be records
-    that the controllers never agreed on, unless there is one controller only. A record that a
-    broker could not apply is a finding, which names its file and byte.
-
-    Secrets are left out unless --show-secrets is given.
+    The files do not contain the committed offset of the metadata log: if the cluster has several
+    controllers, records after the newest snapshot may be uncommitted. A record that a broker could
+    not apply is a finding with file and byte.
 
     Examples:
       logtool metadata show /var/lib/kafka/data
@@ -106,7 +106,7 @@ def show(*, inputs: Given, chosen: Chosen, printing: options.StillPrinting) -> N
       0    everything was printed
       1    a record cannot be applied, records are missing, or the log is damaged
       2
-      4    some input could not be read, or nothing matched
+      4
       130
 
     """
@@ -124,10 +124,10 @@ def at(
     chosen: Chosen,
     printing: options.StillPrinting,
 ) -> None:
-    """Print what a metadata log said at an offset or a time.
+    """Print the state in a metadata log at an offset or a time.
 
-    Prints what 'logtool metadata show' would have printed then. What is older than the oldest
-    snapshot cannot be told, unless the log reaches back to offset 0.
+    The output is what 'logtool metadata show' would have printed at that moment. States older than
+    the oldest snapshot are not available, unless the log begins at offset 0.
 
     Examples:
       logtool metadata at --offset 4711 /var/lib/kafka/data
@@ -137,7 +137,7 @@ def at(
       0    everything was printed
       1    a record cannot be applied, records are missing, or the log is damaged
       2
-      4    some input could not be read, or nothing matched
+      4
       130
 
     """
@@ -159,16 +159,15 @@ def at(
 def log(*, inputs: Given, chosen: Chosen, printing: options.StillPrinting) -> None:
     """Print what each record of a metadata log changed, in order.
 
-    For each record: its offset, leader epoch and time, what it is about, and each field with what
-    it was before. Records of a transaction come when it ends, with their own offsets; those of one
-    that was aborted do not come. NoOpRecords, which controllers write all the time, are left out.
+    For each record, the command prints offset, leader epoch, time, the changed object, and the old
+    and new value of each field. Records of a transaction are printed at the end of the transaction,
+    with their own offsets; records of an aborted transaction are not printed. NoOpRecords, which
+    controllers write all the time, are left out.
 
-    With --topic, prints the history of a topic: its creation, its settings, every change of its
-    partitions and its deletion, also of one that is no more. Give its id for one of several topics
-    that had the same name.
-
-    The history begins with the oldest record that can be applied. Where that stands behind a
-    snapshot, a note says so.
+    With --topic, the command prints the history of a topic, even of a deleted one: creation,
+    settings, every change of its partitions, deletion. If several topics had the same name, give
+    the topic id. The history begins with the oldest record that can be applied; a note reports if
+    that record follows a snapshot.
 
     Examples:
       logtool metadata log /var/lib/kafka/data
@@ -179,7 +178,7 @@ def log(*, inputs: Given, chosen: Chosen, printing: options.StillPrinting) -> No
       0    everything was printed
       1    a record cannot be applied, records are missing, or the log is damaged
       2
-      4    some input could not be read, or nothing matched
+      4
       130
 
     """
@@ -192,10 +191,11 @@ def log(*, inputs: Given, chosen: Chosen, printing: options.StillPrinting) -> No
 def diff(
     *, inputs: Given, offset: Offsets = None, chosen: Chosen, printing: options.StillPrinting
 ) -> None:
-    """Print what differs between two metadata logs, two snapshots, or two offsets of one log.
+    """Print the differences of two metadata logs, two snapshots, or two offsets of one log.
 
-    Give two paths, or one path with --offset A..B. What is only in the first is 'removed', what is
-    only in the second is 'added'; of what is in both, the fields that differ are shown.
+    Give two paths, or one path with --offset A..B. Objects that exist only in the first are
+    'removed', objects that exist only in the second are 'added'; for objects in both, the differing
+    fields are printed.
 
     Examples:
       logtool metadata diff /mnt/controller-1/data /mnt/controller-2/data
@@ -203,10 +203,10 @@ def diff(
       logtool metadata diff old.checkpoint new.checkpoint --topic orders
 
     Exit status:
-      0    they are the same
-      1    they differ, or one of them is damaged
+      0    no difference
+      1    differences, or one of the logs is damaged
       2
-      4    some input could not be read
+      4    an input could not be read
       130
 
     """
@@ -220,4 +220,4 @@ def diff(
 
 app = new_app(help=help_text(metadata))
 for _name, _function in (("show", show), ("log", log), ("at", at), ("diff", diff)):
-    app.command(_name, help=help_text(_function))(_function)
+    add(app, _name, _function)

@@ -1,8 +1,8 @@
 """The options that commands share: the same name and meaning everywhere.
 
 `Inputs`, `Running`, `Printing` and the like are groups that `spread` puts into the signature of a
-command; one that does not honour an option leaves it out with `Without`. What stands alone is a
-type for a parameter.
+command; a command without one of their options leaves it out with `Without`. The other names are
+types of single parameters.
 """
 
 from enum import StrEnum
@@ -66,8 +66,9 @@ Paths = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="PATH...",
-        help="Log dirs, partition dirs or files, here or at a URL such as s3://bucket/dir; by "
-        "default the log dirs of --broker-config, else the current directory.",
+        help="Log dirs, partition dirs or files; a local path or a URL such as "
+        "s3://bucket/dir. Default: the log dirs in --broker-config, otherwise the "
+        "current directory.",
         show_default=False,
     ),
 ]
@@ -75,8 +76,8 @@ LocalPaths = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="PATH...",
-        help="Log dirs, partition dirs or files; by default the log dirs of --broker-config, else "
-        "the current directory.",
+        help="Log dirs, partition dirs or files. Default: the log dirs in --broker-config, "
+        "otherwise the current directory.",
         show_default=False,
     ),
 ]
@@ -85,17 +86,16 @@ FilesFrom = Annotated[
     typer.Option(
         "--files-from",
         metavar="FILE",
-        help="Take more paths from FILE, one on each line; - is standard input.",
+        help="Read more paths from FILE, one on each line; - is standard input.",
     ),
 ]
 Null = Annotated[
-    bool, typer.Option("--null", help="Paths in --files-from end with NUL instead of a line end.")
+    bool,
+    typer.Option("--null", help="The paths in --files-from end with NUL, not with a line end."),
 ]
 Topics = Annotated[
     list[str] | None,
-    typer.Option(
-        "--topic", metavar="GLOB", help="Take only the topics of a log dir that match; repeatable."
-    ),
+    typer.Option("--topic", metavar="GLOB", help="Select only the topics that match; repeatable."),
 ]
 ExcludeTopics = Annotated[
     list[str] | None,
@@ -108,59 +108,61 @@ Partitions = Annotated[
     typer.Option(
         "--partition",
         metavar="N",
-        help="Take only these partitions of a log dir: 0, or 0,3-5; repeatable.",
+        help="Select only these partitions: 0, or 0,3-5; repeatable.",
     ),
 ]
 BrokerConfigFile = Annotated[
     BrokerConfig | None,
     typer.Option(
         "--broker-config", metavar="FILE", parser=load_broker_config,
-        help="A broker's own file, such as server.properties: its log dirs where no PATH is given, "
-        "and its settings where no option says otherwise. One line says what was taken.",
+        help="Configuration file of the broker, such as server.properties. Without PATH, logtool "
+        "uses the log dirs in the file; without the corresponding option, a setting in the file. "
+        "One line shows the values that were used.",
     ),
 ]  # fmt: skip
 FlavourOption = Annotated[
     FlavourName | None,
     typer.Option(
         "--flavour",
-        help="Take the directories for those of Kafka or Redpanda; by default as names tell.",
+        help="Format of the directories. Default: detected from file names.",
     ),
 ]
 FormatOption = Annotated[
     Format, typer.Option("-f", "--format", help="Format of standard output.", show_default=True)
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Same as --format json.")]
 CsvSafe = Annotated[
     bool,
     typer.Option(
         "--csv-safe",
-        help="In CSV and TSV, put an apostrophe before a text that a spreadsheet would run as a "
-        "formula: one that begins with =, +, -, @, a tab or a carriage return.",
+        help="In CSV and TSV, put an apostrophe before each text that a spreadsheet would "
+        "run as a formula: it begins with =, +, -, @, a tab or a carriage return.",
     ),
 ]
 Wide = Annotated[
     bool,
     typer.Option(
         "--wide/--no-wide",
-        help="Show every column of a table, also on a terminal that is too narrow for all. "
-        "In a pipe or a file tables are whole anyway.",
+        help="Show all columns of a table, even if the terminal is too narrow. Tables in "
+        "pipes and files always have all columns.",
     ),
 ]
 FailOn = Annotated[
     Severity,
-    typer.Option("--fail-on", help="Lowest severity that makes the exit status 1."),
+    typer.Option("--fail-on", help="Lowest severity of a finding that sets the exit status to 1."),
 ]
 ColorOption = Annotated[
     Color,
     typer.Option(
-        "--color", help="auto: colour on a terminal, unless NO_COLOR is set or TERM is dumb."
+        "--color",
+        help="When to use colour. auto: on a terminal, unless NO_COLOR is set or TERM is dumb.",
     ),
 ]
 Progress = Annotated[
     bool | None,
     typer.Option(
         "--progress/--no-progress",
-        help="Show progress on standard error; by default if it is a terminal.",
+        help="Show progress on standard error. Default: only on a terminal.",
     ),
 ]
 Jobs = Annotated[
@@ -170,7 +172,7 @@ Jobs = Annotated[
         "--jobs",
         metavar="N",
         min=1,
-        help="Number of threads; by default one for each processor.",
+        help="Number of threads. Default: one for each processor.",
     ),
 ]
 MaxRate = Annotated[
@@ -178,32 +180,32 @@ MaxRate = Annotated[
     typer.Option(
         "--max-rate",
         metavar="SIZE",
-        help="Read at most SIZE a second, such as 200M, with all threads together.",
+        help="Read at most SIZE per second (for example 200M), all threads together.",
     ),
 ]
 MaxBatchMemory = Annotated[
     str,
     typer.Option(
         "--max-batch-memory", metavar="SIZE",
-        help="Read no records of a batch that decompresses to more than SIZE, such as 64M; what "
-        "is left out is told.",
+        help="Skip the records of a batch that decompresses to more than SIZE (for example 64M), "
+        "and report each skipped batch.",
     ),
 ]  # fmt: skip
 MAX_BATCH_MEMORY = "256M"
-"""Above the 100 MiB that brokers and consumers take for one fetch."""
+"""More than the 100 MiB that brokers and consumers allow for one fetch."""
 MaxDuration = Annotated[
     str | None,
     typer.Option(
         "--max-duration",
         metavar="TIME",
-        help="Stop after TIME, such as 90s, 10m or 2h, and report what was checked.",
+        help="Stop after TIME (for example 90s, 10m or 2h), and report what was checked.",
     ),
 ]
 Apply = Annotated[
     bool,
     typer.Option(
         "--apply",
-        help="Do it. Without this option nothing is written, and what would be done is shown.",
+        help="Make the changes. Without this option, only show them.",
     ),
 ]
 UndoDir = Annotated[
@@ -212,7 +214,8 @@ UndoDir = Annotated[
         "--undo-dir",
         metavar="DIR",
         parser=local_path,
-        help="Directory for what undo needs; by default beside the log dir.",
+        help="Directory for the data that 'logtool undo' needs. Default: a new directory "
+        "next to the log dir.",
     ),
 ]
 SavedTo = Annotated[
@@ -221,19 +224,19 @@ SavedTo = Annotated[
         "--output",
         metavar="DIR",
         parser=local_path,
-        help="Write what is saved into DIR, which must be new or empty and lie in no log dir.",
+        help="Write into DIR, which must be new or empty and outside of all log dirs.",
     ),
 ]
 SummaryToStdout = Annotated[
     bool,
     typer.Option(
         "--summary-to-stdout",
-        help="Print totals, the verdict and the commands to run next behind the table, so that "
-        "'> report.txt' keeps them, and not on standard error.",
+        help="Print totals, verdict and next commands on standard output after the table, "
+        "not on standard error, so that '> report.txt' contains them.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only errors on standard error.")]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print more details for people.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print more details.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,12 +253,12 @@ class Inputs:
 
     @property
     def broker(self) -> BrokerConfig:
-        """Return what the broker's own file says; nothing without one."""
+        """Return the settings in --broker-config; an empty configuration without it."""
         return self.broker_config or NO_CONFIG
 
     @property
     def selection(self) -> "Selection":
-        """Return which partitions of log dirs are meant."""
+        """Return the selection of partitions in log dirs."""
         from logtool.log.selection import Selection
 
         return Selection(
@@ -265,9 +268,9 @@ class Inputs:
         )
 
     def texts(self) -> list[str]:
-        """Return the paths given and those that --files-from names, as `parsing.all_texts` does.
+        """Return the given paths and the paths in --files-from, as `parsing.all_texts` does.
 
-        Without any of them, return the log dirs of the broker's own file.
+        Without a path, return the log dirs in --broker-config.
         """
         none = not self.paths and self.files_from is None and not self.null
         if self.broker and none:
@@ -275,26 +278,26 @@ class Inputs:
         return parsing.all_texts(self.paths, self.files_from, self.null)
 
     def path_of(self, text: str) -> Path:
-        """Return the path that a text names; UsageError for a URL that leads nowhere."""
+        """Return the path of a text; UsageError for a URL that cannot be used."""
         return files.path_of(text)
 
     @property
     def given_flavour(self) -> "Flavour | None":
-        """Return the value of --flavour; None without it, as for a command that lacks it."""
+        """Return the value of --flavour; None without it, and in a command that lacks it."""
         return None
 
     def given(self) -> list[Path]:
-        """Return the paths of `texts`; UsageError for one that the command does not take."""
+        """Return the paths of `texts`; UsageError for a path that the command cannot read."""
         return [self.path_of(text) for text in self.texts()]
 
     def node_dirs(self) -> "list[NodeDir]":
-        """Return the paths of `texts` where ``ID=DIR`` says whose each is; UsageError as above."""
+        """Return the paths of `texts` with the node ids of ``ID=DIR``; UsageError as `given`."""
         from logtool.log import inputs
 
         return [inputs.parse_node_dir(text, self.path_of) for text in self.texts()]
 
     def of_one_cluster(self, paths: "Sequence[Path] | None" = None) -> "inputs.GivenPaths":
-        """Return the same as `resolved`; UsageError where they are of several clusters."""
+        """Return the same as `resolved`; UsageError for paths of several clusters."""
         from logtool.node.identity import refuse_several_clusters
 
         found = self.resolved(paths)
@@ -304,7 +307,7 @@ class Inputs:
     def resolved(
         self, paths: "Sequence[Path] | None" = None, selection: "Selection | None" = None
     ) -> "inputs.GivenPaths":
-        """Return the paths, by default those of `given`, with the selection and who named them."""
+        """Return the paths (default: `given`) with the selection and their source."""
         from logtool.log import inputs
 
         return inputs.GivenPaths(
@@ -317,7 +320,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class AnyInputs(Inputs):
-    """The same for a command that reads the directories of Redpanda, too."""
+    """Inputs of a command that can also read Redpanda directories."""
 
     flavour: FlavourOption = None
 
@@ -329,7 +332,7 @@ class AnyInputs(Inputs):
 
 @dataclass(frozen=True, slots=True)
 class LocalInputs(Inputs):
-    """The same for a command that cannot do its job behind a URL."""
+    """Inputs of a command that works only on local paths."""
 
     paths: LocalPaths = None
 
@@ -337,13 +340,13 @@ class LocalInputs(Inputs):
         """Return the path that a text names; UsageError for a URL."""
         path = files.path_of(text)
         if files.is_remote(path):
-            raise UsageError(f"{path}: this command works on local paths, not at a URL")
+            raise UsageError(f"{path}: this command requires a local path, not a URL")
         return path
 
 
 @dataclass(frozen=True, slots=True)
 class AnyLocalInputs(LocalInputs):
-    """The same for a command that reads the directories of Redpanda, too."""
+    """Local inputs of a command that can also read Redpanda directories."""
 
     flavour: FlavourOption = None
 
@@ -369,15 +372,15 @@ class Running:
 
     @property
     def threads(self) -> int:
-        """Return how many threads there are to be."""
+        """Return the number of threads."""
         from logtool.running.workers import available_cpus
 
         return self.jobs or available_cpus()
 
     def run(self, report: "Report") -> "Run":
-        """Return a run that begins now, and whose progress and time limit `report` shows.
+        """Return a run that begins now; `report` shows its progress and its time limit.
 
-        UsageError for a rate or a time that cannot be read.
+        UsageError for a wrong rate or time.
         """
         from logtool.running.budget import Budget
         from logtool.running.run import Run
@@ -386,7 +389,7 @@ class Running:
         return Run(on_progress=report.show, budget=Budget(self.threads, report.summary.pace))
 
     def pace(self) -> "Pace":
-        """Return how fast may be read from now on, and how long; UsageError for what is neither."""
+        """Return the limits of rate and time from now on; UsageError for a wrong rate or time."""
         from logtool.running.workers import Pace
 
         return Pace.starting_now(
@@ -412,18 +415,18 @@ class Printing:
     verbose: Verbose = False
 
     def settings(self, chosen: StrEnum | None = None) -> OutputSettings:
-        """Return what the options say; UsageError where they contradict each other.
+        """Return the settings of the output; UsageError for contradicting options.
 
-        `chosen` is the format of a command that has others than `format`.
+        `chosen` is the format in a command with formats of its own.
         """
         chosen = self.format if chosen is None else chosen
         if self.as_json and chosen not in ("table", "json"):
             raise UsageError(f"--json and --format {chosen} contradict each other")
         if self.csv_safe and (self.as_json or chosen not in ("csv", "tsv")):
-            raise UsageError("--csv-safe is for --format csv and tsv")
+            raise UsageError("--csv-safe requires --format csv or tsv")
         if self.summary_to_stdout and (self.as_json or chosen not in ("table", "markdown")):
             raise UsageError(
-                "--summary-to-stdout is for --format table and markdown; JSON has a summary anyway"
+                "--summary-to-stdout requires --format table or markdown; JSON always has a summary"
             )
         if self.summary_to_stdout and self.quiet:
             raise UsageError("--quiet and --summary-to-stdout contradict each other")

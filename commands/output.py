@@ -100,10 +100,10 @@ class Printer(ABC, Generic[Item]):
 
     @abstractmethod
     def show(self, item: Item) -> None:
-        """Print one item, or hold it back."""
+        """Print one item, or keep it for `finish`."""
 
     def finish(self) -> None:
-        """Print what was held back, by default nothing; the report is still open."""
+        """Print the items that `show` kept, by default nothing; the report is still open."""
         return
 
     def last_lines(self) -> Iterable[Line]:
@@ -135,11 +135,11 @@ class Report:
         self._flushed = time.monotonic()
         self._progress: ProgressBar | None = None
         self._notes: list[tuple[str, str | None]] = []
-        """Lines for people, held until the data before them is printed."""
+        """Lines for people, kept until the data before them is printed."""
         self._writer: Writer | None = None
         self._wrote = False
         self._unmatched: set[Path] = set()
-        """Paths of which it was said that there is nothing to look at."""
+        """Paths that were already reported as empty of inputs."""
 
     def item(self, obj: Object) -> None:
         """Print one object in its place."""
@@ -198,14 +198,14 @@ class Report:
         error(f"{source}: {problem}" if source else str(problem))
 
     def refused(self, problem: LogtoolError, reason: str = "refused") -> None:
-        """Print what was not done for safety's sake, like an input that could not be read."""
+        """Print a refusal, in the form of an input that could not be read."""
         if self.settings.format in ("json", "ndjson"):
             self.item(_error(None, reason, str(problem)))
         self._hide_progress()
         error(str(problem))
 
     def not_done(self, problem: LogtoolError) -> None:
-        """Count and print a file that could not be written, or else what was refused."""
+        """Count and print a file that could not be written, or a refusal."""
         if isinstance(problem, UnwritableError):
             self.summary.unwritten += 1
             self.refused(problem, "unwritable")
@@ -222,7 +222,7 @@ class Report:
         self._progress.update(done, total, str(name), at_once=at_once)
 
     def show(self, progress: "Progress") -> None:
-        """Update the progress bar, with what a run says of itself."""
+        """Update the progress bar from the progress of a run."""
         done = min(progress.bytes_done, progress.bytes_total)
         self.show_progress(done, progress.bytes_total, progress.path)
 
@@ -273,7 +273,7 @@ class Report:
             self._interrupts.release()
 
     def _close(self, error: BaseException | None) -> bool:
-        """Print the summary and say whether the exception `error` is dealt with."""
+        """Print the summary; return whether the exception `error` was handled."""
         self._hide_progress()
         if isinstance(error, BrokenPipeError):
             raise error
@@ -284,7 +284,7 @@ class Report:
         known = error is None or isinstance(error, KeyboardInterrupt | UnreadableError)
         if isinstance(error, KeyboardInterrupt):
             self.summary.ended_by = signal_of(error)
-            for note in getattr(error, "__notes__", ()):  # how to go on, from whoever was stopped
+            for note in getattr(error, "__notes__", ()):  # how to continue the interrupted work
                 _stderr(f"logtool: {text.escape(note)}")
         if isinstance(error, UnreadableError):
             self.unreadable(error)
@@ -308,7 +308,7 @@ class Report:
         return known
 
     def _print_notes(self) -> None:
-        """Print what is for people behind the data."""
+        """Print the lines for people after the data."""
         notes, self._notes = self._notes, []
         width = terminal.width_of(sys.stdout, wide=self.settings.wide)
         for message, style in notes:
@@ -392,7 +392,7 @@ def describe_error(obj: Object) -> str:
 
 
 def error(message: str) -> None:
-    """Print what is wrong on stderr; -q does not silence it."""
+    """Print an error message on stderr, even with -q."""
     _stderr(f"logtool: {text.escape(message)}")
 
 

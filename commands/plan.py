@@ -1,4 +1,4 @@
-"""``logtool plan``: what a broker does at its next start. Writes nothing."""
+"""``logtool plan``: prediction of a broker's next start. Writes nothing."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -25,8 +25,8 @@ Threads = Annotated[
         "--recovery-threads",
         metavar="N",
         min=1,
-        help="num.recovery.threads.per.data.dir of the broker; by default that of "
-        "--broker-config, else 1.",
+        help="num.recovery.threads.per.data.dir of the broker. Default: the value in "
+        "--broker-config, otherwise 1.",
     ),
 ]
 ReadRate = Annotated[
@@ -34,8 +34,8 @@ ReadRate = Annotated[
     typer.Option(
         "--read-rate",
         metavar="SIZE",
-        help="How many bytes a thread of the broker reads in a second, such as 200M; by default "
-        "measured, as a range.",
+        help="Bytes per second that one thread of the broker reads (for example 200M). "
+        "Default: measured, as a range.",
     ),
 ]
 
@@ -44,9 +44,10 @@ Policies = Annotated[
     list[RecoveryPolicy] | None,
     typer.Option(
         "--policy",
-        help="Say what recovery after a kill reads by this policy, how long it takes, and what it "
-        "misses; repeatable, to have them side by side. last-segment: the last one of each log, as "
-        "up to Kafka 0.8.0; recovery-point: from the recovery point on, as today.",
+        help="Show what recovery after a kill would read with this policy, how long it would"
+        " take, and which damage it would miss; repeatable, to compare policies. "
+        "last-segment: the last segment of each log, as up to Kafka 0.8.0; "
+        "recovery-point: from the recovery point on, as today.",
     ),
 ]
 
@@ -71,32 +72,17 @@ def plan(
     running: options.Running,
     printing: options.Printing,
 ) -> None:
-    """Say what a broker will do to log dirs or partition dirs at its next start, and how long.
+    """Show what a broker will do at its next start, and how long it will take.
 
-    Loads each log as a broker loads it, but in memory: nothing on the disk changes. Says which
-    files are deleted, renamed, read again or cut (with the byte, the offset, the records that are
-    lost, and whether they were acknowledged), which indexes are rebuilt, which bad indexes the
-    broker does not notice, and what stops the start. A partition dir is judged by the checkpoints
-    of the log dir that holds it.
+    logtool loads each log as a broker loads it, but in memory; it changes nothing on the disk. It
+    shows which files the broker will delete, rename, read again or cut (with the byte, the offset,
+    the lost records, and whether these were acknowledged), which indexes it will rebuild, which bad
+    indexes it will not notice, and what will stop the start. The last lines show what could not be
+    determined.
 
-    Log dirs given together are those of one broker. The metadata log in one of them says which
-    partitions are stray and which settings the topics have. A meta.properties that does not fit the
-    others, a partition in two log dirs (if one is damaged, its repair from the other is proposed),
-    or a copy on its way is judged as the start judges it. The last lines say what is not known.
-
-    The time is a range, with one thread for each log: from reading at the fastest rate measured
-    here to the slowest, or that of the disk where logs came from the page cache, with the least and
-    the most that brokers spent on a batch. It names the ten slowest; -v prints all that changes.
-
-    A segment that a truncation removed and a crash brought back is named, with what a broker serves
-    of it; where leader epochs do not decide between segments, that is said.
-
-    What lies below the recovery point is read by no start, and not here: one line says how much
-    that is, and which command reads it. What the logs need of the host is held against its limits.
-    With --strategy supplement, or --trust-log too, it foretells 'logtool recover' with the same.
-    Of Redpanda it says what a start replays, cuts or gives up as .cannotrecover, by source alone.
-    With --policy, a table compares today's recovery with that before KAFKA-615: what is read and
-    what is not, the time (at least that of logs in the page cache), and the damage that is missed.
+    Log dirs given together belong to one broker. The metadata log in one of them shows which
+    partitions are stray and which settings the topics have. For a partition dir, logtool uses the
+    checkpoints of the log dir that contains it.
 
     Examples:
       logtool plan /var/lib/kafka/data
@@ -105,10 +91,46 @@ def plan(
       logtool plan --broker-config /etc/kafka/server.properties
       logtool plan --json /var/lib/kafka/data | jq '.items[] | select(.lost_records > 0)'
 
+    Duration:
+
+    The duration is a range. The lower bound uses the fastest read rate that logtool measured here.
+    The upper bound uses the slowest measured rate, or the rate of the disk where the logs came from
+    the page cache. Each bound adds the least or the most time that brokers were seen to spend on a
+    batch. logtool assumes one thread for each log. It lists the ten slowest partitions; -v lists
+    all changes.
+
+    Several log dirs:
+
+    logtool judges log dirs as the start does: a meta.properties that contradicts the others, a
+    partition in two log dirs, a replica that is being moved between log dirs. If one of two copies
+    of a partition is damaged, logtool proposes to repair it from the other.
+
+    Segments and limits:
+
+    If a truncation removed a segment and a crash restored the file, logtool reports the segment and
+    what the broker will serve from it. If leader epochs cannot decide between two segments, logtool
+    reports that. No start reads data below the recovery point, and this command does not read it
+    either: one line shows its size and the command that checks it. logtool also compares the open
+    files, memory maps and heap that the logs need with the limits of the host.
+
+    Other ways of recovery:
+
+    With --strategy supplement or --trust-log, the command shows what 'logtool recover' with these
+    options would do. With --policy, a table compares recovery as it is today with recovery before
+    KAFKA-615: the bytes read and not read, the duration (at least that of reading from the page
+    cache), and the damage that recovery does not find.
+
+    Redpanda:
+
+    For a Redpanda directory, the command shows what a start replays, cuts, or renames to
+    .cannotrecover. This knowledge comes from Redpanda's source code; logtool was not compared with
+    a running Redpanda.
+
     Exit status:
-      0    complete: nothing is lost, nothing stops the start
-      1    complete: a log is cut, does not load or is put aside, a log dir goes offline, no start,
-           a file is ignored, a bad index goes unnoticed, segments overlap, or limits are too low
+      0    complete: nothing is lost, and nothing stops the start
+      1    complete: a log is cut, does not load or is renamed; a log dir goes offline; the start
+           fails; a file is ignored; a bad index is not noticed; segments overlap; or limits are too
+           low
       2
       4
       6

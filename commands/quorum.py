@@ -17,8 +17,8 @@ class Copies(options.LocalInputs):
         list[str] | None,
         typer.Argument(
             metavar="DIR...",
-            help="Log dirs that hold __cluster_metadata-0, one of each node, or those directories "
-            "themselves; ID=DIR says whose it is.",
+            help="Log dirs with __cluster_metadata-0, one of each node, or these directories "
+            "themselves. ID=DIR sets the node id.",
             show_default=False,
         ),
     ] = None
@@ -26,15 +26,15 @@ class Copies(options.LocalInputs):
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Options for the voters to set, and for the changes that this permits."""
+    """Options for the voters to set, and for the permitted changes."""
 
     voters: Annotated[
         str | None,
         typer.Option(
             "--voters",
             metavar="LIST",
-            help="The voters that there are to be, as ID@HOST:PORT,... or, where meta.properties "
-            "of a voter is not among the DIRs, ID-DIRECTORYID@HOST:PORT.",
+            help="New voters as ID@HOST:PORT,..., or as ID-DIRECTORYID@HOST:PORT if the "
+            "meta.properties of a voter is in none of the DIRs.",
         ),
     ] = None
     apply: options.Apply = False
@@ -43,7 +43,7 @@ class Ordered:
         typer.Option(
             "--accept-loss",
             metavar="TOPIC-PARTITION",
-            help="Let this partition be left without a replica; repeatable.",
+            help="Accept that this partition has no replica after the change; repeatable.",
         ),
     ] = None
     undo_dir: options.UndoDir = None
@@ -57,32 +57,17 @@ def quorum(
     running: options.Running,
     printing: options.Printing,
 ) -> None:
-    """Say what the controllers that are left know, who votes, and which copy to keep.
+    """Compare the controllers' copies of the metadata log; change the voters.
 
-    Give the log dirs of all controllers that are left, and of brokers too: a broker has a copy of
-    the metadata log, which may go further than that of a controller. For each copy it prints how
-    far it goes, its last leader epoch, its snapshots, who votes by it (the last VotersRecord of log
-    or snapshot; in a static quorum quorum-state, or controller.quorum.voters of --broker-config),
-    kraft.version, and what quorum-state says of the last election.
+    Give the log dirs of all remaining controllers, and of brokers too: a broker has a copy of the
+    metadata log, which may be longer than the copy of a controller. For each copy the command
+    prints its log end offset, last leader epoch, snapshots, voters, kraft.version, and the last
+    election from quorum-state. Log end offsets are exclusive: 27 means that the last record has
+    offset 26. A log counts up to its first damage, because a controller cuts the rest at its start.
 
-    Together they say which offset a majority of the voters had, the first batch in which two copies
-    differ (by CRC and leader epoch), which copy to keep (the highest last epoch, then the longest
-    log, as Raft elects) and what is lost by it. Offsets are exclusive: a log end of 27 means that
-    26 is the last offset. How far the controllers had agreed is on no disk. Where so many copies
-    are missing that their nodes were a majority by themselves, it says that they may have agreed on
-    records that no copy here has. A log counts up to its first damage, for a controller cuts off
-    the rest when it starts.
-
-    With --voters it says what gives the copy to keep these voters, or the same ones at other
-    addresses, and with --apply it does so: behind the end of the log comes a segment with one
-    VotersRecord in a new leader epoch, and quorum-state forgets the last election. A voter that is
-    alone then elects itself. In a static quorum (kraft.version 0) only quorum-state is written, and
-    controller.quorum.voters does the rest. It refuses where a partition would have no replica left,
-    where the copy to keep is not that of a voter, and where a log is damaged. Start the node of the
-    copy that was written first. Voters that are gone must never start again on their old
-    directories, for together they may be a majority that knows nothing of this: format those of
-    them that come back with 'kafka-storage.sh format --no-initial-controllers', and let them join
-    with 'kafka-metadata-quorum.sh add-controller'.
+    From all copies it derives the offset that a majority of the voters had, the first batch in
+    which two copies differ (by CRC and leader epoch), the copy to keep (the highest last epoch,
+    then the longest log, as in a Raft election), and the records that are lost with this choice.
 
     Examples:
       logtool quorum /mnt/c1/kraft /mnt/c2/kraft /mnt/c3/kraft
@@ -90,14 +75,37 @@ def quorum(
       logtool quorum --voters 1@controller-1:9093 /mnt/c1/kraft
       logtool quorum --apply --voters 1@10.0.0.1:9093,2@10.0.0.2:9093 /mnt/c1/kraft /mnt/c2/kraft
 
+    Voters and committed records:
+
+    The voters come from the last VotersRecord in the log or snapshot; in a static quorum
+    (kraft.version 0), from quorum-state, or from controller.quorum.voters in --broker-config. The
+    committed offset is not on any disk. If the nodes of the missing copies were a majority, the
+    command reports that records may be committed that no copy here contains.
+
+    Changing the voters:
+
+    With --voters, the command prints how to give the copy to keep these voters, or the same voters
+    at other addresses; with --apply, it does so. It adds a segment with one VotersRecord in a new
+    leader epoch at the end of the log, and removes the last election from quorum-state. A single
+    voter then elects itself. In a static quorum, it writes only quorum-state; you also have to
+    change controller.quorum.voters. Start the node with this copy first.
+
+    The command refuses if a partition would have no replica left (see --accept-loss), if the copy
+    to keep does not belong to a voter, or if a log is damaged.
+
+    Voters that were removed must never start again on their old directories: together they may be a
+    majority that does not know of this change. Format their directories with 'kafka-storage.sh
+    format --no-initial-controllers', and add them again with 'kafka-metadata-quorum.sh
+    add-controller'.
+
     Exit status:
-      0    complete: the copies agree, and a majority of the voters is among them; with --voters,
-           these vote already, or with --apply, it was done
-      1    complete: copies diverge or are damaged, are of several clusters, or are fewer than a
-           majority; with --voters, something is to be done
+      0    complete: the copies agree and include a majority of the voters; with --voters: nothing
+           to do, or with --apply: done
+      1    complete: copies diverge, are damaged, belong to several clusters, or are fewer than a
+           majority; with --voters: something to do
       2
-      4    incomplete: some input could not be read, or holds no metadata log; nothing was written
-      5    refused: it would not be safe, or a broker holds the log dir
+      4    incomplete: an input could not be read, or contains no metadata log; nothing was written
+      5    refused: the change would not be safe, or a broker holds the log dir
       6
       130
 

@@ -24,15 +24,17 @@ class KindChoice(StrEnum):
 Kinds = Annotated[
     list[KindChoice] | None,
     typer.Option(
-        "--kind", help="Build only these: .index, .timeindex, .txnindex, .snapshot; repeatable."
+        "--kind",
+        help="Build only these kinds of files: .index, .timeindex, .txnindex, .snapshot; "
+        "repeatable.",
     ),
 ]
 OnlyBad = Annotated[
     bool,
     typer.Option(
         "--only-bad/--all",
-        help="What 'logtool verify' would warn of and what is missing, or all that recovery would "
-        "write otherwise.",
+        help="--only-bad builds missing files and files with findings in 'logtool verify'; "
+        "--all builds every file that recovery would write differently.",
     ),
 ]
 Output = Annotated[
@@ -41,7 +43,8 @@ Output = Annotated[
         "--output",
         metavar="DIR",
         parser=options.local_path,
-        help="Write what is built into DIR, a folder for each partition, and nothing in place.",
+        help="Write the files into DIR, one directory for each partition, and leave PATH "
+        "unchanged.",
     ),
 ]
 
@@ -51,8 +54,9 @@ SnapshotEvery = Annotated[
     typer.Option(
         "--snapshot-every",
         metavar="SIZE",
-        help="Build producer snapshots at the base of each segment and about SIZE of log apart, "
-        "such as 256M, so that less of the log has to be played back.",
+        help="Build producer snapshots at the base offset of each segment and after about "
+        "every SIZE of log (for example 256M), so that recovery replays less of the "
+        "log.",
     ),
 ]
 
@@ -71,25 +75,18 @@ def rebuild_index(
     running: options.Running,
     printing: options.Printing,
 ) -> None:
-    """Build indexes and producer snapshots anew, byte by byte as a broker's recovery would.
+    """Rebuild indexes and producer snapshots as a broker's recovery would.
 
-    Takes log dirs, partition dirs, or single logs, indexes and snapshots; an index that is missing
-    may be named too. Without --apply or --output it writes nothing and prints what it would do.
+    The files are the same byte for byte as after a broker's recovery. PATH is a log dir, a
+    partition dir, a segment, an index (even a missing one) or a producer snapshot. Without --apply
+    or --output, the command writes nothing and prints what it would do. With --apply, it takes the
+    broker's lock and saves replaced files in an undo directory next to the log dir; if it is
+    killed, run the same command again to finish, or run 'logtool undo' to restore everything.
 
-    The log itself is never changed. If it is damaged, the index ends at the damage, as it would
-    after recovery, and the damage is reported; 'logtool recover' repairs it. Where damage hides
-    which transactions were open, no transaction index and no snapshot is built behind it, up to the
-    next snapshot that is sound.
-
-    Producer snapshots are built where they are bad, and where they are missing although a broker
-    would have them: at the base of the last two segments, and at the end of a log stopped in order.
-    With --snapshot-every there are more, for 'logtool recover'; a broker deletes those at no base
-    of a segment, but for the newest one behind the last base. A bad snapshot outside of the log is
-    removed. A transaction index is made only after an abort. Of Redpanda: base indexes.
-
-    With --apply it takes the broker's lock and keeps what it replaces in an undo directory beside
-    the log dir. If it is killed, the same command finishes the work, or 'logtool undo' puts
-    everything back.
+    The command never changes the log. If the log is damaged, the index ends at the damage, as after
+    recovery, and the damage is reported; 'logtool recover' repairs it. If damage hides which
+    transactions were open, no transaction index and no snapshot is built from there to the next
+    sound snapshot.
 
     Examples:
       logtool rebuild-index /var/lib/kafka/data
@@ -97,22 +94,35 @@ def rebuild_index(
       logtool rebuild-index --all --kind time --apply /var/lib/kafka/data/orders-0
       logtool rebuild-index --output /tmp/new data/orders-0/00000000000000000000.log
 
+    Snapshots and transaction indexes:
+
+    The command builds bad producer snapshots, and missing ones where a broker has them: at the base
+    offset of the last two segments, and at the end of a log after a clean shutdown. With
+    --snapshot-every, it builds more snapshots for 'logtool recover'; a broker deletes snapshots
+    that are not at the base offset of a segment, except the newest one after the last base offset.
+    A bad snapshot outside of the log is removed. A transaction index is written only for a segment
+    with an aborted transaction.
+
+    Redpanda:
+
+    For Redpanda, the command rebuilds base indexes.
+
     Exit status:
       0    with --apply or --output: done; without: nothing to do
-      1    without them: there is something to do; with: something could not be built, or a log is
+      1    without these options: something to do; with them: a file could not be built, or a log is
            damaged
       2
-      4    incomplete: nothing matched, or some input could not be read, or not be written
+      4    ..., or could not be written
       5    refused: a broker holds the log dir, --output is in use or in a log dir, or files changed
-           meanwhile
-      6    --max-duration ran out; nothing of the log dir at hand was changed
+           during the run
+      6    --max-duration ran out; the current log dir was not changed
       130
 
     """
     from logtool.commands.views.rebuild_index import run
 
     if output and (apply or undo_dir):
-        raise UsageError("--output writes elsewhere, --apply and --undo-dir are for in place")
+        raise UsageError("--output cannot be used with --apply or --undo-dir")
     status = run(
         inputs, broker, running, printing,
         kinds=[str(one) for one in kind or ()], snapshot_every=snapshot_every,

@@ -1,4 +1,4 @@
-"""``logtool recover``: what a broker would do at its next start, done now; with --apply only."""
+"""``logtool recover``: recovery of logs without a broker. Writes only with --apply."""
 
 import typer
 
@@ -18,32 +18,17 @@ def recover(
     running: options.Running,
     printing: options.Printing,
 ) -> None:
-    """Recover log dirs or partition dirs as a broker would, without a broker; can be undone.
+    """Recover logs as a broker would at its start, without a broker; can be undone.
 
-    Without --apply it writes nothing and prints what it would do. With --apply it takes the lock of
-    the broker and first saves whatever it changes in an undo directory beside the log dir. If it is
-    killed, the same command finishes the work, or 'logtool undo' puts everything back. If records
-    would be lost, it changes nothing in that log dir without --accept-loss.
+    Without --apply, the command writes nothing and prints what it would do. With --apply, it takes
+    the broker's lock and first saves everything that it changes in an undo directory next to the
+    log dir. If it is killed, run the same command again to finish the work, or run 'logtool undo'
+    to restore everything. If records would be lost, it changes nothing in that log dir unless
+    --accept-loss names the partition.
 
-    A segment is recovered from its first byte. A recovery point beyond the end of the log is
-    lowered to it. With --strategy supplement, what indexes and snapshots hold is kept, and the log
-    is played back from the smaller one of the checkpoints of transaction index and producer
-    snapshot; all is still checked. With --trust-log only headers from there on are read.
-
-    With --fill-from, the batches of another copy take the place of damage where offsets, leader
-    epochs, CRCs and neighbours prove that it is the same log. Behind its last batch the log must be
-    known to have gone on; without leader epochs, to that copy's high watermark. That copy is only
-    read; see the guide logtool-recipes.
-
-    With --truncate-to, a log is cut at an offset: its recovery point comes down first, the segments
-    behind go, then the one with the offset is cut. With --mark-clean, points rise when all logs are
-    done; the marker comes last. A segment that was truncated away and came back is dropped.
-
-    In a directory of Redpanda it does what a start of Redpanda does, under its pid.lock; --full has
-    every segment replayed. See 'logtool plan'.
-
-    Log dirs given together are those of one broker. A log dir without which the broker would start
-    is left alone. If anything in one of them stops it, none is marked clean.
+    Log dirs given together belong to one broker. A log dir that the broker would ignore at its
+    start stays unchanged. If a problem in one log dir would stop the broker, logtool marks none of
+    them as cleanly shut down.
 
     Examples:
       logtool recover /var/lib/kafka/data
@@ -52,14 +37,43 @@ def recover(
       logtool recover --apply --fill-from /mnt/broker-2/data /var/lib/kafka/data/orders-3
       logtool recover --full --mark-clean --apply /var/lib/kafka/data
 
+    Recovery:
+
+    A segment is recovered from its first byte. A recovery point beyond the end of the log is
+    lowered to the end. A segment that a truncation removed and a crash restored is dropped. With
+    --strategy supplement, logtool keeps the content of indexes and producer snapshots; it replays
+    the log from the older of two positions: the end of the transaction index, and the producer
+    snapshot. It still checks every byte. With --trust-log, it reads only the batch headers from
+    that position on.
+
+    Repair from another copy:
+
+    With --fill-from, batches of another copy replace damage if offsets, leader epochs, CRCs and the
+    neighbouring batches prove that both copies are the same log. Damage after the last sound batch
+    is filled only as far as the leader epochs prove that the log continued; in a log without leader
+    epochs, up to the high watermark of the other copy. logtool only reads that copy. See
+    logtool-recipes(7).
+
+    Truncation and clean shutdown:
+
+    With --truncate-to, logtool lowers the recovery point, deletes the segments after the offset,
+    and then cuts the segment that contains it. With --mark-clean, the recovery points rise after
+    all logs are recovered; the clean-shutdown marker is written last.
+
+    Redpanda:
+
+    In a Redpanda directory, the command does what a start of Redpanda does, and takes pid.lock.
+    With --full it replays every segment. See 'logtool plan'.
+
     Exit status:
       0    with --apply: done; without: nothing to do
-      1    without --apply: there is something to do; with: a log does not load, damage is not
-           filled, a file of the log dir stops a broker or takes the log dir offline
+      1    without --apply: something to do; with --apply: a log does not load, damage was not
+           filled, or a file stops the broker or takes its log dir offline
       2
-      4    incomplete: nothing matched, or some input could not be read, or not be written
-      5    refused: in use, records would be lost, files changed, or it cannot be marked clean
-      6    --max-duration ran out; nothing of the log dir at hand was done
+      4    ..., or could not be written
+      5    refused: the log dir is in use, records would be lost, files changed, or a log dir cannot
+           be marked clean
+      6    --max-duration ran out; the current log dir was not changed
       130
 
     """

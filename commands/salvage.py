@@ -17,8 +17,8 @@ FillFrom = Annotated[
         "--fill-from",
         metavar="DIR",
         parser=options.local_path,
-        help="Take what is damaged or missing from another copy, in this log dir or partition dir, "
-        "where it is proved to be the same log; repeatable.",
+        help="Fill damaged or missing ranges from another copy in this log dir or partition "
+        "dir, if it is provably the same log; repeatable.",
     ),
 ]
 
@@ -29,8 +29,8 @@ Retry = Annotated[
         "--retry",
         metavar="DIR",
         parser=options.local_path,
-        help="Ask a failing disk only for what it did not give to an earlier run, whose output DIR "
-        "is.",
+        help="DIR is the output of an earlier run on a failing disk; read only the ranges "
+        "that the earlier run could not read.",
     ),
 ]
 
@@ -47,7 +47,7 @@ Records = Annotated[
     RecordsFormat | None,
     typer.Option(
         "--records",
-        help="Write the records of each partition that is saved, too, to be produced again: into "
+        help="Also write the records of each saved partition, to produce them again, into "
         "DIR/records/TOPIC-N.FORMAT.",
     ),
 ]
@@ -55,8 +55,8 @@ DecodeDamaged = Annotated[
     bool,
     typer.Option(
         "--decode-damaged",
-        help="Write what decodes of damaged bytes, too, as NDJSON beside them in DIR/rejects; each "
-        "record says that it is damaged.",
+        help="Also write the records that can be decoded from damaged bytes, as NDJSON in "
+        "DIR/rejects; each record is marked as damaged.",
     ),
 ]
 
@@ -73,57 +73,78 @@ def salvage(
     running: options.Running,
     printing: options.Printing,
 ) -> None:
-    """Save every sound batch of damaged logs into new partition dirs, and say what is left.
+    """Save every sound batch of damaged logs into new partition dirs.
 
-    A broker cuts a log at its first bad batch, with all sound ones behind it. Here the log goes on
-    behind damage: each sound batch is written with its bytes and its offset into
-    DIR/partitions/TOPIC-N, in the same segments, with indexes, producer snapshots and leader epochs
-    as a broker's recovery makes them. PATH is only read. A broker loads these directories in place
-    of the damaged ones: stop it first, move the old directory away, and give the new one to the
-    broker's user.
+    A broker cuts a log at the first bad batch and loses all sound batches after it. This command
+    writes every sound batch, with the same bytes and offset, into DIR/partitions/TOPIC-N, in the
+    same segments; it builds indexes, producer snapshots and leader epochs as a broker's recovery
+    does. It only reads PATH. To use the result: stop the broker, move the old partition dir away,
+    move the new one to its place, and give it to the broker's user.
 
-    What is not taken over goes into DIR/rejects, with a line for each range in DIR/manifest.ndjson:
-    the file, the bytes, the offsets that can have been in it, the reason, CRC-32C and SHA-256. That
-    is damage; sectors that the disk does not give, each read again by itself; sound batches whose
-    offset or leader epoch contradicts those around, as no CRC covers these; batches of offsets that
-    the next segment holds; and segments that a truncation had removed. A sound batch in the value
-    of a damaged record is not taken for one of the log. Transactions that may have lost records or
-    their marker are told, and no marker is made up.
-
-    A partition that comes twice, as from two brokers, lies in DIR/partitions.2 the second time; the
-    metadata log lies in DIR/metadata. Of Redpanda, segments and base indexes of its form lie in
-    DIR/partitions/NAMESPACE/TOPIC/PARTITION; a .cannotrecover file is read as a segment. Terms are
-    its epochs. Records have raft_offset, and behind damage no offset: Kafka's is not known there.
-
-    With --fill-from, what is missing is taken from another copy of the partition. The batches
-    before and behind it must be the same there, in offsets, leader epoch, CRC and size; behind the
-    last batch the leader epochs must agree, or, of a log without them, that copy's high watermark
-    lie behind; or more than half of the damaged bytes. If not, the manifest says why. What has
-    another topic id or cluster is no copy, and nothing is taken from before where this log begins.
-
-    Of a log on a failing disk all that can be read is kept as DIR/rejects/TOPIC-N/LOG.image, with
-    zeros in place of the rest, and LOG.map says which bytes these are, in the form of GNU ddrescue.
-    A second run with another --output and with --retry DIR asks the disk for these alone, in parts
-    of 512 bytes; 'ddrescue LOG LOG.image LOG.map' does that, too.
-
-    With --records, the records of what is saved are written besides, to be produced again: as lines
-    of JSON or a Parquet table with the fields of 'logtool dump --records', or as lines for kcat,
-    with the command to run. Markers of transactions and brokers' own topics are left out; what was
-    aborted is not. A partition that kcat would produce wrongly gets no file: the reason is told.
-    With --decode-damaged, what decodes of damaged bytes is written beside them, up to where it does
-    not. A CRC does not tell which bit is wrong: no such record is known to be what was produced.
+    All other bytes go into DIR/rejects. DIR/manifest.ndjson has a line for each such range: file,
+    bytes, possible offsets, reason, CRC-32C and SHA-256.
 
     Examples:
       logtool salvage --output /mnt/saved /var/lib/kafka/data/orders-0
       logtool salvage --output /mnt/saved --fill-from /mnt/broker-2/data /var/lib/kafka/data
 
+    Rejected bytes:
+
+    These are: damage; unreadable disk sectors, each of which was read again separately; sound
+    batches whose offset or leader epoch contradicts the batches around them (no CRC covers these
+    fields); batches with offsets that the next segment also contains; and segments that a
+    truncation had removed. A sound batch inside the value of a damaged record does not count as a
+    batch of the log. The command reports transactions that may have lost records or their marker.
+    It never creates a marker.
+
+    Directories:
+
+    If a partition occurs twice, for example from two brokers, the second one is written to
+    DIR/partitions.2. The metadata log is written to DIR/metadata.
+
+    Filling from another copy:
+
+    With --fill-from, missing batches are taken from another copy of the partition, if the batches
+    before and after are the same there (offsets, leader epoch, CRC and size). After the last batch,
+    the leader epochs must agree; in a log without leader epochs, the high watermark of the copy
+    must be later. Alternatively, more than half of the damaged bytes must be equal in the copy. If
+    a range is not filled, the manifest has the reason. A partition of another topic id or cluster
+    does not count as a copy, and nothing is filled before the start of this log.
+
+    Failing disks:
+
+    For a log on a failing disk, all readable bytes are saved as DIR/rejects/TOPIC-N/LOG.image, with
+    zeros in place of the unreadable bytes. LOG.map lists the unreadable ranges in the format of GNU
+    ddrescue. A second run with another --output and with --retry DIR reads only these ranges, in
+    blocks of 512 bytes. 'ddrescue LOG LOG.image LOG.map' does the same.
+
+    Records:
+
+    With --records, the records of the saved partitions are also written, so that you can produce
+    them again: as lines of JSON or a Parquet table with the fields of 'logtool dump --records', or
+    as input for kcat, with the command to run. Transaction markers and internal topics are left
+    out; records of aborted transactions are included. If kcat would produce a partition
+    differently, no file is written for it, and the reason is reported.
+
+    With --decode-damaged, the records that can be decoded from damaged bytes are written next to
+    these bytes, up to the first undecodable byte. A CRC does not show which bit is wrong, so any of
+    these records may differ from the produced one.
+
+    Redpanda:
+
+    Redpanda segments and their base indexes are written to
+    DIR/partitions/NAMESPACE/TOPIC/PARTITION. A .cannotrecover file is read as a segment. Terms
+    count as leader epochs. Records have the field raft_offset; after damage they have no offset,
+    because the Kafka offset is not known there.
+
     Exit status:
-      0    all was saved, or filled from another copy
-      1    something was rejected, or a broker would not start with what was saved
+      0    everything was saved, or filled from another copy
+      1    some bytes were rejected, or a broker would not start with the saved partitions
       2
-      4    incomplete: nothing matched, or some input could not be read, or DIR not be written
-      5    refused: DIR is not empty, lies in a log dir or lacks room; or records are none for kcat
-      6    --max-duration ran out; the partitions saved until then are whole
+      4    ..., or DIR could not be written
+      5    refused: DIR is not empty, is in a log dir, or has too little space; or kcat cannot
+           produce the records
+      6    --max-duration ran out; the partitions saved so far are complete
       130
 
     """

@@ -1,4 +1,4 @@
-"""``logtool sanity``: what index sanity checks cost at a start, and what they see."""
+"""``logtool sanity``: cost and coverage of index sanity checks at a start. Writes nothing."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -22,7 +22,9 @@ class ModeChoice(StrEnum):
 ModeOption = Annotated[
     ModeChoice,
     typer.Option(
-        "--mode", help="eager: as brokers before 2.3; lazy: as brokers since.", show_default=True
+        "--mode",
+        help="Kind of start to measure. eager: as before Kafka 2.3; lazy: as since 2.3.",
+        show_default=True,
     ),
 ]
 Threads = Annotated[
@@ -31,8 +33,9 @@ Threads = Annotated[
         "--threads",
         metavar="N",
         min=1,
-        help="num.recovery.threads.per.data.dir of the broker; they gain less here: only one at "
-        "a time can wait for a page. By default that of --broker-config, else 1.",
+        help="num.recovery.threads.per.data.dir of the broker. Threads help less here than "
+        "in a broker, because only one at a time can wait for a page. Default: the "
+        "value in --broker-config, otherwise 1.",
     ),
 ]
 Repeat = Annotated[
@@ -41,7 +44,7 @@ Repeat = Annotated[
         "--repeat",
         metavar="N",
         min=1,
-        help="Time each N times and take the median.",
+        help="Measure N times, and print the median.",
         show_default=True,
     ),
 ]
@@ -49,8 +52,8 @@ Cold = Annotated[
     bool,
     typer.Option(
         "--cold",
-        help="Before each run, ask the system to drop the indexes from the page cache; whether it "
-        "did is told by what then came from the disk.",
+        help="Before each run, ask the system to drop the indexes from the page cache. The "
+        "bytes that were then read from the disk show whether it did.",
     ),
 ]
 FirstAccess = Annotated[
@@ -59,7 +62,8 @@ FirstAccess = Annotated[
         "--first-access",
         metavar="N",
         min=0,
-        help="Also time what the first N readers of inactive segments wait after a lazy start.",
+        help="Also measure how long the first N readers of inactive segments wait after a "
+        "lazy start.",
     ),
 ]
 BackgroundThreads = Annotated[
@@ -68,8 +72,8 @@ BackgroundThreads = Annotated[
         "--background-threads",
         metavar="N",
         min=0,
-        help="Also time the proposal of KIP-263: active segments first, the others in N threads, "
-        "with the readers of --first-access meanwhile.",
+        help="Also measure the proposal of KIP-263: check active segments first, the others "
+        "in N background threads, while the readers of --first-access run.",
     ),
 ]
 BecomeLeader = Annotated[
@@ -78,8 +82,9 @@ BecomeLeader = Annotated[
         "--become-leader",
         metavar="N",
         min=0,
-        help="Also time what it takes to become leader of N partitions after a lazy start, by the "
-        "proposal of KIP-263: all their inactive segments are then checked.",
+        help="Also measure, as proposed in KIP-263, how long a broker needs to become leader"
+        " of N partitions after a lazy start, if it then checks all their inactive "
+        "segments.",
     ),
 ]
 Project = Annotated[
@@ -87,9 +92,9 @@ Project = Annotated[
     typer.Option(
         "--project",
         metavar="SIZE",
-        help="Also say how long a start would take at SIZE: segments=N, partitions=N or both, or "
-        "rate=SIZE,retention=TIME for the bytes a second that this broker is written, with "
-        "segment-bytes=SIZE if that is not 1G; with commas between; repeatable.",
+        help="Also estimate the time of a start at SIZE: segments=N, partitions=N or both; "
+        "or rate=SIZE,retention=TIME for the bytes per second written to this broker, "
+        "with segment-bytes=SIZE if not 1G. Separate the parts with commas; repeatable.",
     ),
 ]
 Brokers = Annotated[
@@ -98,16 +103,16 @@ Brokers = Annotated[
         "--brokers",
         metavar="N",
         min=1,
-        help="With --project: also say what N brokers of that size take that are restarted one "
-        "after the other, each once the one before has loaded.",
+        help="With --project: also estimate a rolling restart of N brokers of that size, in which "
+        "each starts when the previous one has loaded its logs.",
     ),
 ]
 Verify = Annotated[
     bool,
     typer.Option(
         "--verify/--no-verify",
-        help="Whether the index rules of `verify --level quick` look for damage that the checks "
-        "do not see; without them a directory is listed and measured only.",
+        help="Whether to also look for damage with the index rules of 'logtool verify "
+        "--level quick'. --no-verify measures only.",
     ),
 ]
 
@@ -144,30 +149,17 @@ def sanity(
     running: Annotated[options.Running, Without("jobs", "max_rate")],
     printing: options.StillPrinting,
 ) -> None:
-    """Time the sanity checks of indexes at a broker's start, eager and lazy; say what each misses.
+    """Measure the index sanity checks of a broker's start, and what they miss.
 
-    Brokers before 2.3 opened, mapped and checked every index at every start (eager). Since then
-    (KIP-263, KAFKA-7283) they open those of active segments alone (lazy), and only transaction
-    indexes are checked; the rest is opened by its first reader. This command does both on the real
-    files, with the same checks as Kafka, and counts files, bytes, page faults, and the time for
-    each kind of index. Beside that measurement stands an estimate of the whole load of a broker,
-    which also opens logs, leader epochs and snapshots: from the least to the most that brokers of
-    2.2.2, 3.9.2 and 4.3.1 needed after a stop in order. (After a kill: `logtool plan`.)
+    Brokers before Kafka 2.3 opened, mapped and checked every index at every start (eager). Since
+    2.3 (KIP-263, KAFKA-7283) a broker opens only the indexes of active segments and checks only
+    transaction indexes (lazy); the first reader opens the others. The command does both on the real
+    files with Kafka's checks, and measures files, bytes, page faults, and the time for each kind of
+    index.
 
-    By KIP-263 the checks are delayed until a first access (--first-access), until the broker
-    becomes leader (--become-leader), or until a background thread comes (--background-threads); a
-    bad segment forces those of all before it. --project calculates other sizes, with the interval
-    in which 95 of 100 starts lie, and says where the sample does not carry that. The cluster of the
-    text had 31,800 partitions, three replicas each, on 15 brokers: 6,360 a broker, here with 5
-    segments each, and 80 of 400 MB a second. (Its "roughly 3000 log segments" a broker would be
-    fewer than its partitions, each of which has one at least.)
-
-    A start of Redpanda reads every base index, so that there is one kind of start to time.
-
-    Then the index rules of `verify --level quick` look for damage which the checks do not see, and
-    what the logs need of the host is held against its limits. Under a running broker the indexes
-    to which it appends are no fault: it puts them in order when it stops. A partition of which it
-    takes away files meanwhile is looked at again.
+    Next to the measurement it prints an estimate of the whole log loading of a broker, which also
+    opens logs, leader epochs and snapshots. The estimate is a range from measured starts of Kafka
+    2.2.2, 3.9.2 and 4.3.1 after a clean shutdown. For a start after a kill, use 'logtool plan'.
 
     Examples:
       logtool sanity --cold --repeat 5 --threads 4 /data1/kafka /data2/kafka
@@ -175,12 +167,40 @@ def sanity(
       logtool sanity --project partitions=6360,segments=31800 /var/lib/kafka/data
       logtool sanity --project rate=80M,retention=7d,partitions=6360 --brokers 15 /kafka
 
+    Postponed checks:
+
+    KIP-263 proposes to postpone the checks until the first access (--first-access), until the
+    broker becomes leader (--become-leader), or until a background thread runs them
+    (--background-threads). A bad segment forces the checks of all segments before it.
+
+    Other sizes:
+
+    --project estimates a start with other sizes. It prints the interval that contains 95 of 100
+    starts, and reports if the sample is too small for such an estimate. The examples use the
+    cluster of KIP-263: 31,800 partitions with three replicas on 15 brokers, so 6,360 a broker, here
+    with 5 segments each. Producers write 400 MB/s, so with three replicas a broker receives 80
+    MB/s. (Its "roughly 3000 log segments" a broker would be fewer than its partitions, but every
+    partition has at least one segment.)
+
+    Damage:
+
+    Finally the index rules of 'logtool verify --level quick' look for damage that the sanity checks
+    do not find, and logtool compares the open files, memory maps and heap that the logs need with
+    the limits of the host. While a broker runs, the unfinished indexes of its active segments are
+    not findings, because the broker completes them when it stops. If the broker deletes files of a
+    partition during the check, logtool checks that partition again.
+
+    Redpanda:
+
+    A start of Redpanda reads every base index, so the command measures only one kind of start.
+
     Exit status:
-      0    complete, nothing found
-      1    complete: a check of Kafka's fails, an index is bad, or the host has too little
+      0    complete: nothing found
+      1    complete: a sanity check of Kafka fails, an index is bad, or a limit of the host is too
+           low
       2
       4
-      6    --max-duration ran out; what was not finished is not printed
+      6    --max-duration ran out; unfinished measurements are not printed
       130
 
     """

@@ -35,7 +35,7 @@ Output = Annotated[
         "--output",
         metavar="DIR",
         show_default=False,
-        help="Where the tables go: a directory, or a URL such as s3://bucket/tables.",
+        help="Directory or URL (such as s3://bucket/tables) for the tables.",
     ),
 ]
 
@@ -49,29 +49,29 @@ class Written:
         typer.Option(
             "--tables",
             metavar="NAME,...",
-            help="Which tables to write; by default all but records.",
+            help="Tables to write, separated by commas. Default: all except records.",
         ),
     ] = None
     payload: Annotated[
         PayloadChoice,
         typer.Option(
             "--payload",
-            help="Of the table records: what it tells of keys and values. hash is their CRC-32C.",
+            help="Keys and values in the table records. hash: their CRC-32C.",
         ),
     ] = PayloadChoice.NONE
     show_secrets: Annotated[
         bool,
         typer.Option(
             "--show-secrets",
-            help="Of the table records: leave passwords, SCRAM keys and ids of delegation tokens "
-            "in those of a metadata log, where stars stand otherwise.",
+            help="In the table records, show passwords, SCRAM keys and ids of delegation tokens "
+            "of a metadata log, otherwise replaced by asterisks.",
         ),
     ] = False
     level: Annotated[
         ScanLevel,
         typer.Option(
             "--level",
-            help="How deep the findings go, whatever the tables: those of logtool verify --level.",
+            help="Depth of the findings, for all tables, as in 'logtool verify --level'.",
         ),
     ] = ScanLevel.BATCHES
     run_id: Annotated[
@@ -79,9 +79,9 @@ class Written:
         typer.Option(
             "--run-id",
             metavar="ID",
-            help="Name of this run in the tables; by default the time and six random digits. A "
-            "complete run of that name is replaced; one that is under way is not, and this is "
-            "refused.",
+            help="Name of this run in the tables. Default: the time and six random digits. A "
+            "complete run with this ID is replaced; if a run with this ID is active, the "
+            "command refuses.",
         ),
     ] = None
     since: Annotated[
@@ -89,8 +89,9 @@ class Written:
         typer.Option(
             "--since",
             metavar="ID",
-            help="Read only segments that are new or changed since a complete run in --output, "
-            "and take the rows of all others from it. It gives the tables of a full run.",
+            help="Read only segments that are new or changed since this complete run in "
+            "--output, and copy the rows of all others from it. The tables are the same as "
+            "of a full run.",
         ),
     ] = None
 
@@ -103,17 +104,17 @@ class Runs:
         bool,
         typer.Option(
             "--list",
-            help="Only list the runs in --output: complete, under way, or left by a process that "
-            "was killed. With --tables, list the files of these tables instead, of all complete "
-            "runs or of --run-id.",
+            help="Only list the runs in --output: complete, active, or left by a killed process."
+            " With --tables, list the files of these tables instead, of all complete runs "
+            "or of --run-id.",
         ),
     ] = False
     clean: Annotated[
         bool,
         typer.Option(
             "--clean",
-            help="Only remove from --output what killed processes left, and list it. Complete "
-            "runs and those under way stay.",
+            help="Only remove the files of killed runs from --output, and list them. Complete "
+            "and active runs stay.",
         ),
     ] = False
     remove: Annotated[
@@ -126,16 +127,17 @@ class Runs:
             "--compare",
             metavar="ID ID",
             show_default=False,
-            help="Only compare two complete runs in --output, the earlier one first: findings "
-            "that are new, gone, or still there (-v), growth by topic, replicas that fell behind "
-            "or diverged.",
+            help="Only compare two complete runs in --output, the earlier one first: new, "
+            "resolved and remaining (-v) findings, growth by topic, and replicas that fell "
+            "behind or diverged.",
         ),
     ] = None
     history: Annotated[
         bool,
         typer.Option(
             "--history",
-            help="Only list what each topic came to in each run in --output, the oldest first.",
+            help="Only list the totals of each topic in each run in --output, the oldest run "
+            "first.",
         ),
     ] = False
 
@@ -159,27 +161,16 @@ def scan(
     spark: Spark,
     printing: options.Printing,
 ) -> None:
-    """Turn log dirs or partition dirs into Parquet tables, on Spark.
+    """Write log dirs as Parquet tables, with Spark.
 
-    The tables are segments, batches, gaps, producers, transactions, findings, replicas and, where
-    they are asked for, records. The table findings holds those of 'logtool verify' at --level,
-    whatever the tables, with a row for each input that cannot be read. The table replicas compares
-    the log dirs of one run, so give all copies at once.
+    The tables are segments, batches, gaps, producers, transactions, findings, replicas and, with
+    --tables, records. The table findings has the findings of 'logtool verify' at --level, and a row
+    for each unreadable input. The table replicas compares the log dirs of one run, so give all
+    copies at once. 'logtool schema TABLE' prints the meaning and unit of each column; the schema in
+    the files has them too.
 
-    A run is there as a whole or not at all: its manifest in DIR/_runs, written last, names its
-    files. Read these: 'scan --list --tables NAME' prints them, and so does the Python function
-    logtool.spark.scan.manifest.files. What a killed run leaves shows with --list and goes with
-    --clean, or with the next run of its ID. A run on another machine counts as killed after 15
-    minutes without a sign of life. 'logtool schema TABLE' says what each column means, and in which
-    unit; so does the schema of the files.
-
-    With --since a segment is the same if size, time and inode (or ETag) of its log and indexes are,
-    and the CRC of its last batch; then no byte of it is read, so one that rotted in place is not
-    seen. What is said across segments, such as gaps, transactions and most findings, is worked out
-    anew. Files of the earlier run are linked, or copied inside the bucket: it may be removed.
-
-    It needs pip install 'kafka-logtool[spark]' and Java 17. Without --master it runs on this
-    machine.
+    The command needs pip install 'kafka-logtool[spark]' and Java 17. Without --master, Spark runs
+    on this machine.
 
     Examples:
       logtool scan /var/lib/kafka/data --output tables
@@ -192,25 +183,40 @@ def scan(
       logtool scan --output tables --compare monday tuesday
       logtool scan --output tables --history -f csv > history.csv
 
+    Runs:
+
+    A run becomes visible only as a whole: the manifest in DIR/_runs is written last and lists the
+    files of the run. Read only these files: 'logtool scan --list --tables NAME' prints them, and so
+    does the Python function logtool.spark.scan.manifest.files. --list also shows the files of
+    killed runs; --clean removes them, and so does the next run with the same ID. A run on another
+    machine counts as killed if it shows no activity for 15 minutes.
+
+    Incremental runs:
+
+    With --since, a segment counts as unchanged if size, time and inode (or ETag) of its log and
+    indexes, and the CRC of its last batch, are the same. logtool does not read unchanged segments,
+    so it does not find bytes that changed on the disk in such a segment. Results across segments,
+    such as gaps, transactions and most findings, are computed again. Files of the earlier run are
+    linked, or copied within the bucket, so you can remove the earlier run.
+
     Exit status:
       0    complete: the tables are written, whatever was found
-      1    with --compare: a finding of warning or error is new, or a replica fell behind or
-           diverged
+      1    with --compare: a new error or warning, or a replica fell behind or diverged
       2
-      4    incomplete: some input could not be read, and the tables are complete but for that; or
-           nothing matched, Spark cannot be had, or the output cannot be written, and nothing of the
-           run is left
-      5    refused: the output holds something else, or tables of another version, or lies in a
-           log dir; or another process works on a run of that ID; or there is no such run
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP); nothing of the run is left
+      4    incomplete: an input could not be read, and the tables are complete apart from it; or
+           nothing matched, Spark is not available, or the output could not be written, and no part
+           of the run is kept
+      5    refused: the output has other files or tables of another version, or is in a log dir;
+           another process runs with the same ID; or the run does not exist
+      130  ...; no part of the run is kept
 
     """
     limit, settings = parsing.parse_batch_memory(max_batch_memory), printing.settings()
     if not output:
-        raise UsageError("--output is missing: the tables go there")
+        raise UsageError("--output is missing")
     if about := runs.options():
         if inputs.paths or inputs.files_from or inputs.broker:
-            raise UsageError(f"{about} are about --output: they take no PATH")
+            raise UsageError(f"{about} only read --output; they take no PATH")
         from logtool.commands.views.scan_runs import run as run_on_output
 
         status = run_on_output(

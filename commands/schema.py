@@ -23,15 +23,15 @@ class SchemaFormat(StrEnum):
 _AS_TABLE = SchemaFormat(options.Format.TABLE)
 Name = Annotated[
     str | None,
-    typer.Argument(metavar="[TABLE]", help="The name of a table.", show_default=False),
+    typer.Argument(metavar="[TABLE]", help="Name of a table.", show_default=False),
 ]
 FormatOption = Annotated[
     SchemaFormat,
     typer.Option(
         "-f",
         "--format",
-        help="How standard output looks; json-schema is the schema of a row as JSON, spark-ddl the "
-        "columns in Spark's SQL.",
+        help="Format of standard output. json-schema: JSON Schema of a row; spark-ddl: "
+        "columns in Spark SQL.",
         show_default=True,
     ),
 ]
@@ -44,16 +44,17 @@ def schema(
     format: FormatOption = _AS_TABLE,
     printing: Annotated[options.Printing, Without("format", "progress", "quiet", "verbose")],
 ) -> None:
-    """Print the columns of a table: name, type, unit, what null says, and the meaning.
+    """Print the columns of a table: name, type, unit and meaning.
 
-    Without a name, lists every table. A column has one name, type and meaning wherever it is to be
-    had: the ways are ndjson, csv (and tsv) and parquet of logtool dump, scan for the tables of
-    logtool scan, history for scan --history and the table _history of each run, and source for the
-    data source of a Spark session. Payload is how much of keys and
-    values scan and source must be asked for to have the column.
+    Without a name, the command lists all tables. The tables batches, records, gaps and so on are
+    written by 'logtool scan'. Tables such as offset-index, named after a kind of file, are the
+    entries that 'logtool dump' prints for it. A column has the same name, type and meaning
+    everywhere.
 
-    The tables batches, records, gaps and so on are those of logtool scan; offset-index and others
-    with the name of a kind of file are the entries that logtool dump prints of it.
+    The column "ways" shows where a column is available: ndjson, csv (and tsv) and parquet in
+    'logtool dump'; scan in the tables of 'logtool scan'; history in 'logtool scan --history' and
+    the table _history of each run; source in the data source of a Spark session. "payload" is the
+    option value of scan and source that the column requires.
 
     Examples:
       logtool schema
@@ -62,7 +63,7 @@ def schema(
 
     Exit status:
       0    the columns were printed
-      2    there is no such table
+      2    the table does not exist
 
     """
     from logtool.commands.views.schema import run

@@ -1,4 +1,4 @@
-"""``logtool stat``: what logs add up to. Writes nothing."""
+"""``logtool stat``: statistics of logs. Writes nothing."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -38,18 +38,18 @@ Level = Annotated[
     StatLevel,
     typer.Option(
         "--level",
-        help="quick: names and sizes alone, with the blocks on disk, by topic; batches: every "
-        "batch; records: also decompress, for the compression ratio.",
+        help="quick: only names, sizes and disk blocks, by topic; batches: every batch; "
+        "records: also decompress, for the compression ratio.",
     ),
 ]
 Top = Annotated[
     int | None,
     typer.Option(
-        "--top", metavar="N", min=1, help="Show only the N largest, by --sort or else by size."
+        "--top", metavar="N", min=1, help="Show only the N largest, by --sort or otherwise by size."
     ),
 ]
-Segments = Annotated[bool, typer.Option("--segments", help="Print a row for each segment too.")]
-Sort = Annotated[SortBy, typer.Option("--sort", help="Sort partitions, the largest first.")]
+Segments = Annotated[bool, typer.Option("--segments", help="Also print a row for each segment.")]
+Sort = Annotated[SortBy, typer.Option("--sort", help="Sort key of partitions, the largest first.")]
 
 
 @spread
@@ -65,19 +65,16 @@ def stat(
     running: options.Running,
     printing: options.Printing,
 ) -> None:
-    """Show sizes, counts, codecs, producers, time span and rate of partitions or segments.
+    """Show sizes, counts, codecs, producers, time span and rate of logs.
 
-    Every batch is read and its CRC checked. Damaged ranges are counted, and so are the sound
-    batches behind them. Batch sizes are least/median/largest in bytes. The column `over time` draws
-    the bytes from the first timestamp to the last, and `by size` draws how many batches have which
-    size, by powers of two. Rows for the topics, the sum, and a histogram of batch sizes end the
-    table. Each copy of a partition counts.
+    logtool reads every batch and checks its CRC. It counts damaged ranges, and also the sound
+    batches after them. Each copy of a partition counts. With --level quick it opens no file and
+    shows the use of the disk by topic, the largest first: the allocated blocks and the file sizes.
+    (A preallocated index has a size of 10 MiB, but occupies only its written part.)
 
-    With --level quick no file is opened. It shows what takes up the disk: the topics, the largest
-    first, with their real blocks beside the sizes of the files. An index that a broker has
-    preallocated has a size of 10 MiB, and takes up only what was written.
-
-    Timestamps far in the future or in another unit are told as infos, as verify tells them.
+    Batch sizes are minimum/median/maximum in bytes. The column `over time` draws the bytes from the
+    first to the last timestamp. The column `by size` draws the number of batches of each size, in
+    powers of two. The table ends with rows for topics, the total, and a histogram of batch sizes.
 
     Examples:
       logtool stat /var/lib/kafka/data
@@ -86,13 +83,18 @@ def stat(
       logtool stat --segments --level records /var/lib/kafka/data/orders-0
       logtool stat -f csv /var/lib/kafka/data > partitions.csv
 
+    Timestamps:
+
+    The command reports timestamps that are far in the future or in another unit as findings of
+    severity info, as 'logtool verify' does.
+
     Exit status:
-      0    complete, whatever was counted
-      1    complete, with findings at or above --fail-on: --fail-on info is for odd timestamps
+      0    complete, whatever the numbers are
+      1    complete: findings at or above --fail-on (with --fail-on info, unusual timestamps)
       2
       4
       6
-      130  interrupted by Ctrl-C (143: SIGTERM, 129: SIGHUP); the summary says what was counted
+      130  ...; the summary shows what was counted
 
     """
     if level is StatLevel.QUICK:

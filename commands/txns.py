@@ -1,4 +1,4 @@
-"""``logtool txns``: producers, transactions, what pins the last stable offset. Writes nothing."""
+"""``logtool txns``: producers and transactions. Writes nothing."""
 
 from typing import Annotated
 
@@ -17,8 +17,8 @@ Every = Annotated[
     bool,
     typer.Option(
         "--all",
-        help="List the aborted and committed transactions too, and in tables the producers that "
-        "write without transactions.",
+        help="Also list aborted and committed transactions, and in tables the producers "
+        "without transactions.",
     ),
 ]
 Open = Annotated[
@@ -32,7 +32,8 @@ MaxAge = Annotated[
     typer.Option(
         "--max-age",
         metavar="TIME",
-        help="A transaction open for longer, such as 20m, is hanging; by default 15m10s.",
+        help="Age from which an open transaction counts as hanging, for example 20m. "
+        "Default: 15m10s.",
     ),
 ]
 
@@ -43,41 +44,48 @@ def txns(
     inputs: options.AnyInputs,
     every: Every = False,
     only_open: Open = False,
-    now: Annotated[str | None, now_option("Ages are counted")] = None,
+    now: Annotated[str | None, now_option("Compute ages")] = None,
     max_age: MaxAge = None,
     bootstrap_server: BootstrapServer = LOCAL_BROKER,
     running: options.Running,
     printing: options.Printing,
 ) -> None:
-    """Show producers and transactions of log dirs, partition dirs or logs, and what is stuck.
+    """Show producers and transactions, and find hanging transactions.
 
-    Replays the state of every producer from the batches, and compares it with producer snapshots
-    and transaction indexes as verify does. Consumers with read_committed get as far as the last
-    stable offset: once all is replicated, where the oldest open transaction begins, or the end.
+    logtool rebuilds the state of every producer from the batches, and compares it with producer
+    snapshots and transaction indexes. Consumers with isolation level read_committed read up to the
+    last stable offset: the first offset of the oldest open transaction, or the log end without an
+    open transaction, if all replicas have these records. The table begins with partitions that have
+    open transactions, and leaves out partitions and producers without transactions.
 
-    A transaction is hanging when its first record is older than --max-age. The default is 15
-    minutes, the default of transaction.max.timeout.ms, and the 10 seconds after which a coordinator
-    looks again: by then a coordinator that knew of it had aborted it, if it ran. Timestamps are
-    those that clients set.
-
-    Where a log dir holds partitions of __transaction_state, each open transaction has what its
-    coordinator says. One that an entry lists never hangs: the coordinator ends it after its
-    timeout, or as PREPARE says, unless a leader refuses the marker. Then come the transactional ids
-    whose transaction is not over, and in how many partitions it is open, committed, aborted, or has
-    left nothing yet, which is legal. A follower's copy may be behind, and a coordinator of 4.3 may
-    note a transaction as complete before its marker is in the log.
-
-    Prints for open transactions that no coordinator is known to end the command that aborts them on
-    a broker of Kafka. It loses their records: run it for hanging ones only. A table begins with the
-    partitions that have open transactions, and leaves out what has nothing to do with transactions.
+    A transaction is hanging if its first record is older than --max-age. The default is 15 minutes
+    (the default of transaction.max.timeout.ms) plus the 10 seconds after which a transaction
+    coordinator checks again: a running coordinator would have aborted the transaction by then.
+    logtool uses the timestamps that clients set.
 
     Examples:
       logtool txns --open /var/lib/kafka/data
       logtool txns --json data | jq -r '.items[] | select(.state == "hanging").abort'
 
+    Coordinator state:
+
+    If a log dir contains partitions of __transaction_state, the state at the coordinator is shown
+    for each open transaction. A transaction in that state never counts as hanging: the coordinator
+    ends it after its timeout, or as its PREPARE state requires, unless a partition leader refuses
+    the marker. Below the partitions, the command lists the transactional ids with an unfinished
+    transaction, and in how many partitions this transaction is open, committed, aborted, or still
+    without records, which is legal. A follower's copy may be behind, and a coordinator of Kafka 4.3
+    may record a transaction as complete before the marker is in the log.
+
+    Abort commands:
+
+    For each open transaction without a known coordinator, the command prints the Kafka command that
+    aborts it. Its records are then lost to read_committed consumers, so run the command only for
+    hanging transactions.
+
     Exit status:
-      0    complete: nothing hangs, snapshots and transaction indexes agree with the log
-      1    complete: a transaction hangs, or files or coordinators contradict the log
+      0    complete: no hanging transaction; snapshots and transaction indexes agree with the log
+      1    complete: a transaction is hanging, or files or coordinators contradict the log
       2
       4
       6

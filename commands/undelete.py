@@ -1,4 +1,4 @@
-"""``logtool undelete``: what a broker has deleted and not yet removed, in new partition dirs."""
+"""``logtool undelete``: deleted files that still exist, in new partition dirs."""
 
 import typer
 
@@ -14,30 +14,31 @@ def undelete(
     running: options.Running,
     printing: options.Printing,
 ) -> None:
-    """Bring back what still waits for its deletion, as new partition dirs.
+    """Restore deleted segments and partitions that are still on the disk.
 
-    A broker renames a segment that it deletes to .deleted, and a partition dir to a name that ends
-    with -delete, and removes both after a minute (file.delete.delay.ms), or when it starts next.
-    What is still there is written as 'logtool salvage' writes it: logs under their old names, with
-    new indexes, snapshots and leader epochs, in DIR/partitions/TOPIC-N; damaged ranges go into
-    DIR/rejects. The log dir is only read. Stop the broker, or copy the directory, at once: nothing
-    else keeps it.
+    When a broker deletes a segment, it renames the file to .deleted; when it deletes a partition,
+    it renames the directory so that it ends in -delete. It removes both a minute later
+    (file.delete.delay.ms), or at its next start. The command writes everything that still exists
+    into new partition dirs in DIR/partitions/TOPIC-N, with new indexes, producer snapshots and
+    leader epochs. Damaged ranges go into DIR/rejects, as with 'logtool salvage'. It only reads the
+    log dir. Stop the broker, or copy the directory, immediately; otherwise the broker removes the
+    files.
 
-    Of a partition that is still live only its deleted segments are taken. They may be of a past
-    that a truncation removed: compare them with the log before you use them. A topic that was
-    deleted twice comes in a directory for each time: the second lies in DIR/partitions.2.
+    If a partition is still live, only its deleted segments are restored. A truncation may have
+    removed them, so compare them with the log before you use them. If a topic was deleted twice,
+    the second partition dir is written to DIR/partitions.2.
 
     Examples:
       logtool undelete --output /mnt/back /var/lib/kafka/data
       logtool undelete --output /mnt/back --topic orders /var/lib/kafka/data
 
     Exit status:
-      0    all that waits for its deletion was written
-      1    something of it was rejected, or a broker would not start with it
+      0    all deleted files were restored
+      1    some bytes were rejected, or a broker would not start with the restored partitions
       2
-      4    incomplete: nothing matched, or some input could not be read, or DIR not be written
-      5    refused: DIR is not empty or lies in a log dir, or has too little room
-      6    --max-duration ran out; the partitions written until then are whole
+      4    ..., or DIR could not be written
+      5    refused: DIR is not empty, is in a log dir, or has too little space
+      6    --max-duration ran out; the partitions written so far are complete
       130
 
     """

@@ -1,4 +1,4 @@
-"""``logtool undo``: put back what a command with --apply changed."""
+"""``logtool undo``: reversal of a command with --apply."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,7 @@ UndoneDir = Annotated[
     Path,
     typer.Argument(
         metavar="UNDO_DIR",
-        help="What the command that changed files named.",
+        help="Undo directory that the changing command printed.",
         show_default=False,
         parser=options.local_path,
     ),
@@ -26,33 +26,34 @@ def undo(
     apply: options.Apply = False,
     printing: Annotated[options.Printing, Without("progress", "verbose")],
 ) -> None:
-    """Put back what a command with --apply changed: every byte, name, mode, owner and time.
+    """Restore every file that a command with --apply changed.
 
-    Without --apply it writes nothing and prints what it would put back. It undoes a change that was
-    completed, and one that was stopped half way. If undo itself is stopped, run it again.
+    The command restores content, names, modes, owners and times. Without --apply it writes nothing
+    and prints what it would restore. It can undo a complete change and one that was interrupted. If
+    undo itself is interrupted, run it again. The undo directory stays; you can delete it
+    afterwards.
 
-    If a file is neither what it was before the change nor what it was after it, something else has
-    changed it, such as a broker that was started meanwhile. Then undo puts nothing back at all.
-
-    The command does what the undo directory says. Therefore the directory must belong to you or to
-    root, and nobody else may be able to write there. Nothing outside of its log dir is changed, and
-    no symbolic link is followed there.
-
-    The undo directory stays, and can be removed afterwards.
+    If a file differs from both its state before the change and its state after the change, another
+    program (for example a broker) has changed it. Then undo restores nothing.
 
     Examples:
       logtool undo /var/lib/kafka/data.logtool-undo-20260102T030405Z
       logtool undo --apply /var/lib/kafka/data.logtool-undo-20260102T030405Z
 
+    Security:
+
+    The undo directory decides which files are written. Therefore it must belong to you or to root,
+    and no other user may have write access to it. The command changes nothing outside of the log
+    dir and follows no symbolic link there.
+
     Exit status:
-      0    with --apply: it was put back; without: nothing to put back
-      1    without --apply: there is something to put back
+      0    with --apply: done; without: nothing to restore
+      1    without --apply: something to restore
       2
-      4    some file could not be read or written; the message says how to go on
-      5    refused: a broker holds the log dir, a file was changed by somebody else, the
-           directory is no undo directory, or somebody else than you and root owns it or may
-           write there
-      130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP); the same command goes on
+      4    a file could not be read or written; the message shows how to continue
+      5    refused: a broker holds the log dir, another program changed a file, the directory is not
+           an undo directory, or a user other than you and root owns it or can write to it
+      130  ...; run the same command again to continue
 
     """
     from logtool.commands.views.undo import run

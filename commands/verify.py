@@ -26,8 +26,8 @@ LevelOption = Annotated[
     LevelChoice,
     typer.Option(
         "--level",
-        help="quick: names, sizes, indexes and small files; batches: also framing, CRC and order "
-        "of every batch; records: also what is in them.",
+        help="quick: names, sizes, indexes and small files; batches: also framing, CRC and "
+        "order of every batch; records: also the records in them.",
     ),
 ]
 
@@ -42,7 +42,7 @@ class EngineChoice(StrEnum):
 EngineOption = Annotated[
     EngineChoice,
     typer.Option(
-        "--engine", help="local: threads of this process; spark: executors (see --master)."
+        "--engine", help="local: threads of this process; spark: Spark executors (see --master)."
     ),
 ]
 MaxFindings = Annotated[
@@ -51,7 +51,7 @@ MaxFindings = Annotated[
         "--max-findings",
         metavar="N",
         min=0,
-        help="Print at most N findings, but count all of them.",
+        help="Print at most N findings, but count all.",
     ),
 ]
 Resume = Annotated[
@@ -60,14 +60,16 @@ Resume = Annotated[
         "--resume",
         metavar="FILE",
         parser=options.local_path,
-        help="Begin with what was checked least recently; earlier runs wrote that to FILE.",
+        help="Start with the partitions that were checked longest ago. FILE keeps the times "
+        "from run to run.",
     ),
 ]
 DropCache = Annotated[
     bool,
     typer.Option(
         "--drop-cache",
-        help="Give pages back to the system once they are read; this cools the broker's cache.",
+        help="Drop each page from the page cache after reading. The broker then has to read "
+        "it from the disk again.",
     ),
 ]
 
@@ -87,17 +89,15 @@ def verify(
     spark: Spark,
     printing: options.Printing,
 ) -> None:
-    """Check log dirs, partition dirs or files; the verdict is the exit status.
+    """Check log dirs, partition dirs or files; the exit status is the verdict.
 
-    Prints a line for each error as soon as it is found, and for the first three warnings of each
-    code. Other warnings, and findings of severity info, are counted; -v prints them too. Every
-    format other than table prints all findings.
+    logtool prints each error as soon as it finds it, and the first three warnings of each code. It
+    counts the other warnings and the findings of severity info; -v prints them too. All formats
+    other than table contain every finding. If one PATH holds a sound copy of a damaged log, the
+    command that repairs the log from the copy is printed first.
 
-    With --engine spark the executors of a Spark cluster do the work, and find the same in the same
-    order. It needs pip install 'kafka-logtool[spark]' and Java 17.
-
-    Writes nothing and needs no broker. While one runs, new data may look torn (info). SIGUSR1 makes
-    it say how far it is. If a PATH holds a copy of a damaged log, its repair is proposed first.
+    The command writes nothing and needs no broker. While a broker runs, the newest data may look
+    incomplete; the finding then has severity info. On SIGUSR1 logtool prints its progress.
 
     Examples:
       logtool verify /var/lib/kafka/data
@@ -105,15 +105,19 @@ def verify(
       logtool verify --max-duration 30m --max-rate 100M --resume ~/.logtool.json /var/lib/kafka/data
       logtool verify --format ndjson data/orders-0 | jq -r 'select(.severity == "error").path'
 
+    Spark:
+
+    With --engine spark the executors of a Spark cluster check the segments. The findings and their
+    order are the same. This engine needs pip install 'kafka-logtool[spark]' and Java 17.
+
     Exit status:
-      0    complete, nothing found at or above --fail-on
-      1    complete, with findings at or above --fail-on
+      0    complete: nothing found at or above --fail-on
+      1    complete: findings at or above --fail-on
       2
-      4    incomplete: nothing matched, or some input could not be read, which says nothing about
-           corruption
+      4    ...; this does not mean that data is corrupt
       5    refused: --resume names a file in a log dir
       6
-      130  interrupted by Ctrl-C (143: SIGTERM, 129: SIGHUP); the summary says what was checked
+      130  ...; the summary shows what was checked
 
     """
     from logtool.commands.views.verify import run
@@ -131,7 +135,7 @@ def verify(
 def _check_engine(
     engine: EngineChoice, running: options.Running, resume: Path | None, spark: Spark
 ) -> None:
-    """UsageError for an option that says nothing to the engine."""
+    """Raise UsageError for an option without effect on the engine."""
     useless: dict[str, object] = {"--master": spark.master, "--conf": spark.conf}
     if engine is EngineChoice.SPARK:
         useless = {
@@ -142,4 +146,4 @@ def _check_engine(
         }
     for name, value in useless.items():
         if value is not None:
-            raise UsageError(f"{name} says nothing to --engine {engine}")
+            raise UsageError(f"{name} has no effect with --engine {engine}")

@@ -1,4 +1,4 @@
-"""``logtool watermark``: how far the replicas of each partition have come. Writes nothing."""
+"""``logtool watermark``: progress of the replicas of each partition. Writes nothing."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -20,7 +20,7 @@ class ReplicaDirs(options.AnyLocalInputs):
         list[str] | None,
         typer.Argument(
             metavar="DIR...",
-            help="Log dirs, each of one broker, or partition dirs; ID=DIR says whose it is.",
+            help="Log dirs, each of one broker, or partition dirs. ID=DIR sets the node id.",
             show_default=False,
         ),
     ] = None
@@ -31,7 +31,8 @@ Leader = Annotated[
     typer.Option(
         "--leader",
         metavar="ID",
-        help="Judge as if this broker led; by default who led last, else the furthest in sync.",
+        help="Assume this broker as leader. Default: the last leader, otherwise the furthest"
+        " in-sync replica.",
     ),
 ]
 
@@ -48,7 +49,7 @@ ScenarioArgument = Annotated[
     str,
     typer.Argument(
         metavar="SCENARIO",
-        help="A TOML file, or the name of one that comes along.",
+        help="TOML file, or the name of a built-in scenario.",
         show_default=False,
     ),
 ]
@@ -56,7 +57,7 @@ Rule = Annotated[
     RuleChoice,
     typer.Option(
         "--truncation",
-        help="By what a follower cuts its log; by default as the scenario says.",
+        help="Rule by which followers truncate their logs. Default: the rule in the scenario.",
     ),
 ]
 
@@ -71,39 +72,61 @@ def watermark(
     running: options.Running,
     printing: options.Printing,
 ) -> None:
-    """Show high watermark, log end and leader epoch of replicas, and what a new leader would cost.
+    """Show high watermarks and log ends, and what a new leader would lose.
 
-    Loads each replica as its broker would load it, but in memory: nothing on the disk changes. High
-    watermark, last stable offset and log end are exclusive: a high watermark of 8 means that
-    offsets 0 through 7 are committed and 8 is not, and a log end of 15 means that 14 is the last
-    offset. The high watermark is that of replication-offset-checkpoint, which lags behind that of
-    the broker by some seconds; uncommitted_records counts what lies between it and the log end.
+    logtool loads each replica as its broker would load it, but in memory; it changes nothing on the
+    disk. High watermark, last stable offset and log end offset are exclusive: a high watermark of 8
+    means that offsets 0 through 7 are committed and 8 is not, and a log end offset of 15 means that
+    14 is the last offset. The high watermark comes from replication-offset-checkpoint, which is
+    some seconds behind the high watermark of a running broker. uncommitted_records is the number of
+    offsets between high watermark and log end offset.
 
-    Given the dirs of several brokers, it compares the replicas of a partition: the least log end of
-    those in sync, to which the high watermark would rise (expected_high_watermark); which replica
-    is furthest (newest leader epoch, then log end); and where each other replica would be cut if
-    one led, by its high watermark as before Kafka 0.11, and by leader epochs as since then.
-    acknowledged_lost counts the committed offsets of a follower that the leader lacks. Who is in
-    sync is taken from the metadata log with the highest offset among the dirs, and what all of them
-    have counts as committed, however old the checkpoints are; without a metadata log all are in
-    sync, and only checkpoints count. Where fewer are in sync than the metadata log has as
-    min.insync.replicas, the high watermark stays as checkpointed. may_be_lost counts offsets which
-    the leader lacks and which may have been acknowledged, if another replica was in sync and was
-    not given. other_topic names replicas whose topic id is not that of the metadata log, or of most
-    replicas: the topic was deleted and created again; these replicas are not compared. A choice
-    says whether a replica may be elected clean (in sync or in the ELR), and what it costs. Redpanda
-    keeps no high watermark: there, what a majority of the given replicas has counts as committed.
-
-    'logtool watermark simulate' plays how these offsets move. (A directory of that name is given as
-    ./simulate.)
+    Given the log dirs of several brokers, the command compares the replicas of each partition:
+    which replica is furthest, where each replica would be truncated if another one became leader,
+    and how many committed records would be lost.
 
     Examples:
       logtool watermark /var/lib/kafka/data
       logtool watermark 1=/mnt/a/data 2=/mnt/b/data 3=/mnt/c/data --topic orders
       logtool watermark --leader 3 -f markdown /mnt/*/kafka
 
+    Comparing replicas:
+
+      expected_high_watermark  lowest log end offset of the in-sync replicas, to which the high
+                               watermark would rise
+      furthest                 the replica with the newest leader epoch, then with the highest log
+                               end offset
+      truncation               offsets at which each replica would be cut: by high watermark (before
+                               Kafka 0.11), and by leader epoch (since 0.11)
+      acknowledged_lost        committed offsets of a follower that the leader does not have
+      may_be_lost              offsets that the leader does not have and that may have been
+                               acknowledged, if a replica that was not given was in sync
+      other_topic              replicas with another topic id than the metadata log, or than most
+                               replicas: the topic was deleted and created again. They are not
+                               compared
+      choice                   whether a replica can be elected cleanly (in the ISR or in the ELR),
+                               and what its election would lose
+
+    In-sync replicas:
+
+    The metadata log with the highest offset among the DIRs decides which replicas are in sync.
+    Offsets that all in-sync replicas have count as committed, even if the checkpoints are older.
+    Without a metadata log, all replicas count as in sync, and only checkpoints decide which offsets
+    are committed. If fewer replicas are in sync than min.insync.replicas in the metadata log, the
+    high watermark stays at its checkpoint.
+
+    Simulation:
+
+    'logtool watermark simulate' shows step by step how these offsets move. (For a directory with
+    the name simulate, write ./simulate.)
+
+    Redpanda:
+
+    Redpanda stores no high watermark. For Redpanda, offsets that a majority of the given replicas
+    has count as committed.
+
     Exit status:
-      0    complete: no acknowledged record is lost, nothing found at or above --fail-on
+      0    complete: no acknowledged record is lost, and nothing found at or above --fail-on
       1    complete: acknowledged records are or may be lost, a replica does not load or belongs to
            another topic, or there are findings
       2
@@ -124,7 +147,7 @@ Steps = Annotated[
     bool,
     typer.Option(
         "--steps",
-        help="Show what is done for each produce and fetch, one thing after the other.",
+        help="Show the steps of each produce and fetch in their order.",
     ),
 ]
 
@@ -137,12 +160,23 @@ def simulate(
     steps: Steps = False,
     printing: options.StillPrinting,
 ) -> None:
-    """Play a scenario of replication, and show log ends and high watermarks after every event.
+    """Simulate replication, and show log ends and high watermarks.
 
-    These scenarios come along: walk-through (one record, two rounds of fetching),
+    SCENARIO is one of the built-in scenarios or a TOML file with replicas, a leader and events.
+    After every event, the command prints the state of each replica. With --steps, it also prints
+    the steps of each produce and fetch in their order.
+
+    Offsets are exclusive. Built-in scenarios are walk-through (one record, two rounds of fetching),
     bounds-are-exclusive, four-occasions, caught-up-not-in-sync, transactions, acks, acks-1-loss,
-    and kip-101-loss and kip-101-divergence (what goes wrong where followers cut their logs by high
-    watermark). Others are written in TOML: only replicas, leader and events must be there.
+    and kip-101-loss and kip-101-divergence (the errors that happen when followers truncate their
+    logs by high watermark).
+
+    Examples:
+      logtool watermark simulate walk-through --steps
+      logtool watermark simulate kip-101-loss --truncation leader-epoch
+      logtool watermark simulate my.toml -f csv
+
+    Scenario files:
 
       truncation = "leader-epoch"  # or "high-watermark"
       replica_lag_time_max_ms = 30000
@@ -168,24 +202,24 @@ def simulate(
         { elect = 3, unclean = true },
       ]
 
-    Offsets that are bounds are exclusive. remote_log_end_offset is what the leader knows of a
-    follower: the offset of its last fetch. looked_at says on which of the four occasions the leader
-    looked whether its high watermark may rise: it became leader, the replicas in sync shrank, a
-    produce, a fetch. With --steps, the lines before these say in which order it came to that.
-    read_uncommitted and read_committed are what consumers get, up to the high watermark and to the
-    last stable offset. answers says what producers are told: with acks=1 once the leader has the
-    records, with acks=all once its high watermark has passed them. After 'crash' the leader stays
-    in place until 'notice' or 'elect'.
+    Only replicas, leader and events are required. After 'crash', the crashed leader stays the
+    leader until 'notice' or 'elect'.
 
-    Examples:
-      logtool watermark simulate walk-through --steps
-      logtool watermark simulate kip-101-loss --truncation leader-epoch
-      logtool watermark simulate my.toml -f csv
+    Columns:
+
+      remote_log_end_offset  the follower's log end offset as the leader knows it: the offset of the
+                             last fetch
+      looked_at              the occasion on which the leader checked whether its high watermark can
+                             rise: it became leader, the ISR shrank, a produce, or a fetch
+      read_uncommitted       the records that such a consumer receives, up to the high watermark
+      read_committed         the records that such a consumer receives, up to the last stable offset
+      answers                the responses to producers: with acks=1 when the leader has the
+                             records, with acks=all when its high watermark has passed them
 
     Exit status:
-      0    all committed records are there, and no follower differs from its leader
+      0    all committed records exist, and no follower differs from its leader
       1    committed or acknowledged records are lost, or logs differ
-      2    the command line or the scenario makes no sense
+      2    usage error, or the scenario is not valid
       130
 
     """

@@ -25,66 +25,63 @@ _COLLECTED = 50_000
 """Objects that may refer to others, beyond those let go, after which garbage is looked for."""
 _VERBOSE = re.compile(r"-[a-zA-Z]*v[a-zA-Z]*|--verbose")
 
-COMMANDS = {
-    "doctor": "Say on one screen what is wrong with log dirs, what the next start does, and what "
-    "to do.",
-    "verify": "Check log dirs, partition dirs or files; the verdict is the exit status.",
-    "dump": "Print what the files of a data directory hold, record by record where they hold "
-    "records.",
-    "kafka-dump-log": "Print what kafka-dump-log.sh of Kafka 4.3 prints, given its command line.",
-    "dump-index": "Print offset, time and transaction indexes of files, partition dirs or log "
-    "dirs.",
-    "stat": "Show sizes, counts, codecs, producers, time span and rate of partitions or segments.",
-    "diff": "Compare the copies of partitions on several brokers, batch by batch.",
-    "plan": "Say what a broker will do to log dirs or partition dirs at its next start, and how "
-    "long.",
-    "recover": "Recover log dirs or partition dirs as a broker would, without a broker; can be "
-    "undone.",
-    "salvage": "Save every sound batch of damaged logs into new partition dirs, and say what is "
-    "left.",
-    "undelete": "Bring back what still waits for its deletion, as new partition dirs.",
-    "convert": "Write segments of Redpanda as logs of Kafka, or logs of Kafka as segments of "
-    "Redpanda.",
-    "rebuild-index": "Build indexes and producer snapshots anew, byte by byte as a broker's "
-    "recovery would.",
-    "undo": "Put back what a command with --apply changed: every byte, name, mode, owner and time.",
-    "gaps": "List every missing offset of log dirs, partition dirs or logs, with the reason.",
-    "sanity": "Time the sanity checks of indexes at a broker's start, eager and lazy; say what "
-    "each misses.",
-    "watermark": "Show high watermark, log end and leader epoch of replicas, and what a new leader "
-    "would cost.",
-    "watermark simulate": "Play a scenario of replication, and show log ends and high watermarks "
-    "after every event.",
-    "scan": "Turn log dirs or partition dirs into Parquet tables, on Spark.",
-    "groups": "Show groups, their members, committed offsets and lag as __consumer_offsets has "
-    "them.",
-    "metadata": "Show the metadata log of a KRaft cluster: topics, brokers, settings, and how they "
-    "changed.",
-    "txns": "Show producers and transactions of log dirs, partition dirs or logs, and what is "
-    "stuck.",
-    "dirs": "Hold log dirs against the metadata log: their ids, misplaced replicas, futures and "
-    "strays.",
-    "may-delete": "Say whether a partition dir may be deleted, with the proof, or what only it "
-    "has.",
-    "quorum": "Say what the controllers that are left know, who votes, and which copy to keep.",
-    "lookup": "Find the segment, the batch and the record of an offset or a timestamp in a "
-    "partition dir.",
-    "explain": "Explain what a finding means, what a broker does about it, and what to do.",
-    "schema": "Print the columns of a table: name, type, unit, what null says, and the meaning.",
-    "completion": "Print what bash, zsh or fish read to complete commands, options and their "
-    "values.",
-    "man": "Print a page of the manual as the program man reads it, or list the pages.",
-    "checkpoint": "Show, check, mend and change the checkpoints of a log dir.",
-    "generate": "Write man/ and completions/ below DIR from the commands and the guides "
-    "themselves.",
+SECTIONS = {
+    "In an incident": {
+        "doctor": "Show on one screen what is wrong, what the next start will do, and what to do.",
+        "verify": "Check log dirs, partition dirs or files; the exit status is the verdict.",
+        "explain": "Explain a finding: its meaning, what a broker does about it, and what to do.",
+        "plan": "Show what a broker will do at its next start, and how long it will take.",
+        "recover": "Recover logs as a broker would at its start, without a broker; can be undone.",
+        "undo": "Restore every file that a command with --apply changed.",
+    },
+    "Judge": {
+        "gaps": "List every missing offset, with the reason.",
+        "txns": "Show producers and transactions, and find hanging transactions.",
+        "may-delete": "Check whether other copies hold all data of a partition dir.",
+        "sanity": "Measure the index sanity checks of a broker's start, and what they miss.",
+    },
+    "Look inside": {
+        "dump": "Print the content of log segments, indexes and checkpoints.",
+        "dump-index": "Print offset, time and transaction indexes.",
+        "kafka-dump-log": "Print what kafka-dump-log.sh of Kafka 4.3 prints; takes its options.",
+        "stat": "Show sizes, counts, codecs, producers, time span and rate of logs.",
+        "lookup": "Find the segment, batch and record of an offset or a timestamp.",
+        "groups": "Show groups, members, committed offsets and lag from __consumer_offsets.",
+        "metadata": "Show the KRaft metadata log: topics, brokers, settings, and their changes.",
+    },
+    "Compare": {
+        "diff": "Compare the copies of partitions on several brokers, batch by batch.",
+        "dirs": "Compare log dirs with the metadata log: ids, misplaced replicas, strays.",
+        "watermark": "Show high watermarks and log ends, and what a new leader would lose.",
+        "watermark simulate": "Simulate replication, and show log ends and high watermarks.",
+    },
+    "Repair": {
+        "salvage": "Save every sound batch of damaged logs into new partition dirs.",
+        "undelete": "Restore deleted segments and partitions that are still on the disk.",
+        "rebuild-index": "Rebuild indexes and producer snapshots as a broker's recovery would.",
+        "checkpoint": "Show, check, repair and edit the checkpoint files of a log dir.",
+        "convert": "Convert Redpanda segments to Kafka logs, or Kafka logs to Redpanda segments.",
+    },
+    "Many brokers": {
+        "quorum": "Compare the controllers' copies of the metadata log; change the voters.",
+        "scan": "Write log dirs as Parquet tables, with Spark.",
+    },
+    "About the tool": {
+        "schema": "Print the columns of a table: name, type, unit and meaning.",
+        "man": "Print a page of the manual, or list the pages.",
+        "completion": "Print the completion script for bash, zsh or fish.",
+    },
 }
-"""Every command with the first line of its docstring, in the order of the help."""
-HIDDEN = ("generate",)
+"""The first line of the docstring of each command, by the sections and in the order of the help."""
+HIDDEN = {"generate": "Write man pages, completions and JSON Schemas below DIR."}
+COMMANDS = {name: line for lines in (*SECTIONS.values(), HIDDEN) for name, line in lines.items()}
+"""Every command with the first line of its docstring."""
 
 
 class _Summaries(LazyGroup):
     summaries = COMMANDS
     hidden_names = HIDDEN
+    sections = SECTIONS
 
 
 app = new_app(
@@ -110,27 +107,31 @@ def logtool(
         ),
     ] = False,
 ) -> None:
-    """Verify, dump, foretell and recover the log directories of Apache Kafka, with no broker.
+    """Check, inspect, compare and repair the log directories of Apache Kafka, without a broker.
 
-    Nothing is ever written to a data directory without --apply: a copy or a read-only mount is
-    enough. What --apply changes, 'logtool undo' puts back.
+    logtool reads the files of a log dir directly, so a copy or a read-only mount is enough. It
+    changes files in a log dir only with --apply; 'logtool undo' restores them. 'logtool COMMAND
+    --help' shows the options of a command.
 
     Examples:
+      logtool doctor /var/lib/kafka/data
       logtool verify /var/lib/kafka/data
       logtool plan /var/lib/kafka/data
       logtool dump --records /var/lib/kafka/data/orders-0/00000000000000000000.log
       logtool explain batch/crc
 
     Exit status:
-      0    complete, and nothing found
-      1    complete, with findings
-      2    the command line makes no sense
-      4    incomplete: some input could not be read
-      5    refused: it would not be safe
-      6    a time limit ran out
+      0    complete, nothing found
+      1    complete, something found
+      2
+      4
+      5    refused, because it would not be safe
+      6
       70   a bug in logtool
-      129, 130, 143  ended by SIGHUP, Ctrl-C or SIGTERM
-      141  whoever read the output stopped reading
+      129  ended by SIGHUP
+      130  interrupted by Ctrl-C
+      141  the reader of the output stopped reading
+      143  ended by SIGTERM
 
     """
 

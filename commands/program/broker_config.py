@@ -1,15 +1,15 @@
-"""``--broker-config``: what a broker's own file, such as server.properties, says of its log dirs.
+"""``--broker-config``: the configuration file of a broker, such as server.properties.
 
-The file is read as a broker reads it: Java properties in Latin-1, of two lines with one key the
-last counts, and values are trimmed. ``log.dirs`` goes before ``log.dir``, which is
+The file is read as a broker reads it: Java properties in Latin-1, the last of several lines with
+one key counts, and values are trimmed. ``log.dirs`` goes before ``log.dir``, which is
 ``/tmp/kafka-logs`` where neither is set, and empty names in the list count for nothing. With KRaft
 (``process.roles``) ``metadata.log.dir`` is one more log dir. A relative path begins at the current
 directory, as it does for a broker that is started in it.
 Source: ``Utils.loadProps``, ``ConfigDef.parseType``, ``AbstractKafkaConfig.logDirs``,
 ``KafkaConfig.metadataLogDir``, ``KafkaRaftServer.initializeLogDirs`` (Kafka 3.9 and 4.x).
 
-What the file says of a topic's settings is what a broker does where neither the topic nor the
-dynamic configuration says otherwise, so the engine asks the metadata log first.
+A broker uses a setting of this file for a topic only if neither the topic nor the dynamic
+configuration sets it, so the engine reads the metadata log first.
 """
 
 import re
@@ -57,7 +57,7 @@ class BrokerConfig:
         self, path: str = "", values: Mapping[str, str] | None = None,
         lines: Mapping[str, int] | None = None, warnings: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
-        """Take the values by key and the line of each; of nothing for what no file says."""
+        """Take the values by key and the line of each; without arguments, of no file."""
         self.path = path
         self._values, self._lines = values or {}, lines or {}
         self._taken: dict[str, str] = {}
@@ -69,7 +69,7 @@ class BrokerConfig:
         return bool(self.path)
 
     def take(self, *keys: str) -> dict[str, str]:
-        """Return what is set of some keys, as the file writes it."""
+        """Return the values of the given keys that are set, as in the file."""
         found = {key: self._values[key] for key in keys if key in self._values}
         for key, value in found.items():
             self._taken[key] = f"{key}={value} (line {self._lines[key]})"
@@ -84,14 +84,14 @@ class BrokerConfig:
         return int(self.take(key).get(key, default))
 
     def log_dirs(self) -> list[str]:
-        """Return the log dirs of the broker, each once; UsageError for a list that names none."""
+        """Return the log dirs of the broker, each once; UsageError for an empty list."""
         key = LOG_DIRS if LOG_DIRS in self._values else LOG_DIR
         given = self.take(key)
         if not given:
-            self._taken[key] = f"log.dir={DEFAULT_LOG_DIR}, which is the default"
+            self._taken[key] = f"log.dir={DEFAULT_LOG_DIR} (the default)"
         named = dict.fromkeys(_names(given.get(key, DEFAULT_LOG_DIR)), key)
         if not named:
-            raise UsageError(f"{self.path}:{self._lines[key]}: {key} names no log dir")
+            raise UsageError(f"{self.path}:{self._lines[key]}: {key} contains no log dir")
         if self._values.get(ROLES) and self._values.get(METADATA_LOG_DIR):
             named.setdefault(self.take(METADATA_LOG_DIR)[METADATA_LOG_DIR], METADATA_LOG_DIR)
         for name, of in named.items():
@@ -100,13 +100,13 @@ class BrokerConfig:
         return list(named)
 
     def source_of(self, path: Path) -> str | None:
-        """Return file, line and key that named a log dir; None where no key did."""
+        """Return file, line and key of a log dir; None if it is the default."""
         return self._sources.get(path)
 
     def summary_line(self) -> str:
-        """Return the line that says what was taken."""
+        """Return the line with the settings that were used."""
         if not self._taken:
-            return f"{self.path} says nothing that this command line lets it decide"
+            return f"{self.path}: no setting was used"
         return f"taken from {self.path}: {', '.join(self._taken.values())}"
 
 
@@ -115,7 +115,7 @@ NO_CONFIG = BrokerConfig()
 
 
 def load(text: str) -> BrokerConfig:
-    """Read the file of that name; UsageError in one line for what a broker could not use."""
+    """Read a file by name; UsageError in one line for a value that a broker could not use."""
     from logtool.formats import meta_properties  # whose lines are Java properties too
 
     path = Path(text)
@@ -126,7 +126,9 @@ def load(text: str) -> BrokerConfig:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot read {OPTION} {text}: {reason}") from error
     if len(data) > _MOST:
-        raise UsageError(f"{OPTION} {text}: is larger than {_MOST:,} bytes, no such file is")
+        raise UsageError(
+            f"{OPTION} {text}: is larger than 1 MiB; this does not look like a properties file"
+        )
     parsed = meta_properties.parse(data)
     if parsed.unread:
         line = 1 + len(data[: len(data) - len(parsed.unread)].splitlines())
@@ -140,7 +142,7 @@ def load(text: str) -> BrokerConfig:
             continue
         number = element.line.number
         if key in values:
-            before = f"line {lines[key]} sets it too, and the last counts"
+            before = f"line {lines[key]} sets it too; the last line counts"
             warnings.append(f"{text}:{number}: {key}: {before}")
         values[key], lines[key] = (element.value or "").strip(_CONTROLS_AND_SPACE), number
     for key, value in values.items():
@@ -149,12 +151,12 @@ def load(text: str) -> BrokerConfig:
 
 
 def _check(key: str, value: str, where: str) -> None:
-    """UsageError for a value that a broker could not use."""
+    """Raise UsageError for a value that a broker could not use."""
     from logtool.formats.java_text import parse_int, parse_long
 
     shown = f'"{value}"' if len(value) <= _LONGEST else f'"{value[:_LONGEST]}..."'
     if re.search(r"\$\{[^}]*\}", value):
-        reason = f"a broker has {shown} filled in by a config provider, and logtool runs none"
+        reason = f"{shown} requires a config provider; logtool does not run config providers"
         raise UsageError(f"{where}: {key}: {reason}")
     if key == PROTOCOL and not _RELEASE.match(value):
         raise UsageError(f"{where}: {key}: expected a release such as 3.7-IV4, found {shown}")
@@ -162,7 +164,7 @@ def _check(key: str, value: str, where: str) -> None:
         if key in least_of:
             number, least = parse(value), least_of[key]
             if number is None or number < least:
-                reason = f"expected a whole number from {least} on, found {shown}"
+                reason = f"expected a whole number of at least {least}, found {shown}"
                 raise UsageError(f"{where}: {key}: {reason}")
 
 

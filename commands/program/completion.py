@@ -227,7 +227,7 @@ def zsh(root: Command, commands: list[Command]) -> str:
 
 
 def _zsh_level(commands: list[Command], indent: str) -> list[str]:
-    """Return what completes a command of `commands`, and what follows each of them."""
+    """Return the lines that complete a command of `commands` and its arguments."""
     lines = ["case $state in", "  command)", "    local -a commands=("]
     lines += [
         f"      {_sh_quote(f'{name}:{summary}')}"
@@ -264,7 +264,7 @@ def _zsh_level(commands: list[Command], indent: str) -> list[str]:
 
 
 def _zsh_arguments(command: Command, own: Sequence[str]) -> list[str]:
-    """Return what completes behind a command; `own` are the names of commands that may follow."""
+    """Return the lines that complete arguments of a command; `own` are its subcommands."""
     specs = [spec for param in command.options for spec in _zsh_option(param)]
     hint = value_hints.of_argument(command)
     words = " ".join((*hint.words, *own))
@@ -371,7 +371,7 @@ def _groups(commands: list[Command]) -> dict[str, list[str]]:
 
 
 def _first_words(commands: list[Command]) -> dict[str, str]:
-    """Return what may follow the program's name: commands and groups, each with a summary."""
+    """Return the possible first words, commands and groups, each with a summary."""
     groups = _groups(commands)
     alone = {c.name: c.summary for c in commands if " " not in c.name}
     return {group: ", ".join(names) for group, names in groups.items()} | alone

@@ -1,4 +1,4 @@
-"""Options of the commands that read what coordinators wrote: `groups` and `txns`."""
+"""Options of the commands that read the topics of coordinators: `groups` and `txns`."""
 
 from typing import Annotated, Any
 
@@ -10,17 +10,17 @@ BootstrapServer = Annotated[
     typer.Option(
         "--bootstrap-server",
         metavar="HOST:PORT",
-        help="What the printed commands connect to; this one connects to nothing.",
+        help="Broker address in the printed commands; logtool itself connects to no broker.",
         show_default=True,
     ),
 ]
 
 
 def now_option(counted: str) -> Any:
-    """Return the option --now; its help begins with `counted`, which says what the time is for."""
+    """Return the option --now; its help begins with `counted`, which names the use of the time."""
     return typer.Option(
         "--now",
         metavar="TIME",
-        help=f"{counted} to TIME: milliseconds, a time such as 2026-11-22T10:30:00Z (UTC without a "
-        "zone), a date or -2h; by default to this moment.",
+        help=f"{counted} at TIME: milliseconds, a time such as 2026-11-22T10:30:00Z (UTC without a "
+        "zone), a date or -2h. Default: now.",
     )

@@ -8,9 +8,8 @@ import importlib
 import pkgutil
 import re
 
-from logtool import __version__, formats
-from logtool.commands.program import roff
-from logtool.commands.program.manual import DATE
+from logtool import formats
+from logtool.commands.program import manual, roff
 from logtool.findings import Rule, catalogue
 
 _TITLE = re.compile(r"# (logtool[a-z-]*): (.+)\n")
@@ -21,12 +20,12 @@ _FINDINGS = """\
 
 <!-- `logtool generate` makes this page from logtool/catalogue.toml. -->
 
-A finding has a code, which scripts may rely on, and a severity. An `error` is about records that
-are unreadable, lost or will be lost, or about a broker that will not start. A `warning` is about
-something inconsistent that costs no record. An `info` is legal and worth knowing.
+A finding has a code, which scripts may rely on, and a severity. An `error` means that records are
+unreadable, are lost or will be lost, or that a broker will not start. A `warning` means an
+inconsistency that loses no record. An `info` is legal, but worth knowing.
 
-What a broker notices by itself is one of four: `always` at its next start, `if-unclean` only at a
-start after an unclean stop, `never`, and `refuses-to-start`.
+A broker notices a problem at one of four occasions: `always` at its next start, `if-unclean` only
+at a start after an unclean shutdown, `never`, and `refuses-to-start`.
 
 `logtool explain CODE` prints one of the sections below."""
 
@@ -35,14 +34,14 @@ _FORMATS = """\
 
 <!-- `logtool generate` makes this page from the docstrings of the modules in formats/. -->
 
-Each section describes one file, and names the class and the release of Kafka that this knowledge
-comes from. Integers are big-endian, and signed unless a table says otherwise.
+Each section describes one file, and names its source: a class and a release of Kafka. Integers are
+big-endian and signed, unless a table shows another type.
 
-The sections whose name begins with Redpanda are about its files, where integers are little-endian.
-Batches, segments and base indexes (version 9) are held against bytes that Redpanda wrote, all
-else against its source alone. `logtool dump` prints segments and base indexes. All commands read
-segments but those about what Redpanda does not have, and say so; `verify`, `lookup`, `plan` and
-`sanity` read base indexes too."""
+Sections with a name that begins with Redpanda describe its files, with little-endian integers.
+Batches, segments and base indexes (version 9) were compared with files that Redpanda wrote, all
+other files only with its source code. `logtool dump` prints segments and base indexes. All commands
+read segments, except commands about files that Redpanda does not have; these commands report it.
+`verify`, `lookup`, `plan` and `sanity` also read base indexes."""
 
 
 def made() -> dict[str, str]:
@@ -51,7 +50,7 @@ def made() -> dict[str, str]:
 
 
 def summary(name: str, text: str) -> str:
-    """Return what the first line of the guide `name` says that it is about.
+    """Return the summary in the first line of the guide `name`.
 
     Raises:
         ValueError: the first line is not ``# NAME: SUMMARY``.
@@ -63,8 +62,14 @@ def summary(name: str, text: str) -> str:
     return match[2]
 
 
-def render(name: str, text: str, others: list[str]) -> str:
-    """Return the man page of the guide `name`; `others` are the names of all guides.
+def render(name: str, text: str, others: list[str], date: str) -> str:
+    """Return the man page of the guide `name`, with the date of the release.
+
+    Args:
+        name: the name of the guide.
+        text: its Markdown.
+        others: the names of all guides.
+        date: the date of the newest release.
 
     Raises:
         ValueError: the first line is not ``# NAME: SUMMARY``.
@@ -73,10 +78,7 @@ def render(name: str, text: str, others: list[str]) -> str:
     see_also = [("logtool", 1), *((other, 7) for other in others if other != name)]
     lines = [
         "'\\\" t",
-        f'.TH {name.upper()} 7 "{DATE}" "logtool {__version__}" "logtool manual"',
-        # No hyphens in names of files and options, and no stretched spaces between them.
-        ".nh",
-        ".ad l",
+        *manual.heading(name, 7, date),
         ".SH NAME",
         f"{roff.escape(name)} \\- {roff.escape(summary(name, text))}",
         ".SH DESCRIPTION",
@@ -129,7 +131,7 @@ def _formats() -> str:
 
 
 def _modules() -> list[str]:
-    """Return the modules that say how a file looks, the one about names first."""
+    """Return the modules that describe a file, the module about names first."""
     modules = pkgutil.walk_packages(formats.__path__, f"{formats.__name__}.")
     public = [m.name for m in modules if "._" not in m.name and not m.ispkg]
     described = [name for name in public if "Source:" in str(importlib.import_module(name).__doc__)]

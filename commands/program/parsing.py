@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from logtool.node.host_limits import Limits
 
 KAFKA_VERSIONS = "3.3, 3.7, 3.9 or 4.3"
-"""The releases whose start is known, in words."""
+"""Kafka releases that logtool was compared with, in words."""
 _LARGEST = 2**63 - 1
 """Timestamps have 64 bits."""
 _MOST_PARTITIONS = 10_000
@@ -32,7 +32,7 @@ def parse_size(option: str, text: str) -> int:
 
 
 def parse_batch_memory(text: str) -> int:
-    """Return what --max-batch-memory says, in bytes."""
+    """Return the value of --max-batch-memory in bytes."""
     return parse_size("--max-batch-memory", text)
 
 
@@ -49,9 +49,9 @@ def _parse_scaled(option: str, text: str, units: dict[str, int], expected: str) 
 
 
 def parse_limits(text: str | None) -> "Limits":
-    """Return the limits of this host, with what ``nofile=100000,heap=6G`` says of another.
+    """Return the limits of this host, changed by a text such as ``nofile=100000,heap=6G``.
 
-    UsageError for anything else.
+    UsageError for any other text.
     """
     from logtool.node import host_limits
 
@@ -81,9 +81,9 @@ def now_ms() -> int:
 
 
 def parse_moment(option: str, text: str) -> tuple[int, str | None]:
-    """Return the ms of a time, and the line that says which it is where it was not plain.
+    """Return the ms of a time, and a line that explains the time if it is relative.
 
-    UsageError for what is no time.
+    UsageError for a text that is not a time.
     """
     from logtool import times
 
@@ -116,7 +116,7 @@ def parse_partitions(texts: Sequence[str]) -> tuple[int, ...]:
             if not first <= last < 2**31:
                 raise UsageError(f"--partition {text}: expected numbers such as 0 or 0,3-5")
             if last - first + len(found) >= _MOST_PARTITIONS:
-                raise UsageError(f"--partition {text}: names more than {_MOST_PARTITIONS:,}")
+                raise UsageError(f"--partition {text}: more than {_MOST_PARTITIONS:,} partitions")
             found.update(range(first, last + 1))
     return tuple(sorted(found))
 
@@ -138,7 +138,7 @@ def kafka_version(value: str | None) -> tuple[int, int] | None:
 def parse_kafka_version(value: str) -> tuple[int, int]:
     """Return (major, minor) of a version such as ``4.3`` or ``3.9.1``.
 
-    UsageError for a release that was not held against its broker.
+    UsageError for a release that logtool was not compared with.
     """
     from logtool.metadata import releases
 
@@ -146,33 +146,33 @@ def parse_kafka_version(value: str) -> tuple[int, int]:
     release = (int(match.group(1)), int(match.group(2))) if match else None
     if release not in releases.KNOWN:
         raise UsageError(
-            f"--kafka-version {value}: what a start does is known of {KAFKA_VERSIONS} alone, which "
-            "were held against their brokers; give the nearest that is not newer"
+            f"--kafka-version {value}: expected {KAFKA_VERSIONS} (the releases that logtool was "
+            "compared with); use the nearest release that is not newer"
         )
     return release
 
 
 def all_texts(paths: Sequence[str] | None, files_from: str | None, null: bool) -> list[str]:
-    """Return the paths given and those that --files-from names, else the current directory.
+    """Return the given paths and the paths in --files-from, otherwise the current directory.
 
-    As text: a Path would make ``s3:/bucket`` of ``s3://bucket``. UsageError where --files-from
-    names none, or the current directory is neither a log dir nor a partition dir.
+    As text: a Path would make ``s3:/bucket`` of ``s3://bucket``. UsageError if --files-from
+    contains no path, or the current directory is neither a log dir nor a partition dir.
     """
     if null and files_from is None:
-        raise UsageError("--null says how --files-from is read, which is missing")
+        raise UsageError("--null requires --files-from")
     listed = [] if files_from is None else _listed(files_from, b"\0" if null else b"\n")
     if paths and "" in paths:
         raise UsageError("a PATH is empty")
     texts = [*(paths or []), *listed]
     if not texts and files_from is not None:
-        raise UsageError(f"no PATH: {files_from} names none")
+        raise UsageError(f"no PATH: --files-from {files_from} contains no path")
     return texts or [str(here())]
 
 
 def here() -> Path:
-    """Return the current directory, as the path of a command that was given none.
+    """Return the current directory, for a command without a path.
 
-    UsageError where it is neither a log dir nor a partition dir.
+    UsageError if the current directory is neither a log dir nor a partition dir.
     """
     from logtool.log import inputs
 
@@ -180,7 +180,9 @@ def here() -> Path:
     try:
         path = Path.cwd()
     except OSError as error:
-        raise UsageError(f"no PATH: the current directory is gone: {error.strerror}") from error
+        raise UsageError(
+            f"no PATH: the current directory does not exist: {error.strerror}"
+        ) from error
     try:
         inputs.kind_of(path)
     except UnreadableError as error:

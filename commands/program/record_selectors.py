@@ -1,4 +1,4 @@
-"""The options that say which records are meant by what they hold."""
+"""Options that select records by their content."""
 
 from typing import Annotated
 
@@ -18,9 +18,10 @@ class Selectors:
         typer.Option(
             "--key",
             metavar="TEXT",
-            help="Print only records with this key: text, hex:.., base64:.., or null: for none; "
-            "utf8:.. for text that begins like these. Repeatable: any of them. Implies --records, "
-            "as the next four options do; a record must be what all of them say.",
+            help="Print only records with this key: text, hex:.., base64:.., or null: for no "
+            "key; utf8:.. for text that begins like one of these. Repeatable: any of them. "
+            "Implies --records, as --value, --header, --grep and --json-path do; a record "
+            "must match all of these options.",
         ),
     ] = None
     value: Annotated[
@@ -28,7 +29,8 @@ class Selectors:
         typer.Option(
             "--value",
             metavar="TEXT",
-            help="Print only records with this value, given like a key; null: finds tombstones.",
+            help="Print only records with this value, in the forms of --key; null: finds "
+            "tombstones.",
         ),
     ] = None
     header: Annotated[
@@ -36,8 +38,8 @@ class Selectors:
         typer.Option(
             "--header",
             metavar="NAME[=VALUE]",
-            help="Print only records with this header, VALUE given like a key. Repeatable: all "
-            "of them.",
+            help="Print only records with this header; VALUE in the forms of --key. Repeatable: "
+            "all of them.",
         ),
     ] = None
     grep: Annotated[
@@ -45,8 +47,8 @@ class Selectors:
         typer.Option(
             "--grep",
             metavar="REGEX",
-            help="Print only records with a match in the bytes of key or value, by a regular "
-            "expression of Python such as (?i)refund. Repeatable: all of them.",
+            help="Print only records whose key or value matches a Python regular expression, for"
+            " example (?i)refund. Repeatable: all of them.",
         ),
     ] = None
     json_path: Annotated[
@@ -54,7 +56,7 @@ class Selectors:
         typer.Option(
             "--json-path",
             metavar="PATH[=VALUE]",
-            help="Print only records whose value is JSON with this place, such as "
+            help="Print only records whose JSON value has this path, for example "
             "$.order.id=4711, $.items[*].sku or $['a b'][-1]. Repeatable: all of them.",
         ),
     ] = None
@@ -62,11 +64,11 @@ class Selectors:
         bool,
         typer.Option(
             "--count",
-            help="Print how many records of each partition, and in all, would be printed.",
+            help="Print only the number of matching records, for each partition and in total.",
         ),
     ] = False
 
     @property
     def any_given(self) -> bool:
-        """Return whether records are looked for by what they hold."""
+        """Return whether records are selected by their content."""
         return any((self.key, self.value, self.header, self.grep, self.json_path))

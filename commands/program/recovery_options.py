@@ -1,6 +1,6 @@
-"""Options of recovery: how a log is recovered, where recovery begins, and what may be done.
+"""Options of recovery: strategy, start point, and permitted changes.
 
-The first are those of `plan`, too, which says what `recover` does.
+`RecoveryOptions` belongs to `plan` as well, which shows what `recover` would do.
 """
 
 from dataclasses import replace
@@ -39,33 +39,34 @@ class RecoveryOptions:
         StrategyChoice,
         typer.Option(
             "--strategy",
-            help="rebuild: indexes and producer state anew, as a broker does; supplement: keep "
-            "what they already hold and add what is missing.",
+            help="rebuild: rebuild indexes and producer state, as a broker does; supplement: "
+            "keep their content and add what is missing.",
         ),
     ] = StrategyChoice.REBUILD
     trust_log: Annotated[
         bool,
         typer.Option(
             "--trust-log",
-            help="With --strategy supplement: compare no CRC. Read headers alone, from where "
-            "producers and transactions are not known on; nothing below is read or checked.",
+            help="With --strategy supplement: check no CRC. Read only batch headers, from the "
+            "position up to which producers and transactions are known; do not read or "
+            "check anything before it.",
         ),
     ] = False
 
     @property
     def supplements(self) -> bool:
-        """Return whether what is there is kept; UsageError where a log is trusted without that."""
+        """Return whether indexes are kept; UsageError for --trust-log with another strategy."""
         supplements = self.strategy is StrategyChoice.SUPPLEMENT
         if self.trust_log and not supplements:
             raise UsageError(
-                "--trust-log goes with --strategy supplement: to rebuild, every byte is read"
+                "--trust-log requires --strategy supplement; --strategy rebuild reads every byte"
             )
         return supplements
 
     def chosen(self, assumed: "StartOptions") -> "StartOptions":
-        """Return what is assumed of the start, with the strategy.
+        """Return the options of the start, with the strategy.
 
-        No broker supplements, so then it is 'logtool recover' that acts, and cuts precisely.
+        No broker supplements; with this strategy, 'logtool recover' acts, and cuts precisely.
         """
         supplements = self.supplements
         return replace(
@@ -81,8 +82,8 @@ class StartPoint:
         bool,
         typer.Option(
             "--from-checkpoint",
-            help="From the segment that holds the recovery point of "
-            "recovery-point-offset-checkpoint; 0 without a row. The default.",
+            help="Start at the segment that contains the recovery point in "
+            "recovery-point-offset-checkpoint (0 without a row). This is the default.",
         ),
     ] = False
     from_offset: Annotated[
@@ -90,8 +91,9 @@ class StartPoint:
         typer.Option(
             "--from-offset",
             metavar="[TOPIC-PARTITION=]N",
-            help="From the segment that holds offset N, whatever the marker and the checkpoint "
-            "say; repeatable. Without a name it is for the one partition that is selected.",
+            help="Start at the segment that contains offset N, regardless of clean-shutdown "
+            "marker and checkpoint; repeatable. Without TOPIC-PARTITION, N applies to the "
+            "only selected partition.",
         ),
     ] = None
     truncate_to: Annotated[
@@ -99,21 +101,23 @@ class StartPoint:
         typer.Option(
             "--truncate-to",
             metavar="TOPIC-PARTITION=OFFSET",
-            help="Let this log end at OFFSET, as a follower does to agree with its leader, and "
-            "recover what stays; a batch that reaches OFFSET goes as a whole. Repeatable.",
+            help="Truncate this log to OFFSET, as a follower does to agree with its leader, and "
+            "recover the rest. A batch that reaches OFFSET is removed as a whole. "
+            "Repeatable.",
         ),
     ] = None
     full: Annotated[
         bool,
         typer.Option(
             "--full",
-            help="From the first segment of every log, whatever marker and checkpoint say.",
+            help="Start at the first segment of every log, regardless of clean-shutdown marker "
+            "and checkpoint.",
         ),
     ] = False
 
     @property
     def clean(self) -> bool | None:
-        """Return False where the marker of a clean shutdown says nothing, else None."""
+        """Return False if the clean-shutdown marker is ignored, otherwise None."""
         return False if self.full or self.from_offset or self.truncate_to else None
 
     @property
@@ -123,7 +127,7 @@ class StartPoint:
 
     @property
     def offsets(self) -> "dict[TopicPartition, int]":
-        """Return where the logs that --truncate-to names are to end."""
+        """Return the new end of each log in --truncate-to."""
         named = dict(_pair(text, "--truncate-to") for text in self.truncate_to or ())
         if None in named:
             raise UsageError("--truncate-to: name the partition: TOPIC-PARTITION=OFFSET")
@@ -132,7 +136,7 @@ class StartPoint:
         return {key: offset for key, offset in named.items() if key}
 
     def points(self, selection: "Selection") -> "tuple[Points, Selection]":
-        """Return where recovery begins, and the selection narrowed to what was named."""
+        """Return the start of recovery, and the selection narrowed to the named partitions."""
         given = self.from_offset is not None, self.truncate_to is not None
         if sum((self.from_checkpoint, self.full, *given)) > 1:
             raise UsageError(
@@ -153,7 +157,7 @@ class StartPoint:
         if alone is not None:
             if named:
                 raise UsageError(
-                    "--from-offset N is for one partition; name each: TOPIC-PARTITION=N"
+                    "--from-offset N requires a single partition; use TOPIC-PARTITION=N for each"
                 )
             return _One(alone), selection
         return lambda key, row: named[key], replace(selection, keys=frozenset(filter(None, named)))
@@ -167,8 +171,9 @@ class RecoveryMode(RecoveryOptions):
         bool,
         typer.Option(
             "--cut-precisely/--cut-as-broker",
-            help="Where offsets go backwards a broker empties the whole segment; cut only what is "
-            "out of order. And drop segments that were truncated away and came back.",
+            help="Where offsets go backwards, a broker empties the whole segment; "
+            "--cut-precisely cuts only the batches that are out of order, and drops "
+            "segments that a truncation removed and a crash restored.",
         ),
     ] = True
 
@@ -178,23 +183,23 @@ class RecoveryMode(RecoveryOptions):
             "--fill-from",
             metavar="DIR",
             parser=options.local_path,
-            help="Put batches of another copy of the partition, in this log dir or partition dir, "
-            "in the place of damage, where they are proved to be of the same log; repeatable.",
+            help="Replace damage with batches of another copy of the partition, in this log dir "
+            "or partition dir, if it is provably the same log; repeatable.",
         ),
     ] = None
 
     def assumed(
         self, broker: start_options.StartingBroker, begin: StartPoint, config: BrokerConfig
     ) -> "StartOptions":
-        """Return what is assumed of the start; UsageError for what does not go together."""
+        """Return the options of the start; UsageError for contradicting options."""
         if self.supplements and begin.truncate_to:
             raise UsageError(
-                "--truncate-to goes with --strategy rebuild only: what supplement keeps was "
-                "written for a log that goes on behind that offset"
+                "--truncate-to requires --strategy rebuild: supplement keeps indexes and snapshots "
+                "of a log that continues after that offset"
             )
         if self.fill_from and (self.supplements or begin.truncate_to):
             raise UsageError(
-                "--fill-from goes with neither --strategy supplement nor --truncate-to"
+                "--fill-from cannot be used with --strategy supplement or --truncate-to"
             )
         return replace(
             self.chosen(broker.assumed(config)),
@@ -215,15 +220,15 @@ class ApplyOptions:
         typer.Option(
             "--accept-loss",
             metavar="TOPIC-PARTITION",
-            help="With --apply: let this partition lose the records that the plan says; "
-            "repeatable.",
+            help="With --apply: accept that this partition loses the records that are shown "
+            "without --apply; repeatable.",
         ),
     ] = None
     mark_clean: Annotated[
         bool,
         typer.Option(
             "--mark-clean",
-            help="Check the logs that need no recovery too, then write recovery points and the "
+            help="Also check the logs that need no recovery, then write recovery points and the "
             "clean-shutdown marker, so that a broker recovers nothing.",
         ),
     ] = False
@@ -231,14 +236,14 @@ class ApplyOptions:
 
     @property
     def accepted(self) -> "frozenset[TopicPartition]":
-        """Return the partitions that may lose records; UsageError for a name of none."""
+        """Return the partitions that may lose records; UsageError for another text."""
         return frozenset(
             parsing.parse_topic_partition("--accept-loss", name) for name in self.accept_loss or ()
         )
 
 
 class _One:
-    """An offset that is for one partition: UsageError as soon as there is a second."""
+    """An offset for a single partition: UsageError for a second partition."""
 
     def __init__(self, offset: int) -> None:
         self._offset = offset
@@ -246,7 +251,7 @@ class _One:
 
     def __call__(self, key: "TopicPartition", row: int | None) -> int:
         if self._key not in (None, key):
-            raise UsageError("--from-offset N is for one partition; name it: TOPIC-PARTITION=N")
+            raise UsageError("--from-offset N requires a single partition; use TOPIC-PARTITION=N")
         self._key = key
         return self._offset
 

@@ -20,7 +20,7 @@ _GUIDE = re.compile(r"(?:man/)?(logtool(?:-[a-z]+)*)\.md(?:#.*)?")
 
 
 def escape(text: str) -> str:
-    """Escape backslashes, minus signs that must stay such, and what looks like a request."""
+    """Escape backslashes, minus signs, and text that looks like a request."""
     return _no_request(_escape(text))
 
 
@@ -36,7 +36,7 @@ def from_markdown(text: str) -> list[str]:
     tokens = iter(MarkdownIt("commonmark").enable("table").parse(text))
     lines: list[str] = []
     items = 0
-    beside_mark = False
+    after_mark = False
     for token in tokens:
         if token.type == "heading_open":
             heading = _inline(next(tokens))
@@ -47,10 +47,10 @@ def from_markdown(text: str) -> list[str]:
         elif token.type == "list_item_open":
             items += 1
             lines.append(f".IP {items}. 4" if token.markup == "." else ".IP \\(bu 2")
-            beside_mark = True
+            after_mark = True
         elif token.type == "paragraph_open":
-            lines += [_inline(next(tokens))] if beside_mark else [".PP", _inline(next(tokens))]
-            beside_mark = False
+            lines += [_inline(next(tokens))] if after_mark else [".PP", _inline(next(tokens))]
+            after_mark = False
         elif token.type in ("fence", "code_block"):
             lines += preformatted(token.content)
         elif token.type == "table_open":

@@ -1,4 +1,4 @@
-"""Files with the records of what `salvage` saves, and with what decodes of what it rejects."""
+"""Files with the records that `salvage` saves, and with records decoded from rejected bytes."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -152,7 +152,7 @@ class _RecordLines:
 
 
 class _Counted:
-    """Notes what decodes while its lines are made."""
+    """Counts the decoded records while their lines are made."""
 
     def __init__(self) -> None:
         self.records = 0

@@ -1,11 +1,11 @@
-"""Defaults of a user's own: variables ``LOGTOOL_*`` and a TOML file.
+"""Defaults of the user: variables ``LOGTOOL_*`` and a TOML file.
 
-A value is taken from the command line, else from the variable, else from the file. The file is
-``config.toml`` in the directory of this program below ``$XDG_CONFIG_HOME``, or ``~/.config``
-without that; the variable ``LOGTOOL_CONFIG`` names another one, and none at all if it is empty. A
-setting has the name of its option: ``max-rate = "200M"`` in the file is ``LOGTOOL_MAX_RATE=200M``
-and ``--max-rate 200M``. Nothing that lets a command write, lose records or choose a directory can
-be set here.
+The command line takes precedence over the variable, and the variable over the file. The file is
+``config.toml`` in the directory ``logtool`` of ``$XDG_CONFIG_HOME``, or of ``~/.config`` without
+that variable. The variable ``LOGTOOL_CONFIG`` names another file; if it is empty, no file is read.
+A setting has the name of its option: ``max-rate = "200M"`` in the file is
+``LOGTOOL_MAX_RATE=200M`` and ``--max-rate 200M``. Options that let a command write, lose records
+or choose a directory cannot be set here.
 
 Nothing is imported before there is a file or a variable.
 """
@@ -21,7 +21,7 @@ from logtool.lazy_dataclass import dataclass
 PREFIX = "LOGTOOL_"
 FILE_VARIABLE = "LOGTOOL_CONFIG"
 NOT_SETTINGS = frozenset({FILE_VARIABLE, "LOGTOOL_KERNELS", "LOGTOOL_REQUIRE_KERNELS"})
-"""Variables of the same prefix for something else."""
+"""Variables with the same prefix that are not settings."""
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _MOST = 1024 * 1024
 """Bytes of the largest file that is read."""
@@ -49,7 +49,7 @@ def _number(value: object) -> object:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 10**9:
-        raise ValueError("a whole number from 1 on")
+        raise ValueError("a whole number of at least 1")
     return value
 
 
@@ -74,8 +74,8 @@ SETTINGS: Mapping[str, Callable[[object], object]] = {
     "max-batch-memory": _size,
     "read-rate": _size,
 }
-"""By name: what checks a value and returns it as the option takes it; ValueError says what is
-expected."""
+"""Checks by name. Each returns the value in the form of the option, or raises a ValueError whose
+text is the expected value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Setting:
 
 
 def path() -> Path | None:
-    """Return where the file would be; None where there is to be none."""
+    """Return the path of the settings file; None if no file is read."""
     named = os.environ.get(FILE_VARIABLE)
     if named is not None:
         return Path(named) if named else None
@@ -116,7 +116,7 @@ def variable_of(name: str) -> str:
 
 
 def load() -> dict[str, Setting]:
-    """Return the settings by name; UsageError in one line for what makes no sense."""
+    """Return the settings by name; UsageError in one line for a wrong setting."""
     file = path()
     found = {} if file is None else _of_file(file)
     given = variables()
@@ -128,7 +128,7 @@ def load() -> dict[str, Setting]:
 
 
 def _of_file(file: Path) -> dict[str, Setting]:
-    """Return what a file sets; nothing without one, unless it was named."""
+    """Return the settings in a file; empty if the default file does not exist."""
     try:
         with file.open("rb") as opened:
             data = opened.read(_MOST + 1)
@@ -141,20 +141,22 @@ def _of_file(file: Path) -> dict[str, Setting]:
     import tomllib
 
     if len(data) > _MOST:
-        raise UsageError(f"{file}: is larger than {_MOST:,} bytes, no file of settings is")
+        raise UsageError(f"{file}: is larger than 1 MiB; this does not look like a settings file")
     try:
         text = data.decode("utf-8")
         table = tomllib.loads(text)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{file}: is no TOML: {error}") from error
+        raise UsageError(f"{file}: is not valid TOML: {error}") from error
     except RecursionError as error:
-        raise UsageError(f"{file}: is no file of settings: it nests too deep") from error
+        raise UsageError(
+            f"{file}: is nested too deeply; this does not look like a settings file"
+        ) from error
     found = {}
     for name, value in table.items():
         where = f"{file}:{_line_of(name, text)}"
         if name not in SETTINGS:
             known = ", ".join(SETTINGS)
-            raise UsageError(f"{where}: {name} is no setting; there are {known}")
+            raise UsageError(f"{where}: unknown setting {name}; expected one of {known}")
         found[name] = Setting(_checked(name, value, where), where)
     return found
 
@@ -209,7 +211,7 @@ def defaults(group: Any, arguments: Sequence[str]) -> dict[str, Any]:
 
 
 def _gives_way(name: str, value: object, arguments: Sequence[str]) -> bool:
-    """Return whether an option of the command line says otherwise, under another name."""
+    """Return whether an option of the command line contradicts the setting."""
     if name == "format":
         rows = "--csv-safe" in arguments and value not in ("csv", "tsv")
         return rows or "--json" in arguments

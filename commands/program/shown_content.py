@@ -1,4 +1,4 @@
-"""The options of `dump` that say what of files is printed, and how its bytes look."""
+"""Options of `dump` for the content to print and for the form of bytes."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -36,23 +36,23 @@ class DumpContent:
         ValuesChoice,
         typer.Option(
             "--values",
-            help="How keys, values and headers are printed; utf8 falls back to base64 where bytes "
-            "are not UTF-8, len prints sizes alone.",
+            help="Form of keys, values and headers. utf8: text, or base64 if the bytes are not "
+            "UTF-8; len: only sizes.",
         ),
     ] = ValuesChoice.UTF8
     decode: Annotated[
         DecodeChoice,
         typer.Option(
             "--decode",
-            help="Whether records of brokers' own topics, such as __consumer_offsets, are printed "
-            "as the fields they hold (auto), or as bytes. With --values they are bytes, too.",
+            help="auto: decode records of internal topics such as __consumer_offsets; none: print "
+            "them as bytes. With --values hex, base64 or len, they are always bytes.",
         ),
     ] = DecodeChoice.AUTO
     secrets: Annotated[
         bool,
         typer.Option(
             "--show-secrets",
-            help="Print passwords, SCRAM keys and ids of delegation tokens, too.",
+            help="Also print passwords, SCRAM keys and ids of delegation tokens.",
         ),
     ] = False
     offset: Annotated[
@@ -60,7 +60,7 @@ class DumpContent:
         typer.Option(
             "--offset",
             metavar="A..B",
-            help="Print only offsets A through B; either may be left out.",
+            help="Print only offsets A to B; A or B can be left out.",
         ),
     ] = None
     timestamp: Annotated[
@@ -68,14 +68,18 @@ class DumpContent:
         typer.Option(
             "--timestamp",
             metavar="A..B",
-            help="Print only timestamps A through B: milliseconds, a time such as "
-            "2026-11-22T10:30:00Z (UTC without a zone), a date for its whole day, -2h (also s, m, "
-            "d, w), now, today or yesterday.",
+            help="Print only timestamps A to B: milliseconds, a time such as "
+            "2026-11-22T10:30:00Z (UTC without a zone), a date for its whole day, -2h (also"
+            " s, m, d, w), now, today or yesterday.",
         ),
     ] = None
     producer: Annotated[
         int | None,
-        typer.Option("--producer", metavar="ID", help="Print only what producer ID wrote."),
+        typer.Option(
+            "--producer",
+            metavar="ID",
+            help="Print only batches and records of the producer with this id.",
+        ),
     ] = None
     max_batch_memory: options.MaxBatchMemory = options.MAX_BATCH_MEMORY
     limit: Annotated[
@@ -84,8 +88,8 @@ class DumpContent:
             "--limit",
             metavar="N",
             min=1,
-            help="Stop after N batches, records and entries; after N records where records are "
-            "looked for by what they hold.",
+            help="Stop after N batches, records and entries; with a search by content, after N "
+            "records.",
         ),
     ] = None
 

@@ -12,7 +12,7 @@ Master = Annotated[
     typer.Option(
         "--master",
         metavar="URL",
-        help="Where Spark runs; by default on this machine, with a core for each processor.",
+        help="Spark master. Default: this machine, with one core for each processor.",
     ),
 ]
 Conf = Annotated[
@@ -20,7 +20,7 @@ Conf = Annotated[
     typer.Option(
         "--conf",
         metavar="NAME=VALUE",
-        help="A setting of Spark, such as spark.NAME=VALUE; repeatable.",
+        help="Spark setting, such as spark.NAME=VALUE; repeatable.",
     ),
 ]
 

@@ -16,7 +16,7 @@ Command = Callable[..., None]
 
 
 class Without:
-    """Says which options of a group a command does not take; these keep their defaults.
+    """Options of a group that a command does not take; they keep their defaults.
 
     Use as ``printing: Annotated[Printing, Without("progress")]``.
     """
@@ -52,7 +52,7 @@ def spread(function: Command) -> Command:
         }
         function(**given, **made)
 
-    # Not functools.wraps: what looks for a signature must not find that of the function within.
+    # Not functools.wraps: inspect.signature must not find the signature of the inner function.
     command.__name__, command.__doc__ = function.__name__, function.__doc__
     command.__module__, command.__qualname__ = function.__module__, function.__qualname__
     command.__annotations__ = {one.name: one.annotation for one in parameters}

@@ -18,9 +18,9 @@ KafkaVersion = Annotated[
     typer.Option(
         "--kafka-version",
         metavar="X.Y",
-        help=f"Release of the broker that will start: {parsing.KAFKA_VERSIONS}. By default the "
-        "nearest to that which registered last in the metadata log, else what --broker-config "
-        "hints at, else 4.3.",
+        help=f"Release of the broker that will start: {parsing.KAFKA_VERSIONS}. Default: "
+        "nearest to the release that last registered in the metadata log, otherwise "
+        "derived from --broker-config, otherwise 4.3.",
     ),
 ]
 OneKafkaVersion = Annotated[
@@ -38,8 +38,9 @@ IndexInterval = Annotated[
         "--index-interval-bytes",
         metavar="N",
         min=0,
-        help="index.interval.bytes of all topics; by default what the metadata log of the broker "
-        "says of each, else log.index.interval.bytes of --broker-config, else 4096.",
+        help="index.interval.bytes of all topics. Default: the value of each topic in the "
+        "metadata log, otherwise log.index.interval.bytes in --broker-config, otherwise"
+        " 4096.",
     ),
 ]
 IndexSize = Annotated[
@@ -48,8 +49,9 @@ IndexSize = Annotated[
         "--index-size-max-bytes",
         metavar="N",
         min=12,
-        help="segment.index.bytes of all topics; by default what the metadata log of the broker "
-        "says of each, else log.index.size.max.bytes of --broker-config, else 10485760.",
+        help="segment.index.bytes of all topics. Default: the value of each topic in the "
+        "metadata log, otherwise log.index.size.max.bytes in --broker-config, otherwise"
+        " 10485760.",
     ),
 ]
 LimitsOption = Annotated[
@@ -57,9 +59,9 @@ LimitsOption = Annotated[
     typer.Option(
         "--limits",
         metavar="LIMITS",
-        help="Limits of the host on which the broker is to start, where that is another one: "
-        "nofile=N, max_map_count=N, heap=SIZE, with a comma between. By default the hard limit of "
-        "open files and vm.max_map_count of this one, and a heap of 1G.",
+        help="Limits of the host on which the broker will start: nofile=N, max_map_count=N, "
+        "heap=SIZE, separated by commas. Default: the hard limit of open files and "
+        "vm.max_map_count of this host, and a heap of 1G.",
     ),
 ]
 
@@ -73,7 +75,7 @@ class StartingBroker:
     index_size_max_bytes: IndexSize = None
 
     def assumed(self, config: BrokerConfig) -> "StartOptions":
-        """Return what is assumed of it; UsageError for a release that is not known."""
+        """Return the options of the start; UsageError for an unknown release."""
         from logtool.node.options import StartOptions
 
         return StartOptions(
@@ -93,7 +95,7 @@ class StartingBroker:
         return Indexing(interval, size, config.take(*self._keys()))
 
     def _keys(self) -> list[str]:
-        """Return the keys of the broker's file that say how it indexes, and no option does."""
+        """Return the index settings that --broker-config may set, because no option does."""
         given = (self.index_interval_bytes, self.index_size_max_bytes)
         return [
             key for key, value in zip(broker_config.INDEXES, given, strict=True) if value is None

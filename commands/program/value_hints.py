@@ -28,7 +28,7 @@ FILES = ValueHint(files=True)
 
 
 def of_option(param: Param) -> ValueHint:
-    """Return what may follow an option that takes a value."""
+    """Return the possible values of an option."""
     if param.choices:
         return ValueHint(words=param.choices)
     if "--tables" in param.names:
@@ -42,7 +42,7 @@ def of_option(param: Param) -> ValueHint:
 
 
 def of_argument(command: Command) -> ValueHint:
-    """Return what may stand behind a command that is no option."""
+    """Return the possible arguments of a command."""
     if command.name == "watermark simulate":
         return ValueHint(words=tuple(scenario.shipped()), files=True)
     if command.name == "schema":

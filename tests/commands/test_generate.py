@@ -7,11 +7,16 @@ import pytest
 import typer.main
 
 from logtool.cli import app
-from logtool.commands.generate import generated_files, written_guides
+from logtool.commands.generate import generated_files, release_date, written_guides
+from logtool.commands.program.command_tree import read_tree
+from logtool.commands.program.option_groups import GROUPS
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITTEN = {f"man/{name}.md": text for name, text in written_guides(ROOT / "man").items()}
-FILES = generated_files(typer.main.get_command(app), written_guides(ROOT / "man"))
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
+FILES = generated_files(
+    typer.main.get_command(app), written_guides(ROOT / "man"), release_date(CHANGELOG)
+)
 PAGES = sorted(name for name in FILES if name.endswith(".1"))
 GUIDES = sorted(name for name in FILES if name.endswith(".7"))
 
@@ -31,27 +36,86 @@ def test_generate_writes_all_of_it_and_removes_pages_of_commands_that_are_gone(r
     (tmp_path / "man").mkdir()
     for gone in ("logtool-gone.1", "logtool-gone.7"):
         (tmp_path / "man" / gone).write_text("")
+    (tmp_path / "CHANGELOG.md").write_text(CHANGELOG)
     for name, text in WRITTEN.items():
         (tmp_path / name).write_text(text)
     assert run("generate", tmp_path).status == 0
     assert {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*.*") if p.is_file()} | {
         str(p.relative_to(tmp_path)) for p in (tmp_path / "completions").iterdir()
-    } == set(FILES) | set(WRITTEN)
+    } == {*FILES, *WRITTEN, "CHANGELOG.md"}
     assert run("generate", tmp_path / "missing").status == 2
 
 
 def test_a_guide_without_a_title_is_refused_before_anything_is_written(run, tmp_path):
     (tmp_path / "man").mkdir()
     (tmp_path / "man" / "logtool-new.md").write_text("# A title\n")
+    (tmp_path / "CHANGELOG.md").write_text(CHANGELOG)
     result = run("generate", tmp_path)
-    assert (result.status, len(list(tmp_path.rglob("*.*")))) == (2, 1)
+    assert (result.status, len(list(tmp_path.rglob("*.*")))) == (2, 2)
     assert "logtool-new.md" in result.stderr
+
+
+@pytest.mark.parametrize("changelog", [None, "# Changelog\n\n## [Unreleased]\n"])
+def test_a_changelog_without_a_release_is_refused_before_anything_is_written(
+    run, tmp_path, changelog
+):
+    if changelog is not None:
+        (tmp_path / "CHANGELOG.md").write_text(changelog)
+    result = run("generate", tmp_path)
+    assert result.status == 2
+    assert "CHANGELOG.md" in result.stderr
+    assert not (tmp_path / "man").exists()
+
+
+def test_pages_have_the_date_of_the_newest_release():
+    released = re.findall(r"^## \[\d.+\] - (.+)$", CHANGELOG, re.M)
+    for page in (*PAGES, *GUIDES):
+        assert re.findall(r'^\.TH \S+ \d "(.+?)"', FILES[page], re.M) == [max(released)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_at_most_two_paragraphs_stand_between_the_first_sentence_and_the_examples(page):
+    description = FILES[page].partition(".SH DESCRIPTION\n")[2].partition(".SH ")[0]
+    assert 1 <= len(re.findall(r"^\.PP$", description, re.M)) <= 3
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_options_are_grouped_in_the_order_of_the_help(page):
+    options = FILES[page].partition(".SH OPTIONS\n")[2].partition(".SH ")[0]
+    found = re.findall(r"^\.SS (.+)$", options, re.M)
+    assert found == [title for title in GROUPS if title in found]
+    assert "Output" in found  # --help, at least
+
+
+def test_every_grouped_option_belongs_to_some_command():
+    _, commands = read_tree(typer.main.get_command(app))
+    there = {name for one in commands for param in one.options for name in param.names}
+    assert {name for names in GROUPS.values() for name in names} - there == set()
+
+
+def rendered(page):
+    """Return the lines of a page on a terminal of 80 columns."""
+    done = subprocess.run(
+        ["groff", "-t", "-man", "-Kutf8", "-Tutf8", "-rLL=80n", "-P-cbou"],
+        input=f".pl 9999v\n{FILES[page]}", capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_fits_a_terminal_apart_from_literal_lines(page):
+    literal = {
+        line.replace("\\-", "-").replace("\\(aq", "'").replace("\\e", "\\").strip()
+        for block in re.findall(r"^\.nf\n(.*?)^\.fi$", FILES[page], re.M | re.S)
+        for line in block.splitlines()
+    }
+    assert [line for line in rendered(page) if len(line) > 80 and line.strip() not in literal] == []
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_has_every_section_and_every_option(page):
     text = FILES[page]
-    sections = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "EXAMPLES", "SEE ALSO"]
+    sections = ["NAME", "SYNOPSIS", "DESCRIPTION", "EXAMPLES", "OPTIONS", "EXIT STATUS", "SEE ALSO"]
     found = re.findall(r"^\.SH (.+)$", text, re.M)
     assert [s for s in found if s in sections] == sections
     assert "\\fB\\-\\-help\\fR" in text
