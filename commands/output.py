@@ -318,7 +318,7 @@ class Report:
     def _emit(self, chunk: str | memoryview) -> None:
         self._hide_progress()
         self._wrote = True
-        with self._interrupts.held(), _writing():
+        with self._interrupts.delayed(), _writing():
             if isinstance(chunk, str):
                 self._out.write(chunk)
             else:

@@ -76,10 +76,12 @@ def check(
         yield line_finding(f"{area}/version", file.lines[0], f"version {VERSION}")
     if len(file.lines) > 1 and file.count != len(file.entries):
         yield line_finding(
-            f"{area}/count", file.lines[1], f"a count of {len(file.entries)}, the lines that follow"
+            f"{area}/count",
+            file.lines[1],
+            f"a count of {len(file.entries)}, the number of the following lines",
         )
     for first, last in _runs(line for line in file.entries if line.number in malformed):
-        more = f" (and so on to line {last.number})" if last is not first else ""
+        more = f" (and so on up to line {last.number})" if last is not first else ""
         yield Finding(
             f"{area}/malformed-line",
             f"line {first.number}: expected {fields}, found {first.quoted}{more}",
@@ -118,7 +120,7 @@ def refusal(
             if reader and reader(word) is None:
                 return _refused(line, fields, is_io_error=False)
     if file.count != len(file.entries):
-        expected = f"a count of {len(file.entries)}, the lines that follow"
+        expected = f"a count of {len(file.entries)}, the number of the following lines"
         return _refused(file.lines[1], expected, is_io_error=True)
     return None
 

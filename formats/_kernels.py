@@ -14,15 +14,15 @@ long as all formats together. Measured alone on one core of an EPYC it does 18 t
 bytes to 1 MiB, where a call of the package costs about 100 ns before the first byte, more than
 twice what a whole batch of 1 KiB takes here. It is 177 lines of C: three streams of the SSE4.2
 instruction joined by carry-less multiplication, the CRC instruction of ARMv8, or tables. A test
-compares it with the crc32c package at every length up to 300 and around each boundary. Nobody has
-run the ARMv8 branch.
+compares it with the crc32c package at every length up to 300 and around each boundary. The ARMv8
+branch has never been run.
 
 Big-endian loads stand in ``_loads.h``: from Cython's own indexing gcc makes a load of every single
 byte, which cost a quarter of a walk over batches of 200 bytes. A loop that copies a memoryview for
 each call is a third slower or more: look at what C inlines.
 
 Nearly all chunks are plain: data of magic 2 with rising offsets and nothing odd in any header. One
-pass of `plain_facts` over the columns tells so, and what such a chunk comes to. Rules, joins and
+pass of `plain_facts` over the columns shows that, and what such a chunk comes to. Rules, joins and
 counts then look at its edges alone, which takes a third of the time of their NumPy passes; every
 other chunk goes the long way, and a test compares the two ways.
 
@@ -79,20 +79,20 @@ NOT_PLAIN = 6
 
 BATCH_COLUMNS = 17
 CONTROL_COLUMNS = 2
-"""How many of them, the last ones, no walk writes: they are for who reads control records."""
+"""Number of batch columns, the last ones, that no walk writes; readers of control records do."""
 TYPE_COLUMNS = 3
-"""Before these is the type of a batch of Redpanda, which Kafka's walks do not write."""
+"""`CONTROL_COLUMNS` and the type of a Redpanda batch, which Kafka's walks do not write."""
 FACTS = 6
-"""How many facts `plain_facts` finds."""
+"""Number of facts that `plain_facts` finds."""
 PLAIN_STATE = 16
-"""How many numbers `walk_plain` goes on from."""
+"""Number of numbers from which `walk_plain` continues."""
 SEGMENT_FACTS = 9
-"""How many facts `plain_segment` finds."""
+"""Number of facts that `plain_segment` finds."""
 SMALLEST_RECORD = 7
 """Bytes of a record with no key, value or header."""
 RECORD_COLUMNS = 11
 PLACED_COLUMNS = 14
-"""Those and what `place_records` writes behind them."""
+"""`RECORD_COLUMNS` and the columns that `place_records` writes after them."""
 HEADER_COLUMNS = 4
 STRETCH = 64 * 1024
 """Bytes that `walk_records` goes ahead: few enough for the cache next to a processor."""
@@ -247,12 +247,12 @@ def walk_headers(
 def plain_facts(rows: Any, first: int, count: int, facts: Any) -> bool:
     """Return whether the batches from column `first` to `count` are plain: nothing can be wrong.
 
-    Plain are batches of magic 2 that hold data and no transaction, with rising offsets of which
-    none is missing inside a batch, epochs that do not fall, timestamps, and sequence numbers with
-    every producer id. Of such writes to `facts`, int64: their records, the size of the largest, the
-    largest timestamp, whether timestamps never fall (0 or 1), whether there is no producer (0), one
-    with one epoch (1) or more (2), and the smallest of the largest timestamps. With `first` the
-    batches before are plain, and `facts` has what was written for them.
+    Plain batches have magic 2, hold data and no transaction, and have rising offsets without a gap
+    inside a batch, epochs that do not fall, timestamps, and sequence numbers with every producer
+    id. Writes to `facts`, int64: the number of records, the size of the largest batch, the largest
+    timestamp, whether timestamps never fall (0 or 1), the producers (0: no producer, 1: one with
+    one epoch, 2: more), and the smallest of the largest timestamps. With `first` the batches before
+    it are plain, and `facts` has the values for them.
     """
     last = epoch = newest = producer = producer_epoch = -1
     records = 0
@@ -509,7 +509,7 @@ def plain_segment(
     newest = _plain_times(times, base, rows, count)
     if newest < -1 or not _plain_offsets(index, base, rows, count):
         return False
-    # An offset index that lost its entries, as the time index may tell: for a closer look.
+    # An offset index that lost its entries, as the time index may show: for a closer look.
     if len(index) == 0 and len(times) > 12 and rows[0, count - 1] > 4096:
         return False
     facts[6] = count
@@ -801,14 +801,14 @@ def place_records(
 def judge_records(
     heads: memoryview, positions: Any, data: memoryview, starts: Any, ends: Any, wrong: Any
 ) -> None:
-    """Tell for each of many batches of magic 2 whether its records keep every rule.
+    """Mark each of many batches of magic 2 whose records break a rule.
 
     The header of batch i is at ``heads[positions[i]]``, and what it holds without compression is
-    ``data[starts[i]:ends[i]]`` (all int64). The records must decode as by `decode_records`, be as
-    many as the header says and fill all of it, have offset deltas that rise from 0 or more to at
-    most the last one, and the largest timestamp of the header, unless that is of the append or the
-    batch is a control batch. Writes 0 to `wrong[i]` (uint8) where they do, and 1 where they do not.
-    No column is written, so any count is cheap.
+    ``data[starts[i]:ends[i]]`` (all int64). The records must decode as by `decode_records`, have
+    the count of the header and fill the batch, have offset deltas that rise from 0 or more to at
+    most the last one, and have the largest timestamp of the header, unless that is the time of the
+    append or the batch is a control batch. Writes 0 to `wrong[i]` (uint8) for sound records, and 1
+    for others. No column is written, so any count is cheap.
     """
     batches = len(starts)
     with cython.nogil:
@@ -883,7 +883,7 @@ def _sound_records(heads: memoryview, head: int, data: memoryview, start: int, e
         left -= 1
     if count <= 0:
         return count == 0
-    # The timestamp of an append, or of a control batch, is none of its records.
+    # The timestamp of an append, or of a control batch, is not a timestamp of its records.
     untimed = int16(heads, head + 21) & 0x28 != 0
     latest = int64(heads, head + 35)
     return position == end and (untimed or sum64(int64(heads, head + 27), highest) == latest)
@@ -929,8 +929,8 @@ def decode_headers(data: memoryview, positions: Any, counts: Any, rows: Any) -> 
 
     Record i has ``counts[i]`` headers from ``positions[i]`` on. A row (int64, 4 columns) is key
     position, key length, value position, value length; positions are in `data`, a length of -1 is
-    null. The caller has made room for all. Returns the rows written, which are fewer only where
-    what stands there is none that was found.
+    null. The caller has made room for all rows. Returns the number of rows written, which is
+    smaller only if the bytes are not headers that `decode_records` found.
     """
     row = 0
     for record in range(len(positions)):

@@ -1,10 +1,10 @@
 # cython: language_level=3, annotation_typing=False, boundscheck=False, wraparound=False
-"""Watching mapped files: bytes that cannot be read become zeros and are told, not a signal.
+"""Watching mapped files: bytes that cannot be read become zeros and are reported, without a signal.
 
-A mapped file is read without being copied, which is most of what a pass over a warm log costs. But
-where the file was cut meanwhile, or its disk fails, a processor raises SIGBUS and the process ends.
-``_mapped.h`` catches that for the ranges that are watched here. Plain Python cannot, so without the
-compiled module nothing is watched, and nobody maps what is not watched.
+A mapped file is read without a copy, which is the largest part of a pass over a warm log. But if
+the file was cut meanwhile, or its disk fails, the processor raises SIGBUS and the process ends.
+``_mapped.h`` catches the signal for the watched ranges. Plain Python cannot catch it, so without
+the compiled module no range is watched, and callers map only watched ranges.
 """
 
 try:
@@ -22,9 +22,9 @@ if not cython.compiled:
 
 
 def watch(data: memoryview) -> int:
-    """Watch the bytes of a mapping, from the beginning of a page on; return a number for them.
+    """Watch the bytes of a mapping, from the beginning of a page; return the number of the range.
 
-    -1 where nothing can be watched: not compiled, not Linux, or too many ranges at once.
+    Returns -1 if the range cannot be watched: not compiled, not Linux, or too many ranges at once.
     """
     return watch_bytes(data)
 
@@ -40,8 +40,8 @@ def unwatch(number: int) -> None:
 
 
 def resident(data: memoryview) -> int:
-    """Return how many pages of a mapping are in memory; none is read for that.
+    """Return the number of pages of a mapping that are in memory, without reading pages.
 
-    -1 where nobody tells: not compiled, or not Linux.
+    Returns -1 if the number is not known: not compiled, or not Linux.
     """
     return resident_pages(data)

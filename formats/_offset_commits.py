@@ -34,9 +34,9 @@ def decode_commits(
 
     The columns (int64) are those of `decode_records`. A row of `rows` (int64, `COMMIT_COLUMNS`) is
     the kind; offset, leader epoch, commit and expire timestamp; position and length of the metadata
-    and position of the topic id, -1 where there is none. The kind is `COMMIT_VALUE`,
-    `COMMIT_TOMBSTONE`, `COMMIT_OTHER` for a record of another type, and `COMMIT_UNSURE` for what is
-    left to the generic decoder: all that does not follow the schema, and text that is not ASCII.
+    and position of the topic id; -1 for a missing value. The kind is `COMMIT_VALUE`,
+    `COMMIT_TOMBSTONE`, `COMMIT_OTHER` for a record of another type, and `COMMIT_UNSURE` for records
+    of the generic decoder: those that do not follow the schema or have text that is not ASCII.
     Source: ``OffsetCommitKey``, ``OffsetCommitValue`` 0 to 4 and the legacy ones (Kafka 4.3).
     """
     for row in range(len(key_positions)):

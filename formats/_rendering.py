@@ -47,7 +47,7 @@ escape_init()
 COMPILED = bool(cython.compiled)
 
 _ROOM = 128
-"""No cell needs more bytes, besides 6 for each byte of what it shows."""
+"""Bytes for each cell, in addition to 6 for each byte of the value that it shows."""
 _MOST = 2**62
 """No larger number is noted, so that none overflows that is a little more."""
 _TIME_SIZE = 24

@@ -5,7 +5,7 @@ write 0 bytes, later ones a line of JSON without line end::
 
     {"version":0,"brokerEpoch":12345}
 
-The broker tells the controller this epoch. Content that cannot be read counts as no content.
+The broker sends this epoch to the controller. Content that cannot be read counts as no content.
 Source: ``CleanShutdownFileHandler`` (Kafka 4.0.0-SNAPSHOT, 1eb7644349c).
 """
 

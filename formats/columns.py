@@ -1,4 +1,4 @@
-"""What the index formats share: entries of one fixed size, held as NumPy columns."""
+"""The common part of the index formats: entries of one fixed size, as NumPy columns."""
 
 from collections.abc import Iterator
 
@@ -79,7 +79,7 @@ def run_finding(
     more = last - first
     return Finding(
         code,
-        message + (f" (and so on to entry {last})" if more else ""),
+        message + (f" (and so on up to entry {last})" if more else ""),
         position=first * entry_size,
         length=(more + 1) * entry_size,
         broker_override=broker,

@@ -176,7 +176,9 @@ def _snappy_blocks(data: memoryview) -> list[memoryview]:
             continue
         position += _LENGTH.size
         if not 0 <= length <= len(data) - position:
-            raise FormatError(f"snappy chunk of {length} bytes, {len(data) - position} are left")
+            raise FormatError(
+                f"snappy chunk of {length} bytes, but {len(data) - position} are left"
+            )
         if length:
             blocks.append(data[position : position + length])
         position += length

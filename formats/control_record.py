@@ -60,7 +60,7 @@ def parse(key: bytes | memoryview | None, value: bytes | memoryview | None) -> C
     """Decode one control record; FormatError when a broker could not read it."""
     if key is None or len(key) < KEY.size:
         size = "null" if key is None else f"{len(key)} bytes"
-        raise FormatError(f"control record key is {size}, at least {KEY.size} bytes are needed")
+        raise FormatError(f"control record key is {size}, but at least {KEY.size} bytes are needed")
     version, kind = KEY.unpack_from(key)
     if version < 0:
         raise FormatError(f"control record key has version {version}")
@@ -69,7 +69,8 @@ def parse(key: bytes | memoryview | None, value: bytes | memoryview | None) -> C
     if value is None or len(value) < END_MARKER.size:
         size = "null" if value is None else f"{len(value)} bytes"
         raise FormatError(
-            f"end-transaction marker value is {size}, at least {END_MARKER.size} bytes are needed"
+            f"end-transaction marker value is {size}, but at least {END_MARKER.size} "
+            "bytes are needed"
         )
     marker_version, coordinator_epoch = END_MARKER.unpack_from(value)
     if marker_version < 0:

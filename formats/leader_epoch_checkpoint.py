@@ -78,8 +78,8 @@ def check(checkpoint: LeaderEpochCheckpoint) -> Iterator[Finding]:
             yield line_finding(
                 f"{AREA}/order",
                 row.line,
-                f"an epoch above {before.leader_epoch} and an offset above {before.start_offset}, "
-                f"those of line {before.line.number}",
+                f"an epoch above {before.leader_epoch} and an offset above "
+                f"{before.start_offset} (those of line {before.line.number})",
             )
         before = row
 

@@ -65,7 +65,7 @@ def parse(entry: memoryview) -> Message:
     position, timestamp = LOG_OVERHEAD + _HEAD.size, -1
     if magic == 1:
         if len(entry) < position + _TIMESTAMP.size:
-            raise FormatError("magic 1 message with no room for its timestamp", position)
+            raise FormatError("magic 1 message without room for its timestamp", position)
         (timestamp,) = _TIMESTAMP.unpack_from(entry, position)
         position += _TIMESTAMP.size
     key, position = _parse_bytes(entry, position)
@@ -105,7 +105,7 @@ def parse_messages(entry: memoryview, limit: int) -> Iterator[Message]:
     base = outer.offset - last.offset if outer.magic == 1 and outer.offset else 0
     if base < 0:
         raise FormatError(
-            f"wrapper offset {outer.offset} is below {last.offset}, that of its last message"
+            f"wrapper offset {outer.offset} is below {last.offset}, the offset of its last message"
         )
     for message in _entries(inner):
         stamp = outer.timestamp if outer.attributes & TIMESTAMP_TYPE else message.timestamp
@@ -167,7 +167,7 @@ def _entries(data: memoryview) -> Iterator[Message]:
             return
         message = parse(data[position : position + LOG_OVERHEAD + size])
         if message.magic not in (0, 1) or message.attributes & CODEC_MASK:
-            raise FormatError("inner message that is a batch or a wrapper itself", position)
+            raise FormatError("inner message that is itself a batch or a wrapper", position)
         yield message
         position += LOG_OVERHEAD + size
 
@@ -181,7 +181,7 @@ def _parse_bytes(entry: memoryview, position: int) -> tuple[bytes | None, int]:
         return None, position
     if length > len(entry) - position:
         left = len(entry) - position
-        raise FormatError(f"field of {length} bytes, {left} are left", position - _LENGTH.size)
+        raise FormatError(f"field of {length} bytes, but {left} are left", position - _LENGTH.size)
     return bytes(entry[position : position + length]), position + length
 
 

@@ -102,8 +102,8 @@ def check(index: OffsetIndex, *, log_size: int | None = None) -> Iterator[Findin
     for before, first, last in unordered(offsets, offsets > 0, strictly=True):
         yield _finding(
             "offset-order",
-            f"entry {first}: expected a relative offset above {offsets[before]}, "
-            f"that of entry {before}, found {offsets[first]}",
+            f"entry {first}: expected a relative offset above {offsets[before]} (entry "
+            f"{before}), found {offsets[first]}",
             first,
             last,
         )
@@ -135,8 +135,8 @@ def _check_positions(index: OffsetIndex, log_size: int | None) -> Iterator[Findi
     for before, first, last in unordered(positions, possible, strictly=True):
         yield _finding(
             "position-order",
-            f"entry {first}: expected a position above {positions[before]}, "
-            f"that of entry {before}, found {positions[first]}",
+            f"entry {first}: expected a position above {positions[before]} (entry "
+            f"{before}), found {positions[first]}",
             first,
             last,
         )

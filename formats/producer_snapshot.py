@@ -9,8 +9,8 @@ count                     int32   entries
 ------------------------  ------  --------------------------------------------------------------
 producer_id               int64
 producer_epoch            int16
-last_sequence             int32   of the last batch; -1 if none is remembered
-last_offset               int64   of the last batch; -1 if none is remembered
+last_sequence             int32   of the last batch; -1 without a batch
+last_offset               int64   of the last batch; -1 without a batch
 offset_delta              int32   last offset minus first offset of the last batch
 timestamp                 int64   milliseconds; of the last batch or the last marker
 coordinator_epoch         int32
@@ -58,7 +58,7 @@ _CRC_START = HEADER.size - _COUNT.size
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProducerSnapshot:
-    """One producer snapshot. Header fields are None where the file is too short for a header."""
+    """One producer snapshot; None for header fields if the file is too short for a header."""
 
     version: int | None
     crc: int | None
@@ -121,8 +121,8 @@ def check(snapshot: ProducerSnapshot, *, end_offset: int | None = None) -> Itera
     if snapshot.count != len(snapshot):
         yield _finding(
             "count",
-            f"expected {len(snapshot)} entries, for which there are bytes, "
-            f"found a count of {snapshot.count}",
+            f"expected {len(snapshot)} entries, as the file has bytes for them, found a "
+            f"count of {snapshot.count}",
             _CRC_START,
             _COUNT.size,
         )

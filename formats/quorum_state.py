@@ -39,7 +39,7 @@ VERSION_KEY = "data_version"
 
 @dataclass(frozen=True, slots=True)
 class QuorumState:
-    """Fields of the first line. Keys that are missing or malformed are None."""
+    """Fields of the first line; None for a key that is missing or malformed."""
 
     lines: tuple[Line, ...]
     """Every line with its bytes: the whole file."""

@@ -28,9 +28,9 @@ MOST_AT_ONCE = 65536
 """Records of one table: a row takes 88 bytes, and the smallest record 7."""
 
 _REASONS = {
-    _kernels.RECORD_TRUNCATED: "a length reaches beyond the bytes that are left",
+    _kernels.RECORD_TRUNCATED: "a length exceeds the bytes that are left",
     _kernels.RECORD_LENGTH: "its length field does not agree with its content",
-    _kernels.RECORD_VARINT: "a varint does not end",
+    _kernels.RECORD_VARINT: "a varint has no end",
     _kernels.RECORD_HEADERS: "its header count or a header length is impossible",
 }
 

@@ -62,7 +62,7 @@ def check(journal: RecoveryJournal) -> Iterator[Finding]:
         if line.number in known:
             continue
         torn = not line.raw.endswith((b"\r", b"\n"))
-        why = "the last entry was not written whole" if torn else "the line is no entry"
+        why = "the last entry was not written completely" if torn else "the line is not an entry"
         yield Finding(
             "checkpoint/malformed-line",
             f"byte {line.position}: expected topic, partition and offset up to a line end, found "

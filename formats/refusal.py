@@ -1,7 +1,7 @@
-"""Where a broker's reader gives up on a small text file, and with which kind of exception.
+"""The place at which a broker refuses a small text file, and the kind of exception that it raises.
 
-The kind decides what becomes of it: an I/O error takes the log dir offline, any other exception
-ends the start or is swallowed, by whoever reads the file. What is wrong first in the file counts.
+The kind decides the outcome: an I/O error takes the log dir offline; any other exception ends the
+start, or the reader of the file ignores it. The first fault in the file counts.
 """
 
 from logtool.lazy_dataclass import dataclass

@@ -99,8 +99,8 @@ def check(index: TimeIndex) -> Iterator[Finding]:
     for before, first, last in unordered(offsets, (offsets >= 0) & ~hole, strictly=False):
         yield _finding(
             "offset-order",
-            f"entry {first}: expected a relative offset of at least {offsets[before]}, "
-            f"that of entry {before}, found {offsets[first]}",
+            f"entry {first}: expected a relative offset of at least {offsets[before]} "
+            f"(entry {before}), found {offsets[first]}",
             first,
             last,
         )
@@ -127,8 +127,8 @@ def _check_timestamps(
     for before, first, last in unordered(timestamps, (timestamps >= 0) & ~hole, strictly=True):
         yield _finding(
             "timestamp-order",
-            f"entry {first}: expected a timestamp above {timestamps[before]}, "
-            f"that of entry {before}, found {timestamps[first]}",
+            f"entry {first}: expected a timestamp above {timestamps[before]} (entry "
+            f"{before}), found {timestamps[first]}",
             first,
             last,
         )

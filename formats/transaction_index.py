@@ -101,16 +101,16 @@ def check(index: TransactionIndex, *, base_offset: int | None = None) -> Iterato
         for first, last in runs(below):
             yield _finding(
                 "below-base",
-                f"entry {first}: expected a last offset of at least {base_offset}, "
-                f"the base offset of the segment, found {last_offsets[first]}",
+                f"entry {first}: expected a last offset of at least {base_offset} (base "
+                f"offset of the segment), found {last_offsets[first]}",
                 first,
                 last,
             )
     for before, first, last in unordered(last_offsets, ~impossible & ~below, strictly=True):
         yield _finding(
             "order",
-            f"entry {first}: expected a last offset above {last_offsets[before]}, "
-            f"that of entry {before}, found {last_offsets[first]}",
+            f"entry {first}: expected a last offset above {last_offsets[before]} (entry "
+            f"{before}), found {last_offsets[first]}",
             first,
             last,
         )

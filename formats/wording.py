@@ -1,8 +1,9 @@
-"""How every message says a size, a count, a duration, a rate and a stretch of offsets.
+"""Words for a size, a count, a duration, a rate and a range of offsets in messages.
 
-These are words for people; JSON and tables for programs carry the plain numbers. An amount is said
-in a unit that gives a short number (`size`, ``3.1 MiB``); where the exact number matters, as beside
-a limit, it is said with `count` (``10,485,761 bytes``). A stretch of offsets includes both ends.
+These words are for people; JSON and tables for programs have the plain numbers. `size` writes an
+amount in a unit that gives a short number (``3.1 MiB``); where the exact number matters, for
+example next to a limit, `count` writes it (``10,485,761 bytes``). A range of offsets includes both
+ends.
 """
 
 from collections.abc import Callable

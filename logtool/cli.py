@@ -274,6 +274,6 @@ def _bug(error: Exception, arguments: Sequence[str]) -> int:
         lines = "".join(traceback.format_exception(error)).splitlines()
         output.trouble("\n".join(text.escape(line) for line in lines))
     output.error(f"this is a bug in logtool {__version__}: {type(error).__name__}: {error}")
-    hint = "the traceback above" if verbose else "what the same command prints with -v"
+    hint = "the traceback above" if verbose else "the output of the same command with -v"
     output.trouble(f"Please report it with the command line and {hint}.")
     return Exit.BUG

@@ -41,7 +41,7 @@ class Diff:
         flavour: Flavour | None = None,
     ) -> None:
         if save and len(sources) != 1:
-            raise UsageError("--digest saves the scan of one DIR; give one")
+            raise UsageError("--digest saves the scan of one DIR; give only one DIR")
         if not save and len(sources) == 1 and not _is_file(sources[0].path):
             raise UsageError("give at least two DIRs to compare, or one with --digest")
         self._sources, self._flavour = sources, flavour

@@ -83,8 +83,8 @@ class BatchTooLargeError(UnreadableError):
     def __init__(self, path: Path, position: int, limit: int) -> None:
         super().__init__(
             path,
-            f"byte {position}: the batch decompresses to more than the limit of {limit} bytes "
-            "(see --max-batch-memory); its records were not read",
+            f"byte {position}: the batch decompresses to more than the limit of {limit} "
+            "bytes (see --max-batch-memory); logtool did not read its records",
         )
 
 

@@ -110,7 +110,7 @@ def _made(cls: Any, frozen: bool, slots: bool, *, init: bool) -> Any:
     It has an initializer, or what shows, compares and hashes.
     """
     fields = [(one.name, one.type, one) for one in dataclasses.fields(cls)]
-    own: dict[str, Any] = {"__doc__": "With one, no signature is put together for it."}
+    own: dict[str, Any] = {"__doc__": "If True, no signature is composed for the class."}
     if hasattr(cls, "__post_init__"):
         own["__post_init__"] = None  # asked for, not called
     return dataclasses.make_dataclass(

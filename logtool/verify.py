@@ -58,7 +58,7 @@ _REPAIRED = frozenset(
 
 
 _NO_REQUEST = CheckRequest()
-_WENT = "was renamed or deleted while its log dir was checked"
+_WENT = "was renamed or deleted while logtool checked its log dir"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +145,11 @@ class Verification:
         with self._schedule:
             for item in self._all():
                 if self._is_wanted(item):
-                    told = self._with_repair(item)
-                    self.summary.add(told)
-                    if told is not item and isinstance(item, Finding) and item.next:
+                    reported = self._with_repair(item)
+                    self.summary.add(reported)
+                    if reported is not item and isinstance(item, Finding) and item.next:
                         self.summary.next.setdefault(item.next)
-                    yield told
+                    yield reported
 
     def _with_repair(self, item: Item) -> Item:
         """Return a finding with the command that repairs the log, if another copy is at hand."""
@@ -259,7 +259,7 @@ class Verification:
                 return job
         request = self._request(
             needs_topic_id=topic_id_support.needs_topic_id(path),
-            cleaning=compaction.beside(path),
+            cleaning=compaction.next_to(path),
             known=known,
         )
         return self._job(path, opening.try_partition(path, self._flavour), request)
@@ -374,9 +374,9 @@ class Verification:
             index_interval=(known or Settings()).index_interval(cleaning.topic),
         )
 
-    def _settings(self, told: Callable[[Path], Settings], path: Path) -> Settings | None:
+    def _settings(self, settings_of: Callable[[Path], Settings], path: Path) -> Settings | None:
         """Return what is known of the settings of topics; None where no batch is looked at."""
-        return None if self._level is Level.QUICK else told(path)
+        return None if self._level is Level.QUICK else settings_of(path)
 
     def _settings_of(self, path: Path) -> Settings:
         """Return the same of a log dir, by the metadata log of its broker."""

@@ -225,7 +225,7 @@ class BlockLines:
         self._joined: Templates
         self._rooms = [_Room(), _Room()]
         """Buffers that are free. With a third one a scan would need a third buffer."""
-        self._beside: OneAhead[None] = OneAhead()
+        self._ahead: OneAhead[None] = OneAhead()
         self._begun: deque[tuple[_Lines, _Room]] = deque()
         """The writes of the thread, each with its target, in order."""
 
@@ -244,16 +244,16 @@ class BlockLines:
 
     def close(self) -> None:
         """End the thread; what has begun comes to nothing."""
-        self._beside.close()
+        self._ahead.close()
 
     def _finish(self, following: _Lines | None) -> Iterator[memoryview]:
         """Begin with what follows; yield the lines of as much before it as gives it room."""
         if following:
             room = self._rooms.pop()
             self._begun.append((following, room))
-            self._beside.begin(partial(room.fill, following))
+            self._ahead.begin(partial(room.fill, following))
         while self._begun and not (following and self._rooms):
-            self._beside.end()
+            self._ahead.end()
             lines, room = self._begun.popleft()
             yield from room.pieces()
             while not lines.done:  # and the thread is with the next ones

@@ -40,7 +40,7 @@ class Interrupts:
             signal.signal(*self._before.popitem())
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def delayed(self) -> Iterator[None]:
         """Hold the signals back while a line is written."""
         self._writing = True
         try:
@@ -59,8 +59,8 @@ class Interrupts:
 
 
 @contextlib.contextmanager
-def status_on_signal(tell: Callable[[], None]) -> Iterator[None]:
-    """Call `tell` on each SIGUSR1; if one arrives during that call, call it again afterwards."""
+def status_on_signal(report: Callable[[], None]) -> Iterator[None]:
+    """Call `report` on each SIGUSR1; if one arrives during that call, call it again afterwards."""
     asked = 0
 
     def caught(number: int, frame: FrameType | None) -> None:
@@ -69,7 +69,7 @@ def status_on_signal(tell: Callable[[], None]) -> Iterator[None]:
         if asked > 1:
             return  # a call inside of the call would nest without end under many signals
         while asked:
-            tell()
+            report()
             asked -= 1
 
     before: Any = None

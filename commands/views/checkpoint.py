@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from dataclasses import field, replace
 from pathlib import Path
 
-from logtool.checkpoints.carry_out import carry_out, held
+from logtool.checkpoints.carry_out import carry_out, locked_log_dir
 from logtool.checkpoints.edit import Edit
 from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import text
@@ -56,7 +56,7 @@ class EditRun:
             inputs=self.inputs,
         )
         none: list[Path] = []
-        holding = held(self.log_dir, self.undo_dir) if self.apply else nullcontext(none)
+        holding = locked_log_dir(self.log_dir, self.undo_dir) if self.apply else nullcontext(none)
         # The report is outside: it is what takes signals, also while an earlier change is finished.
         with report, holding as finished:
             for place in finished:

@@ -64,14 +64,14 @@ FUTURE: Final = Table("future", "copy on its way to another log dir", (
            "offset", f"it does not, or {_NO_LIVE}"),
 ), note="A copy on its way to another log dir.",
     type="future", made_from="logtool.dirs.directories:FutureCopy")  # fmt: skip
-_HELD = Table("held", "copy that holds some of the batches", (
+_STORED = Table("held", "copy that holds some of the batches", (
     Column("path", Kind.STRING, "the directory of the copy", value="copy.path"),
     Column("node", Kind.INT32, "id of the node that has it", null=_NO_NODE, value="copy.node"),
     Column("batches", Kind.INT64, "batches that it is the first to hold", "count"),
     Column("ranges", Kind.PAIRS, "stretches of these batches, each with its first and last offset",
            "offset"),
 ), note="The first copy that holds these batches.",
-    made_from="logtool.dirs.proof:HeldElsewhere")  # fmt: skip
+    made_from="logtool.dirs.proof:StoredElsewhere")  # fmt: skip
 _COMPACTED = Table("compacted", "copy that was compacted", (
     Column("path", Kind.STRING, "the directory of the copy"),
     Column("evidence", Kind.STRING, "evidence that it was compacted"),
@@ -81,7 +81,8 @@ _REPLACED = Table("replaced", "copy with batches that compaction replaced elsewh
     Column("ranges", Kind.PAIRS, "stretches of these batches, each with its first and last offset",
            "offset"),
     Column("keys", Kind.INT64, "keys whose last record is in batches that no copy holds", "count"),
-    Column("held", Kind.INT64, "keys whose last record a copy holds", "count"),
+    Column("held", Kind.INT64, "keys whose last record a copy holds", "count",
+           value="stored"),
     Column("later", Kind.INT64, "keys for which a copy holds a later record", "count"),
     Column("deleted", Kind.INT64, "keys that the record deletes, and that are gone", "count"),
     Column("by", Kind.OBJECT, "copies that were compacted", of=_COMPACTED, many=True),
@@ -115,7 +116,7 @@ PROOF: Final = Table("proof", "copy that may be deleted or not", (
     Column("bytes", Kind.INT64, "bytes of its logs", "bytes", value="copy.bytes"),
     Column("digest", Kind.STRING, "SHA-256 of base offset, last offset, leader epoch, CRC and size "
            "of each batch, as big-endian int64"),
-    Column("held_by", Kind.OBJECT, "copies that hold batches of it", value="held", of=_HELD,
+    Column("held_by", Kind.OBJECT, "copies that hold batches of it", value="stored", of=_STORED,
            many=True),
     Column("replaced", Kind.OBJECT, "batches that no copy holds and that compaction replaced",
            null="the keys prove nothing, or no batch needed them", of=_REPLACED),
@@ -272,11 +273,11 @@ def _proof(obj: Object, settings: OutputSettings) -> list[str]:
     lines = [f"{answer}: {text.escape(obj['path'])}{what}: {extent}, {counts}"]
     if yes and not obj["batches"]:
         lines.append("  it holds no batch")
-    for held in obj["held_by"]:
-        spans = [text.through(*span) for span in held["ranges"][:_MOST_RANGES]]
-        more = ", ..." if len(held["ranges"]) > _MOST_RANGES else ""
-        count = text.count(held["batches"], "batch", "batches")
-        lines.append(f"  {text.escape(held['path'])} holds {count}: {', '.join(spans)}{more}")
+    for keeper in obj["held_by"]:
+        spans = [text.through(*span) for span in keeper["ranges"][:_MOST_RANGES]]
+        more = ", ..." if len(keeper["ranges"]) > _MOST_RANGES else ""
+        count = text.count(keeper["batches"], "batch", "batches")
+        lines.append(f"  {text.escape(keeper['path'])} holds {count}: {', '.join(spans)}{more}")
     if obj["replaced"] and obj["replaced"]["batches"]:
         lines += _replaced(obj["replaced"])
     for only in obj["only_here"]:

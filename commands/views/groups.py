@@ -220,15 +220,15 @@ class GroupSizePrinter(GroupPrinter):
 
     def __init__(self, report: Report, job: Groups) -> None:
         super().__init__(report, job)
-        self._held: list[Object] = []
+        self._kept: list[Object] = []
 
     def _group(self, state: GroupState) -> None:
         """Keep what is printed of a group."""
-        self._held.append(GROUP.row(replace(state, only_sizes=True)))
+        self._kept.append(GROUP.row(replace(state, only_sizes=True)))
 
     def finish(self) -> None:
         """Print the groups."""
-        for obj in sorted(self._held, key=lambda one: (-one["bytes"], one["group"])):
+        for obj in sorted(self._kept, key=lambda one: (-one["bytes"], one["group"])):
             self._report.item(obj)
 
 

@@ -51,7 +51,7 @@ def _proofs(path: Path, among: Sequence[Path], job: Run) -> Iterator[Proof | Unr
 
 def _target(path: Path) -> ListedCopy:
     """Return the partition dir; UnreadableError for what is not one."""
-    lacking = "is not judged here; 'logtool diff' compares its copies"
+    lacking = "'logtool diff' compares the copies of a Redpanda partition"
     if kind_of(path, lacking=lacking) is PathKind.PARTITION_DIR:
         for one in find(path.absolute(), None, Selection()):
             if isinstance(one, ListedCopy):

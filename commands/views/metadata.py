@@ -247,11 +247,11 @@ def _layout(obj: Object) -> Columns | str | None:
 def _head(obj: Object) -> str:
     """Return the line about an image."""
     counts = obj["counts"]
-    held = [wording.count(counts[kind], kind) for kind in ("topic", "partition", "broker")]
+    counted = [wording.count(counts[kind], kind) for kind in ("topic", "partition", "broker")]
     line = f"{obj['path']}: ends at offset {obj['end_offset']}"
     if obj["timestamp"]:
         line += f", epoch {obj['leader_epoch']}, {obj['timestamp']}"
-    line += f": {', '.join(held)}"
+    line += f": {', '.join(counted)}"
     if obj["snapshot"]:
         line += f"; begins with {Path(obj['snapshot']).name}"
     return text.escape(line)

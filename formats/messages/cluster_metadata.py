@@ -58,7 +58,7 @@ class PartitionRecord:
 
 @dataclass(frozen=True, slots=True)
 class PartitionChangeRecord:
-    """Changes of a partition; a field that did not change is None."""
+    """Changes of a partition; None for a field that did not change."""
 
     topic_id: str
     partition_id: int

@@ -10,16 +10,16 @@ bytes            int32 size (-1 is null)             unsigned varint of the size
 array            int32 count (-1 is null)            unsigned varint of the count plus 1
 struct           its fields                          the same; where it may be null, an int8 before
                                                      it: 1, or -1 for null (as a tagged field: 0)
-tagged fields    there are none                      at the end of every structure: count, and for
+tagged fields    not possible                        at the end of every structure: count, and for
                                                      each tag, size and bytes, the numbers unsigned
                                                      varints
 ===============  ==================================  ===============================================
 
 A decoded message is a dictionary in the order of its fields: numbers are int or float, a uuid is
 the 22 characters that Kafka prints, bytes stay bytes, an array is a list and a structure a
-dictionary. A tagged field is in it where the bytes have it; those that no table knows stand under
-`UNKNOWN_TAGS` as they are, so that `encode` gives the bytes back that `decode` was given. Source:
-``MessageDataGenerator``, ``ByteBufferAccessor``, ``RawTaggedField`` (Kafka 3.9 and 4.3).
+dictionary. A tagged field is in the dictionary if the bytes have it. Tags that no table has are
+under `UNKNOWN_TAGS` as they are, so that `encode` returns the bytes that `decode` was given.
+Source: ``MessageDataGenerator``, ``ByteBufferAccessor``, ``RawTaggedField`` (Kafka 3.9 and 4.3).
 """
 
 import struct
@@ -50,7 +50,7 @@ def decode(message: MessageSchema, version: int, data: bytes, *, whole: bool = T
     over are errors.
     """
     if version not in message.versions:
-        raise FormatError(f"{message.name} has no version {version} that is known")
+        raise FormatError(f"{message.name} has no known version {version}")
     try:
         value: Value
         value, end = _reader(message, version)(data, 0)
@@ -90,7 +90,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << 7 * group
         if byte < 0x80:
             return value, at + group + 1
-    raise FormatError("a varint does not end", at)
+    raise FormatError("a varint has no end", at)
 
 
 def _put_varint(value: int, data: bytearray) -> None:
@@ -193,7 +193,7 @@ def _null_struct(one: Field, version: int) -> int:
 def _or_null(element: Read, *, null: int) -> Read:
     def read(data: bytes, at: int) -> tuple[Any, int]:
         if data[at] not in (1, null):
-            raise FormatError(f"{data[at]} stands before a structure that may be null", at)
+            raise FormatError(f"{data[at]} precedes a structure that may be null", at)
         return (None, at + 1) if data[at] == null else element(data, at + 1)
 
     return read
@@ -247,7 +247,9 @@ def _array_reader(one: Field, element: Read, *, null: bool, flexible: bool) -> R
         # An element takes at least one byte, so that a wrong count ends here.
         if count > len(data) - start:
             left = len(data) - start
-            raise FormatError(f"the array {name} has {count} elements, {left} bytes are left", at)
+            raise FormatError(
+                f"the array {name} has {count} elements, but {left} bytes are left", at
+            )
         found = []
         for _ in range(count):
             value, start = element(data, start)

@@ -72,7 +72,7 @@ def parse_frame(value: bytes) -> tuple[int, int, int]:
         raise FormatError("the value ends inside its frame", len(value)) from None
     frame_version, kind, version = numbers
     if frame_version != FRAME_VERSION:
-        raise FormatError(f"frame version is {frame_version}, only {FRAME_VERSION} exists")
+        raise FormatError(f"frame version is {frame_version}, but only {FRAME_VERSION} exists")
     return kind, version, at
 
 

@@ -1,7 +1,7 @@
-"""Tables of fields: which messages there are, and of what fields each of their versions is made.
+"""Tables of fields: the messages, and the fields in each version of a message.
 
-A table is a text. A message begins at the margin, its fields stand below it, those of a structure
-below the field of that structure, each level two spaces further in::
+A table is a text. A message begins at the margin, its fields are below it, the fields of a
+structure below the field of that structure, each level indented by two more spaces::
 
     value 2 GroupMetadataValue 0-4 flexible 4+
       leader string 0+ null 0+
@@ -10,13 +10,13 @@ below the field of that structure, each level two spaces further in::
         classicMemberMetadata struct 0+ null 0+ tag 0 0+ = null
 
 ============================  =====================================================================
-``value 2 NAME 0-4``          part (``key``, ``value``, or ``data`` where there is one part only),
-                              number of its type (``-`` where it has none), name, versions
-``flexible 4+``               the versions in the flexible encoding; left out where there are none
+``value 2 NAME 0-4``          part (``key``, ``value``, or ``data`` if there is only one part),
+                              number of the type (``-`` without a number), name, versions
+``flexible 4+``               the versions in the flexible encoding; omitted without such versions
 ``leader string 0+``          name, type and versions of a field; ``[]`` before the type is an array
 ``null 0+``                   the versions in which the field may be null
-``tag 0 0+``                  its tag, and the versions in which it is a tagged field
-``= -1``                      its default, where that is not 0, empty or false
+``tag 0 0+``                  tag of a field, and the versions in which it is a tagged field
+``= -1``                      default of a field, if that is not 0, empty or false
 ============================  =====================================================================
 
 The facts are those of the message schemas (JSON files below ``common/message``, ``message`` and

@@ -1,4 +1,4 @@
-"""What in brokers' own records would let somebody else in, and is not shown unless it is asked for.
+"""Secrets in the records of brokers: values that give access, shown only on request.
 
 Source: ``RecordRedactor``, ``BrokerSecurityConfigs`` (Kafka 4.3).
 """

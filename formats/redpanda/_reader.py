@@ -1,4 +1,4 @@
-"""Fields one behind the other in bytes that nobody vouches for."""
+"""A reader of consecutive fields in bytes that may be damaged."""
 
 import struct
 

@@ -204,12 +204,12 @@ def build(
     raw = _ENVELOPE.pack(VERSION, OLDEST_VERSION, len(blob) + 2 * UINT32.size)
     built = parse(raw + UINT32.pack(len(blob)) + blob + UINT32.pack(crc32c(blob)))
     if isinstance(built, Unreadable):
-        raise ValueError("these flags are not those of version 9")
+        raise ValueError("these flags are not flags of version 9")
     return built
 
 
 def offsets(index: BaseIndex, *, segment_base: int, next_base: int | None = None) -> list[int]:
-    """Return the base offset of the batch of each entry; `next_base` is None for the last segment.
+    """Return the base offset of the batch of each entry; the last segment has no `next_base`.
 
     An index with base offset 0 whose segment begins elsewhere has offsets modulo 2^32. Each stands
     for the first offset with that remainder in ``[segment_base, next_base)``. If there is no such

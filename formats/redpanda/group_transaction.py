@@ -1,8 +1,9 @@
-"""Transactions of consumer groups in Redpanda: what a log of ``__consumer_offsets`` has of them.
+"""Transactions of consumer groups in Redpanda, in the logs of ``__consumer_offsets``.
 
-Offsets that are committed in a transaction stand in a batch of type 14 with one record, and count
-once a batch of type 15 of the same producer follows; one of type 16 drops them. Of Kafka's control
-records there is none. Integers are little-endian. The value of a record of type 14:
+Offsets that are committed in a transaction are in a batch of type 14 with one record. They count
+when a batch of type 15 of the same producer follows; a batch of type 16 drops the offsets. Redpanda
+writes no control records of Kafka there. Integers are little-endian. The value of a record of type
+14:
 
 =====================  ======  ====================================================================
 version                int8    0
@@ -74,7 +75,7 @@ def parse(value: bytes) -> TransactionOffsets:
             raise TooShortError
         offsets = tuple(_offsets(reader, count))
     except TooShortError:
-        raise FormatError("the offsets of a transaction are not whole") from None
+        raise FormatError("the offsets of a transaction are incomplete") from None
     return TransactionOffsets(group, producer_id, epoch, sequence, offsets)
 
 

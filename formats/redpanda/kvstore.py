@@ -1,9 +1,10 @@
-"""Redpanda's key-value store: what a core of a broker remembers beside the logs.
+"""Redpanda's key-value store: the state that each core of a broker keeps in addition to the logs.
 
-It is a log of batches of type 4 (``redpanda/kvstore/<shard>_0``) and a ``snapshot`` of what
-came before. A record of the log has as key an int8, the keyspace, and the key, and as value an int8
-and, if that is 1, an int32 size and the value; without a value the key is deleted. In a snapshot
-the metadata is the last offset that it holds (int64), and the payload is this, little-endian:
+It is a log of batches of type 4 (``redpanda/kvstore/<shard>_0``) and a ``snapshot`` of the records
+before the log. A record of the log has as key an int8, the keyspace, and the key, and as value an
+int8 and, if that is 1, an int32 size and the value; without a value the key is deleted. In a
+snapshot the metadata is the last offset that it holds (int64), and the payload is this,
+little-endian:
 
 ====================  =======  ====================================================================
 size                  int32    bytes of the batch that follows
@@ -20,7 +21,7 @@ key, value            each int32 length, int32 size, bytes; a value is not wrapp
 headers               int32    how many; always 0
 ====================  =======  ====================================================================
 
-Keys that say something of a log, with the keyspace in front:
+Keys about a log, with the keyspace before the key:
 
 ====================================================  =============================================
 1 consensus, int8 kind, int64 group                   kind 0 the vote, 1 configurations, 2 and 3
@@ -248,7 +249,7 @@ def _slice(body: memoryview, position: int, length: int) -> bytes:
 
 def _pair(key: bytes, value: bytes | None) -> KeyValue:
     if not key:
-        raise FormatError("expected a keyspace in front of a key, found no byte")
+        raise FormatError("expected a keyspace before a key, found no byte")
     return KeyValue(INT8.unpack_from(key)[0], key[1:], value)
 
 
@@ -257,7 +258,7 @@ def _unwrapped(value: bytes) -> bytes | None:
     try:
         return reader.take(reader.number(INT32)) if reader.number(INT8) else None
     except TooShortError as error:
-        raise FormatError("a value ends before its size says") from error
+        raise FormatError("a value is shorter than its size field") from error
 
 
 def _wrapped(value: bytes | None) -> bytes:

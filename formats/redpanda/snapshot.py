@@ -39,7 +39,7 @@ _INT64 = struct.Struct("<q")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaftSnapshot:
-    """One snapshot; the fields of the frame are None where the file is too short for one."""
+    """One snapshot; None for fields of the frame if the file is too short for a frame."""
 
     header_crc: int | None
     metadata_crc: int | None

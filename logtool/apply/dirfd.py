@@ -50,7 +50,7 @@ class OpenDir:
         FileNotFoundError where a directory on the way is not there.
         """
         if not path.is_relative_to(self.path) or ".." in path.parts:
-            raise RefusedError(f"{path}: does not lie in {self.path}")
+            raise RefusedError(f"{path}: is not inside {self.path}")
         *way, name = path.relative_to(self.path).parts or (".",)
         with _descended(os.dup(self.fd), self.path, way) as fd:
             yield fd, name
@@ -119,13 +119,13 @@ def check_trusted(path: Path, fd: int) -> None:
     status = os.fstat(fd)
     if status.st_uid not in (0, os.geteuid()):
         raise RefusedError(
-            f"{path}: belongs to {_user(status.st_uid)}, neither to you nor to root, "
-            f"and is not believed"
+            f"{path}: belongs to {_user(status.st_uid)}, neither to you nor to root; logtool "
+            "does not trust it"
         )
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise RefusedError(
-            f"{path}: others than its owner may write there "
-            f"(mode {stat.S_IMODE(status.st_mode):04o}), and it is not believed"
+            f"{path}: users other than its owner may write there (mode "
+            f"{stat.S_IMODE(status.st_mode):04o}); logtool does not trust it"
         )
 
 
@@ -140,7 +140,7 @@ def _descended(fd: int, path: Path, way: "list[str] | tuple[str, ...]") -> Itera
             except OSError as error:
                 # The system returns these for a link in place of a directory.
                 if error.errno in (errno.ENOTDIR, errno.ELOOP):
-                    text = f"{path}: is no directory, and a symbolic link is not followed"
+                    text = f"{path}: is not a directory; logtool follows no symbolic links here"
                     raise RefusedError(text) from error
                 error.filename = str(path)
                 raise

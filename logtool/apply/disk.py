@@ -182,14 +182,14 @@ def remove_dir(home: OpenDir, path: Path) -> None:
 
 def set_dir_time(home: OpenDir, path: Path, mtime_ns: int) -> None:
     """Give a directory its mtime back."""
-    held = _directory(home, path)
-    _set_time(path, held.fd, mtime_ns)
+    directory = _directory(home, path)
+    _set_time(path, directory.fd, mtime_ns)
 
 
 def sync_dir(home: OpenDir, path: Path) -> None:
     """Make the names in a directory durable."""
-    held = _directory(home, path)
-    change(path, os.fsync, held.fd)
+    directory = _directory(home, path)
+    change(path, os.fsync, directory.fd)
 
 
 def sync_file(home: OpenDir, path: Path) -> None:
@@ -249,7 +249,7 @@ def _copy(path: Path, fd: int, run: CopiedRange, position: int) -> None:
         if not calls:
             block = rest.file.read(rest.position, min(rest.size, _BLOCK))
             if not block:
-                raise UnreadableError(run.file.path, "became shorter while it was read")
+                raise UnreadableError(run.file.path, "became shorter while logtool read it")
             _write_at(path, fd, memoryview(block), position + done)
             done += len(block)
             continue

@@ -31,7 +31,7 @@ from logtool.log import opening
 from logtool.log.redpanda import REDPANDA
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-_ELSEWHERE = "make room there, or give --undo-dir DIR on a disk that has some"
+_ELSEWHERE = "free space on that disk, or use --undo-dir DIR on a disk with more room"
 OnAction = Callable[[Action], None]
 
 
@@ -61,8 +61,8 @@ class Journal:
         with _hint(undo_dir, f"nothing in {log_dir} was changed", _ELSEWHERE):
             outside.check(undo_dir, log_dir)
             if not undo_dir.exists():
-                held = disk.make_dir(OpenDir(undo_dir.parent), undo_dir)
-                journal = cls(held, log_dir, command)
+                opened = disk.make_dir(OpenDir(undo_dir.parent), undo_dir)
+                journal = cls(opened, log_dir, command)
                 journal._made = True
             else:
                 journal = cls(OpenDir(undo_dir), log_dir, command)
@@ -70,16 +70,16 @@ class Journal:
             # The name may have led elsewhere before: this checks the directory that is open.
             check_trusted(undo_dir, journal._undo.fd)
             if journal._undo.names():
-                raise RefusedError(f"{undo_dir}: is not empty; give a new directory")
+                raise RefusedError(f"{undo_dir}: is not empty; use a new directory")
             journal._home = OpenDir(log_dir)
         return journal
 
     @classmethod
     def open(cls, undo_dir: Path) -> "Journal":
         """Read an undo directory; RefusedError if it is not one, or not to be trusted."""
-        held = OpenDir(undo_dir.resolve())
-        known = records.read(held)
-        journal = cls(held, known.log_dir, known.command)
+        opened = OpenDir(undo_dir.resolve())
+        known = records.read(opened)
+        journal = cls(opened, known.log_dir, known.command)
         journal.state, journal.steps, journal._times = (
             known.state,
             known.steps,
@@ -96,7 +96,7 @@ class Journal:
         dir was changed.
         """
         if self.state is not PlanState.PREPARED:
-            raise ValueError(f"{self.undo_dir}: is {self.state}, nothing can be added")
+            raise ValueError(f"{self.undo_dir}: is {self.state}; no step can be added")
         with self._given_up():
             # Always the time of the log dir, too: the lock is made and removed there.
             self._times.setdefault(self.log_dir, os.fstat(self._log_dir.fd).st_mtime_ns)
@@ -153,7 +153,7 @@ class Journal:
             return
         if self.state is not PlanState.COMMITTED:
             raise RefusedError(f"{self.undo_dir}: is {self.state}; {self._advice()}")
-        with _hint(self.undo_dir, self._way_on(), "going on needs room there first"):
+        with _hint(self.undo_dir, self._way_on(), "free space on that disk before you continue"):
             progress = self._find()
             for item in _by_directory(progress, self._log_dir):
                 for action in stepping.actions(item):
@@ -182,8 +182,8 @@ class Journal:
         """Put everything back, also times of directories; RefusedError if a file has changed."""
         if not self.can_be_undone:
             return
-        again = f"run '{self._undo_command()}' again to go on"
-        with _hint(self.undo_dir, again, "it needs room there first"):
+        again = f"run '{self._undo_command()}' again to continue"
+        with _hint(self.undo_dir, again, "free space on that disk first"):
             progress = self._find()
             stepping.check_saved(progress, self._undo)
             if self.state is not PlanState.UNDOING:
@@ -205,7 +205,7 @@ class Journal:
                 self._home = OpenDir(self.log_dir)
             except UnreadableError as error:
                 if error.missing:
-                    raise UnreadableError(self.log_dir, "is not there") from error
+                    raise UnreadableError(self.log_dir, "does not exist") from error
                 raise
             self._check_log_dir()
         return self._home
@@ -221,7 +221,7 @@ class Journal:
             or any(map(outside.is_brokers, gone))
             or opening.flavour_at(self.log_dir) is REDPANDA
         ):
-            raise RefusedError(f"{self.log_dir}: is not a log dir; nothing was touched")
+            raise RefusedError(f"{self.log_dir}: is not a log dir; nothing was changed")
 
     def _find(self) -> list[states.StepState]:
         settled = self.state is PlanState.DONE
@@ -236,13 +236,13 @@ class Journal:
 
     def _way_on(self) -> str:
         return (
-            "the change is not finished and nothing is lost: run the same command again to go on, "
-            f"or '{self._undo_command()}' to go back"
+            "the change is not finished and nothing is lost: run the same command again to "
+            f"finish it, or '{self._undo_command()}' to undo it"
         )
 
     def _advice(self) -> str:
         if self.state is PlanState.UNDOING:
-            return f"run '{self._undo_command()}' to go on with that"
+            return f"run '{self._undo_command()}' to continue with the undo"
         return "there is nothing to finish"
 
     @contextmanager
@@ -373,7 +373,7 @@ def finish_earlier(
     undo directory. The caller must hold the lock, except for a dry run.
     """
     for journal in find_unfinished(log_dir, undo_dir):
-        text = f"was not finished, which is done first: {journal.command}"
+        text = f"was not finished; logtool finishes this plan first: {journal.command}"
         yield Action(action="finish", path=journal.undo_dir, reason=text)
         if not dry_run:
             journal.finish()

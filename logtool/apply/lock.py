@@ -36,11 +36,11 @@ def locked(log_dir: Path, flavour: Flavour | None = None) -> Iterator[None]:
     lock, as ``FileLock`` of Kafka: this process would lose it as soon as it closed any other
     descriptor of that file, so `in_use.holder` knows of it. May be nested.
     """
-    if in_use.is_held_here(log_dir):
+    if in_use.is_locked_here(log_dir):
         yield
         return
     path = log_dir / _name_in(log_dir, flavour)
-    home = _held(log_dir, path)
+    home = _opened(log_dir, path)
     fd = _open(home, path)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -48,11 +48,13 @@ def locked(log_dir: Path, flavour: Flavour | None = None) -> Iterator[None]:
         try:
             fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise RefusedError(f"{path}: {_who(log_dir)} holds it; stop it first") from error
+            raise RefusedError(
+                f"{path}: is locked by {_who(log_dir)}; stop that process first"
+            ) from error
         except OSError as error:
             raise UnwritableError(path, error.strerror or str(error)) from error
         mtime_ns = _made_by_us(home, fd)
-        with in_use.held_here(log_dir):
+        with in_use.locked_here(log_dir):
             try:
                 if mtime_ns is not None:
                     disk.set_dir_time(home, home.path, mtime_ns)
@@ -71,7 +73,7 @@ def _name_in(log_dir: Path, flavour: Flavour | None) -> str:
     return KAFKA.lock
 
 
-def _held(log_dir: Path, path: Path) -> OpenDir:
+def _opened(log_dir: Path, path: Path) -> OpenDir:
     try:
         return OpenDir(log_dir.resolve())
     except UnreadableError as error:

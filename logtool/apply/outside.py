@@ -22,17 +22,17 @@ def check(undo_dir: Path, log_dir: Path) -> None:
     if undo_dir.exists() and not undo_dir.is_dir():
         raise RefusedError(f"{undo_dir}: exists and is not a directory")
     if undo_dir.exists() and any(undo_dir.iterdir()):
-        raise RefusedError(f"{undo_dir}: is not empty; give a new directory")
+        raise RefusedError(f"{undo_dir}: is not empty; use a new directory")
 
 
 def check_place(undo_dir: Path, log_dir: Path) -> None:
     """Raise RefusedError for an undo directory that lies in a log dir."""
     undo_dir, log_dir = undo_dir.resolve(), log_dir.resolve()
     if undo_dir.is_relative_to(log_dir):
-        raise RefusedError(f"{undo_dir}: lies in the log dir {log_dir}")
+        raise RefusedError(f"{undo_dir}: is inside the log dir {log_dir}")
     for parent in undo_dir.parents:
         if belongs_to_broker(parent):
-            raise RefusedError(f"{undo_dir}: lies in {parent}, which holds files of a broker")
+            raise RefusedError(f"{undo_dir}: is inside {parent}, which holds files of a broker")
 
 
 def belongs_to_broker(path: Path) -> bool:

@@ -56,23 +56,26 @@ def parse(data: bytes) -> JournalRecord:
     lines = [_object(json.loads(row)) for row in rows]
     at = next((i for i, line in enumerate(lines) if line.get("type") == "commit"), None)
     if at is None or lines[at].get("crc32c") != crc32c(b"".join(rows[:at])):
-        raise ValueError("the commit does not match what stands before it")
+        raise ValueError("the commit line does not match the lines before it")
     begin, middle, after = lines[0], lines[1:at], lines[at + 1 :]
     if begin.get("schema") != SCHEMA:
         raise ValueError(f"expected {SCHEMA}, found {_shown(begin.get('schema'))}")
     home = Path(_text(begin, "log_dir"))
     if not home.is_absolute() or ".." in home.parts:
-        raise ValueError(f"log_dir is {_shown(str(home))}, no absolute path")
+        raise ValueError(f"log_dir is {_shown(str(home))}, which is not an absolute path")
     steps = [_step(line, home) for line in middle if line.get("type") == "step"]
     # They are in the order in which they are carried out, not in the order of saving.
     if sorted(step.number for step in steps) != list(range(1, len(steps) + 1)):
-        raise ValueError("the steps are not numbered from 1 on")
+        raise ValueError("the steps are not numbered from 1 upwards")
     if not steps or lines[at].get("steps") != len(steps):
-        raise ValueError(f"{_shown(lines[at].get('steps'))} steps are said, {len(steps)} are there")
+        raise ValueError(
+            f"the commit line counts {_shown(lines[at].get('steps'))} steps, but the file has "
+            f"{len(steps)}"
+        )
     folders = {home, *(path.parent for step in steps for path in step.paths)}
     times = [_time(line, home) for line in middle if line.get("type") == "directory"]
     if not {path for path, _ in times} <= folders:
-        raise ValueError("a directory has a time, and no step is in it")
+        raise ValueError("a directory line has no step in its directory")
     states = [PlanState(_text(line, "state")) for line in after]
     state = states[-1] if states else PlanState.COMMITTED
     return JournalRecord(
@@ -102,20 +105,20 @@ def _step(line: dict[str, Any], home: Path) -> FileStep:
     }[kind]
     there = (before, after, old, new, old.crc32c if old else None, new.crc32c if new else None)
     if tuple(part is not None for part in there) != wanted:
-        raise ValueError(f"step {step.number}: is no {kind}")
+        raise ValueError(f"step {step.number}: does not have the fields of {kind}")
     if before and after and (before.parent != after.parent):
         raise ValueError(f"step {step.number}: leads into another directory")
     if kind is FileChange.RENAME and before == after:
-        raise ValueError(f"step {step.number}: renames nothing")
+        raise ValueError(f"step {step.number}: the new name is the old name")
     if kind is FileChange.TRUNCATE and old and new and new.size > old.size:
-        raise ValueError(f"step {step.number}: cuts {old.size} bytes to {new.size}")
+        raise ValueError(f"step {step.number}: cuts a file of {old.size} bytes to {new.size} bytes")
     return step
 
 
 def _time(line: dict[str, Any], home: Path) -> tuple[Path, int]:
     path = _path(line, "path", home, parts=1)
     if path is None:
-        raise ValueError("a directory has no path")
+        raise ValueError("a directory line has no path")
     return path, _number(line, "mtime_ns", -_INT64, _INT64)
 
 
@@ -144,7 +147,7 @@ def _path(line: dict[str, Any], key: str, home: Path, parts: int) -> Path | None
     of_redpanda = len(names) == parts + LEVELS - 1 and parse_partition_directory(names[LEVELS - 1])
     is_deep = len(names) > parts and not of_redpanda
     if is_deep or not (is_home or all(name not in ("", ".", "..") for name in names)):
-        raise ValueError(f"{key} is {_shown(text)}, which is no path in a log dir")
+        raise ValueError(f"{key} is {_shown(text)}, which is not a path in a log dir")
     return home / text
 
 
@@ -157,7 +160,7 @@ def _object(value: object) -> dict[str, Any]:
 def _text(line: dict[str, Any], key: str) -> str:
     value = line.get(key)
     if not isinstance(value, str) or "\0" in value:
-        raise ValueError(f"{key} is {_shown(value)}, no text")
+        raise ValueError(f"{key} is {_shown(value)}, expected text")
     return value
 
 
@@ -165,7 +168,7 @@ def _number(line: dict[str, Any], key: str, least: int, end: int) -> int:
     """Return a number from `least` on and below `end`."""
     value = line.get(key)
     if type(value) is not int or not least <= value < end:
-        raise ValueError(f"{key} is {_shown(value)}, no number from {least} to {end - 1}")
+        raise ValueError(f"{key} is {_shown(value)}, expected a number from {least} to {end - 1}")
     return value
 
 

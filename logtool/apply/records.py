@@ -75,7 +75,7 @@ def read(undo: OpenDir) -> JournalRecord:
         if not all(map(_OURS.fullmatch, undo.names())):
             raise RefusedError(f"{undo.path}: is not an undo directory: it has no {NAME}")
         return JournalRecord(
-            log_dir=_log_dir_beside(undo.path),
+            log_dir=_log_dir_next_to(undo.path),
             command="",
             state=PlanState.PREPARED,
             steps=[],
@@ -85,7 +85,9 @@ def read(undo: OpenDir) -> JournalRecord:
     try:
         return parsing.parse(data[: data.rfind(b"\n") + 1])
     except (ValueError, RecursionError) as error:
-        raise RefusedError(f"{path}: is damaged or of another version: {error}") from error
+        raise RefusedError(
+            f"{path}: is damaged or was written by another version of logtool: {error}"
+        ) from error
 
 
 def claims_to_be_ended(undo: OpenDir) -> bool:
@@ -109,7 +111,7 @@ def discard(undo: OpenDir, *, keep_dir: bool) -> None:
         disk.remove_dir(parent, undo.path)
 
 
-def _log_dir_beside(undo_dir: Path) -> Path:
+def _log_dir_next_to(undo_dir: Path) -> Path:
     """Return the log dir next to an undo directory with the default name."""
     name, infix, _ = undo_dir.name.rpartition(DEFAULT_INFIX)
     return undo_dir.with_name(name) if infix and name else undo_dir
@@ -126,7 +128,7 @@ def _content(undo: OpenDir) -> bytes:
     with OpenFile(undo, path) as file:
         check_trusted(path, file.fd)
         if file.status.st_size > _LIMIT:
-            raise RefusedError(f"{path}: is larger than a journal can be")
+            raise RefusedError(f"{path}: is larger than any journal")
         return b"".join(file.blocks())
 
 

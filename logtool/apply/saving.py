@@ -26,7 +26,7 @@ def save(
     )
     for path in step.paths:
         if not path.is_relative_to(home.path):
-            raise RefusedError(f"{path}: does not lie in {home.path}; nothing was changed")
+            raise RefusedError(f"{path}: is not inside {home.path}; nothing was changed")
     if draft.after not in (None, draft.before) and draft.after not in freed:
         _expect(home, draft.after, None)
     old = None if draft.before is None else _save_old(draft, draft.before, home, undo, number)
@@ -44,7 +44,7 @@ def save_again(
     Its old bytes are those that the earlier step writes.
     """
     if earlier.new is None:
-        raise ValueError(f"{draft.before} is replaced by nothing")
+        raise ValueError(f"{draft.before} has no replacement")
     step = FileStep(
         number=number,
         kind=draft.kind,
@@ -63,15 +63,21 @@ def _expect(home: OpenDir, path: Path | None, seen: Stamp | None) -> None:
     status = None if path is None else home.look(path)
     stamp = None if status is None else Stamp(status.st_size, status.st_mtime_ns)
     if stamp != seen:
-        what = "is gone" if not stamp else "is there now" if not seen else "has changed since"
-        raise RefusedError(f"{path}: the plan is stale: the file {what}; nothing was changed")
+        what = (
+            "is gone"
+            if not stamp
+            else "exists now"
+            if not seen
+            else "has changed since the plan was made"
+        )
+        raise RefusedError(f"{path}: the plan is out of date: the file {what}; nothing was changed")
 
 
 def _save_old(
     draft: Draft, path: Path, home: OpenDir, undo: OpenDir, number: int
 ) -> FileAttributes:
     if draft.seen is None:
-        raise ValueError(f"{path} is changed and was not looked at")
+        raise ValueError(f"{path} is to be changed, but was not looked at")
     _expect(home, path, draft.seen)
     crc = None
     target = undo.path / f"{number:06d}.old"
@@ -84,7 +90,7 @@ def _save_old(
             raise RefusedError(f"{text}; nothing was changed")
         if draft.kind is FileChange.TRUNCATE:
             if draft.size is None or not 0 <= draft.size <= status.st_size:
-                raise ValueError(f"{path} is cut to {draft.size} of {status.st_size} bytes")
+                raise ValueError(f"{path} is to be cut to {draft.size} of {status.st_size} bytes")
             _, crc = disk.write_new(undo, target, file.blocks(draft.size))
         elif draft.kind is not FileChange.RENAME:
             crc = _keep(file, home, undo, target)
@@ -105,7 +111,7 @@ def _keep(file: OpenFile, home: OpenDir, undo: OpenDir, target: Path) -> int:
         return disk.write_new(undo, target, file.blocks(), like=file)[1]
     with OpenFile(undo, target) as kept:
         if not os.path.samestat(kept.status, file.status):
-            raise RefusedError(f"{file.path}: was changed by somebody else; nothing was changed")
+            raise RefusedError(f"{file.path}: was changed by another process; nothing was changed")
         disk.change(target, os.fsync, kept.fd)
         return checksum(kept.blocks())
 

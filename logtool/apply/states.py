@@ -81,8 +81,8 @@ def find(
     for (step, path), content in zip(pairs, contents, strict=True):
         if content is None:
             raise RefusedError(
-                f"{path}: was changed by somebody else: it is neither what it was nor what it "
-                f"became; nothing was touched"
+                f"{path}: was changed by another process: the file matches neither its state "
+                "before the step nor its state after the step; nothing was changed"
             )
         if step.is_renamed and path == step.before and step.after not in removed:
             _refuse_taken(step, home)
@@ -113,7 +113,7 @@ def _place(step: FileStep, home: OpenDir) -> Path:
 
 def _refuse_taken(step: FileStep, home: OpenDir) -> None:
     if step.after and home.look(step.after):
-        raise RefusedError(f"{step.after}: already exists; nothing was touched")
+        raise RefusedError(f"{step.after}: already exists; nothing was changed")
 
 
 def _content(

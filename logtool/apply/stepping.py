@@ -71,7 +71,10 @@ def check_saved(states: Sequence[StepState], undo_dir: OpenDir) -> None:
             continue
         with OpenFile(undo_dir, saved(undo_dir, step)) as source:
             if checksum(source.blocks()) != step.old.crc32c:
-                text = f"{source.path}: is not what was saved there; nothing was touched"
+                text = (
+                    f"{source.path}: differs from the bytes that logtool saved there; nothing was "
+                    "changed"
+                )
                 raise RefusedError(text)
 
 
@@ -186,7 +189,7 @@ def _write_over(
     size, crc = disk.write_new(home, temporary, blocks, look, like)
     if size != look.size or look.crc32c not in (None, crc):
         disk.remove(home, temporary)
-        raise RefusedError(f"{path}: what was saved of it was changed meanwhile")
+        raise RefusedError(f"{path}: its saved bytes were changed meanwhile")
     disk.rename(home, temporary, path)
 
 

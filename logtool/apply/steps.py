@@ -95,11 +95,11 @@ def merge(changes: Iterable[Change]) -> list[Draft]:
         draft = there.pop(path, None)
         if change.kind is FileChange.CREATE:
             if draft:
-                raise ValueError(f"{path} is created and is there")
+                raise ValueError(f"{path} is to be created, but exists")
             # Removed and created is replaced: mode and owner stay.
             draft = removed.pop(path, None)
         elif draft is None and path in removed:
-            raise ValueError(f"{path} is changed and is gone")
+            raise ValueError(f"{path} is to be changed, but does not exist")
         if draft is None:
             is_new = change.kind is FileChange.CREATE
             draft = Draft(
@@ -111,7 +111,7 @@ def merge(changes: Iterable[Change]) -> list[Draft]:
         if draft.after is None:
             removed[path] = draft
         elif there.setdefault(draft.after, draft) is not draft:
-            raise ValueError(f"{path} gets the name of {draft.after}, which is there")
+            raise ValueError(f"{path} is to get the name {draft.after}, which exists")
     _refuse_refilled(drafts)
     return sorted(drafts, key=lambda draft: draft.order)
 
@@ -133,9 +133,9 @@ def _add(draft: Draft, change: Change) -> None:
             draft.blocks = None
         case FileChange.TRUNCATE:
             if change.size is None:
-                raise ValueError(f"{change.path} is cut to no size")
+                raise ValueError(f"{change.path} is cut, but has no new size")
             if draft.blocks is not None:
-                raise ValueError(f"{change.path} is put together, then cut")
+                raise ValueError(f"{change.path} is composed and then cut")
             if draft.content is not None:
                 draft.content = draft.content[: change.size]
             else:
@@ -157,4 +157,4 @@ def _refuse_refilled(drafts: list[Draft]) -> None:
     freed = {d.before for d in drafts if d.after is not None and d.before != d.after} - {None}
     for draft in drafts:
         if draft.after in freed and draft.after != draft.before:
-            raise ValueError(f"{draft.after} gets another name and is filled again")
+            raise ValueError(f"{draft.after} gets another name and new content")

@@ -17,7 +17,7 @@ def log_dir_of(path: Path) -> Path:
 
 
 @contextmanager
-def held(log_dir: Path, undo_dir: Path | None = None) -> Iterator[list[Path]]:
+def locked_log_dir(log_dir: Path, undo_dir: Path | None = None) -> Iterator[list[Path]]:
     """Hold the lock of a log dir; yields the undo directories of what was left unfinished there.
 
     That is finished first: what is judged must not be half of a change. `undo_dir` is one that was

@@ -18,10 +18,10 @@ REMOVABLE = (*OFFSET_CHECKPOINTS, FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.CLE
 _WITHOUT = {
     FileKind.RECOVERY_POINT_CHECKPOINT: "an unclean start reads the whole log",
     FileKind.REPLICATION_CHECKPOINT: "the high watermark starts at the log start",
-    FileKind.LOG_START_CHECKPOINT: "the log starts with its first segment",
+    FileKind.LOG_START_CHECKPOINT: "the log starts at its first segment",
     FileKind.CLEANER_CHECKPOINT: "the cleaner begins at the log start",
     FileKind.LEADER_EPOCH_CHECKPOINT: "followers truncate to the high watermark",
-    FileKind.CLEAN_SHUTDOWN: "the next start is an unclean one",
+    FileKind.CLEAN_SHUTDOWN: "the next start is unclean",
 }
 """Consequence for a broker if a row or the file is missing."""
 _LARGEST_OFFSET, _LARGEST_EPOCH = 2**63 - 1, 2**31 - 1
@@ -114,7 +114,7 @@ def remove(path: Path) -> Edit | None:
     """
     kind = kind_of(path)
     if kind not in REMOVABLE:
-        raise UsageError(f"{path} is not a file that can be removed: a broker needs it")
+        raise UsageError(f"{path} cannot be removed: a broker needs the file")
     data, stamp = _read(path)
     if stamp is None:
         _expect_directory(path)
@@ -148,10 +148,10 @@ def _set_offset(present: Present, key: str, value: int | None) -> Edit | None:
     directory = names.parse_directory(key)
     live = getattr(directory, "kind", None) is DirectoryKind.LIVE
     if not isinstance(directory, PartitionDirectory) or not (live and directory.exact):
-        raise UsageError(f"{key}: expected TOPIC-PARTITION, such as orders-0")
+        raise UsageError(f"{key}: expected TOPIC-PARTITION (for example orders-0)")
     fault = names.topic_fault(directory.topic)
     if fault or directory.partition < 0:
-        raise UsageError(f"{key}: {fault or 'a partition is at least 0'}")
+        raise UsageError(f"{key}: {fault or 'a partition number is at least 0'}")
     row = directory.topic, directory.partition
     offsets: dict[tuple[str, int], int] = present.value.offsets
     before = offsets.get(row)
@@ -175,7 +175,7 @@ def _set_epoch(present: Present, key: str, value: int | None) -> Edit | None:
         return None
     checkpoint = leader_epoch_checkpoint.build(sorted(rows.items()))
     for finding in leader_epoch_checkpoint.check(checkpoint):
-        raise RefusedError(f"{present.path} would not be sound: {finding.message}")
+        raise RefusedError(f"{present.path} would be damaged: {finding.message}")
     content = leader_epoch_checkpoint.encode(checkpoint)
     return replacement(present, content, [_changed(present, f"epoch {key}", before, value)])
 
@@ -193,7 +193,7 @@ def _expect_directory(path: Path) -> None:
 
 def _changed(present: Present, key: str, before: int | None, after: int | None) -> str:
     if after is None:
-        return f"{key}: row of {before} is removed; without it {_WITHOUT[present.kind]}"
+        return f"{key}: the row with {before} is removed; without this row {_WITHOUT[present.kind]}"
     return f"{key}: {'no row' if before is None else before} becomes {after}"
 
 

@@ -47,7 +47,7 @@ class CheckpointRebuild:
     def __post_init__(self) -> None:
         """Find out what is meant; UsageError for a file that is no checkpoint."""
         self.log_dir, self._kinds = self.path, OFFSET_CHECKPOINTS
-        what = inputs.kind_of(self.path, lacking="has no checkpoints of offsets")
+        what = inputs.kind_of(self.path, lacking="Redpanda has no offset checkpoints")
         if what is PathKind.FILE:
             self.log_dir, self._kinds = self.path.parent, (kind_of(self.path),)
             if self._kinds[0] is FileKind.LEADER_EPOCH_CHECKPOINT:
@@ -129,7 +129,7 @@ class CheckpointRebuild:
             return
         extent = LogBounds(facts.first_base_offset, facts.log_end_offset)
         if any(report.changed for report in reports):
-            text = "changed while it was read; stop the broker first"
+            text = "changed while logtool read it; stop the broker first"
             yield UnreadableError(listed.path, text)
             return
         if key:
@@ -178,11 +178,11 @@ def _offsets(
         if key not in there and _is_meant(key, selection):
             summary.partitions += 1
             reasons.append(
-                f"{name}: row of {row} is removed: the partition is not in this directory"
+                f"{name}: the row with {row} is removed: the partition is not in this directory"
             )
             continue
         if row < 0:
-            reasons.append(f"{name}: row of {row} is removed: an offset is at least 0")
+            reasons.append(f"{name}: the row with {row} is removed: an offset is at least 0")
             continue
         new[key] = row
         if extent:

@@ -110,7 +110,7 @@ def show(
     `wanted`, the logs of a log dir are read from their recovery points on. A file whose name does
     not show its kind yields a line of text that says what it is.
     """
-    what = inputs.kind_of(path, lacking="has no checkpoints of offsets")
+    what = inputs.kind_of(path, lacking="Redpanda has no offset checkpoints")
     if what is PathKind.LOG_DIR:
         yield from _log_dir(opening.open_log_dir(path), selection, wanted)
         return
@@ -138,8 +138,9 @@ def _journal(path: Path, journal: RecoveryJournal) -> Iterator[Item]:
     entries = wording.count(len(journal.rows), "entry", "entries")
     partitions = wording.count(len(journal.offsets), "partition")
     yield (
-        f"{path}: is a journal of recovery points (KAFKA-615), which no release of Kafka reads: "
-        f"{entries} of {partitions}, {journal.set_back:,} set back; the last of each counts"
+        f"{path}: is a journal of recovery points (KAFKA-615), which no Kafka release reads: "
+        f"{entries} of {partitions}, {journal.set_back:,} of them lower than before; the last "
+        "entry of each partition counts"
     )
     for finding in recovery_journal.check(journal):
         yield finding.placed(path)

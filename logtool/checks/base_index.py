@@ -66,7 +66,7 @@ class BaseIndexRules:
             yield self._placed(Finding("base-index/unreadable", self.fault, self._position(0)))
             return
         if self._index and not self._index.base_offset and self._segment.base_offset:
-            text = "has base offset 0 and offsets modulo 2^32, as earlier releases left it"
+            text = "has base offset 0 and offsets modulo 2^32, as earlier releases wrote it"
             yield self._placed(Finding("base-index/wrapped", text))
         for name, column in (("offset", self._offsets), ("position", self._positions)):
             fall = np.flatnonzero(column[1:] <= column[:-1])
@@ -92,7 +92,7 @@ class BaseIndexRules:
         # The index of the last segment is written when it is closed, or flushed now and then.
         stale = self._segment.is_active and last is not None and named < last
         if last is not None and named != last and not stale:
-            text = f"says that the segment ends at offset {named}, it ends at {last}"
+            text = f"says that the segment ends at offset {named}, but the segment ends at {last}"
             yield self._placed(Finding("base-index/max-offset", text))
 
     def _position(self, row: int) -> int:
@@ -107,15 +107,15 @@ def fault_of(found: BaseIndex | base_index.Unreadable) -> str | None:
     """Return why a start does not trust an index; None if it does."""
     if not isinstance(found, BaseIndex):
         version = "is empty" if found.version is None else f"has version {found.version}"
-        return f"{version}, and is no whole index of a version from 3 to 9"
+        return f"{version}; a complete index has a version from 3 to 9"
     if not found.checksum_holds:
         return f"the checksum does not match the stored {found.checksum}"
     if (found.compat_version or 0) > base_index.VERSION:
-        return f"is for readers of version {found.compat_version} and later"
+        return f"can be read only by releases that know version {found.compat_version}"
     if excess := len(found.trailing) or (found.compat_version is None and len(found.unread)):
-        return f"has {wording.count(excess, 'byte')} behind its end"
+        return f"has {wording.count(excess, 'byte')} after its end"
     if found.size != base_index.size_of(found):
-        return f"has a size field of {found.size}, and {base_index.size_of(found)} bytes follow"
+        return f"has a size field of {found.size}, but {base_index.size_of(found)} bytes follow"
     entries = found.entries
     sizes = {len(entries.relative_offset), len(entries.relative_time), len(entries.position)}
     if len(sizes) > 1:

@@ -162,7 +162,7 @@ class BatchRules:
         highest = np.maximum.accumulate(np.concatenate(([start], trusted)))
         before = highest[:-1]
         for first, last in runs(ahead):
-            text = f"stands after offset {before[first]} and before offset {base_offset[last + 1]}"
+            text = f"stands between offset {before[first]} and offset {base_offset[last + 1]}"
             yield _at(table, "batch/offset-order", text, first, last)
         started = (before >= self._base_offset) | (self.last_offset is not None)
         for first, last in runs((base_offset <= before) & ~misplaced & started):
@@ -170,12 +170,12 @@ class BatchRules:
             yield _at(table, "batch/offset-order", text, first, last)
         for first, last in runs(outside):
             limit = self._base_offset + MAX_RELATIVE_OFFSET
-            held = wording.through(self._base_offset, limit)
+            allowed = wording.through(self._base_offset, limit)
             if table.batch_type[first] >= 0:  # Redpanda's
-                held = f"offsets from {self._base_offset} on"
+                allowed = f"offsets from {self._base_offset} on"
             text = (
-                f"holds {wording.offsets(base_offset[first], last_offset[first])}, the segment "
-                f"can only hold {held}"
+                f"holds {wording.offsets(base_offset[first], last_offset[first])}, but the "
+                f"segment can only hold {allowed}"
             )
             yield _at(table, "batch/offset-range", text, first, last)
         good = np.flatnonzero(~misplaced)
@@ -218,7 +218,7 @@ class BatchRules:
                 modern
                 & ((table.record_count < 0) | ((table.record_count > delta + 1) & (delta >= 0))),
                 table.record_count,
-                "holds {} records, its offsets have room for fewer",
+                "holds {} records, but its offsets have room for fewer",
             ),
             (
                 "batch/codec",
@@ -230,13 +230,13 @@ class BatchRules:
                 "batch/attributes",
                 modern & ((table.attributes & np.int16(UNUSED_ATTRIBUTES - 0x10000)) != 0),
                 table.attributes,
-                "attributes {} use bits that have no meaning",
+                "attributes {} use bits without a meaning",
             ),
             (
                 "batch/timestamp",
                 (table.max_timestamp < NO_TIMESTAMP) | (table.base_timestamp < NO_TIMESTAMP),
                 table.max_timestamp,
-                "timestamps are negative (largest {}), only -1 has a meaning",
+                "timestamps are negative (largest {}); the only valid negative timestamp is -1",
             ),
             (
                 "batch/producer",
@@ -248,7 +248,7 @@ class BatchRules:
                 "batch/type",
                 (table.batch_type == 0) | (table.batch_type == BatchType.GHOST_BATCH),
                 table.batch_type,
-                "type {} is never stored",
+                "type {} is never stored in a log",
             ),
             (
                 "batch/control-type",
@@ -274,7 +274,10 @@ class BatchRules:
         trusted = np.where(foreign, start, epochs)
         highest = np.maximum.accumulate(np.concatenate(([start], trusted)))
         for first, last in runs(negative):
-            text = f"leader epoch {epochs[first]} is negative, only {NO_EPOCH} has a meaning"
+            text = (
+                f"leader epoch {epochs[first]} is negative; the only valid negative epoch is "
+                f"{NO_EPOCH}"
+            )
             yield _at(table, "batch/leader-epoch-order", text, first, last)
         for first, last in runs(ahead):
             text = f"leader epoch {epochs[first]} stands between {highest[first]} and "

@@ -123,21 +123,23 @@ class BrokerDirs:
         node = self.node
         if not node.given_kafka and node.shown_kafka and node.shown_kafka != node.kafka:
             yield (
-                f"the broker registered last with Kafka {releases.text(node.shown_kafka)}, which "
-                f"was not held against one: this is what {releases.text(node.kafka)} does"
+                f"the broker last registered with Kafka {releases.text(node.shown_kafka)}; "
+                f"logtool shows the behaviour of {releases.text(node.kafka)}, because it has "
+                "not been compared with that release"
             )
         if node.is_kraft and node.metadata_log is None:
             yield (
-                "holds no metadata log: which partitions are put aside as stray, how topics are "
-                "set and which log dirs the broker has is not known; give all its log dirs together"
+                "holds no metadata log: the stray partitions, the topic settings and the "
+                "broker's log dirs are not known; give all log dirs of the broker together"
             )
         missing = node.missing_ids()
         if missing:
             s, be = ("s", "are") if len(missing) > 1 else ("", "is")
             yield (
-                f"the metadata log knows log dir{s} {', '.join(sorted(missing))} of node "
-                f"{node.node_id}, which {be} not given: partitions in two log dirs and ids that do "
-                "not agree are not seen, and what the broker does with those partitions is not said"
+                f"the metadata log lists log dir{s} {', '.join(sorted(missing))} of node "
+                f"{node.node_id}, which {be} not given: logtool cannot see partitions that "
+                "lie in two log dirs, ids that do not agree, or what the broker does with "
+                "those partitions"
             )
 
     @property
@@ -160,9 +162,9 @@ class BrokerDirs:
                 yield StartVerdict(_with_outcome(finding, outcome), outcome, one.path)
             is_missing = one.meta is None and not one.is_folder and not one.unread
             if is_missing and node.is_kraft:
-                text = "holds no meta.properties, as the broker's other log dirs do"
+                text = "has no meta.properties, but the broker's other log dirs have one"
                 if one.has_metadata_log:
-                    text = "holds a metadata log and no meta.properties"
+                    text = "holds a metadata log, but no meta.properties"
                 finding = Finding("meta-properties/missing", text, path=one.path)
                 yield StartVerdict(finding, Effect.REFUSE, one.path)
 
@@ -208,7 +210,7 @@ class BrokerDirs:
         for one in self.node.log_dirs:
             for path, directory in () if self._has_strays else one.root.partitions:
                 if directory.kind is DirectoryKind.STRAY:
-                    text = "is a name that releases before 3.6 do not know"
+                    text = "has a name that releases before 3.6 do not know"
                     yield _refusal("data-dir/stops-broker", text, path)
 
     def _twice(self) -> Iterator[StartVerdict]:
@@ -225,7 +227,7 @@ class BrokerDirs:
                 if other is path or self._one_is_stray(path, other, directory):
                     continue
                 if directory.kind is DirectoryKind.FUTURE:
-                    text = f"is a second copy on its way, beside {other}"
+                    text = f"is a second future replica, next to {other}"
                 elif other.parent == path.parent:
                     continue  # The rules for names in one log dir report it.
                 else:
@@ -239,7 +241,7 @@ class BrokerDirs:
             if not future.is_blocked:
                 continue
             topic, number = future.key
-            text = f"is to become {topic}-{number}, which lies in the same log dir"
+            text = f"is the future replica of {topic}-{number}, which is in the same log dir"
             finding = Finding(
                 "data-dir/duplicate-partition",
                 text,
@@ -249,7 +251,9 @@ class BrokerDirs:
             )
             effect = Effect.REFUSE if future.assigned else Effect.OFFLINE
             if effect is Effect.OFFLINE:
-                text += "; once it is at its end, the broker takes the log dir offline"
+                text += (
+                    "; when the future replica has caught up, the broker takes the log dir offline"
+                )
                 finding = replace(finding, message=text, broker_override=Broker.ALWAYS)
             yield StartVerdict(finding, effect, future.path.parent)
 

@@ -109,14 +109,14 @@ class Cleaning:
             return CompactionEvidence(True, policy)
         if self.is_always_compacted:
             return CompactionEvidence(
-                True, f"a broker compacts {self.topic} whatever its policy is"
+                True, f"a broker compacts {self.topic} with any cleanup.policy"
             )
         if marked:
             return CompactionEvidence(True, f"the partition has {' and '.join(marked)}")
         if self.offset is not None:
-            return CompactionEvidence(True, "cleaner-offset-checkpoint names the partition")
+            return CompactionEvidence(True, "cleaner-offset-checkpoint has a row of the partition")
         if past and past.compacted_at is not None:
-            text = f"the topic was compacted before, see offset {past.compacted_at} of the "
+            text = f"the topic was compacted earlier: see offset {past.compacted_at} of the "
             return CompactionEvidence(True, f"{text}metadata log")
         if self.policy is None and not past and traces.inner_gaps >= MANY_GAPS:
             return CompactionEvidence(
@@ -126,13 +126,13 @@ class Cleaning:
         if past:
             since = f"since offset {past.since} of" if past.since else "in the whole of"
             known += f", never compact {since} the metadata log"
-        return CompactionEvidence(False, f"{known}, and nothing in the partition looks compacted")
+        return CompactionEvidence(False, f"{known}, and nothing in the partition shows compaction")
 
 
 NOT_KNOWN = Cleaning()
 
 
-def beside(path: Path, *, clean: bool = False) -> Cleaning:
+def next_to(path: Path, *, clean: bool = False) -> Cleaning:
     """Return the evidence in the log dir around a partition dir; `NOT_KNOWN` without one."""
     path = path.resolve()
     directory = names.parse_directory(path.name)

@@ -71,7 +71,8 @@ def check_segments(
         end = left.next_offset
         if end > right.base_offset:
             text = (
-                f"ends at offset {left.last_offset}, the next segment begins at {right.base_offset}"
+                f"ends at offset {left.last_offset}, but the next segment begins at "
+                f"{right.base_offset}"
             )
             span = (right.base_offset, left.last_offset)
             yield _at(partition, segment, Finding("segment/overlap", text, None, None, *span))
@@ -106,8 +107,8 @@ def check_epochs(
         if not rows:
             code = "leader-epoch/missing-epoch" if file else "leader-epoch/missing"
             text = (
-                f"batches from offset {first} on have leader epoch {epoch}, there is no "
-                f"{'row' if file else 'file'}"
+                f"batches from offset {first} onwards have leader epoch {epoch}, but there is "
+                f"no {'row' if file else 'file'}"
             )
             yield Finding(code, text, first_offset=first, last_offset=last)
             return
@@ -122,15 +123,19 @@ def check_epochs(
             at, later = later[0], later[1:]
         if at is None or at[0] != epoch or later:
             other = later[0] if at and at[0] == epoch else at
-            says = f"epoch {other[0]} from offset {other[1]} on" if other else "no epoch there"
+            says = (
+                f"epoch {other[0]} from offset {other[1]} on"
+                if other
+                else ("no epoch at these offsets")
+            )
             where = wording.offsets(first, last)
-            text = f"batches at {where} have epoch {epoch}, the file says {says}"
+            text = f"batches at {where} have epoch {epoch}, but the file has {says}"
             yield Finding("leader-epoch/mismatch", text, first_offset=first, last_offset=last)
     for row in checkpoint.rows:
         if log_end is not None and row.start_offset > log_end:
             text = (
                 f"line {row.line.number}: epoch {row.leader_epoch} starts at offset "
-                f"{row.start_offset}, the log ends at {log_end}"
+                f"{row.start_offset}, but the log ends at {log_end}"
             )
             yield Finding(
                 "leader-epoch/beyond-end",
@@ -161,7 +166,9 @@ def _hole(
     span = (end, begin - 1)
     text = f"no segment holds {wording.offsets(end, begin - 1)}"
     if end <= left.indexed_offset < begin:
-        text += f", but the indexes of segment {left.base_offset} go on to {left.indexed_offset}"
+        text += (
+            f", but the indexes of segment {left.base_offset} reach offset {left.indexed_offset}"
+        )
         return Finding("segment/missing", text, None, None, *span)
     swap = _swap(partition, range(end, begin))
     if swap:
@@ -178,7 +185,7 @@ def _hole(
         *(epoch for epoch in inside if not compacted or cleaning.spared(_offset(epoch))),
     ]
     if witnesses:
-        text += f", and {witnesses[0].name.name} shows that one was there"
+        text += f", and {witnesses[0].name.name} shows that a segment is lost"
         return Finding("segment/missing", text, None, None, *span)
     if compacted:
         text += f"; compaction leaves such gaps: {judgement.evidence}"

@@ -18,13 +18,16 @@ _STATE_CODES = {
     FileState.DELETED: ("leftover-deleted", "is scheduled for deletion"),
     FileState.CLEANED: ("leftover-cleaned", "was written by a compaction that was not committed"),
     FileState.SWAP: ("leftover-swap", "was committed by compaction and waits for its last rename"),
-    FileState.PARTIAL: ("leftover-temporary", "is a snapshot whose writing was interrupted"),
-    FileState.TEMPORARY: ("leftover-temporary", "is a rewrite that was interrupted"),
+    FileState.PARTIAL: ("leftover-temporary", "is an unfinished snapshot"),
+    FileState.TEMPORARY: ("leftover-temporary", "is an unfinished rewrite of a file"),
 }
 _KIND_CODES = {
     DirectoryKind.DELETE: ("pending-delete", "is being deleted"),
     DirectoryKind.FUTURE: ("future", "is the target of an unfinished move between log dirs"),
-    DirectoryKind.STRAY: ("stray", "was set aside: the cluster does not know this replica"),
+    DirectoryKind.STRAY: (
+        "stray",
+        ("was set aside as stray: the cluster does not know this replica"),
+    ),
 }
 
 
@@ -43,10 +46,10 @@ def check_partition_names(partition: Partition, *, needs_topic_id: bool) -> Iter
     for file in partition.orphans:
         if file.name.offset in going:
             continue  # its log was renamed first: a deletion that a kill interrupted
-        text = f"no {file.name.offset:020d}.log stands beside it"
+        text = f"has no {file.name.offset:020d}.log next to it"
         yield Finding("partition/orphan-index", text, path=file.path, segment=file.name.offset)
     for path in partition.odd_entries:
-        text = "is no regular file; a broker does not look at it"
+        text = "is not a regular file; a broker ignores it"
         yield Finding("partition/unknown-file", text, path=path)
     if not partition.segments:
         yield Finding("partition/empty", "holds no segment", path=partition.path)
@@ -66,9 +69,9 @@ def check_root_names(root: LogDir) -> Iterator[Finding]:
     for path, bad in root.bad_directories:
         yield Finding("data-dir/stops-broker", bad.reason, path=path)
     for file in root.strangers:
-        yield Finding("data-dir/unknown-file", "is no file of Kafka's", path=file.path)
+        yield Finding("data-dir/unknown-file", "is not a Kafka file", path=file.path)
     for path in root.odd_entries:
-        yield Finding("data-dir/unknown-file", "is neither file nor directory", path=path)
+        yield Finding("data-dir/unknown-file", "is neither a file nor a directory", path=path)
     for file in root.leftovers:
         yield _leftover("data-dir", file)
     seen: dict[tuple[str, int], PartitionDirectory] = {}
@@ -90,20 +93,25 @@ def _directory(directory: PartitionDirectory | BadDirectory, home: Partition) ->
     if not directory.exact:
         text = f"is read as partition {directory.partition} of topic {directory.topic!r}"
         yield Finding(
-            "partition/odd-name", f"{text}, but Kafka writes another name for it", path=home.path
+            "partition/odd-name",
+            (f"{text}, but Kafka writes a different name for this partition"),
+            path=home.path,
         )
 
 
 def _stranger(file: File) -> Finding:
     if file.name.reception is Reception.STOPS_BROKER:
-        text = "has a suffix of Kafka's and no number that a broker can read before the first '.'"
+        text = "has a suffix of Kafka, but no number that a broker can read before the first '.'"
         return Finding("partition/stops-broker", text, path=file.path)
     if file.name.reception is Reception.ACCEPTED:
-        text = f"a broker reads {file.name.offset} in the name and opens the file it would write"
+        text = (
+            f"a broker reads offset {file.name.offset} in the name, but opens the file with the "
+            "name that Kafka writes for this offset"
+        )
         return Finding("partition/odd-name", text, path=file.path)
     text = {
-        Reception.ERASED: "is no file of Kafka's; its suffix makes a broker delete it",
-        Reception.IGNORED: "is no file of Kafka's",
+        Reception.ERASED: "is not a Kafka file; a broker deletes it because of its suffix",
+        Reception.IGNORED: "is not a Kafka file",
     }[file.name.reception]
     erased = Broker.ALWAYS if file.name.reception is Reception.ERASED else None
     return Finding("partition/unknown-file", text, path=file.path, broker_override=erased)

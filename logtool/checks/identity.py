@@ -35,7 +35,7 @@ def faults(
     """
     path = log_dir.path / _META
     if log_dir.is_folder:
-        text = "is a folder, and not a file"
+        text = "is a directory, not a file"
         return [(Finding("meta-properties/malformed", text, path=path), Effect.OFFLINE)]
     meta = log_dir.meta
     if meta is None:

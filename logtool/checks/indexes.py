@@ -141,8 +141,8 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
         widest = int(np.diff(inside, prepend=0, append=log_end).max())
         if widest > most:
             text = (
-                f"{wording.count(widest, 'byte')} of log have no entry, "
-                f"an append brings {most:,} at most"
+                f"{wording.count(widest, 'byte')} of log have no entry, but one append writes "
+                f"at most {most:,}"
             )
             yield _placed(Finding("offset-index/incomplete", text), self._file)
 
@@ -150,11 +150,13 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
         for verdict, first, last in _bad(self.join):
             entry = _offset_entry(self._index, self._segment.base_offset, first)
             text = (
-                f"{entry} points at no batch"
+                f"{entry} does not point at a batch"
                 if verdict is EntryState.NO_BATCH
-                else f"{entry} points at the batch with "
-                f"{wording.offsets(self.join.batch_base[first], self.join.batch_last[first])}, "
-                "at which a lookup of that offset must not begin"
+                else (
+                    f"{entry} points at the batch with "
+                    f"{wording.offsets(self.join.batch_base[first], self.join.batch_last[first])}, "
+                    "but a lookup of the offset must begin earlier"
+                )
             )
             yield _entry_finding(
                 f"offset-index/{_JOIN_CODES[verdict]}",
@@ -198,7 +200,7 @@ class TimeIndexRules(_IndexRules[TimeIndex, TimeIndexJoin]):
         last_stamp = int(self._index.timestamps[-1]) if len(self._index) else -1
         if not self._segment.is_active and not damaged and last_stamp < highest:
             found = f"the last entry has {last_stamp}" if len(self._index) else "there is no entry"
-            text = f"the largest timestamp of the segment is {highest}, {found}"
+            text = f"the largest timestamp of the segment is {highest}, but {found}"
             yield _placed(Finding("time-index/incomplete", text), self._file)
 
     def _mismatches(self, *, clean: bool) -> Iterator[Finding]:
@@ -209,8 +211,10 @@ class TimeIndexRules(_IndexRules[TimeIndex, TimeIndexJoin]):
             entry = _time_entry(self._index, self._segment.base_offset, first)
             text = {
                 EntryState.NO_BATCH: f"{entry}: no batch holds that offset",
-                EntryState.TIMESTAMP: f"{entry}: the batch that holds it has the largest timestamp "
-                f"{self.join.batch_timestamp[first]}",
+                EntryState.TIMESTAMP: (
+                    f"{entry}: the batch that holds this offset has the largest timestamp "
+                    f"{self.join.batch_timestamp[first]}"
+                ),
                 EntryState.LATER: f"{entry}: an earlier batch has a later timestamp",
             }[verdict]
             yield _entry_finding(
@@ -317,7 +321,7 @@ def _time_entry(index: TimeIndex, base_offset: int, entry: int) -> str:
 def _entry_finding(
     code: str, text: str, first: int, last: int, entry_size: int, file: File
 ) -> Finding:
-    more = f" (and so on to entry {last})" if last > first else ""
+    more = f" (and so on up to entry {last})" if last > first else ""
     length = (last - first + 1) * entry_size
     return _placed(Finding(code, text + more, position=first * entry_size, length=length), file)
 

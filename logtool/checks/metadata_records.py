@@ -23,9 +23,9 @@ def ends_early(image: MetadataImage) -> Iterator[Finding]:
     reason = image.damage.removeprefix(f"{path}: byte {position}: ")
     in_snapshot = path is not None and path == image.snapshot
     missing = (
-        "what else the snapshot says is not known"
+        "the rest of the snapshot is not known"
         if in_snapshot
-        else f"nothing is known of the records from offset {image.offset} on"
+        else f"the records from offset {image.offset} onwards are not known"
     )
     yield Finding(
         "metadata/ends-early",
@@ -46,7 +46,7 @@ def skipped_snapshots(image: MetadataImage) -> Iterator[Finding]:
             continue  # a read error is no damage
         yield Finding(
             "kraft-snapshot/damaged",
-            f"{one.text}; what is older was read in its place",
+            f"{one.text}; logtool read the older snapshot in its place",
             position=one.position,
             path=one.path,
             topic=CLUSTER_METADATA,
@@ -62,7 +62,7 @@ def check(image: MetadataImage) -> Iterator[Finding]:
     first, more = image.problems[0], image.problem_count - 1
     text = f"the record at offset {first.offset} cannot be applied: {first.text}"
     if more:
-        text += f"; nor can {wording.count(more, 'record')} behind it"
+        text += f"; nor can {wording.count(more, 'record')} after it"
     yield Finding(
         "metadata/does-not-apply",
         text,

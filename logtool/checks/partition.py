@@ -321,7 +321,7 @@ def _beyond_end(partition: Partition, end: int | None) -> Iterator[Finding]:
         return
     for file in partition.snapshots:
         if (file.name.offset or 0) > end:
-            text = f"is for offset {file.name.offset}, the log ends at {end}"
+            text = f"is for offset {file.name.offset}, but the log ends at {end}"
             yield Finding("producer-snapshot/beyond-end", text, path=file.path)
 
 

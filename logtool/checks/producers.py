@@ -36,11 +36,11 @@ def check_transaction_index(
     index = transaction_index.parse(file.read_listed() if file else b"")
     path = (file or segment.log).path
     command = f"logtool dump-index {shell.path(path)}" if file else None
-    told: set[int] = set()
+    reported: set[int] = set()
     for finding in transaction_index.check(index, base_offset=segment.base_offset):
         yield finding.placed(path, next_command=command)
         first = (finding.position or 0) // transaction_index.ENTRY_SIZE
-        told.update(range(first, first + (finding.length or 0) // transaction_index.ENTRY_SIZE))
+        reported.update(range(first, first + (finding.length or 0) // transaction_index.ENTRY_SIZE))
     entries = {
         (int(p), int(last)): (row, int(first))
         for row, (p, first, last) in enumerate(
@@ -59,7 +59,7 @@ def check_transaction_index(
             yield wrong.placed(path, next_command=command)
     for (producer_id, last), (row, first) in entries.items():
         # Without earlier segments all batches of the transaction may be gone, but not its marker.
-        if row in told or damaged or first < first_known or compacted:
+        if row in reported or damaged or first < first_known or compacted:
             continue
         text = (
             f"entry {row}: producer {producer_id}, {wording.offsets(first, last)}, but the log "
@@ -89,7 +89,7 @@ def _aborted_finding(
         text = f"{what}, but {'the index has no such entry' if has_file else 'there is no index'}"
         return Finding("transaction-index/missing-entry", text, None, None, *span)
     if first > transaction.first_offset or (first < transaction.first_offset and not compacted):
-        text = f"entry {row}: {what}, the entry begins at {first}"
+        text = f"entry {row}: {what}, but the entry begins at {first}"
         at = row * transaction_index.ENTRY_SIZE
         length = transaction_index.ENTRY_SIZE
         return Finding("transaction-index/first-offset", text, at, length, *span)
@@ -150,8 +150,8 @@ def _missing(producer_id: int, state: Producer, file: File) -> str | None:
     if state.transaction_first_offset == NONE and age_ms >= EXPIRATION_MS:
         return None
     return (
-        f"producer {producer_id} is missing, the log has its batches up to offset "
-        f"{state.last_offset}"
+        f"producer {producer_id} is missing, but the log has batches of this producer up to "
+        f"offset {state.last_offset}"
     )
 
 
@@ -197,4 +197,4 @@ def _contradiction(
 
 
 def _wording(producer_id: int, field: str, found: int, expected: int) -> str:
-    return f"producer {producer_id}: {field} is {found}, the log says {expected}"
+    return f"producer {producer_id}: {field} is {found}, but the log has {expected}"

@@ -97,7 +97,7 @@ def _check_batch(chunk: Chunk, row: int, limit: int) -> Iterator[Finding]:
         elif isinstance(part, RecordSpans):
             seen.add(part)
         elif ((part.magic == 0) & (part.spans.attributes & TIMESTAMP_TYPE != 0)).any():
-            text = "a message of magic 0 claims a timestamp type"
+            text = "a message of magic 0 has a timestamp type"
             yield _finding("batch/records", chunk, row, text)
             return
     if seen.wrong_offset:
@@ -144,7 +144,7 @@ def _check_timestamps(chunk: Chunk, row: int, latest: int | None) -> Iterator[Fi
     if chunk.table.base_timestamp[row] == NO_TIMESTAMP and highest <= NO_TIMESTAMP:
         return
     if highest != stored and not chunk.table.is_control[row]:
-        text = f"the largest timestamp of its records is {highest}, the header says {stored}"
+        text = f"the largest timestamp of its records is {highest}, but the header has {stored}"
         yield _finding("batch/max-timestamp", chunk, row, text)
 
 

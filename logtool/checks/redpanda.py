@@ -31,25 +31,25 @@ _LARGEST_SNAPSHOT = 256 * 1024 * 1024
 def check_names(partition: Partition) -> Iterator[Finding]:
     """Yield the findings of the names in the directory of a partition."""
     for file in partition.strangers:
-        text = "is no file of Redpanda's"
+        text = "is not a Redpanda file"
         yield Finding("partition/unknown-file", text, path=file.path)
     yield from file_names.check_leftovers(partition)
     for file in partition.orphans:
-        text = "no segment stands beside it"
+        text = "has no segment next to it"
         yield Finding("partition/orphan-index", text, path=file.path, segment=file.name.offset)
     for path in partition.odd_entries:
-        text = "is no regular file; a broker does not look at it"
+        text = "is not a regular file; a broker ignores it"
         yield Finding("partition/unknown-file", text, path=path)
     for file in given_up_segments(partition):
         name = names.parse_partition_file(file.path.name)
         why = f" ({name.reason})" if name.reason else ""
         if is_reserved_room(file):
-            text = f"holds nothing but {wording.size(file.size)} of zeros{why}: room was reserved, "
-            text += "and nothing was written into it"
+            text = f"holds only {wording.size(file.size)} of zeros{why}: Redpanda reserved room, "
+            text += "but wrote no batch"
             code = "log/given-up-room"
         else:
-            text = f"a start found no sound batch in it{why} and never reads its "
-            text += f"{wording.size(file.size)} again; logtool dump shows what it holds"
+            text = f"the broker found no sound batch in it{why} at a start, and never reads its "
+            text += f"{wording.size(file.size)} again; logtool dump shows what the file holds"
             code = "log/cannot-recover"
         yield Finding(code, text, path=file.path, segment=name.base_offset)
     if not partition.segments:
@@ -63,13 +63,13 @@ def check_segments(partition: Partition, reports: Sequence[SegmentReport]) -> It
     for (left, right), (found, behind) in pairs:
         before, after = left.log.name.epoch or 0, right.log.name.epoch or 0
         if after < before:
-            text = f"is of term {after}, the segment before it of term {before}"
+            text = f"has term {after}, but the segment before it has term {before}"
             finding = Finding("segment/term-order", text)
             yield finding.placed(right.log.path, segment=right.base_offset)
         if not found.scanned or found.changed:
             continue
         if found.next_offset > right.base_offset:
-            text = f"ends at offset {found.last_offset}, the next one begins at "
+            text = f"ends at offset {found.last_offset}, but the next segment begins at "
             span = (right.base_offset, found.last_offset)
             finding = Finding("segment/overlap", f"{text}{right.base_offset}", None, None, *span)
             yield _placed(partition, left, finding)
@@ -132,7 +132,7 @@ def _snapshot_fault(found: RaftSnapshot) -> str | None:
     if not found.header_crc_holds:
         return f"CRC-32C of the header does not match the stored {found.header_crc}"
     if found.version != snapshot.VERSION:
-        return f"has version {found.version}, a broker reads version {snapshot.VERSION} alone"
+        return f"has version {found.version}, but a broker reads only version {snapshot.VERSION}"
     if len(found.metadata) != found.metadata_size:
         return f"has {len(found.metadata)} of {found.metadata_size} bytes of metadata"
     if not found.metadata_crc_holds:
@@ -143,5 +143,5 @@ def _snapshot_fault(found: RaftSnapshot) -> str | None:
 def _kvstore_fault(found: RaftSnapshot) -> str | None:
     batch = kvstore.parse_snapshot(found.payload)
     if batch is None:
-        return "its batch of keys and values is not whole"
-    return None if batch.crc_holds else "a CRC-32C of its batch of keys and values does not match"
+        return "the batch of keys and values is incomplete"
+    return None if batch.crc_holds else "a CRC-32C in the batch of keys and values does not match"

@@ -27,9 +27,9 @@ def check_in_use(log_dir: Path, flavour: Flavour) -> Iterator[Finding]:
     """Yield a finding if a broker holds the directory: files may then change during the check."""
     holder = in_use.holder(log_dir)
     if holder:
-        who = f"process {holder.pid}" if holder.pid else "a process outside this system's view"
+        who = f"process {holder.pid}" if holder.pid else "a process that logtool cannot see"
         name = f" ({holder.command})" if holder.command else ""
-        text = f"{who}{name} holds its {flavour.lock}: files may change while they are read"
+        text = f"{who}{name} has locked {flavour.lock}: files may change while logtool reads them"
         yield Finding("data-dir/in-use", text, path=log_dir)
 
 
@@ -60,7 +60,7 @@ def check_partition_offsets(
     if recovery and recovery.offset > end:
         yield _beyond_end(root, FileKind.RECOVERY_POINT_CHECKPOINT, recovery, facts, end)
     elif recovery and root.is_clean and recovery.offset < end:
-        text = f"recovery point {recovery.offset} after a clean stop, the log ends at {end}"
+        text = f"recovery point {recovery.offset} after a clean stop, but the log ends at {end}"
         yield _at(root, FileKind.RECOVERY_POINT_CHECKPOINT, recovery, "recovery-point-behind", text)
     cleaner = rows.get(FileKind.CLEANER_CHECKPOINT)
     if cleaner and not start <= cleaner.offset <= end:
@@ -83,9 +83,9 @@ def _beyond_end(
     if lost_end.has_lost_end(root, root.files[kind], facts.newest_log, facts.made_ns):
         count = row.offset - end
         offsets = "offset that was" if count == 1 else "offsets that were"
-        text += f": it has lost {count:,} {offsets} {were}, from {end} on"
+        text += f": the log has lost {count:,} {offsets} {were}, from {end} onwards"
         return _at(root, kind, row, f"{rule}-beyond-end", text)
-    text += ", in a log dir that was copied or that is running; the checkpoint is younger"
+    text += ", in a log dir that was copied or is in use; the checkpoint is newer"
     return _at(root, kind, row, f"{rule}-ahead", text)
 
 
@@ -95,7 +95,7 @@ def check_rows(root: LogDir, checkpoints: Checkpoints) -> Iterator[Finding]:
     for kind, checkpoint in checkpoints.items():
         for row in checkpoint.values():
             if (row.topic, row.partition) not in there:
-                text = f"row of {row.topic}-{row.partition}, which is not in this directory"
+                text = f"has a row of {row.topic}-{row.partition}, which is not in this directory"
                 yield _at(root, kind, row, "unknown-partition", text)
 
 
@@ -106,7 +106,7 @@ def check_missing_rows(
     recovery = checkpoints.get(FileKind.RECOVERY_POINT_CHECKPOINT)
     if recovery is None or not facts.log_end_offset or key in recovery:
         return
-    text = f"no row for {key[0]}-{key[1]}, which has data: its recovery point counts as 0"
+    text = f"has no row of {key[0]}-{key[1]}, which has data: its recovery point counts as 0"
     yield Finding(
         "checkpoint/no-recovery-point",
         text,
@@ -134,8 +134,8 @@ def check_marker(root: LogDir, all_facts: Sequence["PartitionSummary"]) -> Itera
     late_ns = newest.newest_log_mtime_ns - marker.mtime_ns
     if late_ns > _MARKER_TOLERANCE_NS:
         text = (
-            f"{newest.newest_log.path} changed {wording.duration(late_ns / 1e9)} after the "
-            "marker was written"
+            f"{newest.newest_log.path} changed {wording.duration(late_ns / 1000000000.0)} "
+            "after the broker wrote the marker"
         )
         yield Finding("clean-shutdown/stale", text, path=marker.path)
 
@@ -157,7 +157,7 @@ def check_topic_ids(
             continue
         topic_id, first = seen.setdefault(directory.topic, (one.topic_id, directory))
         if topic_id != one.topic_id:
-            text = f"topic id {one.topic_id}, but {first.name} says {topic_id}"
+            text = f"topic id {one.topic_id}, but {first.name} has {topic_id}"
             yield Finding(
                 "partition-metadata/topic-id",
                 text,

@@ -100,7 +100,7 @@ def judge_indexes(
 
 
 def vanished(
-    error: UnreadableError, text: str = "was deleted or replaced while it was checked"
+    error: UnreadableError, text: str = "was deleted or replaced while logtool checked it"
 ) -> Finding | UnreadableError:
     """Return the finding for a file that has vanished; any other error is returned unchanged."""
     if not files.has_vanished(error):
@@ -161,7 +161,7 @@ def _read_log(
         report.changed = size != segment.log.size
         report.bytes = max(min(log.size, size) - start, 0)
         if report.changed and files.is_remote(segment.log.path):
-            text = f"is listed with {segment.log.size} bytes and ends after {size}"
+            text = f"is listed with {segment.log.size} bytes, but ends after {size}"
             report.findings.append(UnreadableError(segment.log.path, text))
     for consumer in (log_pass, *joined):
         consumer.finish()
@@ -176,7 +176,7 @@ def finish_log(report: SegmentReport, segment: Segment, indexes: IndexRules) -> 
     """Report the size of the log if it is too large, and the largest offset in its indexes."""
     size = segment.log.size
     if size > MAX_SEGMENT_SIZE:
-        text = f"{size:,} bytes, a broker opens at most {MAX_SEGMENT_SIZE:,}"
+        text = f"{size:,} bytes; a broker opens at most {MAX_SEGMENT_SIZE:,}"
         report.findings.append(Finding("log/too-large", text, path=segment.log.path))
     report.indexed_offset = max((rules.last_offset for rules in indexes if rules), default=-1)
 
@@ -195,6 +195,6 @@ def _placed(findings: list[Finding], segment: Segment, *, changed: bool) -> Iter
     for finding in findings:
         if changed and finding.code in _TAIL_CODES:
             # A broker was in the middle of an append, or has cut the file meanwhile.
-            text = "changed while it was read; its tail was not judged"
+            text = "changed while logtool read it; its end was not checked"
             finding = Finding("partition/changed", text, position=finding.position)
         yield with_next(replace(finding, path=path), path)

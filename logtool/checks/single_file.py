@@ -101,7 +101,7 @@ def _in_segment(
         if item.path == file.path:
             yield item
     if file.name.kind is FileKind.LOG and flavour is not REDPANDA:
-        request = CheckRequest(level, cleaning=compaction.beside(folder), settings=known)
+        request = CheckRequest(level, cleaning=compaction.next_to(folder), settings=known)
         yield from continuity.check_inside(
             segment, report, lambda: judge([report], request, topic_id_of(folder)), 0
         )

@@ -153,7 +153,9 @@ class TimestampRules:
             else:
                 code = "batch/timestamp-unit"
                 times, by = UNITS[name]
-                text += f"is no time in milliseconds, but {rfc3339(odd.timestamp * times // by)} "
+                text += (
+                    f"is not a time in milliseconds, but is {rfc3339(odd.timestamp * times // by)} "
+                )
                 text += f"in {name}"
             finding = Finding(
                 code,

@@ -30,7 +30,7 @@ class OutputSegment:
     """Kind of its offsets: ``kafka``, or ``raft`` if Kafka's offsets are not known."""
     term: int | None = None
     """Term of a segment of Redpanda."""
-    beside: dict[Path, bytes] = field(default_factory=dict)
+    neighbours: dict[Path, bytes] = field(default_factory=dict)
     """Other files, below the output directory; there once the blocks were taken."""
     batches: int = 0
     records: int = 0

@@ -68,7 +68,9 @@ class Conversion:
                 self._output.path / folder, StartConditions(clean=False)
             )
             if loaded.outcome != "loads":
-                yield RefusedError(f"{folder}: a broker would not load it: {loaded.reason}")
+                yield RefusedError(
+                    f"{folder}: a broker would not load this directory: {loaded.reason}"
+                )
 
     def _pieces(self, path: Path) -> Iterator[OutputSegment]:
         if self._to_kafka:
@@ -83,7 +85,7 @@ class Conversion:
                 yield block
 
         self._output.write(piece.target, counted())
-        for path, content in piece.beside.items():
+        for path, content in piece.neighbours.items():
             self._output.write(path, [content])
         summary = self.summary
         summary.segments += 1

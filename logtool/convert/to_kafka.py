@@ -39,7 +39,7 @@ def piece_of(path: Path, start_delta: int | None) -> OutputSegment:
     """
     place = redpanda_dir.place(path)
     if place is None or place.name.kind not in SEGMENTS:
-        raise UnreadableError(path, "expected a segment of Redpanda, such as 0-1-v1.log")
+        raise UnreadableError(path, "expected a Redpanda segment (for example 0-1-v1.log)")
     base = place.name.base_offset or 0
     offsets = kafka_offsets.before(path, base)
     if start_delta is not None:
@@ -56,7 +56,7 @@ def piece_of(path: Path, start_delta: int | None) -> OutputSegment:
     def blocks(piece: OutputSegment) -> Iterator[bytes]:
         yield from _blocks(path, base, piece, offsets if known else None, document)
         aside = Path(LEFT_OUT, named, log).with_suffix(".json")
-        piece.beside[aside] = json.dumps(document, indent=1).encode() + b"\n"
+        piece.neighbours[aside] = json.dumps(document, indent=1).encode() + b"\n"
 
     return OutputSegment(
         source=path,
@@ -110,7 +110,7 @@ def _data(
         if len(batch) < size:
             raise RefusedError(f"{log.path}: the batch at byte {at} is too large: {size:,} bytes")
         if offset == NONE:
-            text = f"Raft's offsets go back at byte {at}, so that Kafka's are not known"
+            text = f"the Raft offsets decrease at byte {at}, so the Kafka offsets are not known"
             raise RefusedError(f"{log.path}: {text}")
         _BASE_OFFSET.pack_into(batch, 0, offset)
         piece.count(table, row, offset)

@@ -47,7 +47,7 @@ def pieces_of(path: Path) -> Iterator[OutputSegment]:
     """
     name = names.parse_partition_file(path.name)
     if name.kind is not FileKind.LOG or name.offset is None:
-        raise UnreadableError(path, "expected a log of Kafka")
+        raise UnreadableError(path, "expected a Kafka log")
     directory = names.parse_directory(path.absolute().parent.name)
     topic, number = TOPIC, 0
     if isinstance(directory, PartitionDirectory):
@@ -79,7 +79,7 @@ def _stretches(path: Path, base: int) -> Iterator[_TermRange]:
         for chunk in read_batches(log, base_offset=base, payload=False):
             if chunk.damage:
                 text = f"{chunk.damage.message} at byte {chunk.damage.position}"
-                raise RefusedError(f"{path}: {text}; save what is sound with logtool salvage")
+                raise RefusedError(f"{path}: {text}; save the sound batches with logtool salvage")
             table = chunk.table
             for row in range(len(table)):
                 epoch, at = int(table.leader_epoch[row]), int(table.position[row])
@@ -108,7 +108,7 @@ def _left_out(path: Path) -> dict[str, Any] | None:
             return None
         raise
     except ValueError as error:
-        raise UnreadableError(aside, f"is no JSON: {error}") from error
+        raise UnreadableError(aside, f"is not JSON: {error}") from error
     if not _is_sound(found):
         raise UnreadableError(aside, f"expected a document of the schema {LEFT_OUT_SCHEMA}")
     return _decoded(aside, found)
@@ -145,9 +145,9 @@ def _decoded(aside: Path, found: dict[str, Any]) -> dict[str, Any]:
             for one in found["batches"]
         ]
     except (KeyError, TypeError, ValueError) as error:
-        raise UnreadableError(aside, f"a batch in it cannot be read: {error}") from error
+        raise UnreadableError(aside, f"one of its batches cannot be read: {error}") from error
     if any(one["type"] is not None and len(one["data"]) < HEADER_SIZE for one in batches):
-        raise UnreadableError(aside, "a batch in it is shorter than a header")
+        raise UnreadableError(aside, "one of its batches is shorter than a header")
     return {**found, "batches": batches}
 
 
@@ -181,18 +181,23 @@ class _Writer:
                     batch = chunk.batch(row)
                     offset = int(chunk.table.base_offset[row]) + self._delta
                     if len(batch) < chunk.table.size[row]:
-                        raise RefusedError(f"{self._source}: a batch is too large to be held")
+                        raise RefusedError(
+                            f"{self._source}: a batch is too large to keep in memory"
+                        )
                     header = record_batch.moved(record_batch.from_kafka(batch), offset)
                     piece.count(chunk.table, row, offset)
                     self._note(header)
                     yield record_batch.encode(header) + bytes(batch[HEADER_SIZE:])
         yield from self._put_back(piece)
         if self._kept:
-            text = f"what was left out at byte {self._kept[0]['position']} has no place any more"
+            text = (
+                f"the batch that was left out at byte {self._kept[0]['position']} no longer fits "
+                "into the log"
+            )
             raise RefusedError(f"{self._source}: {text}: the log has changed since")
         yield bytes(self._room)
-        self._tell()
-        piece.beside[piece.target.with_suffix(".base_index")] = self._index.finish()
+        self._add_noted()
+        piece.neighbours[piece.target.with_suffix(".base_index")] = self._index.finish()
 
     def _put_back(self, piece: OutputSegment) -> Iterator[bytes]:
         """Yield what was left out right here."""
@@ -211,9 +216,9 @@ class _Writer:
         self._noted.append((self._at, header))
         self._at += header.size
         if len(self._noted) == _TOGETHER:
-            self._tell()
+            self._add_noted()
 
-    def _tell(self) -> None:
+    def _add_noted(self) -> None:
         if self._noted:
             self._index.add(table_of(self._noted))
             self._noted.clear()

@@ -254,7 +254,7 @@ class CopyReading:
         """Note skipped batches as damage without missing offsets: it ends before it begins."""
         if self._again:
             first, last = self._again.first, self._again.last
-            text = f"{wording.offsets(first['base_offset'], last['last_offset'])} a second time"
+            text = f"{wording.offsets(first['base_offset'], last['last_offset'])} are repeated"
             damage = DamagedRange(
                 segment=first["segment"],
                 position=first["position"],

@@ -67,8 +67,8 @@ def _worked(
     with ExitStack() as stack:
         blocks = []
         for number, one in enumerate(opened):
-            beside = number < threads and threads > 1
-            own = stack.enter_context(_ahead(one)) if beside else iter(one)
+            reads_ahead = number < threads and threads > 1
+            own = stack.enter_context(_ahead(one)) if reads_ahead else iter(one)
             blocks.append(_with_progress(one, own, run))
         try:
             return work([one.listed for one in opened], [one.reading for one in opened], blocks)
@@ -144,34 +144,34 @@ def _with_progress(
 ) -> Iterator[CopyBatches]:
     """Yield blocks, and add their bytes to the progress of the run."""
 
-    def tell() -> None:
+    def report() -> None:
         now = one.done
         run.path = one.listed.path
         run.advance(now - one.reported)
         one.reported = now
 
     for block in blocks:
-        tell()
+        report()
         yield block
-    tell()
+    report()
 
 
 @contextmanager
 def _ahead(one: _OpenCopy) -> Iterator[Iterator[CopyBatches]]:
     """Provide the blocks of a copy, while a thread reads the next block ahead."""
-    beside: OneAhead[CopyBatches | None] = OneAhead()
+    next_block: OneAhead[CopyBatches | None] = OneAhead()
     blocks = iter(one)
 
     def taken() -> Iterator[CopyBatches]:
-        while (block := beside.end()) is not None:
-            beside.begin(partial(next, blocks, None))
+        while (block := next_block.end()) is not None:
+            next_block.begin(partial(next, blocks, None))
             yield block
 
-    beside.begin(partial(next, blocks, None))  # at once: the other copies are read meanwhile
+    next_block.begin(partial(next, blocks, None))  # at once: the other copies are read meanwhile
     try:
         yield taken()
     finally:
-        beside.close()
+        next_block.close()
 
 
 def read_groups(

@@ -152,11 +152,11 @@ class SavedCopy:
 def check_place(path: Path) -> None:
     """Raise RefusedError for a file that exists, or that would lie among files of a broker."""
     if os.path.lexists(path):
-        raise RefusedError(f"{path}: already exists, and is not overwritten")
+        raise RefusedError(f"{path}: already exists; logtool does not overwrite it")
     real = path.parent.resolve() / path.name
     for parent in real.parents:
         if outside.belongs_to_broker(parent):
-            raise RefusedError(f"{path}: lies in {parent}, which holds files of a broker")
+            raise RefusedError(f"{path}: is inside {parent}, which holds files of a broker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +205,11 @@ class Digest:
                 left -= len(batches)
                 if len(batches):
                     if int(batches.base_offset[0]) <= end:
-                        raise _no_digest(self.path, ValueError("offsets that do not rise"))
+                        raise _no_digest(self.path, ValueError("offsets that do not increase"))
                     end = int(batches.last_offset[-1])
                     yield CopyPart(batches)
         if left:
-            raise _no_digest(self.path, ValueError(f"{left} batches less than the header says"))
+            raise _no_digest(self.path, ValueError(f"{left} batches fewer than the header counts"))
 
 
 def _block(archive: zipfile.ZipFile, name: str) -> CopyBatches:
@@ -219,7 +219,7 @@ def _block(archive: zipfile.ZipFile, name: str) -> CopyBatches:
         raise ValueError(f"array of {columns.dtype} {columns.shape}")
     batches = CopyBatches(*np.ascontiguousarray(columns))
     if (batches.base_offset[1:] <= batches.last_offset[:-1]).any():
-        raise ValueError("offsets that do not rise")
+        raise ValueError("offsets that do not increase")
     return batches
 
 
@@ -312,6 +312,4 @@ def _opened(path: Path) -> _OpenDigest:
 
 
 def _no_digest(path: Path, error: BaseException) -> UnreadableError:
-    return UnreadableError(
-        path, f"is neither a log dir, a partition dir nor a sound digest ({error})"
-    )
+    return UnreadableError(path, f"is not a log dir, a partition dir or a sound digest ({error})")

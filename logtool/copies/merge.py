@@ -16,13 +16,13 @@ def stretches(
     an offset that lies inside no batch of any copy. A copy that is over has no batches after these.
     """
     blocks = [iter(copy) for copy in copies]
-    held = [NOTHING for _ in blocks]
+    current = [NOTHING for _ in blocks]
     over = [False for _ in blocks]
 
     def read_on(number: int) -> None:
         """Read at least as many batches as are held, so that rows are copied only a few times."""
-        parts = [held[number]] if len(held[number]) else []
-        wanted, count = len(held[number]), 0
+        parts = [current[number]] if len(current[number]) else []
+        wanted, count = len(current[number]), 0
         while not over[number] and (not count or count < wanted):
             block = next(blocks[number], None)
             if block is None:
@@ -30,30 +30,30 @@ def stretches(
             else:
                 parts.append(block)
                 count += len(block)
-        held[number] = joined(parts)
+        current[number] = joined(parts)
 
     while True:
-        for number, table in enumerate(held):
+        for number, table in enumerate(current):
             if not len(table) and not over[number]:
                 read_on(number)
         ends = [
             int(table.last_offset[-1]) + 1
-            for table, done in zip(held, over, strict=True)
+            for table, done in zip(current, over, strict=True)
             if not done
         ]
         if not ends:
-            yield held, over
+            yield current, over
             return
-        end = _whole_up_to(held, min(ends))
-        counts = [int(np.searchsorted(table.base_offset, end)) for table in held]
+        end = _whole_up_to(current, min(ends))
+        counts = [int(np.searchsorted(table.base_offset, end)) for table in current]
         if not any(counts):
             # A batch of one copy reaches beyond the held batches of another.
-            for number, table in enumerate(held):
+            for number, table in enumerate(current):
                 if not over[number] and int(table.last_offset[-1]) + 1 == min(ends):
                     read_on(number)
             continue
-        parts = [_parted(table, count) for table, count in zip(held, counts, strict=True)]
-        held = [rest for _, rest in parts]
+        parts = [_parted(table, count) for table, count in zip(current, counts, strict=True)]
+        current = [rest for _, rest in parts]
         yield [part for part, _ in parts], list(over)
 
 

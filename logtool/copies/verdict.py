@@ -185,7 +185,7 @@ def _has_everything(copy: Copy, pairs: Sequence[CopyPair]) -> bool:
 
 
 @dataclass(slots=True)
-class HeldRange:
+class StoredRange:
     """The batches of one copy with offsets in a damaged range of another copy."""
 
     first: int
@@ -214,7 +214,7 @@ class Fillings:
     def __init__(self, reading: CopyReading, copies: int) -> None:
         self._reading = reading
         self._numbers = range(copies)
-        self._held: dict[tuple[int, int], HeldRange] = {}
+        self._stored: dict[tuple[int, int], StoredRange] = {}
         """Batches by the number of the damage and the number of the copy."""
         self._passed: set[int] = set()
 
@@ -242,12 +242,12 @@ class Fillings:
         if not len(rows):
             return
         begin = int(rows.base_offset[0])
-        held = self._held.setdefault((at, number), HeldRange(begin, begin - 1))
-        held.add(rows)
+        stored = self._stored.setdefault((at, number), StoredRange(begin, begin - 1))
+        stored.add(rows)
 
-    def held(self, damage: int, copy: int) -> HeldRange | None:
+    def stored(self, damage: int, copy: int) -> StoredRange | None:
         """Return the batches of a copy at the offsets of a damage, both by number; or None."""
-        return self._held.get((damage, copy))
+        return self._stored.get((damage, copy))
 
     def wounds(
         self, own: int, copies: Sequence[Copy], pairs: Mapping[tuple[int, int], CopyPair]
@@ -260,15 +260,15 @@ class Fillings:
             wound = DamageInCopy(copy=copy, damage=damage, filled_by=(), partly_by=())
             for number in self._numbers if wound.damage.loses else ():
                 pair = pairs.get((min(own, number), max(own, number)))
-                held = self.held(at, number)
-                if pair and held:
-                    filled = _fills(copies[number], damage, pair, held)
+                stored = self.stored(at, number)
+                if pair and stored:
+                    filled = _fills(copies[number], damage, pair, stored)
                     if filled is not None:
                         (full if filled else partly).append(copies[number].label)
             yield replace(wound, filled_by=tuple(full), partly_by=tuple(partly))
 
 
-def _fills(other: Copy, damage: DamagedRange, pair: CopyPair, held: HeldRange) -> bool | None:
+def _fills(other: Copy, damage: DamagedRange, pair: CopyPair, stored: StoredRange) -> bool | None:
     """Return whether the other copy has all damaged offsets sound; None if its history differs.
 
     It differs in a copy of another topic, and with a divergence at or before the end of the damage.
@@ -281,7 +281,7 @@ def _fills(other: Copy, damage: DamagedRange, pair: CopyPair, held: HeldRange) -
         return None
     hurt = any(bool(one.overlaps(np.array([first]), np.array([last]))[0]) for one in other.damages)
     # A compacted log lacks offsets on purpose.
-    sound = held.covers(first, last) or (
+    sound = stored.covers(first, last) or (
         bool(other.compaction_hints) and other.log_start <= first and other.log_end > last
     )
     return sound and not hurt

@@ -258,7 +258,7 @@ class DirsRun:
             if kind is DirectoryKind.DELETE:
                 continue
             if stray:
-                yield from prove(copy, self._cluster.others(copy, copies), self._run.anew())
+                yield from prove(copy, self._cluster.others(copy, copies), self._run.restarted())
             elif kind is DirectoryKind.FUTURE:
                 assigned = _assigned(image, topic_id, copy.key[1], node)
                 meta = homes[copy.path.parent].meta
@@ -272,7 +272,7 @@ class DirsRun:
     def _future(self, copy: ListedCopy, own: Sequence[ListedCopy], *, here: bool) -> Iterator[Item]:
         live = [one for one in own if one.key == copy.key and kind_of(one) is DirectoryKind.LIVE]
         group = [*live[:1], copy]
-        found = yield from side_by_side(group, self._run.anew(), _paired)
+        found = yield from side_by_side(group, self._run.restarted(), _paired)
         if found and found[0][-1] is copy:
             _, copies, pair = found
             before = copies[0] if pair else None
@@ -295,7 +295,10 @@ def candidates(target: ListedCopy, paths: Sequence[Path]) -> Iterator[Other | Un
     log_dirs, copies = [], []
     for path in paths:
         try:
-            if inputs.kind_of(path, lacking="has no metadata log of KRaft") is PathKind.LOG_DIR:
+            if (
+                inputs.kind_of(path, lacking="Redpanda has no KRaft metadata log")
+                is PathKind.LOG_DIR
+            ):
                 log_dirs.append(_log_dir(path))
             for one in find(path, None, Selection(), kinds=tuple(DirectoryKind)):
                 if isinstance(one, UnreadableError):
@@ -321,8 +324,8 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def _log_dir(path: Path, node: int | None = None) -> LogDirIdentity:
-    if inputs.kind_of(path, lacking="has no metadata log of KRaft") is not PathKind.LOG_DIR:
-        raise NothingMatchedError(path, "is no log dir")
+    if inputs.kind_of(path, lacking="Redpanda has no KRaft metadata log") is not PathKind.LOG_DIR:
+        raise NothingMatchedError(path, "is not a log dir")
     return replace(identify(opening.open_log_dir(path)), given_node=node)
 
 

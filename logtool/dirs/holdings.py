@@ -40,7 +40,7 @@ class CoveredRange:
 class _OpenRange:
     """Batches that the same other copies hold."""
 
-    held: tuple[bool, ...]
+    stored: tuple[bool, ...]
     first_row: int
     end_row: int
     first: int
@@ -64,14 +64,14 @@ class Holdings:
 
     def add(self, own: CopyBatches, others: Sequence[CopyBatches]) -> None:
         """Add the next batches of the copy and of the others: see `merge.stretches`."""
-        held = [_same(own, other) for other in others]
+        stored = [_same(own, other) for other in others]
         edges = np.zeros(max(len(own) - 1, 0), np.bool_)
-        for one in held:
+        for one in stored:
             edges |= one[1:] != one[:-1]
         bounds = [0, *(np.flatnonzero(edges) + 1).tolist(), len(own)] if len(own) else []
         end = None
         for start, stop in pairwise(bounds):
-            self._add(own, others, tuple(bool(one[start]) for one in held), start, stop, end)
+            self._add(own, others, tuple(bool(one[start]) for one in stored), start, stop, end)
             end = int(own.last_offset[stop - 1]) + 1
         for number, other in enumerate(others):
             behind = len(other) > 0 and (end is None or int(other.last_offset[-1]) >= end)
@@ -82,7 +82,7 @@ class Holdings:
         self,
         own: CopyBatches,
         others: Sequence[CopyBatches],
-        held: tuple[bool, ...],
+        stored: tuple[bool, ...],
         start: int,
         stop: int,
         end: int | None,
@@ -90,7 +90,7 @@ class Holdings:
         """Add rows that the same others hold; `end` is the end of the row before; None: first."""
         first, last = int(own.base_offset[start]), int(own.last_offset[stop - 1])
         inside = [
-            one or _is_inside(other, first, last) for one, other in zip(held, others, strict=True)
+            one or _is_inside(other, first, last) for one, other in zip(stored, others, strict=True)
         ]
         if end is None:
             before = [
@@ -100,19 +100,19 @@ class Holdings:
         else:
             before = [_is_inside(other, end, first - 1) for other in others]
         last_one = self._stretches[-1] if self._stretches else None
-        if last_one and last_one.held == held:
+        if last_one and last_one.stored == stored:
             last_one.end_row, last_one.last = self._rows + stop, last
             parts = zip(last_one.inside, before, inside, strict=True)
             last_one.inside = [any(part) for part in parts]
             return
         rows = self._rows + start, self._rows + stop
-        self._stretches.append(_OpenRange(held, *rows, first, last, before, inside))
+        self._stretches.append(_OpenRange(stored, *rows, first, last, before, inside))
 
     def taken_by(self, other: int) -> list[CoveredRange]:
         """Return the batches that a copy holds and that are not taken yet, and mark them taken."""
-        found = self._spans(lambda one: one.held[other])
+        found = self._spans(lambda one: one.stored[other])
         for one in self._stretches:
-            one.is_taken |= one.held[other]
+            one.is_taken |= one.stored[other]
         return found
 
     def left(self) -> list[CoveredRange]:

@@ -35,7 +35,7 @@ from logtool.running.run import Run
 
 
 @dataclass(frozen=True, slots=True)
-class HeldElsewhere:
+class StoredElsewhere:
     """The batches of the copy that another copy holds."""
 
     copy: Copy
@@ -69,7 +69,7 @@ class Proof:
 
     copy: Copy
     kind: DirectoryKind
-    held: tuple[HeldElsewhere, ...]
+    stored: tuple[StoredElsewhere, ...]
     only: tuple[Only, ...]
     """Empty if the copy may be deleted."""
     digest: str
@@ -170,14 +170,14 @@ def _unfit(other: Other) -> str | None:
     """Return why a directory proves nothing regardless of its content; None if it may."""
     kind = kind_of(other.listed)
     if kind is DirectoryKind.LIVE:
-        assigned = "the metadata log does not give it to its broker, so that it may go itself"
+        assigned = "the metadata log does not assign this copy to its broker, which may delete it"
         return assigned if other.is_stray else None
     words = {
         DirectoryKind.DELETE: "a broker is about to delete it",
-        DirectoryKind.STRAY: "it is put aside as stray, and may go itself",
-        DirectoryKind.FUTURE: "it is on its way to another log dir, and a broker may drop it",
+        DirectoryKind.STRAY: "this copy is set aside as stray, and a broker may delete it",
+        DirectoryKind.FUTURE: "this copy is a future replica, and a broker may delete it",
     }
-    return words.get(kind) if kind else "its name is not that of a partition"
+    return words.get(kind) if kind else "its name is not the name of a partition dir"
 
 
 def _judge(
@@ -194,16 +194,19 @@ def _judge(
     for left, right in combinations(tuple(fit), 2):
         at = found.pairs[left, right].diverges_at
         for one, two in ((left, right), (right, left)) if at is not None else ():
-            text = f"it and {found.copies[two].path} diverge at offset {at}: either may be cut off"
+            text = (
+                f"this copy and {found.copies[two].path} diverge at offset {at}: a broker may cut "
+                "off either"
+            )
             no_proof.append(Unproven(found.copies[one].path, text))
             fit = [other for other in fit if other != one]
-    held = []
+    stored = []
     for number in fit:
         spans = found.holdings.taken_by(number - 1)
         if spans:
             ranges = tuple((span.first, span.last) for span in spans)
             count = sum(span.batches for span in spans)
-            held.append(HeldElsewhere(found.copies[number], ranges, count))
+            stored.append(StoredElsewhere(found.copies[number], ranges, count))
     missing = found.holdings.left()
     candidates = []
     for number in fit:
@@ -233,8 +236,8 @@ def _judge(
     yield Proof(
         copy=copy,
         kind=kind_of(target) or DirectoryKind.LIVE,
-        held=tuple(held),
-        only=(*only, *_damaged(found, fit), *_beside(target)),
+        stored=tuple(stored),
+        only=(*only, *_damaged(found, fit), *_other_files(target)),
         digest=found.digest,
         no_proof=tuple(no_proof),
         replaced=answer.replaced,
@@ -254,7 +257,7 @@ def _whole(
             yield item
         elif [len(whole.batches) for whole in item] == known:
             return item
-    yield UnreadableError(listed[0].path, "it or another copy changed while it was read")
+    yield UnreadableError(listed[0].path, "this copy or another copy changed while logtool read it")
     return None
 
 
@@ -292,11 +295,14 @@ def _is_fit(copy: Copy, other: Copy, no_proof: list[Unproven]) -> bool:
     """Return whether a copy is sound and of the same topic; add the reason to `no_proof` if not."""
     if copy.topic_id is None or other.topic_id is None:
         whose = "this copy" if copy.topic_id is None else "it"
-        text = f"{whose} has no topic id, so that it may be another topic"
+        text = f"{whose} has no topic id, so the two may be of different topics"
         no_proof.append(Unproven(other.path, text))
         return False
     if copy.topic_id != other.topic_id:
-        text = f"its topic id is {other.topic_id}, here it is {copy.topic_id}: another topic"
+        text = (
+            f"its topic id is {other.topic_id}, but the topic id of the copy to delete is "
+            f"{copy.topic_id}: a different topic"
+        )
         no_proof.append(Unproven(other.path, text))
         return False
     if other.real_damages:
@@ -313,7 +319,7 @@ def _reason(
 ) -> str:
     """Return why no other copy holds a range of batches; `others` says if each has any there."""
     if not others:
-        return "no other copy is there"
+        return "there is no other copy"
     parts = []
     for other, has_some in others:
         if last < other.log_start:
@@ -336,14 +342,14 @@ def _damaged(found: _Compared, fit: Sequence[int]) -> Iterator[Only]:
         first, last = damage.first_offset, damage.last_offset
         if damage.tail or (last is not None and last < first):
             continue
-        there = [found.fillings.held(at, number) for number in fit if last is not None]
-        if last is not None and any(held and held.covers(first, last) for held in there):
+        there = [found.fillings.stored(at, number) for number in fit if last is not None]
+        if last is not None and any(stored and stored.covers(first, last) for stored in there):
             continue
-        text = f"is damaged here, byte {damage.position} of segment {damage.segment}"
+        text = f"is damaged in this copy at byte {damage.position} of segment {damage.segment}"
         yield Only(first, last, 0, f"{text}, and no other copy is whole there")
 
 
-def _beside(listed: ListedCopy) -> Iterator[Only]:
+def _other_files(listed: ListedCopy) -> Iterator[Only]:
     """Yield other files of the directory that may hold records, which were not read.
 
     A broker makes index files and the like from the log, and deletes .deleted and .cleaned files.
@@ -353,8 +359,11 @@ def _beside(listed: ListedCopy) -> Iterator[Only]:
         return
     for file in found.leftovers:
         if file.name.kind is FileKind.LOG and file.name.state is FileState.SWAP and file.size:
-            text = f"{file.path.name} becomes a segment when a broker starts, and is not judged"
+            text = (
+                f"{file.path.name} becomes a segment when a broker starts; logtool does not "
+                "compare its batches"
+            )
             yield Only(file.name.offset or 0, None, 0, text)
     for path in (*(file.path for file in found.strangers if file.size), *found.odd_entries):
-        text = f"{path.name} is no file of a partition, and what it holds is not judged"
+        text = f"{path.name} is not a file of a partition; logtool does not compare its contents"
         yield Only(0, None, 0, text)

@@ -41,7 +41,7 @@ from logtool.node.settings import Settings
 from logtool.running.run import Run
 
 _DIGEST = np.dtype("V16")
-_OFFSETS, _FLAGS = ("last", "row", "later"), ("wanted", "deletes", "proven", "seen", "held")
+_OFFSETS, _FLAGS = ("last", "row", "later"), ("wanted", "deletes", "proven", "seen", "stored")
 """The columns of `_Slots`: int64 with -1 for an absent value, and int8."""
 
 
@@ -74,7 +74,7 @@ class Superseded:
     """First and last offset of each range of batches."""
     keys: int
     """Number of keys whose last record is in batches that no other copy holds."""
-    held: int
+    stored: int
     """Number of keys whose last record another copy holds."""
     later: int
     """Number of keys of which another copy has a later record."""
@@ -112,7 +112,7 @@ class _Slots(KeyTable):
     """Offset of the last record in the other copy that is being read; -1 without one."""
     seen: Column
     """1 if that copy has a record of the key."""
-    held: Column
+    stored: Column
     """1 if that copy holds the record at `last`."""
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ class _Slots(KeyTable):
     def forget_other(self) -> None:
         """Reset the columns of the other copy, before the next one is read."""
         self.later[:] = NONE
-        self.seen[:] = self.held[:] = 0
+        self.seen[:] = self.stored[:] = 0
 
     def of(self, records: RecordTable, rows: Column) -> Column:
         """Return the slots of the keys of some records."""
@@ -236,13 +236,13 @@ def _compacted(other: Candidate) -> tuple[CompactionEvidence, int | None]:
 def _unfit(own: Copy, other: Candidate, limit: int | None) -> str | None:
     """Return why the keys of a compacted copy prove nothing; None if they may."""
     if other.listed.listed and other.listed.listed.flavour is REDPANDA:
-        return "what Redpanda's compaction leaves proves nothing"
+        return "compaction by Redpanda proves nothing"
     if own.real_damages:
-        return "as this copy is damaged, the last record of a key is not known"
+        return "this copy is damaged, so the last record of a key is not known"
     if limit == 0:
         return (
-            "no metadata log among the log dirs says that its topic is compacted today, and no "
-            "cleaner-offset-checkpoint up to where it was"
+            "no metadata log among the log dirs shows that its topic is compacted today, and "
+            "no cleaner-offset-checkpoint shows how far it was compacted"
         )
     at = other.diverges_at
     return None if at is None else f"diverges at offset {at}"
@@ -304,7 +304,7 @@ class _KeyProofRun:
             same = (keys.last[slot] == part.offset[rows]) & (keys.wanted[slot] == 1)
             rows, slot = rows[same], slot[same]
             alike = keys.digests[slot] == _digests(part, rows)
-            keys.held[slot] = alike & ((part.spans.value_length[rows] < 0) == keys.deletes[slot])
+            keys.stored[slot] = alike & ((part.spans.value_length[rows] < 0) == keys.deletes[slot])
         self._apply(copy.cleaner_offset or 0, limit)
         return None
 
@@ -314,7 +314,7 @@ class _KeyProofRun:
         if limit is not None:
             asked &= keys.last < limit
         gone = (keys.deletes == 1) & (keys.seen == 0) & (keys.last < cleaned)
-        for number, true in enumerate((keys.held == 1, keys.later > keys.last, gone), 1):
+        for number, true in enumerate((keys.stored == 1, keys.later > keys.last, gone), 1):
             keys.proven[asked & true & (keys.proven == 0)] = number
 
     def end(self, others: Sequence[OutcomeSource], limit: int | None) -> None:
@@ -346,12 +346,12 @@ class _KeyProofRun:
         at = np.sort(keys.last[: keys.count][lost])
         texts = {
             ProofNeed.TODAY: (
-                "its topic is not known to be compacted today, and the cleaner came in "
-                f"{paths} up to offset {self._limit} only"
+                "its topic is not known to be compacted today, and the cleaner has cleaned "
+                f"{paths} only up to offset {self._limit}"
             ),
             ProofNeed.MARKER: f"without this marker a transaction stays open in {paths}",
             ProofNeed.OPEN: "belongs to a transaction that has no marker in this copy",
-            ProofNeed.NO_KEY: "holds records without a key, which no other can replace",
+            ProofNeed.NO_KEY: "holds records without a key, which no later record can replace",
         }
         for why in set(self._why.tolist()) - {0}:
             for first, last in runs(self._why == why):
@@ -364,7 +364,8 @@ class _KeyProofRun:
                     count = wording.count(len(here), "key")
                     text = (
                         f"has the last record of {count}, the first at offset {here[0]}, and "
-                        f"{paths} has neither that record nor a later one of the key"
+                        f"{paths} has neither that record nor a later record with the same "
+                        "key"
                     )
                 yield first, last, text
 
@@ -378,9 +379,9 @@ class _KeyProofRun:
             (int(table.base_offset[first]), int(table.last_offset[last]))
             for first, last in runs(proven)
         ]
-        held, later, deleted = counts
+        stored, later, deleted = counts
         return Superseded(
-            int(proven.sum()), tuple(spans), int(wanted.sum()), held, later, deleted, by
+            int(proven.sum()), tuple(spans), int(wanted.sum()), stored, later, deleted, by
         )
 
 

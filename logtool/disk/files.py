@@ -65,7 +65,7 @@ def is_remote(path: Path) -> bool:
 def open_readonly(path: Path) -> int:
     """Return a file descriptor for reading a regular file of this system."""
     if is_remote(path):
-        raise UnreadableError(path, "is not on this machine; only local files can be opened")
+        raise UnreadableError(path, "is not a local file; only local files can be opened")
     return _open(path)[0]
 
 
@@ -342,7 +342,7 @@ def translated(path: Path, position: int | None = None) -> Iterator[None]:
 
 def _unreadable(path: Path, error: OSError, position: int | None) -> UnreadableError:
     if error.errno == errno.ELOOP:
-        return UnreadableError(path, "is a symbolic link, which is not followed")
+        return UnreadableError(path, "is a symbolic link; logtool does not follow it")
     where = "" if position is None else f"byte {position}: "
     reason = where + (error.strerror or str(error))
     return UnreadableError(path, reason, missing=error.errno == errno.ENOENT)

@@ -16,7 +16,7 @@ from logtool.lazy_dataclass import dataclass
 # struct flock of Linux on 64-bit machines: type, whence, start, length, pid.
 _FLOCK = struct.Struct("hhqqi4x")
 
-_held_here: set[Path] = set()
+_locked_here: set[Path] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def holder(log_dir: Path) -> Holder | None:
     behind after a kill and proves nothing. None for a lock of this process itself, which would
     lose it if it opened and closed the file.
     """
-    if is_held_here(log_dir):
+    if is_locked_here(log_dir):
         return None
     return _holder(log_dir / FileKind.LOCK.value) or _holder(log_dir / REDPANDA_LOCK)
 
@@ -58,20 +58,20 @@ def _holder(lock: Path) -> Holder | None:
     return Holder(max(pid, 0), _command(pid))
 
 
-def is_held_here(log_dir: Path) -> bool:
+def is_locked_here(log_dir: Path) -> bool:
     """Return whether this process itself holds the lock of `log_dir`."""
-    return log_dir.resolve() in _held_here
+    return log_dir.resolve() in _locked_here
 
 
 @contextmanager
-def held_here(log_dir: Path) -> Iterator[None]:
+def locked_here(log_dir: Path) -> Iterator[None]:
     """Record that this process holds the lock of `log_dir` inside of the block."""
     path = log_dir.resolve()
-    _held_here.add(path)
+    _locked_here.add(path)
     try:
         yield
     finally:
-        _held_here.discard(path)
+        _locked_here.discard(path)
 
 
 def _command(pid: int) -> str:

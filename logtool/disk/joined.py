@@ -43,7 +43,7 @@ class Joined:
         """Yield its bytes; UnreadableError if a file was replaced since it was examined."""
         for piece in self._pieces:
             if inode(piece.path) != piece.inode:
-                raise UnreadableError(piece.path, "was replaced since it was judged")
+                raise UnreadableError(piece.path, "was replaced after logtool checked it")
             with LogFile(piece.path) as file:
                 for start in range(0, piece.size, _BLOCK):
                     data = bytearray(min(_BLOCK, piece.size - start))
@@ -78,5 +78,5 @@ def inode(path: Path) -> int:
 def _read(file: LogFile, position: int, buffer: memoryview) -> int:
     count = file.read_into(buffer, position)
     if count < len(buffer):
-        raise UnreadableError(file.path, "became shorter while it was read")
+        raise UnreadableError(file.path, "became shorter while logtool read it")
     return count

@@ -216,7 +216,7 @@ class RemoteFile:
         """Fill `buffer` from byte `position`; returns how many bytes the file still had."""
         done = 0
         while done < len(buffer) and position + done < self.size:
-            piece = self._held(position + done, len(buffer) - done)
+            piece = self._cached(position + done, len(buffer) - done)
             buffer[done : done + len(piece)] = piece
             done += len(piece)
         return done
@@ -225,7 +225,7 @@ class RemoteFile:
         """Release the blocks."""
         self._blocks.clear()
 
-    def _held(self, position: int, size: int) -> memoryview:
+    def _cached(self, position: int, size: int) -> memoryview:
         """Return at most `size` bytes from `position` on; empty only if the file ended early."""
         for block in self._blocks:
             if block.start <= position < block.stop:
@@ -261,7 +261,7 @@ def _system(path: Path) -> tuple[Any, str]:
 def _entry(info: dict[str, Any]) -> RemoteEntry:
     name = info["name"].rstrip("/").rpartition("/")[2]
     if info["type"] == "file" and info.get("size") is None:
-        raise ValueError(f"no size is told of {name}")
+        raise ValueError(f"the size of {name} is not known")
     times = (info[key] for key in _TIMES if info.get(key) is not None)
     etag = info.get("ETag") or info.get("etag")
     return RemoteEntry(

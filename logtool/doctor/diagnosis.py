@@ -267,7 +267,7 @@ def next_command(run: Examination, given: Sequence[Answer]) -> Next:
     if run.unread and not run.summary.partitions:
         return _unread(run.unread[0])
     if start and start.refuses:
-        return _finding(refusing) if refusing else _plan(run, "what stops the start")
+        return _finding(refusing) if refusing else _plan(run, "what prevents the start")
     if start and (start.losing or start.state is Gravity.ERROR):
         return _plan(run, "what the next start does, and what is lost")
     for found in by_severity[Severity.ERROR]:
@@ -275,14 +275,16 @@ def next_command(run: Examination, given: Sequence[Answer]) -> Next:
     if run.unread:
         return _unread(run.unread[0])
     if any(isinstance(one, DiskAnswer) and one.state is Gravity.ERROR for one in given):
-        return Next(_logtool(run, "stat --level quick --top 10"), "what takes up the disk")
+        return Next(_logtool(run, "stat --level quick --top 10"), "what takes up disk space")
     if start and start.state is Gravity.WARNING:
-        return _plan(run, "what the next start does, and what it does not notice")
+        return _plan(run, "what the next start does, and which damage it does not notice")
     for found in by_severity[Severity.WARNING]:
         return _finding(found)
     if not run.deep.is_whole:
         return Next(_logtool(run, "verify"), "every batch, without a time limit")
-    return Next(_logtool(run, "verify --level records"), "every record too; nothing is wrong yet")
+    return Next(
+        _logtool(run, "verify --level records"), ("also every record; nothing is wrong so far")
+    )
 
 
 def _logtool(run: Examination, command: str) -> str:
@@ -296,7 +298,7 @@ def _plan(run: Examination, reason: str) -> Next:
 
 def _finding(found: Finding) -> Next:
     if found.next:
-        return Next(found.next, f"where {found.code} was found")
+        return Next(found.next, f"the place where {found.code} was found")
     return Next(f"logtool explain {found.code}", "what it means and what to do")
 
 
@@ -304,8 +306,8 @@ def _unread(error: UnreadableError) -> Next:
     """Return a command that shows why a path could not be read."""
     path = error.path
     if isinstance(error, NothingMatchedError):
-        return Next(f"ls -la {shell.path(path)}", "what is there instead")
+        return Next(f"ls -la {shell.path(path)}", "what the directory holds")
     if path.exists():
-        return Next(f"ls -ld {shell.path(path)}", "who may read it")
+        return Next(f"ls -ld {shell.path(path)}", "who may read the path")
     there: Path = next((one for one in path.absolute().parents if one.exists()), Path("/"))
-    return Next(f"ls -la {shell.path(there)}", "what is there instead")
+    return Next(f"ls -la {shell.path(there)}", "what the directory holds")

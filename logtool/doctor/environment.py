@@ -44,7 +44,11 @@ def _kernel(module: str, name: str) -> Component:
     """Return the state of a kernel: one that is not compiled is many times slower."""
     spec = util.find_spec(f"logtool.formats.{module}")
     compiled = bool(spec and spec.origin and spec.origin.endswith(_EXTENSION))
-    said = "compiled" if compiled else "plain Python, many times slower: no C compiler was there"
+    said = (
+        "compiled"
+        if compiled
+        else ("plain Python, many times slower: no C compiler was found at installation")
+    )
     return Component(name, compiled, None, said,
                      Gravity.GOOD if compiled else Gravity.WARNING)  # fmt: skip
 
@@ -53,7 +57,7 @@ def _crc() -> Component:
     import crc32c
 
     fast = bool(crc32c.hardware_based)
-    said = "by the processor's own instruction" if fast else "in software, which is slow"
+    said = "with the processor's CRC instruction" if fast else "in software, which is slow"
     return Component("crc32c", True, metadata.version("crc32c"), said,
                      Gravity.GOOD if fast else Gravity.WARNING)  # fmt: skip
 

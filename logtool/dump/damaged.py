@@ -43,7 +43,7 @@ def decode(
         magic = left[_MAGIC_AT] if len(left) > _MAGIC_AT else -1
         short = len(left) < (HEADER_SIZE if magic >= MAGIC else _LEAST_LEGACY)
         if short or magic > MAGIC or not any(left[:HEADER_SIZE]):
-            text = f"nothing decodes in the last {len(left):,} bytes: no batch header begins here"
+            text = f"the last {len(left):,} bytes do not decode: no batch header begins here"
             yield _marked(error_object(origin.path, "damaged", text, position + at, len(left)))
             return
         size = LOG_OVERHEAD + int.from_bytes(left[8:LOG_OVERHEAD], "big", signed=True)
@@ -62,7 +62,7 @@ def _of_redpanda(
     while at < len(data):
         left = data[at:]
         if len(left) < HEADER_SIZE or not any(left[:HEADER_SIZE]):
-            text = f"nothing decodes in the last {len(left):,} bytes: no batch header begins here"
+            text = f"the last {len(left):,} bytes do not decode: no batch header begins here"
             yield _marked(error_object(origin.path, "damaged", text, position + at, len(left)))
             return
         header = redpanda_batch.parse(left)
@@ -87,7 +87,7 @@ def _batch(origin: Origin, entry: memoryview, position: int, limit: int) -> Iter
         for obj in read_records(batch, chunk, 0, limit):
             yield _starred(obj) if hides and obj["type"] == "record" else obj
     except (FormatError, ValueError, OverflowError) as error:
-        text = f"the records decode no further: {error}"
+        text = f"the remaining records do not decode: {error}"
         yield error_object(origin.path, "damaged", text, position, len(entry))
 
 

@@ -82,7 +82,7 @@ class Kcat(Export):
         super().look(obj)
         where, key, value = place(obj), obj["key"], obj["value"]
         if obj["headers"]:
-            self._refuse(where, "it has headers, and kcat gives the same ones to all records")
+            self._refuse(where, "it has headers, but kcat gives the same headers to all records")
         for name, content in (("key", key), ("value", value)):
             if not content:
                 self._first.setdefault(f"{'null' if content is None else 'empty'} {name}", where)
@@ -94,7 +94,7 @@ class Kcat(Export):
         if not has_key:
             self._after_no_key = [one for one in self._after_no_key if one not in value]
         if not (self._ends and self._separators):
-            self._refuse(where, "kcat knows no delimiter that is in no record up to it")
+            self._refuse(where, "every delimiter that kcat supports occurs in a record up to it")
         self._largest = max(self._largest, len(key) + len(value))
 
     def settle(self) -> None:
@@ -104,11 +104,19 @@ class Kcat(Export):
         self._nulls = "null value" in first or ("null key" in first and not empty)
         if self._nulls and empty:
             null = first["null value"]
-            self._refuse(empty, f"to take the null at {null}, kcat makes what is empty null too")
+            self._refuse(
+                empty,
+                (
+                    f"the option with which kcat reads the null at {null} also turns "
+                    "empty keys and values into null"
+                ),
+            )
         if self._nulls:
             return
         if "nothing" in first:
-            self._refuse(first["nothing"], "kcat leaves out what has no key and an empty value")
+            self._refuse(
+                first["nothing"], ("kcat skips records without a key and with an empty value")
+            )
         if "null key" in first:
             self._separators = [one for one in self._separators if one in self._after_no_key]
         if not self._separators:
@@ -173,11 +181,11 @@ class ConsoleProducer(Export):
         try:
             content.decode()
         except UnicodeDecodeError:
-            self._refuse(where, f"{what} is no UTF-8, and the console producer reads text")
+            self._refuse(where, f"{what} is not UTF-8, but the console producer reads text")
         for octet in b"\n\r" + forbidden:
             if octet in content:
                 named = _NAMES[octet]
-                self._refuse(where, f"{what} has a {named}, which ends it for the console producer")
+                self._refuse(where, f"{what} has a {named}, at which the console producer ends it")
         return content
 
 

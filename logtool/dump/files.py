@@ -68,7 +68,7 @@ def find_inputs(
     return inputs, unreadable
 
 
-def log_beside(index: Input) -> Path:
+def log_next_to(index: Input) -> Path:
     """Return the path of the log that an index belongs to: of the same segment and state."""
     if index.name.kind is FileKind.REDPANDA_BASE_INDEX:
         return index.path.with_suffix(FileKind.LOG)
@@ -156,7 +156,7 @@ def _single(path: Path) -> Input:
     if name.kind is FileKind.UNKNOWN:
         name = names.parse_remote_index(path.name)
     if name.kind is FileKind.UNKNOWN:
-        raise UnreadableError(path, "is not named like a file of a Kafka data directory")
+        raise UnreadableError(path, "does not have the name of a file of a Kafka data directory")
     # bootstrap.checkpoint ends like a snapshot and has no numbers in its name.
     if path.name.startswith(FileKind.BOOTSTRAP_CHECKPOINT):
         name = names.parse_root_file(path.name)

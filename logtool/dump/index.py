@@ -9,7 +9,7 @@ from pathlib import Path
 
 from logtool.disk import files
 from logtool.disk.files import LogFile
-from logtool.dump.files import Input, find_inputs, log_beside
+from logtool.dump.files import Input, find_inputs, log_next_to
 from logtool.dump.join import UNKNOWN, Join, make_join
 from logtool.dump.records import Object
 from logtool.dump.state import entry, problems
@@ -48,7 +48,7 @@ class IndexDump:
         inputs, self._unreadable = find_inputs(self.paths, self.selection, flavour=self.flavour)
         for item in inputs:
             if item.name.kind in (*names.INDEX_KINDS, FileKind.REDPANDA_BASE_INDEX):
-                self._groups.setdefault(log_beside(item), []).append(item)
+                self._groups.setdefault(log_next_to(item), []).append(item)
             elif item.path in self.paths and item.name.kind not in _LOGS:
                 self._unreadable.append(UnreadableError(item.path, "is not an index"))
         is_empty = not inputs and self.selection != Selection()
@@ -116,7 +116,7 @@ class IndexDump:
         content = redpanda.read_index(item.path, item.name, data)
         yield file_object(item, len(data), None) | {"entries": content.count}
         for obj in content.objects:
-            yield obj if obj["type"] == "error" else obj | _beside(join, obj["entry"])
+            yield obj if obj["type"] == "error" else obj | _joined(join, obj["entry"])
         self._advance(item.path, len(data))
 
     def _index(self, item: Input, data: bytes, join: Join | None) -> Iterator[Object]:
@@ -126,8 +126,8 @@ class IndexDump:
         content = read_content(item, data)
         yield file_object(item, len(data), content)
         for fields in content.entries:
-            beside = _beside(join, fields["entry"])
-            yield entry(item.path, item.name.kind, fields | beside)
+            joined = _joined(join, fields["entry"])
+            yield entry(item.path, item.name.kind, fields | joined)
         yield from problems(item.path, content.findings)
         self._advance(item.path, len(data))
 
@@ -136,7 +136,7 @@ class IndexDump:
         self.progress.advance(count, path)
 
 
-def _beside(join: Join | None, number: int) -> Object:
+def _joined(join: Join | None, number: int) -> Object:
     """Return batch and verdict of an entry from the comparison with the log."""
     return {
         "batch": join.batch(number) if join else None,

@@ -75,8 +75,8 @@ def parse(text: str) -> JsonPath:
     rest = text[position:]
     if not text.startswith("$") or (rest and rest[0] != "="):
         raise UsageError(
-            f"--json-path {text}: expected PATH or PATH=VALUE with a path such as $.order.id, "
-            "$.items[0].sku, $.items[*].sku or $['a name']"
+            f"--json-path {text}: expected PATH or PATH=VALUE, where PATH is for example "
+            "$.order.id, $.items[0].sku, $.items[*].sku or $['a name']"
         )
     parts = [step for step in steps if isinstance(step, str)]
     value, is_json = None, False
@@ -113,7 +113,7 @@ def _step(match: re.Match[str]) -> Step:
         try:
             name: str = json.loads(match.group("double"))
         except ValueError as error:
-            raise UsageError(f"--json-path: {found} is no name in quotes") from error
+            raise UsageError(f"--json-path: {found} is not a name in quotes") from error
         return name
     return _EVERY
 
@@ -153,4 +153,4 @@ def _load(text: str) -> Any:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")

@@ -48,10 +48,12 @@ def read_records(
     for part in batch_records(chunk, row, limit=limit, source=source):
         if isinstance(part, RecordTable):
             yield from _objects(batch, part)
-        elif part.held:
+        elif part.in_memory:
             yield _record_error(batch, part.reason, LIMIT if part.beyond_limit else "records")
         else:
-            text = f"batch of more than the limit of {limit:,} bytes: its records are not read"
+            text = (
+                f"batch of more than the limit of {limit:,} bytes: logtool did not read its records"
+            )
             yield _record_error(batch, text, LIMIT)
 
 

@@ -27,10 +27,10 @@ from logtool.log.kafka_offsets import KafkaOffsets
 from logtool.times import rfc3339
 
 _REASONS = {
-    "short-header": "the file ends within the header of a batch",
+    "short-header": "the file ends inside the header of a batch",
     "header-crc": "the CRC of the header does not match",
-    "size": "the size in the header is less than that of a header",
-    "short-body": "the file ends within the batch",
+    "size": "the size in the header is smaller than a header",
+    "short-body": "the file ends inside the batch",
     "crc": "the CRC of the batch does not match",
     "zeros": "there are zeros before a batch",
 }
@@ -128,7 +128,7 @@ def read_chunk(path: Path, chunk: Chunk, term: int, kafka: KafkaOffsets) -> Iter
 def damage_object(path: Path, damage: Damage) -> Object:
     """Return the ``error`` for damage."""
     reason = _reason(damage)
-    message = f"{_REASONS[reason]}; {wording.count(damage.length, 'byte')} are no batch"
+    message = f"{_REASONS[reason]}; {wording.count(damage.length, 'byte')} are not a batch"
     return error_object(path, reason, message, damage.position, damage.length)
 
 
@@ -174,7 +174,7 @@ def _index(
 ) -> Iterator[Object]:
     if isinstance(index, Unreadable):
         version = "an empty file" if index.version is None else f"version {index.version}"
-        text = f"expected an index of version 3 to 9, found {version} that cannot be read as one"
+        text = f"expected an index of version 3 to 9, found version {version}, which cannot be read"
         yield error_object(path, "version", text, 0, len(data))
         return
     if not index.checksum_holds:
@@ -189,7 +189,9 @@ def _index(
     )
     sizes = {len(column) for column in columns}
     if len(sizes) > 1:
-        text = f"expected three indexes of one length, found {min(sizes)} to {max(sizes)} entries"
+        text = (
+            f"expected three indexes of the same length, found {min(sizes)} to {max(sizes)} entries"
+        )
         yield error_object(path, "count", text, 0, len(data))
     for number, row in enumerate(zip(*columns, strict=False)):
         offset, relative, time, position = row

@@ -59,7 +59,7 @@ def _of_extent(
             source, base_offset=base, form=form, start=extent.position, stop=extent.end
         ):
             if chunk.damage:
-                text = f"changed at byte {chunk.damage.position} while it was read"
+                text = f"changed at byte {chunk.damage.position} while logtool read it"
                 raise UnreadableError(extent.path, text)
             first = offsets.add(chunk.table)[0]
             table = chunk.table

@@ -107,14 +107,14 @@ def select(block: Block, rows: Column) -> Block | None:
         np.repeat(np.arange(len(records.counts)), records.counts)[rows],
         minlength=len(records.counts),
     )
-    held = np.flatnonzero(counts)
+    with_records = np.flatnonzero(counts)
     matrix = records.columns()[rows]
     *columns, offset, timestamp, sequence = matrix.T
-    batches = block.batches[held]
+    batches = block.batches[with_records]
     chosen = replace(
         records,
         batches=batches,
-        counts=counts[held],
+        counts=counts[with_records],
         spans=RecordSpans(*columns),
         offset=offset,
         timestamp=timestamp,
@@ -160,7 +160,7 @@ def parse_pattern(text: str) -> re.Pattern[bytes]:
     try:
         return re.compile(text.encode("utf-8", "surrogateescape"))
     except (re.error, OverflowError, RecursionError) as error:
-        raise UsageError(f"--grep {text}: no regular expression: {error}") from error
+        raise UsageError(f"--grep {text}: not a regular expression: {error}") from error
 
 
 def parse_content(

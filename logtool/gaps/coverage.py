@@ -305,9 +305,9 @@ class _Pass:
     ) -> None:
         """Note the first and the last offset that a consumer gets, transactions and markers."""
         coverage, table = self.coverage, batches.table[rows]
-        held = counts > 0
+        with_records = counts > 0
         last = table.last_offset
-        data = np.flatnonzero(held & ~table.is_control)
+        data = np.flatnonzero(with_records & ~table.is_control)
 
         def bounds(row: int) -> tuple[int, int]:
             found = offsets.get(row)
@@ -324,8 +324,10 @@ class _Pass:
                 coverage.first_visible = bounds(int(data[0]))[0]
             coverage.last_visible = bounds(int(data[-1]))[1]
         parts = np.stack([table.producer_id, first, last, counts, table.position])
-        self._transactional.append(parts[:, held & table.is_transactional & ~table.is_control])
-        self._markers.append(parts[[1, 2, 4]][:, held & table.is_control])
+        self._transactional.append(
+            parts[:, with_records & table.is_transactional & ~table.is_control]
+        )
+        self._markers.append(parts[[1, 2, 4]][:, with_records & table.is_control])
 
     def finish(self) -> None:
         """Complete the coverage."""

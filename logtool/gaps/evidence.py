@@ -51,7 +51,7 @@ def decide(gaps: GapTable, facts: Facts, traces: Traces) -> tuple[list[GapCauses
         GapCauses(
             GapReason.COMPACTION, "only the cleaner leaves batches without some of their records"
         ),
-        GapCauses(GapReason.DAMAGE, "bytes that are no sound batch lie there"),
+        GapCauses(GapReason.DAMAGE, "this range holds bytes that are not a sound batch"),
         GapCauses(GapReason.DAMAGE, "the batch does not decode"),
     ]
     chosen = np.zeros(len(gaps), np.int64)
@@ -60,7 +60,7 @@ def decide(gaps: GapTable, facts: Facts, traces: Traces) -> tuple[list[GapCauses
         verdicts.append(GapCauses(GapReason.COMPACTION, text))
         chosen[gaps.first_offset >= cleaning.offset] = len(verdicts) - 1
     below = (gaps.kind == GapPlace.HEAD) & (gaps.first_offset < facts.first_base)
-    text = f"the log started at {facts.log_start} when the broker stopped in order"
+    text = f"the log started at {facts.log_start} when the broker stopped cleanly"
     verdicts.append(GapCauses(GapReason.SEGMENT_MISSING, text))
     chosen[below] = len(verdicts) - 1
     inside, damaged = gaps.kind == GapPlace.RECORDS, gaps.damaged > 0
@@ -84,7 +84,7 @@ def _between(gaps: GapTable, row: int, facts: Facts, ordinary: GapCauses) -> Gap
     if at < len(facts.indexed) and facts.indexed[at][0] == segment:
         indexed = facts.indexed[at][1]
         if first <= indexed <= last:
-            text = f"the indexes of segment {segment} go on to offset {indexed}, its log was cut"
+            text = f"the indexes of segment {segment} reach offset {indexed}, so its log was cut"
             return GapCauses(GapReason.TRUNCATION_HOLE, text)
     offsets = [offset for offset, _, _ in facts.witnesses]
     some = facts.witnesses[bisect_left(offsets, first) : bisect_left(offsets, begin)]
@@ -98,9 +98,12 @@ def _between(gaps: GapTable, row: int, facts: Facts, ordinary: GapCauses) -> Gap
         if not snapshot or (offset > first and (not compacted or cleaning.spared(offset)))
     ]
     if shown:
-        return GapCauses(GapReason.SEGMENT_MISSING, f"{shown[0]} shows that one was there")
+        return GapCauses(GapReason.SEGMENT_MISSING, f"{shown[0]} shows that a segment is lost")
     if ordinary.reason is GapReason.UNKNOWN and cleaning.by_policy is False and first < begin:
-        text = f"{ordinary.evidence}: a log that was cut or rolled further on, or a lost segment"
+        text = (
+            f"{ordinary.evidence}: the log was cut, or rolled at a later offset, or a segment "
+            "is lost"
+        )
         return GapCauses(GapReason.TRUNCATION_HOLE, text)
     return None
 

@@ -36,10 +36,10 @@ def check_target(target: Path, *, of_redpanda: bool = False) -> None:
     name = names.parse_partition_file(target.name)
     good = name.state is FileState.LIVE and name.reception is Reception.EXACT
     if name.kind is not FileKind.LOG or not good:
-        raise UsageError(f"--output {target}: expected the name of a log, such as {_name(0)}")
+        raise UsageError(f"--output {target}: expected the name of a log (for example {_name(0)})")
     for folder in target.absolute().resolve().parents:
         if _holds_files(folder):
-            raise RefusedError(f"{target}: lies in {folder}, which holds files of a broker")
+            raise RefusedError(f"{target}: is inside {folder}, which holds files of a broker")
 
 
 def write(result: Result, ghosts: Ghosts, target: Path) -> int:
@@ -104,7 +104,7 @@ def _copy(log: LogFile, start: int, end: int) -> Iterator[bytes]:
     while start < end:
         buffer = bytearray(min(_BLOCK, end - start))
         if log.read_into(memoryview(buffer), start) < len(buffer):
-            raise UnreadableError(log.path, "became shorter while it was read")
+            raise UnreadableError(log.path, "became shorter while logtool read it")
         yield bytes(buffer)
         start += len(buffer)
 
@@ -115,15 +115,18 @@ def _check(result: Result, ghosts: Ghosts, target: Path) -> None:
         path = result.subject.partition.path
         raise RefusedError(f"{path}: {ledger.overlaps} batches overlap others")
     if ledger.legacy and len(ghosts):
-        text = f"{ledger.legacy} entries are older than magic 2, beside which no ghost can stand"
+        text = (
+            f"{ledger.legacy} entries are older than magic 2; logtool cannot add ghost batches "
+            "to such a log"
+        )
         raise RefusedError(f"{result.subject.partition.path}: {text}")
     first = min(ledger.log_start, result.first_base)
     if target.name != _name(first):
         raise UsageError(
-            f"--output {target}: a log that begins at offset {first} is called {_name(first)}"
+            f"--output {target}: the name of a log that begins at offset {first} is {_name(first)}"
         )
-    held = sum(end - start for part in result.parts for start, end in part.stretches)
-    size = held + len(ghosts) * HEADER_SIZE
+    kept = sum(end - start for part in result.parts for start, end in part.stretches)
+    size = kept + len(ghosts) * HEADER_SIZE
     offsets = ledger.last_offset + 1 - first
     if offsets > MOST_OFFSETS or size > MAX_SEGMENT_SIZE:
         raise RefusedError(

@@ -92,7 +92,10 @@ def batches(result: Result) -> Iterator[BatchTable]:
     UnreadableError if a log cannot be read, RefusedError if it has entries older than magic 2.
     """
     if result.ledger.legacy:
-        text = f"{result.ledger.legacy} entries are older than magic 2, which have no rounds"
+        text = (
+            f"{result.ledger.legacy} entries are older than magic 2; logtool cannot "
+            "compute fetch rounds for such a log"
+        )
         raise RefusedError(f"{result.subject.partition.path}: {text}")
     for part in result.parts:
         if not part.stretches:

@@ -51,12 +51,12 @@ def view(listed: Partition, ledger: Ledger, ranges: Ranges) -> KafkaView | None:
     folder = listed.segments[0].log.path.parent
     if not kafka_start.in_kafka(folder):
         return None
-    told = kafka_start.translation(listed, ranges)
-    if told is None:
+    known = kafka_start.translation(listed, ranges)
+    if known is None:
         return KafkaView(hidden=kafka_start.unknown(listed))
     end = ledger.log_end
     rows = ledger.having([reason for reason in GapReason if reason.is_loss])
     if rows.any():
         end = int(ledger.gaps.first_offset[rows].min())
-    source, translation = told
+    source, translation = known
     return KafkaView(source=source, _translation=translation, _end=end)

@@ -105,7 +105,7 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
     verdicts, chosen = decide(gaps, facts, traces)
     aborted = _aborted(segments)
     parts, numbers = [gaps], [chosen]
-    for more, verdict in _beside(segments, facts, aborted if isolation else None):
+    for more, verdict in _not_missing(segments, facts, aborted if isolation else None):
         parts.append(more)
         numbers.append(np.full(len(more), len(verdicts)))
         verdicts.append(verdict)
@@ -132,7 +132,7 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
     )
 
 
-def _beside(
+def _not_missing(
     segments: Sequence[Coverage], facts: Facts, aborted: Column | None
 ) -> Iterator[tuple[GapTable, GapCauses]]:
     """Yield gaps that never count as missing: below the start; with `aborted` invisible offsets."""
@@ -147,9 +147,9 @@ def _beside(
     first, last, position = markers
     yield (
         _inside(first, last, position),
-        GapCauses(GapReason.CONTROL, "no consumer is given a marker"),
+        GapCauses(GapReason.CONTROL, "consumers do not get transaction markers"),
     )
-    text = "read_committed leaves out what a transaction wrote that was aborted"
+    text = "read_committed consumers do not get the records of aborted transactions"
     _, first, last, count, position = aborted
     yield _inside(first, last, position, count), GapCauses(GapReason.ABORTED, text)
 

@@ -229,7 +229,7 @@ def ghost_objects(result: Result, ghosts: Ghosts) -> Iterator[Object]:
     for first, last, epoch, following, exact, number, begin, end in zip(
         *(c.tolist() for c in columns), strict=True
     ):
-        told = by_checkpoint.exact[begin:end].all()
+        is_exact = by_checkpoint.exact[begin:end].all()
         reason = ledger.verdicts[number].reason
         yield {
             "type": "ghost",
@@ -241,7 +241,7 @@ def ghost_objects(result: Result, ghosts: Ghosts) -> Iterator[Object]:
             "leader_epoch": epoch,
             "epoch_from": "leader-epoch-checkpoint" if exact else "following-batch",
             "following_leader_epoch": following,
-            "checkpoint_leader_epochs": by_checkpoint.epoch[begin:end].tolist() if told else [],
+            "checkpoint_leader_epochs": by_checkpoint.epoch[begin:end].tolist() if is_exact else [],
             "reason": str(reason),
             "loss": reason.is_loss,
             "size": HEADER_SIZE,

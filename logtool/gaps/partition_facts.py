@@ -135,7 +135,7 @@ def _single(path: Path, wanted: GapOptions, flavour: Flavour | None) -> Partitio
     base = segment.base_offset
     epochs, unread = _epochs(listed)
     known, topic_id = settings.around(path.parent, wanted.static), topic_id_of(path.parent)
-    cleaning = _with_policy(compaction.beside(path.parent), listed, wanted, known, topic_id)
+    cleaning = _with_policy(compaction.next_to(path.parent), listed, wanted, known, topic_id)
     facts = Facts(log_start=base, cleaning=cleaning, first_base=base, epochs=epochs)
     return PartitionToRead(alone, facts, known.ahead_ms(listed.topic), unread, known, topic_id)
 
@@ -196,8 +196,8 @@ def _facts(
 def _of_redpanda(listed: Partition) -> tuple[str, str]:
     """Return the policy of a log of Redpanda, and its source: names of topic and files."""
     if is_compacted(listed):
-        return "compact", "its topic, or files of compaction"
-    return "delete", "no file of compaction lies there"
+        return "compact", "the topic name, or files of compaction"
+    return "delete", "no files of compaction are present"
 
 
 def _may_be_remote(home: LogDirState, listed: Partition) -> bool:

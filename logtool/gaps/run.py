@@ -143,7 +143,7 @@ class Gaps:
                 raise item
             ends.append(item.ledger.log_end)
         if run.ran_out:
-            raise UnreadableError(path, "there was no time to read it")
+            raise UnreadableError(path, "logtool had no time to read this path")
         if len(ends) != 1:
             raise UsageError(f"{path}: expected one partition, found {len(ends)}")
         return ends[0]
@@ -164,8 +164,8 @@ class Gaps:
             facts = indexed(subject, segments, problems.append)
             yield from problems
             ledger = build(segments, facts, isolation=self._wanted.isolation)
-            told = facts.cleaning.is_compacted or self._wanted.policy is not None
-            if ledger.missing and not told:
+            is_known = facts.cleaning.is_compacted or self._wanted.policy is not None
+            if ledger.missing and not is_known:
                 # Only now: the past policies need a read of the whole metadata log.
                 facts = with_past(subject, facts)
                 ledger = build(segments, facts, isolation=self._wanted.isolation)

@@ -147,15 +147,15 @@ def _of_redpanda(listed: Partition, start: int, on_bytes: Callable[[int], None])
         damaged.extend([chunk.damage] if chunk.damage else [])
 
     extent = measure(listed, start, on_bytes, look)
-    told = kafka_start.translation(listed, ranges)
+    kafka_offsets = kafka_start.translation(listed, ranges)
     torn = damaged and not damaged[-1].resynchronised and len(damaged) == 1
-    if told is None or (damaged and not torn):
-        why = "it is damaged" if told else kafka_start.unknown(listed)
+    if kafka_offsets is None or (damaged and not torn):
+        why = "it is damaged" if kafka_offsets else kafka_start.unknown(listed)
         raise UnreadableError(
-            listed.path, f"its Kafka offsets are not known, so no lag is told: {why}"
+            listed.path, f"its Kafka offsets are not known, so lags are not shown: {why}"
         )
     offsets = (extent.log_start, extent.log_end, extent.last_stable)
-    first, end, stable = (told[1].to_kafka(offset) or 0 for offset in offsets)
+    first, end, stable = (kafka_offsets[1].to_kafka(offset) or 0 for offset in offsets)
     return replace(extent, log_start=first, log_end=end, last_stable=stable)
 
 

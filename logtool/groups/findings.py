@@ -14,8 +14,8 @@ def below_start(name: str, place: str, offset: int, log_start: int) -> Finding:
     lost = wording.offsets(offset, log_start - 1)
     return Finding(
         "group/offset-below-start",
-        f"group {name} has committed {offset} of {place}, but the log starts at {log_start}: "
-        f"the group has not read {lost}, and cannot any more",
+        f"group {name} has committed {offset} of {place}, but the log starts at "
+        f"{log_start}: the group has not read {lost}, which are deleted",
         first_offset=offset,
         last_offset=log_start - 1,
     )
@@ -36,7 +36,7 @@ def beyond_end(
 
 def other_topic(name: str, place: str, offset: int, committed: str, today: str | None) -> Finding:
     """Return a finding: an offset was committed for a deleted topic of the same name."""
-    now = f"today's has the id {today}" if today else "there is none of that name today"
+    now = f"the current topic has the id {today}" if today else "no topic of that name exists now"
     return Finding(
         "group/other-topic-id",
         f"group {name} has committed {offset} of {place} for the topic with the id {committed}; "
@@ -50,7 +50,7 @@ def unreadable_record(reason: str, first: int | None, last: int | None) -> Findi
     where = "" if first is None or last is None else f"{wording.offsets(first, last)}: "
     return Finding(
         "group/unreadable-record",
-        f"{where}a coordinator cannot read this: {reason}",
+        f"{where}a coordinator cannot read this record: {reason}",
         first_offset=first,
         last_offset=last,
     )
@@ -60,7 +60,7 @@ def missing_records(reason: str, position: int | None, length: int | None) -> Fi
     """Return a finding: bytes of the log hold no sound batch, so commits in them are lost."""
     return Finding(
         "group/missing-records",
-        f"{reason}; what was committed in these bytes is missing here",
+        f"{reason}; offsets that were committed in these bytes are missing here",
         position=position,
         length=length,
     )
@@ -70,8 +70,9 @@ def lost_end(lost: range) -> Finding:
     """Return a finding: the log ends below its high watermark; commits after its end are lost."""
     return Finding(
         "group/missing-records",
-        f"the log ends at offset {lost.start}, but its high watermark was {lost.stop}: what was "
-        f"committed in {wording.offsets(lost.start, lost.stop - 1)} is missing here",
+        f"the log ends at offset {lost.start}, but its high watermark was {lost.stop}: "
+        f"offsets that were committed in {wording.offsets(lost.start, lost.stop - 1)} are "
+        "missing here",
         first_offset=lost.start,
         last_offset=lost.stop - 1,
     )
@@ -81,8 +82,8 @@ def refused_record(reason: str, offset: int | None) -> Finding:
     """Return a finding: the first record that a coordinator reads and does not apply."""
     return Finding(
         "group/refused-record",
-        f"the coordinator refuses the record at offset {offset} and does not load what follows: "
-        f"{reason}",
+        f"the coordinator refuses the record at offset {offset} and does not load the "
+        f"records after it: {reason}",
         first_offset=offset,
         last_offset=offset,
     )

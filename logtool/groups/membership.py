@@ -186,16 +186,16 @@ def _refused(group: Membership, kind: int, key: Value) -> str | None:
     if kind in _MEMBER_RECORDS:
         member = group.members.get(key["memberId"])
         if member and not member.has_left:
-            return f"member {member.member_id} is removed, but its epoch is still there"
+            return f"member {member.member_id} is removed, but its epoch still exists"
         if member and member.member_id in group.targets:
             return f"member {member.member_id} is removed, but is in the target assignment"
     elif kind in _EPOCH_RECORDS and group.members:
-        return f"it is removed, but member {min(group.members)} is still there"
+        return f"the group is removed, but member {min(group.members)} still exists"
     elif kind in (*_EPOCH_RECORDS, *_TARGET_RECORDS) and group.targets:
-        what = "it" if kind in _EPOCH_RECORDS else "its target assignment"
-        return f"{what} is removed, but member {min(group.targets)} is still assigned a part"
+        what = "the group" if kind in _EPOCH_RECORDS else "the target assignment of the group"
+        return f"{what} is removed, but member {min(group.targets)} still has assigned partitions"
     elif kind in _EPOCH_RECORDS and group.assignment_epoch != NONE:
-        return "it is removed, but the epoch of its target assignment is still there"
+        return "the group is removed, but the epoch of its target assignment still exists"
     return None
 
 
@@ -246,19 +246,19 @@ def _classic(value: Value, before: Membership | None, offset: int) -> Membership
         owners=before.owners if before and before.type == CLASSIC else {},
     )
     gone = before.members if before and before.type == CLASSIC else {}
-    for told in value["members"]:
+    for content in value["members"]:
         member = Member(
-            told["memberId"],
-            instance_id=told.get("groupInstanceId"),
-            client_id=told["clientId"],
-            client_host=told["clientHost"],
+            content["memberId"],
+            instance_id=content.get("groupInstanceId"),
+            client_id=content["clientId"],
+            client_host=content["clientHost"],
             epoch=value["generation"],
             is_reconciled=True,
         )
         assigned: frozenset[Partition] = frozenset()
         if group.protocol_type == CONSUMER_PROTOCOL:
-            member.topics = _subscription(told["subscription"])
-            assigned = _assignment(told["assignment"])
+            member.topics = _subscription(content["subscription"])
+            assigned = _assignment(content["assignment"])
         if member.member_id in gone:
             member.assigned = gone[member.member_id].assigned
         _own(group, member, assigned, offset)
@@ -302,14 +302,14 @@ def _blob(name: str, data: bytes) -> dict[str, Any] | None:
 
 
 def _subscription(data: bytes) -> tuple[str, ...] | None:
-    told = _blob("ConsumerProtocolSubscription", data)
-    return None if told is None else tuple(told["topics"])
+    content = _blob("ConsumerProtocolSubscription", data)
+    return None if content is None else tuple(content["topics"])
 
 
 def _assignment(data: bytes) -> frozenset[Partition]:
     # A member that got nothing may have no bytes at all.
-    told = _blob("ConsumerProtocolAssignment", data) if data else None
-    if told is None:
+    content = _blob("ConsumerProtocolAssignment", data) if data else None
+    if content is None:
         return frozenset()
-    pairs = told["assignedPartitions"] or ()
+    pairs = content["assignedPartitions"] or ()
     return frozenset((one["topic"], number) for one in pairs for number in one["partitions"])

@@ -331,8 +331,8 @@ def _of_old(home: LogDir) -> Iterator[UnreadableError]:
     """Yield an error for each partition that has groups as before ``__consumer_offsets``."""
     for folder, directory in home.partitions:
         if directory.topic == _OLD and folder.absolute().parent.parent.name == _OLD_NAMESPACE:
-            text = "holds groups in the form that Redpanda had before __consumer_offsets, "
-            yield UnreadableError(folder, f"{text}which is not read")
+            text = "holds groups in the format that Redpanda used before __consumer_offsets; "
+            yield UnreadableError(folder, f"{text}logtool does not read this format")
 
 
 def _unmeasured(listed: Partition) -> LogEnds:

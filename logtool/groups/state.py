@@ -166,9 +166,9 @@ def judge(
         membership = memberships.groups.get(name)
         commits = mine[is_commit[mine]]
         waiting = pending.get(number)
-        held = list(_pending(name, slots, waiting, takes)) if waiting else []
+        open_commits = list(_pending(name, slots, waiting, takes)) if waiting else []
         maker = OffsetMaker(name, slots, membership, ends, retention, {
-            (one.topic, one.partition) for one in held
+            (one.topic, one.partition) for one in open_commits
         })  # fmt: skip
         alive = commits[slots.live[commits] == 1]
         offsets = [maker.make(slot) for slot in _in_order(slots, alive, takes)]
@@ -180,7 +180,7 @@ def judge(
             state=membership.state if membership else ("Empty" if exists else "Dead"),
             membership=membership,
             offsets=offsets,
-            pending=held,
+            pending=open_commits,
             sizes=_sizes(slots, mine),
             offsets_partition=loaded.number,
             topic_names=ends.topic_names,

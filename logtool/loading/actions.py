@@ -56,11 +56,13 @@ def _place(change: Change) -> tuple[bool, bool, int, int]:
 
 
 def _recover(loaded: LoadResult, segment: RecoveredSegment) -> Action:
-    done = "supplemented" if loaded.supplemented else "written anew"
+    done = "supplemented" if loaded.supplemented else "rebuilt"
     read = "is read from its first byte"
     if segment.headers_from is not None:
-        read = f"its headers are read from byte {segment.headers_from} on, no CRC is compared"
-    text = f"{read}, its indexes are {done}: {segment.why}"
+        read = (
+            f"its headers are read from byte {segment.headers_from} onwards, and no CRC is compared"
+        )
+    text = f"{read}; its indexes are {done}: {segment.why}"
     return _of_segment(loaded, "recover", segment.base_offset, segment.size, text)
 
 
@@ -78,7 +80,7 @@ def _of_segment(loaded: LoadResult, action: str, base_offset: int, size: int, te
 def _not_of_this_log(loaded: LoadResult) -> Iterator[Action]:
     """Yield the segments that stay although they do not, or may not, belong to this log."""
     for zombie in loaded.zombies.values():
-        text = f"{zombie.reason}; {zombie.served}; logtool recover drops it"
+        text = f"{zombie.reason}; {zombie.served}; logtool recover removes this segment"
         if zombie.base_offset not in loaded.removed:
             yield _of_segment(loaded, "zombie", zombie.base_offset, zombie.size, text)
     for one in loaded.overlaps:
@@ -116,7 +118,7 @@ def _of_file(
     if change.blocks is not None:
         return _of_filled(change, offset, recovered, high_watermark)
     if change.kind is FileChange.RENAME and change.target:
-        text = "belongs to a cleaning or a split that was committed, and takes its place"
+        text = "was written by a cleaning or a split that was committed, and replaces the target"
         return Action(action=change.kind, path=change.path, reason=text, target=change.target)
     if change.kind is FileChange.REMOVE:
         size = change.seen.size if change.seen else 0
@@ -204,37 +206,44 @@ def _why_cut(segment: RecoveredSegment) -> str:
     stop = segment.stop
     if stop is None and segment.truncated_to is not None:
         reached = segment.next_offset
-        return f"the log is to be truncated to offset {segment.truncated_to}; it ends at {reached}"
+        return (
+            f"the log is to be truncated to offset {segment.truncated_to}; the log ends at "
+            f"{reached}"
+        )
     if stop and _only_zeros(segment):
-        return f"the log ends where its last batch does: {stop.message} at byte {stop.position}"
+        return f"the log ends after its last batch: {stop.message} at byte {stop.position}"
     why = f"{stop.message} at byte {stop.position}" if stop else "no batch begins there"
-    return f"the log ends where a batch is unsound: {why}"
+    return f"the log ends at a damaged batch: {why}"
 
 
 def _why_gone(name: FileName, loaded: LoadResult) -> str:
     if name.state is FileState.DELETED or name.reception is Reception.ERASED:
-        return "was to be deleted already"
+        return "was already scheduled for deletion"
     if name.state is not FileState.LIVE:
-        return "is left from a cleaning or a split that was not committed"
+        return "was left behind by a cleaning or a split that was not committed"
     if name.kind is FileKind.PRODUCER_SNAPSHOT:
         return (
-            "producer snapshot that cannot be read, is out of range, or is replaced by a newer one"
+            "producer snapshot that cannot be read, is out of range, or is replaced by a "
+            "newer snapshot"
         )
     if loaded.wiped:
         return (
-            "the whole log is removed: it ends before the log start offset "
+            "the whole log is removed: the log ends before the log start offset "
             f"{loaded.log_start} of log-start-offset-checkpoint"
         )
     if name.offset in loaded.split:
-        return "belongs to a segment that is split: offsets were out of its reach"
+        return (
+            "belongs to a segment that is split: some of its offsets were too far from the "
+            "base offset"
+        )
     if name.offset in loaded.removed and name.offset in loaded.zombies:
         return loaded.zombies[name.offset].reason
     if name.offset in loaded.removed and loaded.truncated:
-        return "lies behind the offset to which the log is to be truncated"
+        return "is above the offset to which the log is to be truncated"
     if name.offset in loaded.removed:
         return "follows a segment that is cut"
     if name.kind in names.INDEX_KINDS:
-        return "has no log"
+        return "has no log file"
     return "was replaced by a cleaning or a split that was committed"
 
 
@@ -251,7 +260,7 @@ def _why_written(name: FileName, loaded: LoadResult) -> str:
         return "part of a segment that is split" if name.offset in parts else "an empty segment"
     recovered = any(segment.base_offset == name.offset for segment in loaded.recovered)
     if not recovered:
-        return "was missing, and is made empty"
+        return "was missing, and is created empty"
     if loaded.supplemented:
-        return "keeps what can be believed, and gets from the log what is missing"
-    return "is written anew from the log"
+        return "keeps its readable entries, and gets the missing entries from the log"
+    return "is written again from the log"

@@ -83,7 +83,9 @@ class Played:
             last = self._segment.base_offset + self._known
             if table.position[row] != self._resumed or table.base_offset[row] > last:
                 name = self._segment.name(FileKind.OFFSET_INDEX)
-                raise ContradictionError(f"{name}: no batch of offset {last} is where it says")
+                raise ContradictionError(
+                    f"{name}: no batch of offset {last} is at the position in the entry"
+                )
         epochs = self._loader.epochs
         latest = epochs.rows[-1][0] if epochs.rows else -1
         if table.position[0] > 0 and not self._batches and int(table.leader_epoch[0]) > latest:

@@ -47,7 +47,7 @@ class HeaderWalk:
         rows, count = _fresh_rows(), 0
         self.end = start
         while True:
-            held = self._fill(self.end, wide=not count or int(rows[1, count - 1]) <= _PAGE)
+            filled = self._fill(self.end, wide=not count or int(rows[1, count - 1]) <= _PAGE)
             left, begin, at = self._source.size - self.end, self.end, 0
             why = _kernels.FULL
             while why == _kernels.FULL:
@@ -55,7 +55,7 @@ class HeaderWalk:
                     yield self._checked(rows, count)
                     rows, count = _fresh_rows(), 0
                 found, at, why = _kernels.walk_headers(
-                    self._window, at, held, left, begin, rows, count
+                    self._window, at, filled, left, begin, rows, count
                 )
                 count += found
             self.end = begin + at
@@ -84,7 +84,7 @@ class HeaderWalk:
         )
         if wrong.any():
             position = int(table.position[int(wrong.argmax())])
-            raise ContradictionError(f"{self._name}: the header at byte {position} makes no sense")
+            raise ContradictionError(f"{self._name}: the header at byte {position} is not valid")
         self._last = int(table.last_offset[-1])
         for row in np.flatnonzero(table.is_control & (table.record_count > 0)).tolist():
             self._read_marker(table[row : row + 1])

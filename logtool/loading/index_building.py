@@ -47,7 +47,7 @@ class IndexBuilder:
         self._last_time = (-1, base_offset)
         self._max = (-1, -1)
         self._count = self._time_count = 0
-        self._told = (0, 0)
+        self._returned = (0, 0)
 
     def resume(self, offsets: bytes, times: bytes) -> int:
         """Continue behind entries that stay, whose last ones are for one batch.
@@ -130,8 +130,9 @@ class IndexBuilder:
         latest = np.maximum.accumulate(entered)[:-1]
         for entry in np.flatnonzero(rises & (offsets < latest) & (count > 0))[:1].tolist():
             text = (
-                f"the largest time stamp {int(stamps[entry])} is at offset {int(offsets[entry])}, "
-                f"before {int(latest[entry])} of the last time entry"
+                f"the largest timestamp {int(stamps[entry])} is at offset "
+                f"{int(offsets[entry])}, before {int(latest[entry])} of the last time "
+                "entry"
             )
             yield (entry, 3), InvalidOffsetError(int(positions[entry]), text)
 
@@ -165,14 +166,14 @@ class IndexBuilder:
         """Return both files; the closing time entry may use the slot that is reserved for it."""
         if self._max[0] > self._last_time[0]:
             if self._time_count and self._max[1] < self._last_time[1]:
-                raise InvalidOffsetError(position, "the closing time entry would go backwards")
+                raise InvalidOffsetError(position, "the closing time entry would decrease")
             self._write_times(np.array([self._max[0]]), np.array([self._max[1]]))
         return self.written()
 
     def added(self) -> tuple[bytes, bytes]:
         """Return the entries that were added to both files since the last call."""
-        offsets, times = self._told
-        self._told = len(self._offsets), len(self._times)
+        offsets, times = self._returned
+        self._returned = len(self._offsets), len(self._times)
         return (
             b"".join(part.tobytes() for part in self._offsets[offsets:]),
             b"".join(part.tobytes() for part in self._times[times:]),

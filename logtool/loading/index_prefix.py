@@ -77,7 +77,7 @@ class ValidPrefix:
         offsets, times = (
             indexes.get(kind, b"") for kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
         )
-        self._held = IndexComparison(base_offset, offsets, times)
+        self._comparison = IndexComparison(base_offset, offsets, times)
         self._files = indexes
         self.inside: set[int] = set()
         """The cuts that fall inside a batch."""
@@ -103,7 +103,7 @@ class ValidPrefix:
             control_errors=[],
             plain=plain,
         )
-        self._held.add(chunk, self.recovery.added_entries)
+        self._comparison.add(chunk, self.recovery.added_entries)
         self._count(table, plain)
 
     def _count(self, table: BatchTable, plain: PlainTotals | None) -> None:
@@ -140,11 +140,11 @@ class ValidPrefix:
     def offset_index(self) -> bytes:
         """Return the valid entries, followed by rebuilt ones from an interval behind them on."""
         whole = self.recovery.result.offset_index
-        if whole.startswith(self._held.offset_entries):
+        if whole.startswith(self._comparison.offset_entries):
             return whole
-        there, index = self._held.offset_entries, self._held.offsets
+        there, index = self._comparison.offset_entries, self._comparison.offsets
         rebuilt = np.frombuffer(whole, offset_index.ENTRY)
-        count = self._held.right_offsets()
+        count = self._comparison.right_offsets()
         if not count:
             return whole
         kept = there[: count * offset_index.ENTRY_SIZE]
@@ -160,18 +160,18 @@ class ValidPrefix:
         batch that has it.
         """
         whole = self.recovery.result.time_index
-        if whole.startswith(self._held.time_entries):
+        if whole.startswith(self._comparison.time_entries):
             return whole
         rebuilt = np.frombuffer(whole, time_index.ENTRY)
-        count = self._held.right_times()
+        count = self._comparison.right_times()
         if not count:
             return whole
-        last = int(self._held.times.timestamps[count - 1])
+        last = int(self._comparison.times.timestamps[count - 1])
         behind = rebuilt[rebuilt["timestamp"] > last]
         if not len(behind):
             # Older brokers named the record, not the last offset of its batch.
             count, behind = count - 1, rebuilt[-1:]
-        kept = self._held.time_entries[: count * time_index.ENTRY_SIZE]
+        kept = self._comparison.time_entries[: count * time_index.ENTRY_SIZE]
         return self._fitting(kept + behind.tobytes(), whole)
 
     def _fitting(self, index: bytes, rebuilt: bytes) -> bytes:
@@ -186,7 +186,7 @@ class ValidPrefix:
         """Free the indexes once they were used: many segments are kept until the replay."""
         self._files = {}
         self._cuts = ()
-        self._held = _NOTHING
+        self._comparison = _NOTHING
         self.recovery.forget_indexes()
 
     def believe_aborts(self, recovery_point: int, *, none: bool = False) -> None:

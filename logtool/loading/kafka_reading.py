@@ -52,17 +52,17 @@ def headers(log: ShadowFile, start: int, end: int) -> Iterator[BatchHeader]:
 
     StartFailsError for a size that is too small for any batch.
     """
-    window, held = b"", start
+    window, window_start = b"", start
     position = start
     while position < end - _UP_TO_MAGIC:
-        at = position - held
+        at = position - window_start
         if at < 0 or at + _HEAD.size > len(window):
-            window, held, at = log.read(position, _WINDOW), position, 0
+            window, window_start, at = log.read(position, _WINDOW), position, 0
         head = window[at : at + _HEAD.size].ljust(_HEAD.size, b"\0")
         base_offset, length, _, magic, _, _, delta = _HEAD.unpack(head)
         if length < _SMALLEST_MESSAGE:
             raise StartFailsError(
-                f"size field {length} at byte {position} is less than that of any batch"
+                f"size field {length} at byte {position} is smaller than any batch"
             )
         if position > end - LOG_OVERHEAD - length:
             return

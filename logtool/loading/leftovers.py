@@ -20,7 +20,7 @@ def reject_odd_entries(partition: Partition) -> None:
     for path in partition.odd_entries:
         kind = names.parse_partition_file(path.name).kind
         if kind in names.INDEX_KINDS:
-            raise OfflineError(f"{path.name} is no file")
+            raise OfflineError(f"{path.name} is not a file")
 
 
 def drop_temporaries(shadow: Shadow) -> list[str]:

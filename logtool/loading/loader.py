@@ -190,7 +190,7 @@ class Loader:
     def _read_topic_id(self) -> None:
         """Read ``partition.metadata`` where there is one, as the log does once it is loaded."""
         if any(path.name == _TOPIC_ID for path in self._found.odd_entries):
-            raise OfflineError(f"{_TOPIC_ID} is no file")
+            raise OfflineError(f"{_TOPIC_ID} is not a file")
         if _TOPIC_ID not in self.shadow:
             return
         metadata = partition_metadata.parse(self.shadow.files[_TOPIC_ID].read())
@@ -254,7 +254,9 @@ class Loader:
             index = transaction_index.parse(self.shadow.files[name].read())
             for version, last_offset in zip(index.versions, index.last_offsets, strict=True):
                 if version >> 8 > 0:
-                    raise StartFailsError(f"{name}: version {version >> 8}, at most 0 is known")
+                    raise StartFailsError(
+                        f"{name}: version {version >> 8}, but the highest known version is 0"
+                    )
                 if last_offset < segment.base_offset:
                     return RecoveryReason.BAD_TRANSACTION_INDEX
         return None
@@ -358,7 +360,7 @@ class Loader:
         lost = cuts.count(self.shadow, segment, position)
         self.shadow.truncate(log, position)
         recovered = self._strategy.recover(segment, RecoveryReason.UNFLUSHED)
-        text = f"{why}; this is the first batch out of order"
+        text = f"{why}; this batch is the first one out of order"
         stop = Damage(
             position=position, length=0, reason=DamageReason.SIZE, message=text, resynchronised=True
         )

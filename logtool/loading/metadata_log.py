@@ -77,16 +77,14 @@ def _read_bootstrap(data: bytes) -> None:
     file = ShadowFile(None, len(data), data)
     types = [kind for header in headers(file, 0, len(data)) for kind in _types(data, header)]
     if _FEATURE_LEVEL not in types:
-        raise StartFailsError("no feature level of metadata.version is in it")
+        raise StartFailsError("the metadata log has no feature level of metadata.version")
 
 
 def _types(data: bytes, header: BatchHeader) -> Iterator[int]:
     """Yield the type of each metadata record of a batch."""
     batch = memoryview(data)[header.position : header.position + header.size]
     if header.magic != MAGIC:
-        raise StartFailsError(
-            f"magic {header.magic} at byte {header.position}, {MAGIC} is expected"
-        )
+        raise StartFailsError(f"magic {header.magic} at byte {header.position}, expected {MAGIC}")
     chunk = one_batch(batch, header.position)
     if chunk.table.is_control[0]:
         return

@@ -82,11 +82,12 @@ def find(
             follower = segments[number + 1] if number + 1 < len(segments) else None
             zombies[segment.base_offset] = _zombie(shadow, segment, own, (current, since), follower)
         else:
-            says = f"says epoch {current} there" if rows else "does not say anything"
+            says = f"has epoch {current} at that offset" if rows else "has no entry for that offset"
             text = (
-                f"is of leader epoch {own.most}, but an earlier segment has a batch of epoch "
-                f"{latest}, and leader-epoch-checkpoint {says}: epochs do not decide whether a "
-                "truncation had removed this segment; compare it with other replicas (logtool diff)"
+                f"is of leader epoch {own.most}, but an earlier segment has a batch of "
+                f"epoch {latest}, and leader-epoch-checkpoint {says}: the epochs do not "
+                "show whether a truncation had removed this segment; compare it with "
+                "other replicas (logtool diff)"
             )
             doubts.append(Overlap(segment.base_offset, segment.size, text))
     return zombies, doubts
@@ -101,8 +102,8 @@ def overlaps(
     where that lies behind the next segment.
     """
     ends = {one.base_offset: one.next_offset for one in known.recovered}
-    told = {*known.zombies, *(one.base_offset for one in known.overlaps)}
-    for left, right in pairwise(one for one in segments if one.base_offset not in told):
+    reported = {*known.zombies, *(one.base_offset for one in known.overlaps)}
+    for left, right in pairwise(one for one in segments if one.base_offset not in reported):
         end = ends.get(left.base_offset)
         if end is None:
             end = _indexed(shadow, left)
@@ -112,10 +113,11 @@ def overlaps(
         one, other = _epochs(shadow, left).said, _epochs(shadow, right).said
         text = (
             f"begins at offset {right.base_offset}, but {left.name(FileKind.LOG)} ends at "
-            f"{end - 1}: leader epochs do not decide which of the two is right: that one has "
-            f"{one}, this one {other}; a broker gives readers who ask for "
-            f"{wording.offsets(right.base_offset, end - 1)} this one; after an interrupted "
-            "cleaning or split both hold the same records: compare them (logtool dump)"
+            f"{end - 1}: leader epochs do not show which of the two segments is right: "
+            f"the earlier segment has {one}, this segment has {other}; consumers that ask "
+            f"for {wording.offsets(right.base_offset, end - 1)} get this segment; after "
+            "an interrupted cleaning or split both hold the same records: compare them "
+            "(logtool dump)"
         )
         yield Overlap(right.base_offset, right.size, text)
 

@@ -40,9 +40,9 @@ class OffsetOverflowError(Exception):
     """A batch whose offset is out of reach of the segment's base offset."""
 
     def __init__(self, position: int, offset: int) -> None:
-        super().__init__(f"offset {offset} at byte {position} is out of reach of the base offset")
+        super().__init__(f"offset {offset} at byte {position} is too far from the base offset")
         self.position = position
-        self.what = f"offset {offset} is out of reach of the base offset"
+        self.what = f"offset {offset} is too far from the base offset"
 
 
 @dataclass(slots=True)

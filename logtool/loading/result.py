@@ -151,11 +151,11 @@ class Zombie:
     @property
     def reason(self) -> str:
         """Return why the segment is a zombie, in words."""
-        held = wording.offsets(self.base_offset, self.last_offset)
+        span = wording.offsets(self.base_offset, self.last_offset)
         return (
-            f"holds {held} of leader epoch {self.leader_epoch}, but the log is in epoch "
-            f"{self.log_epoch} from offset {self.since} on: a truncation had removed this segment, "
-            "and it came back"
+            f"holds {span} of leader epoch {self.leader_epoch}, but the log is in epoch "
+            f"{self.log_epoch} from offset {self.since} onwards: a truncation had removed "
+            "this segment, but the segment has come back"
         )
 
     @property
@@ -163,10 +163,13 @@ class Zombie:
         """Return how a broker uses the segment, in words."""
         end = self.next_base_offset
         if end is None:
-            return f"a broker takes it for the end of the log and appends behind {self.last_offset}"
+            return (
+                "a broker takes this segment for the end of the log and appends after "
+                f"{self.last_offset}"
+            )
         last = min(self.last_offset, end - 1)
         asked = wording.offsets(self.base_offset, last)
-        return f"a broker gives its records to readers who ask for {asked}"
+        return f"a broker returns its records to consumers that ask for {asked}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,4 +65,6 @@ def check_index_sizes(shadow: Shadow, active: LoadedSegment, max_size: int) -> N
         used = file.size // entry.ENTRY_SIZE * entry.ENTRY_SIZE if file else 0
         most = max_size // entry.ENTRY_SIZE * entry.ENTRY_SIZE
         if used > most:
-            raise StartFailsError(f"{active.name(kind)} holds {used:,} bytes, at most {most:,} fit")
+            raise StartFailsError(
+                f"{active.name(kind)} holds {used:,} bytes, but at most {most:,} fit"
+            )

@@ -152,7 +152,7 @@ class Shadow:
     def write(self, name: str, content: bytes) -> None:
         """Give a file other bytes, or make it; OccupiedError where something else has the name."""
         if name in self._occupied:
-            raise OccupiedError(f"{name} is no file")
+            raise OccupiedError(f"{name} is not a file")
         origin = self.before.get(name)
         if origin and content == _unchanged(origin, len(content)):
             self.files[name] = ShadowFile(origin, origin.size)
@@ -171,7 +171,7 @@ class Shadow:
     def join(self, name: str, joined: Joined) -> None:
         """Give a log bytes that come from other files."""
         if name in self._occupied:
-            raise OccupiedError(f"{name} is no file")
+            raise OccupiedError(f"{name} is not a file")
         self.files[name] = ShadowFile(None, joined.size, joined=joined)
 
     def remove(self, name: str) -> None:

@@ -53,7 +53,7 @@ class LogTruncation:
             segment.base_offset, (self._shadow.files[log].size, CutBatches(), None)
         )
         lost = _both(cuts.count(self._shadow, segment, error.position), lost)
-        text = f"{error.what}, for which a broker would not start"
+        text = f"{error.what}, with which a broker would not start"
         stop = Damage(
             position=error.position,
             length=0,

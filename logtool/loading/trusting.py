@@ -86,7 +86,7 @@ class _Trusting:
 
     def recover(self, segment: LoadedSegment, why: RecoveryReason) -> RecoveredSegment:
         """Raise ContradictionError: the strategy recovers no segment."""
-        raise ContradictionError(f"{segment.name(FileKind.LOG)} has to be read as a whole")
+        raise ContradictionError(f"the whole of {segment.name(FileKind.LOG)} has to be read")
 
     def take_emptied(self, segment: LoadedSegment, emptied: RecoveredSegment) -> None:
         """Do nothing: the strategy recovers no segment, and so empties no segment."""
@@ -96,7 +96,7 @@ class _Trusting:
         loader = self._loader
         shadow, segments = loader.shadow, loader.segments
         if segments and _EPOCHS not in shadow.before:
-            raise ContradictionError(f"there is no {_EPOCHS}")
+            raise ContradictionError(f"{_EPOCHS} does not exist")
         self._marks = marks(shadow, segments, loader.start)
         playback = loader.loaded.playback = self._marks.playback
         self._manager = loader.new_manager()
@@ -120,7 +120,7 @@ class _Trusting:
         point = loader.start.recovery_point
         if point > loaded.log_end:
             raise ContradictionError(
-                f"the log ends at {loaded.log_end}, and was flushed to {point}"
+                f"the log ends at {loaded.log_end}, but was flushed up to {point}"
             )
         self._take_snapshot(loaded.log_end)
         for offset in manager.offsets:
@@ -171,7 +171,7 @@ class _Trusting:
                 rows = table[table.last_offset >= begin]
                 if played and len(rows):
                     if rows.base_offset[0] < begin and self._marks.producers is not None:
-                        raise ContradictionError(f"the snapshot of {begin} falls inside a batch")
+                        raise ContradictionError(f"the snapshot of {begin} is inside a batch")
                     aborted += replay(self._manager.state, rows)
                     size += int(rows.size.sum())
                     loader.loaded.records_applied += rows.records

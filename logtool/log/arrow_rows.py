@@ -36,8 +36,8 @@ from logtool.schemas.arrow import Payload
 from logtool.times import FIRST_TIME, LAST_TIME
 
 MOST_ROWS: Final = 16_384
-"""Of one record batch: many enough for what each costs, and few enough for their bytes to be
-counted in an int32, and for a cache."""
+"""Largest number of rows in a record batch. A larger number costs fewer batches; a smaller one
+keeps the byte counts inside an int32 and the rows inside a cache."""
 _KEPT_ROWS = MOST_ROWS
 """Constant columns up to this length are kept, as nearly all record batches want the same few."""
 _LARGEST_INT32 = 2**31 - 1
@@ -109,12 +109,12 @@ def record_rows(
     foreign = chunk.table.batch_type > RAFT_DATA
     if foreign.any():
         chunk = chunk.with_table(chunk.table[~foreign])
-    tells_values = not _VALUES.isdisjoint(schema.names)
-    hides = tells_values and not show_secrets and place.topic == CLUSTER_METADATA
+    has_values = not _VALUES.isdisjoint(schema.names)
+    hides = has_values and not show_secrets and place.topic == CLUSTER_METADATA
     limit = min(limit, _LARGEST_INT32)
     for part in read_records(chunk, limit=limit, source=file):
         if isinstance(part, Unread):
-            if strict and (part.beyond_limit or (part.size > limit and not part.held)):
+            if strict and (part.beyond_limit or (part.size > limit and not part.in_memory)):
                 raise _too_large(part, limit)
             continue
         records = redact(part) if hides else part

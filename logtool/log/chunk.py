@@ -95,8 +95,8 @@ class Chunk:
     suspects: Column | None = None
     """For an `Inspect`: 0 for each batch whose records are known to keep every rule, else 1."""
     at_edges: bool = False
-    """Whether `table` has the first and the last batch of each stretch with one leader epoch and
-    one producer alone; the offsets of all follow each other without a gap then."""
+    """True if `table` has only the first and the last batch of each stretch with one leader epoch
+    and one producer; the offsets of all batches then follow each other without a gap."""
     misplaced: Column | None = None
     """The batches whose offsets are not the segment's, or do not rise, as a mask; None for none.
     See `logtool.log.order.BatchOrder`. It is not known yet when an `Inspect` is given the chunk."""

@@ -73,9 +73,9 @@ def describe(head: bytes, reason: DamageReason, left: int) -> str:
             return f"the last {wording.count(left, 'byte')} cannot hold the header of a batch"
         return f"batch of {size + LOG_OVERHEAD:,} bytes begins with {left:,} bytes left in the file"
     if reason is DamageReason.SIZE:
-        return f"size field holds {size}, at least {HEADER_SIZE - LOG_OVERHEAD} is needed"
+        return f"size field holds {size}, but at least {HEADER_SIZE - LOG_OVERHEAD} is needed"
     if reason is DamageReason.MAGIC:
-        return f"magic byte is {head[16]}, only 0, 1 and 2 exist"
+        return f"magic byte is {head[16]}, but only 0, 1 and 2 exist"
     at = 17 if head[16] == MAGIC else 12
     kind = "CRC-32C" if head[16] == MAGIC else "CRC-32"
     return f"{kind} does not match the stored {int.from_bytes(head[at : at + 4], 'big')}"

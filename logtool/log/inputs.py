@@ -21,7 +21,7 @@ from logtool.log.opening import detect, flavour_at, flavour_of_file, open_log_di
 from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 
-_OF_REDPANDA = "nothing matched: it is of Redpanda, which "
+_OF_REDPANDA = "nothing matched: this is a Redpanda {}; {}"
 _MOST_NAMED = 8
 """Log dirs that a message names."""
 _WITH_NODE = re.compile(r"([0-9]{1,10})=(.+)", re.DOTALL)
@@ -152,22 +152,22 @@ def kind_of(
     flavour: Flavour | None = None,
     *,
     redpanda: bool = False,
-    lacking: str = "this command does not read",
+    lacking: str = "this command does not read Redpanda files",
 ) -> PathKind:
     """Return the kind of `path`; NothingMatchedError if a broker writes nothing like it.
 
     `flavour` overrules the names. `redpanda` is True for a caller that also reads what Redpanda
-    writes. For any other, `lacking` is the end of the message, the words behind "which".
+    writes. For any other caller, `lacking` is the end of the message: the reason.
     """
     if not files.leads_to_dir(path):
         if not redpanda and flavour_of_file(path, flavour) is REDPANDA:
-            raise NothingMatchedError(path, f"{_OF_REDPANDA}{lacking}")
+            raise NothingMatchedError(path, _OF_REDPANDA.format("file", lacking))
         return PathKind.FILE
     entries = files.list_dir(path)
     found = [entry.name for entry in entries]
     if detect(path, found, flavour) is REDPANDA:
         if not redpanda:
-            raise NothingMatchedError(path, f"{_OF_REDPANDA}{lacking}")
+            raise NothingMatchedError(path, _OF_REDPANDA.format("directory", lacking))
         is_log = redpanda_dir.is_partition(path, found)
         return PathKind.PARTITION_DIR if is_log else PathKind.LOG_DIR
     if holds_partition_files(found):
@@ -178,7 +178,10 @@ def kind_of(
     if log_dirs := _log_dirs_among(folders):
         shown = " ".join(shell.path(folder) for folder in log_dirs[:_MOST_NAMED])
         more = " ..." if len(log_dirs) > _MOST_NAMED else ""
-        text = f"nothing matched: it is no log dir but holds {len(log_dirs)}; name them instead: "
+        text = (
+            f"nothing matched: this is not a log dir, but holds {len(log_dirs)} log dirs; "
+            "give these instead: "
+        )
         raise NothingMatchedError(path, f"{text}{shown}{more}")
     if any(_is_like_partition(folder) for folder in folders):
         return PathKind.LOG_DIR
@@ -187,8 +190,8 @@ def kind_of(
     directory = names.parse_directory(name)
     if isinstance(directory, PartitionDirectory) and directory.exact:
         return PathKind.PARTITION_DIR
-    what = "is empty" if not entries else "holds nothing that a Kafka broker writes"
-    text = f"nothing matched: it {what}; expected a log dir, a partition dir or a file"
+    what = "is empty" if not entries else "has no file that a Kafka broker writes"
+    text = f"nothing matched: the directory {what}; expected a log dir, a partition dir or a file"
     raise NothingMatchedError(path, text)
 
 
@@ -208,8 +211,8 @@ def log_dir_of(path: Path, flavour: Flavour | None = None) -> tuple[Path, bool]:
         return path, True
     # The path as given, unless it is a dot or a link, which hides the real place.
     real = path.resolve()
-    is_told = path.name == real.name and path.parent.resolve() == real.parent
-    return path.parent if is_told else real.parent, False
+    is_real = path.name == real.name and path.parent.resolve() == real.parent
+    return path.parent if is_real else real.parent, False
 
 
 def open_each(

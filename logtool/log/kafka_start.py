@@ -66,7 +66,7 @@ def known(folder: Path, first: int, ranges: Callable[[], Ranges]) -> KafkaStart 
     if not in_kafka(folder):
         return None
     if first == 0:
-        return KafkaStart(0, 0, "the beginning of the log")
+        return KafkaStart(0, 0, "the start of the log")
     return of_snapshot(folder) or _of_kvstore(folder, first, ranges)
 
 
@@ -89,7 +89,7 @@ def translation(listed: Partition, ranges: Ranges) -> tuple[str, Translation] | 
 def unknown(listed: Partition) -> str:
     """Return the text that says that the Kafka offsets of a log are not known."""
     first = listed.segments[0].base_offset if listed.segments else 0
-    text = "neither a snapshot of Raft nor the kvstore tells how many offsets below "
+    text = "neither the Raft snapshot nor the kvstore has the number of offsets below "
     return f"{text}{first} are Kafka's"
 
 
@@ -105,7 +105,7 @@ def of_snapshot(folder: Path) -> KafkaStart | None:
     raft = snapshot.raft_metadata(stored.metadata)
     if raft is None or raft.log_start_delta is None:
         return None
-    return KafkaStart(raft.last_included_index + 1, raft.log_start_delta, "the snapshot of Raft")
+    return KafkaStart(raft.last_included_index + 1, raft.log_start_delta, "the Raft snapshot")
 
 
 def ranges_in(listed: Partition) -> list[tuple[int, int]]:

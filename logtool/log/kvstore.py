@@ -1,4 +1,4 @@
-"""What the kvstores of a data directory of Redpanda hold: what its cores remember of the logs."""
+"""The kvstores of a Redpanda data directory: the state of the logs, as its cores keep it."""
 
 import struct
 from dataclasses import field
@@ -30,7 +30,7 @@ class Kvstores:
 
     states: list[State] = field(default_factory=list)
     problems: list[tuple[Path, str]] = field(default_factory=list)
-    """What could not be read, and why: what stands behind it is not known."""
+    """Each file that could not be read, and the reason: the rest of the file is not known."""
 
     def clean_segment(self, namespace: str, topic: str, number: int) -> str | None:
         """Return the file name of the segment that a clean stop of a log left last, if any."""
@@ -69,7 +69,7 @@ def _snapshot(path: Path, state: State, stores: Kvstores) -> int:
     batch = kvstore.parse_snapshot(stored.payload)
     sound = stored.header_crc_holds and stored.metadata_crc_holds
     if not sound or batch is None or not batch.crc_holds:
-        stores.problems.append((path, "is no sound snapshot of a kvstore"))
+        stores.problems.append((path, "is not a sound snapshot of a kvstore"))
         return -1
     kvstore.replay(state, batch.pairs)
     whole = len(stored.metadata) >= _LAST_OFFSET.size

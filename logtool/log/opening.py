@@ -62,7 +62,7 @@ def detect(path: Path, entries: Sequence[str], flavour: Flavour | None = None) -
     name and a segment in it are those of a partition of Redpanda.
     """
     if flavour is REDPANDA and not REDPANDA.holds(path, entries):
-        text = "nothing matched: it holds nothing that Redpanda writes; expected a data "
+        text = "nothing matched: the directory has no file that Redpanda writes; expected a data "
         text += "directory, a namespace, a topic, a partition or a file"
         raise NothingMatchedError(path, text)
     if flavour is not None:

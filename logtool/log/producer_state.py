@@ -42,8 +42,8 @@ class Producer:
     intruding: bool = False
     """True if the last batch of the producer was a plain one inside its open transaction."""
     transaction_has_records: bool = field(default=True, compare=False)
-    """Whether a batch of the open transaction holds a record, also where that is not known;
-    compaction leaves empty ones."""
+    """True if a batch of the open transaction holds a record, or if that is not known; compaction
+    leaves empty batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class AbortedTransaction:
     last_offset: int
     """Offset of the marker."""
     last_stable_offset: int = NONE
-    """When the marker was written: first offset of the oldest transaction then open of another
-    producer, else that behind the marker."""
+    """The last stable offset at the time of the marker: the first offset of the oldest open
+    transaction of another producer, else the offset after the marker."""
     has_records: bool = True
     """True if a batch of the transaction has a record that a reader could take for committed."""
 
@@ -102,7 +102,7 @@ class ProducerState:
 
     producers: dict[int, Producer] = field(default_factory=dict)
     committed: list[CommittedTransaction] | None = field(default=None, compare=False)
-    """Where a list is given, those that end are added to it."""
+    """A list to which `apply` adds committed transactions; None: they are not collected."""
 
     def apply(self, rows: BatchTable) -> tuple[list[AbortedTransaction], list[int]]:
         """Replay the `significant` rows of a stretch of log.
@@ -130,14 +130,14 @@ class ProducerState:
                 offset = int(rows.base_offset[row])
                 if first != NONE and rows.control_type[row] == control_record.ABORT:
                     stable = self.oldest_open(none=offset + 1)
-                    held = state.transaction_has_records
+                    nonempty = state.transaction_has_records
                     aborted.append(
                         AbortedTransaction(
                             producer_id=producer_id,
                             first_offset=first,
                             last_offset=offset,
                             last_stable_offset=stable,
-                            has_records=held,
+                            has_records=nonempty,
                         )
                     )
                 elif first != NONE and self.committed is not None:
@@ -204,12 +204,12 @@ def _significant(table: BatchTable) -> BatchTable:
     if not len(rows):
         return table[:0]
     rows = rows[np.argsort(table.producer_id[rows], kind="stable")]
-    held = table.record_count > 0
+    nonempty = table.record_count > 0
     changes = (
         (table.producer_id[rows[1:]] != table.producer_id[rows[:-1]])
         | (table.producer_epoch[rows[1:]] != table.producer_epoch[rows[:-1]])
         | (table.is_transactional[rows[1:]] != table.is_transactional[rows[:-1]])
-        | (held[rows[1:]] != held[rows[:-1]])
+        | (nonempty[rows[1:]] != nonempty[rows[:-1]])
         | marker[rows[1:]]
         | marker[rows[:-1]]
     )

@@ -78,7 +78,7 @@ class Unread:
     last_offset: int
     error: FormatError
     """The fault; its position counts in the decompressed records where `in_records`."""
-    held: bool = True
+    in_memory: bool = True
     """False: the chunk does not hold the bytes of the batch, as they are too many."""
     in_records: bool = False
     """True: the batch decompresses, and its records decode up to the position of `error`."""
@@ -95,7 +95,12 @@ class Unread:
 
 
 def unread(
-    table: BatchTable, row: int, error: FormatError, *, held: bool = True, in_records: bool = False
+    table: BatchTable,
+    row: int,
+    error: FormatError,
+    *,
+    in_memory: bool = True,
+    in_records: bool = False,
 ) -> Unread:
     """Return that a batch of a table cannot be read, for what `error` says."""
     return Unread(
@@ -105,7 +110,7 @@ def unread(
         first_offset=int(table.base_offset[row]),
         last_offset=int(table.last_offset[row]),
         error=error,
-        held=held,
+        in_memory=in_memory,
         in_records=in_records,
     )
 

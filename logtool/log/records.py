@@ -154,7 +154,7 @@ def payload(
     """Return the bytes behind the header of one batch of magic 2, decompressed and not decoded."""
     table, data = chunk.table, _whole(chunk, row, limit, source)
     if data is None:
-        return _not_held(table, row)
+        return _too_large(table, row)
     try:
         return compression.decompress(
             int(table.attributes[row]) & CODEC_MASK, data[HEADER_SIZE:], limit
@@ -230,7 +230,7 @@ def unpack(
     blocks[snappy] = compression.lone_snappy_blocks(data, starts[snappy], ends[snappy])
     spans = zip(*(column.tolist() for column in (codecs, starts, blocks, ends)), strict=True)
     for number, (codec, start, block, end) in enumerate(spans):
-        if used + 2 * last > len(room):  # as far as one can tell, the next has none
+        if used + 2 * last > len(room):  # the next batch probably has no room
             if done:
                 yield Unpacked(done, room, np.array(bounds))
             done, bounds, used = [], [0], 0
@@ -309,17 +309,17 @@ def _spans(table: BatchTable, row: int, body: memoryview) -> Iterator[RecordSpan
 
 def _whole(chunk: RecordBatches, row: int, limit: int, source: Source | None) -> memoryview | None:
     """Return the bytes of a batch, None where there are not all of them."""
-    size, held = int(chunk.table.size[row]), chunk.batch(row)
-    if len(held) >= size:
-        return held
+    size, in_memory = int(chunk.table.size[row]), chunk.batch(row)
+    if len(in_memory) >= size:
+        return in_memory
     if source is None or size > limit:
         return None
     whole = memoryview(bytearray(size))
     return whole if source.read_into(whole, int(chunk.table.position[row])) == size else None
 
 
-def _not_held(table: BatchTable, row: int) -> Unread:
-    return unread(table, row, FormatError("the batch is too large to be read"), held=False)
+def _too_large(table: BatchTable, row: int) -> Unread:
+    return unread(table, row, FormatError("the batch is too large to be read"), in_memory=False)
 
 
 def _messages(
@@ -328,7 +328,7 @@ def _messages(
     """Yield the messages of an entry of magic 0 or 1, some at a time."""
     data = _whole(chunk, row, limit, source)
     if data is None:
-        yield _not_held(chunk.table, row)
+        yield _too_large(chunk.table, row)
         return
     batch = chunk.table[row : row + 1]
     messages = legacy_batch.parse_messages(data, limit)

@@ -37,7 +37,7 @@ _KINDS = {
     RedpandaFileKind.STAGING: (kafka_names.FileKind.UNKNOWN, FileState.CLEANED),
     RedpandaFileKind.PARTIAL_SNAPSHOT: (kafka_names.FileKind.UNKNOWN, FileState.PARTIAL),
 }
-"""As what a file is listed; any other that Redpanda writes has a kind that says nothing."""
+"""Kafka's kind and state of each kind of Redpanda file. Other Redpanda files are UNKNOWN."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def file_name(text: str) -> kafka_names.FileName:
 
 
 def directory(path: Path) -> PartitionDirectory | None:
-    """Return which partition a folder is of; None where the folders above do not tell."""
+    """Return the partition of a folder; None if the names of the folders above do not show it."""
     folder = path.absolute()
     named = names.parse_partition_directory(folder.name)
     if named is None:

@@ -93,7 +93,7 @@ def find_in_batch(
             if part.beyond_limit:
                 raise BatchTooLargeError(segment.log.path, batch["position"], limit) from part.error
             large = f"batch of {wording.size(part.size)} is too large to decode"
-            reason = part.reason if part.held else large
+            reason = part.reason if part.in_memory else large
             return replace(location, problem=f"its records cannot be read: {reason}")
         numbers = np.flatnonzero(wanted(part.offset, part.timestamp))
         if first is location and len(numbers):
@@ -122,8 +122,8 @@ class LookupTarget(StrEnum):
 
 # This occurs in compacted logs: a batch that compaction emptied, and its entry, keep its time.
 _NO_FURTHER = (
-    "the first segment that is new enough by its time index holds no such record, and a broker "
-    "looks no further"
+    "the first segment that is new enough by its time index holds no such record, and a "
+    "broker searches no further segment"
 )
 
 
@@ -181,7 +181,7 @@ def partition_of(
     """
     if inputs.kind_of(path, flavour, redpanda=True) is not PathKind.LOG_DIR:
         if topic is not None or number is not None:
-            raise UsageError("--topic and --partition are for a log dir, and PATH is none")
+            raise UsageError("--topic and --partition need a log dir, but PATH is not a log dir")
         return path
     selection = Selection(
         topics=() if topic is None else (topic,), partitions=() if number is None else (number,)
@@ -204,8 +204,8 @@ def partition_of(
     shown = ", ".join("/".join(folder.parts[-parts:]) for folder in found[:_MOST_NAMED])
     more = ", ..." if len(found) > _MOST_NAMED else ""
     raise UsageError(
-        f"{path}: is a log dir, and {len(found)} of its partitions are meant ({shown}{more}); "
-        "name one with --topic and --partition"
+        f"{path}: is a log dir with {len(found)} matching partitions ({shown}{more}); "
+        "choose one with --topic and --partition"
     )
 
 

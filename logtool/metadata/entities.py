@@ -153,8 +153,8 @@ class EntityView:
             for setting, value in sorted(settings.items())
         }
         topic = name if kind == TOPIC_RESOURCE else None
-        told = f"{_RESOURCES.get(kind, f'resource {kind}')} {name or _DEFAULT}"
-        return Entity("config", told, shown, topic, image.topics.get(topic) if topic else None)
+        title = f"{_RESOURCES.get(kind, f'resource {kind}')} {name or _DEFAULT}"
+        return Entity("config", title, shown, topic, image.topics.get(topic) if topic else None)
 
     def _hides(self, setting: str) -> bool:
         return not self.show_secrets and secrets.is_secret_config(setting)

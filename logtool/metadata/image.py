@@ -83,9 +83,9 @@ def read_any(path: Path, until: Until = END, watcher: Watcher | None = None) -> 
 
     UnreadableError if it cannot be read, NothingMatchedError without a metadata log.
     """
-    if inputs.kind_of(path, lacking="has no metadata log of KRaft") is PathKind.FILE:
+    if inputs.kind_of(path, lacking="Redpanda has no KRaft metadata log") is PathKind.FILE:
         if until != END:
-            text = "is one snapshot; give the directory of the log to go back in it"
+            text = "is a single snapshot; to show an earlier offset, give the directory of the log"
             raise UnreadableError(path, text)
         return read_snapshot(path)
     inner = path / DIRECTORY
@@ -102,7 +102,7 @@ def read_snapshot(path: Path) -> MetadataImage:
     """Read one ``.checkpoint``; `damage` is set if it is not whole. UnreadableError."""
     name = kraft_snapshot.parse(path.name)
     if name is None:
-        raise NothingMatchedError(path, "is no snapshot of a metadata log (.checkpoint)")
+        raise NothingMatchedError(path, "is not a snapshot of a metadata log (.checkpoint)")
     replay = ImageReplay()
     image = replay.image
     try:
@@ -127,7 +127,7 @@ def _compare_end(image: MetadataImage, log: Partition, until: Until) -> None:
     is_far_enough = until.offset is not None and until.offset < image.offset
     if image.offset < covered and log.segments and not is_far_enough:
         end = log.segments[-1].log
-        text = f"the log ends here, and a snapshot covers all offsets below {covered}"
+        text = f"the log ends here, but a snapshot covers all offsets below {covered}"
         raise FormatError(text, end.size, end.path)
 
 

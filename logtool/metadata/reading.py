@@ -27,7 +27,7 @@ _CONTROL = {
     KRAFT_VERSION: "KRaftVersionRecord",
     KRAFT_VOTERS: "VotersRecord",
 }
-_OTHER_KIND = "a batch of another kind than a metadata log has"
+_OTHER_KIND = "a batch of a kind that a metadata log does not have"
 UNREADABLE = -1
 """In place of the type of a control record that does not decode."""
 
@@ -102,7 +102,7 @@ def _entries(
         which = slice(None)
     for part in batch_records(chunk, row) if together is None else [together]:
         if isinstance(part, Unread):
-            reason = part.reason if part.held else _OTHER_KIND
+            reason = part.reason if part.in_memory else _OTHER_KIND
             raise FormatError(reason, position, path) from part.error
         data, spans = part.data, part.spans
         columns = (

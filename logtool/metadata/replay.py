@@ -86,10 +86,10 @@ class ImageReplay:
         problem = None
         begun = self._pending is not None
         if kind is MetadataTransaction.BEGIN and begun:
-            problem = "a transaction begins, but another one has not ended"
+            problem = "a transaction begins, but the one before it has not ended"
         elif kind is not MetadataTransaction.BEGIN and not begun:
             word = "ends" if kind is MetadataTransaction.END else "is aborted"
-            problem = f"a transaction {word}, but none has begun"
+            problem = f"a transaction {word}, but no transaction has begun"
         if not problem:
             pending, self._pending = (
                 self._pending or [],
@@ -120,7 +120,10 @@ class ImageReplay:
             ):
                 self._try(pending)
                 at = one.offset
-                return f"a transaction ends, but a broker drops it for its record at offset {at}"
+                return (
+                    "a transaction ends, but a broker drops it because of its record at "
+                    f"offset {at}"
+                )
         for one in pending:
             self.apply(one)
         return None
@@ -193,11 +196,14 @@ class ImageReplay:
         """Set the state of a partition, or return the reason why it is not valid."""
         name = f"{state.topic_id}:{state.partition_id}"
         if state.topic_id not in self.image.names:
-            return f"partition {name} is of a topic that is not there"
+            return f"partition {name} belongs to a topic that does not exist"
         if state.directories and len(state.directories) != len(state.replicas):
-            return f"partition {name} has as many directories as replicas no more"
+            return f"partition {name} has more or fewer directories than replicas"
         if state.recovery_state not in _RECOVERY_STATES:
-            return f"partition {name} is in recovery state {state.recovery_state}, which is none"
+            return (
+                f"partition {name} is in recovery state {state.recovery_state}, which does "
+                "not exist"
+            )
         self.image.partitions.setdefault(state.topic_id, {})[state.partition_id] = state
         return None
 
@@ -206,7 +212,7 @@ class ImageReplay:
         name = image.names.pop(topic_id, None)
         image.partitions.pop(topic_id, None)
         if name is None:
-            return f"topic {topic_id} is removed, but it is not there"
+            return f"topic {topic_id} is removed, but does not exist"
         # By its name, even if a topic with another id has that name, too.
         image.topics.pop(name, None)
         image.topic_configs.pop(name, None)
@@ -216,13 +222,13 @@ class ImageReplay:
         of_topic = self.image.partitions.get(change.topic_id, {})
         state = of_topic.get(change.partition_id)
         if state is None:
-            return f"partition {change.topic_id}:{change.partition_id} changes, but is not there"
+            return f"partition {change.topic_id}:{change.partition_id} changes, but does not exist"
         if change.leader is not None:
             # A change of leader begins an epoch; the record does not name it.
             state = replace(state, leader=change.leader, leader_epoch=state.leader_epoch + 1)
-        told = {name: getattr(change, name) for name in _CHANGING}
-        told = {name: value for name, value in told.items() if value is not None}
-        return self._put(replace(state, partition_epoch=state.partition_epoch + 1, **told))
+        changes = {name: getattr(change, name) for name in _CHANGING}
+        changes = {name: value for name, value in changes.items() if value is not None}
+        return self._put(replace(state, partition_epoch=state.partition_epoch + 1, **changes))
 
     def _configure(self, setting: ConfigRecord) -> None:
         kind, name = setting.resource_type, setting.resource_name
@@ -251,8 +257,8 @@ def _set(configs: dict[Key, dict[str, str]], key: Key, setting: ConfigRecord) ->
 
 def _register_broker(image: MetadataImage, data: Value) -> None:
     there = {"inControlledShutdown": False, "logDirs": [], "cordonedLogDirs": []}
-    told = {name: value for name, value in data.items() if value is not None}
-    image.brokers[data["brokerId"]] = {"rack": None, **there, **_ordered(told)}
+    changes = {name: value for name, value in data.items() if value is not None}
+    image.brokers[data["brokerId"]] = {"rack": None, **there, **_ordered(changes)}
 
 
 def _ordered(data: Value) -> Value:
@@ -270,10 +276,10 @@ def _registration(image: MetadataImage, node: int, epoch: int, does: str) -> Val
     """Return the registration of a broker, or the reason why its record does not apply."""
     known = image.brokers.get(node)
     if known is None:
-        return f"broker {node} is {does}, but it is not registered"
+        return f"broker {node} is {does}, but is not registered"
     if known["brokerEpoch"] != epoch:
         own = known["brokerEpoch"]
-        return f"broker {node} is {does} in epoch {epoch}, but it is registered with epoch {own}"
+        return f"broker {node} is {does} in epoch {epoch}, but is registered with epoch {own}"
     return known
 
 
@@ -298,14 +304,17 @@ def _change_broker(image: MetadataImage, data: Value) -> str | None:
         ("fenced", fenced, _FENCING), ("inControlledShutdown", shutdown, _SHUTDOWN),
     ):  # fmt: skip
         if value not in meaning:
-            return f"broker {data['brokerId']} is changed, with {name} {value}, which means nothing"
-    told = {
+            return (
+                f"broker {data['brokerId']} is changed, with {name} {value}, which is not a "
+                "valid value"
+            )
+    changes = {
         "fenced": _FENCING[fenced],
         "inControlledShutdown": _SHUTDOWN[shutdown],
         "logDirs": data.get("logDirs") or None,
         "cordonedLogDirs": data.get("cordonedLogDirs"),
     }
-    change = {name: value for name, value in told.items() if value is not None}
+    change = {name: value for name, value in changes.items() if value is not None}
     image.brokers[data["brokerId"]] = known | change
     return None
 
@@ -327,7 +336,7 @@ def _feature(image: MetadataImage, data: Value) -> str | None:
     if name == METADATA_VERSION and level > releases.NEWEST_FEATURE:
         image.not_understood += 1
     elif name == METADATA_VERSION and level < 1:
-        return f"metadata.version becomes {level}, which no release has"
+        return f"metadata.version becomes {level}, which no release supports"
     image.features.pop(name, None)
     if level:
         image.features[name] = level
@@ -361,7 +370,7 @@ def _acl(image: MetadataImage, data: Value) -> None:
 
 def _remove_acl(image: MetadataImage, data: Value) -> str | None:
     if image.acls.pop(data["id"], None) is None:
-        return f"ACL {data['id']} is removed, but it is not there"
+        return f"ACL {data['id']} is removed, but does not exist"
     return None
 
 
@@ -379,7 +388,7 @@ def _token(image: MetadataImage, data: Value) -> str | None:
         ("renewers", data["renewers"]),
     ):  # fmt: skip
         if not all(":" in name for name in names):
-            return f"a delegation token has {role} that are not named as in User:alice"
+            return f"a delegation token has {role} without the form of User:alice"
     image.tokens[data["tokenId"]] = data
     return None
 
@@ -396,7 +405,7 @@ def _clear_elr(image: MetadataImage, data: Value) -> str | None:
     """Clear the ELR of the partitions of one topic, or of all topics without a name."""
     name = data["topicName"]
     if name and name not in image.topics:
-        return f"the ELR of topic {name} is cleared, but the topic is not there"
+        return f"the ELR of topic {name} is cleared, but the topic does not exist"
     for topic_id in [image.topics[name]] if name else list(image.partitions):
         of_topic = image.partitions.get(topic_id, {})
         for number, state in of_topic.items():

@@ -147,17 +147,17 @@ def judge(needed: Needs, limits: Limits, path: Path, *, eager: bool = False) -> 
             f"the start needs {needed.open_files:,} open files "
             f"({wording.count(needed.segments, 'segment')}, "
             f"{wording.count(indexes, 'transaction index', 'transaction indexes')}, "
-            f"{BROKER_FILES} for the broker itself), the limit is {files:,}"
+            f"{BROKER_FILES} for the broker itself), but the limit is {files:,}"
         )
         yield _finding("host/open-files", text, path)
     at_start = needed.most_maps if eager else needed.lazy_maps
     if maps is not None and at_start > maps:
-        text = f"the start needs {at_start:,} maps, vm.max_map_count is {maps:,}"
+        text = f"the start needs {at_start:,} maps, but vm.max_map_count is {maps:,}"
         yield _finding("host/maps", text, path)
     elif maps is not None and needed.most_maps > maps:
         text = (
-            f"the start needs {at_start:,} maps, and {needed.most_maps:,} once every index was "
-            f"needed; vm.max_map_count is {maps:,}"
+            f"the start needs {at_start:,} maps, and {needed.most_maps:,} after every "
+            f"index has been used; vm.max_map_count is {maps:,}"
         )
         yield _finding("host/maps-when-read", text, path)
     if needed.memory > limits.heap * HEAP_SHARE:

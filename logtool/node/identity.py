@@ -127,8 +127,10 @@ def refuse_several_clusters(paths: Iterable[Path]) -> None:
         if first is None:
             first = path, found
         elif found != first[1]:
-            text = f"{path} is of cluster {found}, and {first[0]} of {first[1]}: give one cluster"
-            raise UsageError(f"{text} at a time")
+            text = (
+                f"{path} belongs to cluster {found}, but {first[0]} belongs to cluster {first[1]}"
+            )
+            raise UsageError(f"{text}: give paths of only one cluster")
 
 
 def _cluster_id_around(path: Path) -> str | None:

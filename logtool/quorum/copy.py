@@ -250,7 +250,7 @@ def read(sources: Sequence[NodeDir], run: Run) -> Iterator[MetadataCopy | Unread
 def _listed(source: NodeDir) -> Iterator[ListedCopy]:
     """Yield the copy in a log dir or a directory of a metadata log; UnreadableError without one."""
     path = source.path
-    if inputs.kind_of(path, lacking="has no metadata log of KRaft") is PathKind.LOG_DIR:
+    if inputs.kind_of(path, lacking="Redpanda has no KRaft metadata log") is PathKind.LOG_DIR:
         if not files.has_dir(path / DIRECTORY):
             raise NothingMatchedError(path, f"holds no {DIRECTORY}")
         path = path / DIRECTORY
@@ -260,7 +260,7 @@ def _listed(source: NodeDir) -> Iterator[ListedCopy]:
             raise one
         if one.listed is None or one.key[0] != CLUSTER_METADATA:
             raise NothingMatchedError(
-                path, f"is no metadata log: expected a log dir or {DIRECTORY}"
+                path, f"is not a metadata log: expected a log dir or {DIRECTORY}"
             )
         yield one
 
@@ -271,7 +271,7 @@ def _read(
     try:
         listed = opening.open_partition(path)
         problems: list[str] = []
-        meta = _beside(path.resolve().parent, problems)
+        meta = _meta_next_to(path.resolve().parent, problems)
         state = _checked(listed.fixed.get(FileKind.QUORUM_STATE), problems)
         snapshots = tuple(map(_snapshot, _by_age(listed.kraft_snapshots)))
         problems += [f"{one.path.name}: {one.damage}" for one in snapshots if one.damage]
@@ -297,8 +297,8 @@ def _read(
     )
 
 
-def _beside(home: Path, problems: list[str]) -> MetaProperties | None:
-    if inputs.kind_of(home, lacking="has no metadata log of KRaft") is not PathKind.LOG_DIR:
+def _meta_next_to(home: Path, problems: list[str]) -> MetaProperties | None:
+    if inputs.kind_of(home, lacking="Redpanda has no KRaft metadata log") is not PathKind.LOG_DIR:
         return None
     meta: MetaProperties | None = _checked(
         opening.open_log_dir(home).files.get(FileKind.META_PROPERTIES), problems

@@ -88,7 +88,7 @@ def plan(
     image = metadata_image.read(copy.path)
     if image.damage:
         raise RefusedError(
-            f"{copy.path}: which partitions would be lost is not known: {image.damage}"
+            f"{copy.path}: the partitions that would be lost are not known: {image.damage}"
         )
     _check_replicas(image, set(gone), accepted, copy.path)
     unclean = sum(
@@ -98,7 +98,7 @@ def plan(
     )
     epoch = max(one.highest_epoch for one in quorum.copies) + 1
     if epoch >= _LARGEST_EPOCH:
-        raise RefusedError(f"{copy.path}: there is no leader epoch behind {epoch - 1}")
+        raise RefusedError(f"{copy.path}: there is no leader epoch after {epoch - 1}")
     rewrite = Rewrite(
         copy=copy,
         voters=wanted,
@@ -117,13 +117,16 @@ def _check_copy(quorum: Quorum) -> None:
     """Raise RefusedError if no controller should start from the copy to keep."""
     copy = quorum.keep
     if len(quorum.clusters) > 1:
-        raise RefusedError(f"the copies are of {len(quorum.clusters)} clusters; give those of one")
+        raise RefusedError(
+            f"the copies belong to {len(quorum.clusters)} clusters; give copies of only one cluster"
+        )
     if copy.batches.real_damages:
         (first, *_) = copy.batches.real_damages
         raise RefusedError(
-            f"{copy.path}: the log is damaged in segment {first.segment} @{first.position} "
-            f"({first.message}), and a controller would cut off all that follows; to go on from "
-            "what is before it, run 'logtool recover' on its log dir first"
+            f"{copy.path}: the log is damaged in segment {first.segment} "
+            f"@{first.position} ({first.message}), and a controller would cut off "
+            "everything after the damage; to continue from the records before the "
+            "damage, run 'logtool recover' on its log dir first"
         )
     broken = [one for one in copy.snapshots if one.damage]
     if broken:
@@ -131,13 +134,14 @@ def _check_copy(quorum: Quorum) -> None:
     newest = copy.newest
     if newest and (newest.epoch, newest.end_offset) > _log_position(copy):
         raise RefusedError(
-            f"{newest.path}: is ahead of the log, which a controller begins anew behind it; start "
-            "one on this directory first, and stop it"
+            f"{newest.path}: is newer than the log; a controller would start a new log "
+            "after this snapshot; start a controller on this directory first, and stop "
+            "it"
         )
     if copy.batches.log_start > (newest.end_offset if newest else 0):
         raise RefusedError(
-            f"{copy.path}: the log begins at offset {copy.batches.log_start}, and no snapshot "
-            "holds what was before"
+            f"{copy.path}: the log begins at offset {copy.batches.log_start}, and no "
+            "snapshot holds the records before this offset"
         )
 
 
@@ -155,14 +159,15 @@ def _dynamic(quorum: Quorum, voters: Sequence[Voter]) -> tuple[Voter, ...]:
     whole = []
     for voter in voters:
         earlier = known.get(voter.node)
-        beside = {one.directory_id for one in quorum.copies if one.node == voter.node} - {None}
-        choices = [voter.directory_id] if voter.directory_id else sorted(map(str, beside))
+        known_ids = {one.directory_id for one in quorum.copies if one.node == voter.node} - {None}
+        choices = [voter.directory_id] if voter.directory_id else sorted(map(str, known_ids))
         if not choices and earlier and earlier.directory_id:
             choices = [earlier.directory_id]
         if len(choices) != 1:
             raise RefusedError(
-                f"--voters: the directory id of voter {voter.node} is not known: name it as "
-                f"{voter.node}-DIRECTORYID@{voter.endpoints[0]} (meta.properties has it)"
+                f"--voters: the directory id of voter {voter.node} is not known: write "
+                f"the voter as {voter.node}-DIRECTORYID@{voter.endpoints[0]} (the id is "
+                "in meta.properties)"
             )
         listener = earlier.endpoints[0].listener if earlier and earlier.endpoints else None
         name = listener or (listeners[0] if listeners else voter.endpoints[0].listener)
@@ -182,8 +187,8 @@ def _static(copy: MetadataCopy, voters: Sequence[Voter]) -> tuple[Voter, ...]:
     for voter in voters:
         if voter.directory_id:
             raise RefusedError(
-                f"--voters: the quorum is static (kraft.version 0), where voter {voter.node} has "
-                "no directory id"
+                f"--voters: the quorum is static (kraft.version 0), so voter {voter.node} "
+                "has no directory id"
             )
     _check_is_voter(copy, [(voter.node, copy.directory_id) for voter in voters])
     return tuple(sorted(voters, key=lambda voter: voter.node))
@@ -194,8 +199,9 @@ def _check_is_voter(copy: MetadataCopy, keys: Sequence[tuple[int, str | None]]) 
         return
     whose = f"node {copy.node}, directory {copy.directory_id}"
     raise RefusedError(
-        f"{copy.path}: the copy to keep is that of {whose}, which is none of --voters; copy it to "
-        "a voter, or give only the copies of voters to go on with less"
+        f"{copy.path}: the copy to keep belongs to {whose}, which is not in --voters; "
+        "copy this directory to a voter, or give only the copies of voters and accept "
+        "fewer records"
     )
 
 
@@ -215,9 +221,10 @@ def _check_replicas(
         more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
         nodes = ", ".join(map(str, sorted(gone)))
         raise RefusedError(
-            f"{path}: {wording.count(len(left), 'partition')} would be left without a replica, for "
-            f"all are on nodes that are gone ({nodes}): {named}{more}; keep such a node as a "
-            "voter, or accept each with --accept-loss TOPIC-PARTITION"
+            f"{path}: {wording.count(len(left), 'partition')} would be left without a "
+            f"replica, because all replicas are on nodes that are gone ({nodes}): "
+            f"{named}{more}; keep such a node as a voter, or accept each with "
+            "--accept-loss TOPIC-PARTITION"
         )
 
 
@@ -249,19 +256,22 @@ def _log_actions(rewrite: Rewrite, end: int) -> list[Action]:
     copy = rewrite.copy
     batch = _batch(rewrite, end)
     names = ", ".join(str(voter.node) for voter in rewrite.voters)
-    told = f"the voters are {names}, from offset {end} on in epoch {rewrite.epoch}"
+    voters_text = f"the voters are {names}, from offset {end} onwards in epoch {rewrite.epoch}"
     found = []
     active: Segment | None = copy.listed.segments[-1] if copy.listed.segments else None
     if active and active.base_offset == end:
         # It holds nothing except perhaps an append that was not finished.
-        return [_write(active.log.path, active.log, batch, told), *_epoch_actions(rewrite, end)]
+        return [
+            _write(active.log.path, active.log, batch, voters_text),
+            *_epoch_actions(rewrite, end),
+        ]
     if active:
         table = copy.usable
         own = table[table.segment == active.base_offset]
         sound = int(own.position[-1] + own.size[-1]) if len(own) else 0
         if sound < active.log.size:
             found.append(_cut(active.log, sound))
-    found.append(_write(copy.path / f"{end:020d}.log", None, batch, told))
+    found.append(_write(copy.path / f"{end:020d}.log", None, batch, voters_text))
     return [*found, *_epoch_actions(rewrite, end)]
 
 
@@ -324,7 +334,7 @@ def _cut(log: File, size: int) -> Action:
     return Action(
         action=FileChange.TRUNCATE,
         path=log.path,
-        reason="an append that was not finished stands behind the last batch",
+        reason="an unfinished append follows the last batch",
         topic=CLUSTER_METADATA,
         partition=0,
         position=size,

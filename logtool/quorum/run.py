@@ -93,11 +93,11 @@ class Inquiry:
                 self.undo_dirs.append(action.path)
                 yield action
             # Another process may have changed it before it was locked.
-            copies = [one for one in read(self.sources, self.run.anew())
+            copies = [one for one in read(self.sources, self.run.restarted())
                       if isinstance(one, MetadataCopy)]  # fmt: skip
             again = judge(copies, self.configured, self._wanted) if copies else found
             if len(copies) < len(found.copies) or again.keep.path != found.keep.path:
-                raise RefusedError(f"{found.keep.path}: the copies changed while they were read")
+                raise RefusedError(f"{found.keep.path}: the copies changed while logtool read them")
             rewrite = plan(again, order.voters, order.accepted)
             yield rewrite
             changes = [action.change for action in rewrite.actions if action.change]
@@ -116,4 +116,4 @@ def _check_unused(copies: Sequence[MetadataCopy]) -> None:
         home = copy.path.resolve().parent
         if holder := in_use.holder(home):
             who = f"process {holder.pid} ({holder.command})" if holder.pid else "a process"
-            raise RefusedError(f"{home}: {who} uses it; stop every controller first")
+            raise RefusedError(f"{home}: is used by {who}; stop every controller first")

@@ -90,18 +90,19 @@ class Quorum:
         """Return in a sentence what cannot be known because copies are missing."""
         if self.voters is None:
             return (
-                "nothing here says who votes; in a static quorum controller.quorum.voters does: "
-                "give --broker-config"
+                "these copies do not contain the voters; a static quorum has them in "
+                "controller.quorum.voters: give --broker-config"
             )
         if not self.missing:
             return None
         names = ", ".join(str(voter.node) for voter in self.missing)
         whose = f"no copy of {wording.count(len(self.missing), 'voter')} was given ({names})"
         if not self.may_lack_committed:
-            return f"{whose}; every committed record is in a copy here"
+            return f"{whose}; a copy given here has every committed record"
         return (
-            f"{whose}: they are enough to have agreed on records that no copy here has, and what "
-            f"they agreed on behind offset {self.keep.log_end - 1} cannot be known"
+            f"{whose}: these voters are enough to have agreed on records that no copy "
+            "given here has, and logtool cannot know what they agreed on after offset "
+            f"{self.keep.log_end - 1}"
         )
 
     @property

@@ -73,11 +73,11 @@ def parse_named(text: str, option: str = "--voters") -> tuple[Voter, ...]:
         if node > _LARGEST_ID or not 0 < port <= _LARGEST_PORT:
             raise UsageError(f"{option}: {part.strip()!r} has an impossible number")
         if found[2] and parse_uuid(found[2]) in (None, ZERO_UUID):
-            raise UsageError(f"{option}: {found[2]!r} is no directory id")
+            raise UsageError(f"{option}: {found[2]!r} is not a directory id")
         endpoint = Endpoint(DEFAULT_LISTENER, found[3].strip("[]"), port)
         voters.append(Voter(node, found[2], (endpoint,)))
     if len({voter.node for voter in voters}) < len(voters):
-        raise UsageError(f"{option}: one node stands there twice")
+        raise UsageError(f"{option}: one node is listed twice")
     return tuple(voters)
 
 

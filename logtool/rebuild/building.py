@@ -71,7 +71,7 @@ def build(piece: IndexesToBuild, on_bytes: Callable[[int], None]) -> Built:
         return Built(piece, error=f"recovery of the log fails: {error}")
     note = ""
     if result.stop:
-        note = f"; reaches up to byte {result.valid_size} of {log.size}: {result.stop.message}"
+        note = f"; is sound up to byte {result.valid_size} of {log.size}: {result.stop.message}"
     aborted = encode_aborted(result.aborted) if result.aborted else None
     if aborted is None and FileKind.TRANSACTION_INDEX in piece.segment.indexes:
         aborted = b""
@@ -97,7 +97,10 @@ def index_actions(built: Built) -> Iterator[Action | UnreadableError]:
         if built.error is not None:
             yield Action(action=IMPOSSIBLE, path=path, reason=built.error)
         elif kind is FileKind.TRANSACTION_INDEX and built.piece.producers is None:
-            text = "damage before this segment hides which transactions were open at its start"
+            text = (
+                "because of damage before this segment, the transactions that were open at "
+                "its start are not known"
+            )
             yield Action(action=IMPOSSIBLE, path=path, reason=text)
         else:
             content = built.files[kind]
@@ -124,15 +127,15 @@ def snapshot_actions(
     if offset not in span:
         if file and bad:
             text = (
-                f"{why}; nothing reads it, as the log starts at {span.start - 1} "
-                f"and ends at {span.stop - 1}"
+                f"{why}; no broker reads this file, because the log starts at "
+                f"{span.start - 1} and ends at {span.stop - 1}"
             )
             change = Change(kind=FileChange.REMOVE, path=path, seen=_stamp(file))
             yield Action(
                 action=FileChange.REMOVE, path=path, reason=text, length=file.size, change=change
             )
     elif producers is None:
-        text = "damage before this offset hides what the producers were"
+        text = "because of damage before this offset, the state of the producers is not known"
         yield Action(action=IMPOSSIBLE, path=path, reason=text)
     else:
         old = snapshots.decode(ShadowFile(file, file.size).read()) if file and not bad else None
@@ -146,7 +149,11 @@ def _written(path: Path, file: File | None, content: bytes, why: str) -> Iterato
     if file and file.size == len(content) and ShadowFile(file, file.size).read() == content:
         return
     if file is None and os.path.lexists(path):
-        yield Action(action=IMPOSSIBLE, path=path, reason="what has this name is no file")
+        yield Action(
+            action=IMPOSSIBLE,
+            path=path,
+            reason="a file of this name is expected, but is of another kind",
+        )
         return
     kind = FileChange.REPLACE if file else FileChange.CREATE
     change = Change(kind=kind, path=path, seen=_stamp(file) if file else None, content=content)

@@ -43,7 +43,7 @@ class PartitionToRebuild:
     def request(self) -> CheckRequest:
         """Return the request to `verify`."""
         clean = self.settings.clean
-        cleaning = compaction.beside(self.partition.path, clean=clean)
+        cleaning = compaction.next_to(self.partition.path, clean=clean)
         return CheckRequest(
             clean=clean, log_start_offset=self.settings.log_start, cleaning=cleaning
         )
@@ -113,7 +113,10 @@ class PartitionToRebuild:
                 yield error
         for base, finding in judged.damage.items():
             command = f"logtool recover {shell.path(self.partition.path)}"
-            text = f"{finding.message}; the log is not changed here, that does: {command}"
+            text = (
+                f"{finding.message}; this command does not change the log; to repair it, run: "
+                f"{command}"
+            )
             log = self.partition.path / names.format_partition_file(base, FileKind.LOG)
             yield self._placed(
                 Action(
@@ -128,7 +131,7 @@ class PartitionToRebuild:
             if self.wanted.takes(key, self.only):
                 yield self._placed(
                     Action(
-                        action=IMPOSSIBLE, path=path, reason="there is no log of that base offset"
+                        action=IMPOSSIBLE, path=path, reason="there is no log with that base offset"
                     )
                 )
 

@@ -59,7 +59,7 @@ def at(
     known = True
     wanted = set(offsets)
     points = sorted(wanted | set(sound))
-    told: dict[int, Producers] = {}
+    found: dict[int, Producers] = {}
     for segment, report in zip(partition.segments, reports, strict=True):
         rows, done = report.producer_rows, 0
         end = segment.next_base_offset
@@ -75,10 +75,10 @@ def at(
                 state.producers = _copy(sound[point])
                 known = True
             if known and point in wanted:
-                told[point] = _copy(state.producers)
+                found[point] = _copy(state.producers)
         state.apply(rows[done:])
         known = known and report.scanned and not report.damaged
-    return told
+    return found
 
 
 def _is_hidden(report: SegmentReport) -> bool:

@@ -77,7 +77,7 @@ def actions(
         file = segment.indexes.get(_INDEX)
         why = faults.get(path)
         if file is None and (everything or only or not segment.is_active):
-            why = "there is no index"
+            why = "the index does not exist"
         elif why is None and (everything or only):
             why = "asked for"
         if why is not None:
@@ -101,11 +101,11 @@ def _made(
         yield error
         return
     if content is None or (damage and in_place):
-        text = f"no index is made: {damage}; logtool recover does what a start does with it"
+        text = f"no index is built: {damage}; 'logtool recover' does what a broker does with it"
         yield Action(action=DAMAGED, path=path, reason=text, segment=segment.base_offset)
         return
     if damage:
-        why += f"; reaches up to {damage}"
+        why += f"; is sound up to {damage}"
     change = Change(
         kind=FileChange.REPLACE if file else FileChange.CREATE,
         path=path,
@@ -134,4 +134,4 @@ def _content(segment: Segment, *, all_data: bool) -> tuple[bytes | None, str]:
                 text = f"byte {chunk.damage.position} of {log.size}: {chunk.damage.message}"
                 return builder.finish() if builder.count else None, text
             builder.add(chunk.table)
-    return (builder.finish(), "") if builder.count else (None, "the segment holds no batch")
+    return (builder.finish(), "") if builder.count else (None, "the segment has no batch")

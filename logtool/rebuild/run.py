@@ -90,7 +90,7 @@ class IndexRebuild:
                 continue
             given.setdefault(log_dir.resolve(), (log_dir, []))[1].append(scope)
         if self.consent.undo_dir and len(given) + len(of_redpanda) > 1:
-            raise UsageError("--undo-dir is for one log dir; give paths in one")
+            raise UsageError("--undo-dir is for one log dir; give only paths in one log dir")
         output = IndexOutput(self.consent.output) if self.consent.output else None
         if output:
             output.check([*given, *of_redpanda])
@@ -158,7 +158,7 @@ class IndexRebuild:
         home = LogDirState(found, StartOptions(NEWEST, static=self.indexing.static))
         yield list(home.unread)
         for error in home.lacking(FileKind.LOG_START_CHECKPOINT) if self.consent.apply else ():
-            text = f"nothing was changed: what is to be built depends on {error.path.name}"
+            text = f"nothing was changed: the new files depend on {error.path.name}"
             raise RefusedError(f"{log_dir}: {text}, which could not be read")
         self._quick = fast_path.looks(self.wanted, self.run.budget, self.flavour)
         with Schedule(self.run) as schedule:
@@ -232,7 +232,7 @@ class IndexOutput:
         self._path = path.resolve()
         self._folders: dict[Path, Path] = {}
         """The partition dir of each folder."""
-        self._held: OpenDir | None = None
+        self._opened: OpenDir | None = None
 
     def check(self, log_dirs: Sequence[Path]) -> None:
         """Raise RefusedError if it is in use, or lies in a log dir."""
@@ -256,10 +256,10 @@ class IndexOutput:
         source = action.path.parent.resolve()
         folder = self._path / source.name
         if self._folders.setdefault(folder, source) != source:
-            raise RefusedError(f"{folder}: is of {self._folders[folder]}, not of {source}")
-        if self._held is None:
-            self._held = _made(OpenDir(self._path.parent), self._path)
-        home = _made(self._held, folder)
+            raise RefusedError(f"{folder}: belongs to {self._folders[folder]}, not to {source}")
+        if self._opened is None:
+            self._opened = _made(OpenDir(self._path.parent), self._path)
+        home = _made(self._opened, folder)
         target = folder / action.path.name
         disk.write_new(home, target, [content])
         disk.sync_dir(home, folder)

@@ -112,10 +112,10 @@ def scope_of(path: Path, flavour: Flavour | None = None) -> tuple[Path, Scope | 
         return path.parent.resolve().parent, Scope(path.parent, only)
     kind = inputs.kind_of(path, flavour)
     if kind is PathKind.FILE and redpanda_dir.place(path):
-        text = "is a segment or an index of Redpanda by its name, which --flavour kafka leaves out"
+        text = "has the name of a Redpanda segment or index, which --flavour kafka excludes"
         raise NothingMatchedError(path, text)
     if kind is PathKind.FILE:
-        raise UnreadableError(path, "is no log, no index and no producer snapshot")
+        raise UnreadableError(path, "is not a log, an index or a producer snapshot")
     if kind is PathKind.LOG_DIR:
         return path, None
     return path.resolve().parent, Scope(path)

@@ -31,7 +31,7 @@ _AREAS = {
     "transaction-index": FileKind.TRANSACTION_INDEX,
     "producer-snapshot": FileKind.PRODUCER_SNAPSHOT,
 }
-OTHERWISE = "recovery of the log writes it otherwise"
+OTHERWISE = "recovery of the log writes it differently"
 """Reason for a sound file to be built."""
 _PADDED = "/preallocated"
 _BEHIND = "transaction-index/behind"
@@ -193,7 +193,7 @@ def frequent_snapshots(
         default=2**63,
     )
     return {
-        (FileKind.PRODUCER_SNAPSHOT, offset): "asked for by --snapshot-every"
+        (FileKind.PRODUCER_SNAPSHOT, offset): "requested by --snapshot-every"
         for offset, base in more.items()
         if offset <= behind and (offset == base or (FileKind.OFFSET_INDEX, base) not in judged.bad)
     }

@@ -113,7 +113,7 @@ def find(home: Path, log: Path, size: int) -> Image | None:
         return None
     there = image.stat().st_size
     if there != size:
-        raise UnreadableError(image, f"has {there:,} bytes, and {log} has {size:,}")
+        raise UnreadableError(image, f"has {there:,} bytes, but {log} has {size:,}")
     return Image(image, parse(ranges, files.read_small(ranges), size))
 
 
@@ -133,7 +133,7 @@ def parse(path: Path, data: bytes, size: int) -> Ranges:
         if match[3] != _DONE:
             missing.append((position, length))
     if end != size:
-        raise UnreadableError(path, f"ends at byte {end:,}, the log has {size:,}")
+        raise UnreadableError(path, f"ends at byte {end:,}, but the log has {size:,}")
     return tuple(missing)
 
 

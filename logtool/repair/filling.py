@@ -97,13 +97,13 @@ def fill(
     replicas: Sequence[Path],
     epochs: Rows,
     bases: Sequence[int],
-    held: FillCondition | None = None,
+    conditions: FillCondition | None = None,
 ) -> Iterator[Part | UnreadableError]:
     """Yield the parts of a log with its holes filled, in order.
 
     `replicas` are partition dirs of other copies, the first that helps is used; `bases` are the
     base offsets of the segments that will be written, at which extents are divided, and the log
-    begins at the first of them. `held` has further conditions for the batches.
+    begins at the first of them. `conditions` has further conditions for the batches.
     """
     pending: list[Part] = []
     before: BatchKey | None = None
@@ -116,7 +116,7 @@ def fill(
         hole = Hole(before, behind, rejects, min(bases, default=0))
         wanted = any(one.kind in FILLABLE for one in rejects) or part is None
         if wanted and hole.has_room:
-            yield from _filled(hole, replicas, epochs, bases, ours, held)
+            yield from _filled(hole, replicas, epochs, bases, ours, conditions)
         else:
             yield from rejects
         pending = []
@@ -131,7 +131,7 @@ def _filled(
     epochs: Rows,
     bases: Sequence[int],
     ours: Partition,
-    held: FillCondition | None,
+    conditions: FillCondition | None,
 ) -> Iterator[Part | UnreadableError]:
     why, own_id = NO_COPY, topic_id_of(ours.path)
     for path in replicas:
@@ -142,9 +142,9 @@ def _filled(
             yield error
             continue
         known = epochs if hole.before or topic_id_of(copy.path) == own_id is not None else ()
-        end = held.end(copy) if held else None
+        end = conditions.end(copy) if conditions else None
         chosen, reason = _proved(hole, stretches, known, end, _acked(hole, ours, copy, stretches))
-        refusal = held.refusal(hole, copy, chosen) if held and chosen else None
+        refusal = conditions.refusal(hole, copy, chosen) if conditions and chosen else None
         if refusal:
             chosen, reason = [], refusal
         if chosen:
@@ -157,8 +157,8 @@ def _filled(
                     yield replace(one, filled_from=path, proof=reason)
                 else:
                     yield replace(one, filled_from=None, proof=reason)
-            if ours.flavour.has_checkpoints and not (hole.rejects or held):
-                text = "the log ends here, and another copy goes on"
+            if ours.flavour.has_checkpoints and not (hole.rejects or conditions):
+                text = "the log ends here, but another copy continues"
                 one = _with_offsets(ranges.missing(ours.path, hole.low + 1, text), chosen)
                 yield replace(one, filled_from=path, proof=reason)
             for stretch in chosen:
@@ -239,23 +239,29 @@ def _proved(
     before = hole.before is None or any(edge[0] for edge in edges)
     behind = any(edge[1] for edge in edges)
     if hole.behind is not None and behind and before:
-        return inner, "the batches before and behind it are the same in both copies"
+        return inner, "the batches before and after it are the same in both copies"
     if hole.behind is not None or not before:
-        return [], "the batches around it are not the same in that copy"
+        return [], "the batches around it differ in that copy"
     agreed = _agreeing(hole, inner)
     vouched = hole.before is not None or epochs
     taken = list(_of_our_epochs(hole.before, inner, epochs)) if vouched else []
-    proof = "the leader epochs agree, and what stands before it is the same in both copies"
-    lacks = "no leader epoch here says that the batches of that copy are of the same log"
+    proof = "the leader epochs agree, and the batches before it are the same in both copies"
+    lacks = "no leader epoch here shows that the batches of that copy belong to the same log"
     if not epochs and all(epoch < 0 for epoch in _first_epochs(hole, inner)):
         taken = list(_without_epochs(inner, acked))
-        proof = "it has no leader epochs, and was acknowledged: that copy's high watermark says so"
-        lacks = "it has no leader epochs, and that copy's high watermark does not say that it was "
-        lacks += "acknowledged" if hole.before else "acknowledged, or not that it is the same log"
+        proof = (
+            "it has no leader epochs, but that copy's high watermark shows that it was acknowledged"
+        )
+        lacks = "it has no leader epochs, and that copy's high watermark does not show that it was "
+        lacks += (
+            "acknowledged"
+            if hole.before
+            else "acknowledged, or does not show that it is the same log"
+        )
     if end is not None and hole.behind is None:
         agreed, taken = _left_of(hole, agreed, epochs), _below(taken, end)
     if _count(agreed) > _count(taken):
-        return agreed, "what is left of the bytes agrees with that copy"
+        return agreed, "the remaining bytes agree with that copy"
     if not taken:
         return [], lacks
     return taken, proof

@@ -90,7 +90,7 @@ class _CopyQuery:
         ]
         mask = np.zeros(len(table), np.bool_)
         for copy in copies if rows else ():
-            mask[list(_held_otherwise(copy, table, rows, place))] = True
+            mask[list(_stored_otherwise(copy, table, rows, place))] = True
         for some in np.split(np.arange(len(table)), np.flatnonzero(mask[1:] != mask[:-1]) + 1):
             cut = ranges.extent(self.extent.path, take(table, some))
             yield _altered(cut) if mask[some[0]] else cut
@@ -98,12 +98,12 @@ class _CopyQuery:
 
 def _altered(cut: Kept) -> Rejected:
     first, last = cut.first.base_offset, cut.last.last_offset
-    text = f"its batch says offsets {first} through {last} of leader epoch {cut.first.leader_epoch}"
-    text += ", and another copy holds the same records with others"
+    text = f"its batch has offsets {first} through {last} of leader epoch {cut.first.leader_epoch}"
+    text += ", and another copy holds the same records with other offsets or another epoch"
     return Rejected(cut.path, cut.position, cut.size, RejectReason.ORDER, text)
 
 
-def _held_otherwise(
+def _stored_otherwise(
     copy: Partition, table: BatchTable, rows: Sequence[int], place: Column
 ) -> set[int]:
     """Return the rows that a copy holds in their places, with another offset or epoch.

@@ -81,13 +81,13 @@ def replaced(wanted: RepairRequest, on_bytes: Callable[[int], None]) -> Repaired
     if not any(isinstance(part, Rejected) for part in found):
         return RepairedLog()
     if source.zombies():
-        copies, refused = [], ["segments that a truncation had removed came back"]
+        copies, refused = [], ["a truncation had removed segments, but the segments have come back"]
     own = [part for part in found if isinstance(part, Kept)]
     parts: list[Part] = []
     if copies:
-        held = _InPlaceCondition(max(wanted.end, _indexed_end(source.listed)), own)
+        conditions = _InPlaceCondition(max(wanted.end, _indexed_end(source.listed)), own)
         rows, paths = source.epochs(), [copy.path for copy in copies]
-        for item in filling.fill(wanted.listed, found, paths, rows, source.bases, held):
+        for item in filling.fill(wanted.listed, found, paths, rows, source.bases, conditions):
             if isinstance(item, UnreadableError):
                 refused.append(str(item))
             else:
@@ -134,14 +134,14 @@ def _found(
         by_base[base] = list(read.found)
     for base in source.lost_logs:
         by_base.setdefault(base, []).append(
-            missing(source.listed.path, base, "the log of an index is gone")
+            missing(source.listed.path, base, "the log of an index is missing")
         )
     found = [part for base in sorted(by_base) for part in by_base[base]]
     found = list(header_tampering.without_altered(found, source.epochs(), copies))
     last = next((part.last for part in reversed(found) if isinstance(part, Kept)), None)
     end = last.last_offset + 1 if last else 0
     if end < wanted.end and not (found and isinstance(found[-1], Rejected)):
-        text = f"the log ends at {end}, and went on to {wanted.end}"
+        text = f"the log ends at {end}, but earlier reached {wanted.end}"
         found.append(replace(missing(source.listed.path, end, text), path=_last_log(source, end)))
     yield from bounded(list(with_gaps(found, source.listed.path)), min(source.bases, default=0))
 
@@ -188,14 +188,14 @@ class _InPlaceCondition:
         if size == damaged:
             return None
         if any(one.torn for one in chosen) or _is_damaged(copy, hole):
-            return "that copy is damaged there, too"
+            return "that copy is damaged in the same place"
         if all(map(is_dense, self.own)):
-            return None if _joins(hole, chosen) else "that copy lacks offsets there, too"
+            return None if _joins(hole, chosen) else "that copy lacks offsets in the same place"
         if size >= damaged and self._same_around(hole, copy):
             return None
         return (
-            "that copy lacks offsets there, or was cleaned at another time: its batches are "
-            "not as long as what is damaged"
+            "that copy lacks offsets in the same place, or was cleaned at another time: "
+            "its batches are not as long as the damaged range"
         )
 
     def _same_around(self, hole: Hole, copy: Partition) -> bool:
@@ -339,7 +339,10 @@ class _Assembly:
         """Return the segments to replace: one with damage left only if a start reads it."""
         left = {base for base in self._changed & self._broken if not self._is_recovered(base)}
         changed = self._changed - left
-        text = "other damage in the segment cannot be filled, and no start reads it: it stays"
+        text = (
+            "other damage in the segment cannot be filled, and no broker reads it at a "
+            "start: it stays"
+        )
         reported = [
             replace(one, filled_from=None, proof=text) if one.filled_from and base in left else one
             for one, base in self._reported

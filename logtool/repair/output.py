@@ -58,7 +58,7 @@ class OutputDir:
         self.given = path
         self.path = path.resolve()
         self._turns: Counter[str] = Counter()
-        self._held: OpenDir | None = None
+        self._opened: OpenDir | None = None
         self._lines: list[bytes] = []
         self.images: dict[Path, Path] = {}
         """Image of each log that a failing disk gives only in part, by the path of the log."""
@@ -70,19 +70,21 @@ class OutputDir:
         for log_dir in log_dirs:
             outside.check(self.path, log_dir)
         if not self.path.parent.is_dir():
-            raise UnwritableError(self.path.parent, "is no directory; make it first")
+            raise UnwritableError(self.path.parent, "is not a directory; create it first")
         parent = next(path for path in (self.path, *self.path.parents) if path.exists())
         free = shutil.disk_usage(parent).free
         if free < size + _SPARE:
             need, there = wording.size(size + _SPARE), wording.size(free)
-            raise RefusedError(f"{self.path}: needs up to {need}, and there is room for {there}")
+            raise RefusedError(f"{self.path}: needs up to {need}, but only {there} are free")
 
     def _home(self, path: Path) -> OpenDir:
-        if self._held is None:
+        if self._opened is None:
             parent = OpenDir(self.path.parent)
             exists = self.path.exists()
-            self._held = OpenDir(self.path, parent) if exists else disk.make_dir(parent, self.path)
-        home = self._held
+            self._opened = (
+                OpenDir(self.path, parent) if exists else disk.make_dir(parent, self.path)
+            )
+        home = self._opened
         for folder in (*reversed(path.relative_to(self.path).parents[:-1]), path):
             target = self.path / folder
             home = OpenDir(target, home) if target.exists() else disk.make_dir(home, target)
@@ -121,7 +123,7 @@ class OutputDir:
         self,
         folder: Path,
         logs: Sequence[tuple[int, Sequence[Kept]]],
-        beside: dict[str, bytes],
+        neighbours: dict[str, bytes],
         start: StartConditions,
     ) -> LoadResult:
         """Write the logs of a partition, and all that a broker's recovery makes of them."""
@@ -129,7 +131,7 @@ class OutputDir:
         for base, extents in logs:
             target = folder / names.format_partition_file(base, FileKind.LOG)
             self._copy(home, target, extents, base, KAFKA)
-        for file, content in beside.items():
+        for file, content in neighbours.items():
             disk.write_new(home, folder / file, [content])
         sound = all(one.first.magic >= MAGIC for _, extents in logs for one in extents)
         return self.recovered(folder, start, trusted=sound)
@@ -208,7 +210,7 @@ class OutputDir:
         if loaded.outcome == "loads":
             for change in loaded.shadow.changes():
                 if change.content is None:
-                    text = f"is to be changed by a broker: {change.kind} {change.path.name}"
+                    text = f"a broker would change this file: {change.kind} {change.path.name}"
                     raise UnwritableError(folder, text)
                 if change.path.exists():
                     disk.remove(home, change.path)
@@ -223,9 +225,9 @@ class OutputDir:
             content = offset_checkpoint.encode(offset_checkpoint.build(log_starts))
             target = home.path / FileKind.LOG_START_CHECKPOINT.value
             disk.write_new(home, target, [content])
-        assert self._held
-        disk.write_new(self._held, self.path / "manifest.ndjson", self._lines)
-        disk.sync_dir(self._held, self.path)
+        assert self._opened
+        disk.write_new(self._opened, self.path / "manifest.ndjson", self._lines)
+        disk.sync_dir(self._opened, self.path)
 
 
 class _Digest:
@@ -264,10 +266,10 @@ def _changed(extents: Sequence[Kept], end: int) -> UnreadableError:
     """Return which log is not any more what was read of it, by the end of what still is."""
     for extent in extents:
         if end < extent.size:
-            text = f"changed at byte {extent.position + end} while it was read"
+            text = f"changed at byte {extent.position + end} while logtool read it"
             return UnreadableError(extent.path, text)
         end -= extent.size
-    return UnreadableError(extents[-1].path, "changed while it was read")
+    return UnreadableError(extents[-1].path, "changed while logtool read it")
 
 
 def _look(extents: Sequence[Kept]) -> FileAttributes | None:

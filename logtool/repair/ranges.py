@@ -159,6 +159,8 @@ def with_gaps(found: Sequence[Part], folder: Path) -> Iterator[Part]:
             end = before.last.last_offset + 1
             if part.path != before.path and part.first.start > end:
                 term = redpanda_names.parse_partition_file(before.path.name).term
-                yield missing(folder, end, "a whole segment is gone, or the end of one", term)
+                yield missing(
+                    folder, end, "a whole segment is missing, or the end of a segment", term
+                )
         yield part
         before = part

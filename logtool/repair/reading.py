@@ -182,13 +182,16 @@ def _damaged(piece: LogToRead, damage: Damage) -> Rejected:
 
 def _contradicting(piece: LogToRead, made: Kept, *, beyond: bool) -> Rejected:
     first, last = made.first.base_offset, made.last.last_offset
-    span = f"{wording.count(made.batches, 'sound batch', 'sound batches')} that say"
-    span += f"{'s' if made.batches == 1 else ''} {wording.offsets(first, last)}"
+    span = f"{wording.count(made.batches, 'sound batch', 'sound batches')} with "
+    span += wording.offsets(first, last)
     overlaps = beyond and piece.end_offset is not None
     if overlaps:
         text = f"{span}: the next segment begins at {piece.end_offset}"
     else:
-        text = f"{span} of leader epoch {made.first.leader_epoch}, which contradicts those around"
+        text = (
+            f"{span} of leader epoch {made.first.leader_epoch}, which contradicts the batches "
+            "around it"
+        )
     return Rejected(
         path=piece.log.path,
         position=made.position,
@@ -202,7 +205,7 @@ def _explained(found: list[Part], source: SectorTolerantFile) -> Iterator[Part]:
     """Yield the parts; damage over bytes that the disk does not give becomes UNREADABLE."""
     for part in found:
         if isinstance(part, Rejected) and source.holds_bad(part.position, part.length):
-            text = "the disk does not give all of it"
+            text = "the disk does not return all of it"
             yield replace(part, kind=RejectReason.UNREADABLE, reason=f"{text}: {part.reason}")
         else:
             yield part

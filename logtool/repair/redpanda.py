@@ -40,7 +40,7 @@ def partitions(path: Path, selection: Selection) -> Iterator[Partition | Unreada
     try:
         kind = inputs.kind_of(path, REDPANDA, redpanda=True)
         if kind is PathKind.FILE:
-            raise UnreadableError(path, "is no data directory and no folder in one")
+            raise UnreadableError(path, "is not a data directory and not a directory in one")
         folders = [path]
         if kind is PathKind.LOG_DIR:
             found = opening.open_log_dir(path, REDPANDA).partitions
@@ -69,7 +69,7 @@ def pieces(listed: Partition) -> list[LogToRead]:
 
 def missing(listed: Partition) -> list[Rejected]:
     """Return the segments that are gone, by base indexes that are left of them."""
-    text = "the segment is gone, and an index of it is left"
+    text = "the segment is missing, but one of its indexes is left"
     there = {base_and_term(piece.log) for piece in pieces(listed)}
     return [
         Rejected(

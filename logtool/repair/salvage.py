@@ -79,7 +79,7 @@ class Salvage:
         except UnwritableError as error:
             if not self.output.path.exists():
                 raise
-            text = f"{self.output.given} is incomplete: remove it, and run this again"
+            text = f"{self.output.given} is incomplete: remove it, and run this command again"
             raise UnwritableError(error.path, error.reason, text) from error
 
     def _saved(self) -> Iterator[Saved | LogtoolError]:
@@ -103,7 +103,7 @@ class Salvage:
                     yield listed
         yield from not_there(self.fill_from, self.flavour)
         if self.retry and not files.has_dir(self.retry / "rejects"):
-            yield UnreadableError(self.retry, "is no output of salvage with rejects")
+            yield UnreadableError(self.retry, "is not an output of salvage with rejects")
         size = sum(one.size for one in found)
         size += sum(piece.log.size for one in listings for piece in redpanda.pieces(one))
         homes = {one.listed.path.resolve().parent for one in found}
@@ -217,7 +217,7 @@ class Salvage:
         loaded = self.output.partition(
             target,
             logs,
-            _beside(source, end),
+            _small_files(source, end),
             StartConditions(clean=False, log_start=start, now_ms=time.time_ns() // 1_000_000),
         )
         if logs and start > logs[0][0]:
@@ -265,7 +265,7 @@ class Salvage:
                 one = Rejected(file.path, 0, file.size, RejectReason.ZOMBIE, zombie.reason, base)
                 by_base[base] = [replace(one, last_offset=zombie.last_offset)]
         for base in source.lost_logs:
-            text = "the log is gone, and an index of it is left"
+            text = "the log is missing, but one of its indexes is left"
             by_base.setdefault(base, []).append(missing(source.listed.path, base, text))
         if not by_base:
             by_base[0] = [missing(source.listed.path, 0, "no log is left in the directory")]
@@ -355,7 +355,7 @@ def not_there(
     for path in fill_from:
         try:
             if kind_of(path, flavour, redpanda=True) is PathKind.FILE:
-                yield UnreadableError(path, "is no log dir and no partition dir")
+                yield UnreadableError(path, "is not a log dir and not a partition dir")
         except UnreadableError as error:
             yield error
 
@@ -381,7 +381,7 @@ def _segments(parts: Sequence[Part], source: DamagedLog) -> Segments:
     return [(base, grouped[base]) for base in kept]
 
 
-def _beside(source: DamagedLog, end: int) -> dict[str, bytes]:
+def _small_files(source: DamagedLog, end: int) -> dict[str, bytes]:
     """Return the small files that are taken over."""
     rows = [(epoch, start) for epoch, start in source.epochs() if start < end]
     content = leader_epoch_checkpoint.encode(leader_epoch_checkpoint.build(rows))

@@ -117,7 +117,7 @@ def sources(
     """Yield the logs of log dirs and partition dirs, and errors for those that cannot be listed."""
     for path in paths:
         try:
-            kind = inputs.kind_of(path, flavour, lacking="keeps nothing of what it deletes")
+            kind = inputs.kind_of(path, flavour, lacking="Redpanda keeps no deleted files")
             if kind is PathKind.LOG_DIR:
                 yield from _of_log_dir(path, selection, flavour, deleted=deleted)
             else:
@@ -147,10 +147,10 @@ def _of_partition(
     path: Path, flavour: Flavour | None, *, deleted: bool
 ) -> Iterator[DamagedLog | UnreadableError]:
     if not path.is_dir():
-        raise UnreadableError(path, "is no log dir and no partition dir")
+        raise UnreadableError(path, "is not a log dir and not a partition dir")
     listed = opening.open_partition(path, flavour)
     if not isinstance(listed.directory, PartitionDirectory):
-        raise UnreadableError(path, "is not named TOPIC-PARTITION")
+        raise UnreadableError(path, "does not have a name of the form TOPIC-PARTITION")
     starts: dict[TopicPartition, int] = {}
     with suppress(UnreadableError):  # it may have been taken out of its log dir
         starts = _log_starts(opening.open_log_dir(path.resolve().parent, listed.flavour))
@@ -210,7 +210,7 @@ def usable(
             except UnreadableError as error:
                 yield error
         if not there:
-            yield f"{place} holds no {name}"
+            yield f"{place} has no {name}"
 
 
 def _not_of_this(ours: Partition, copy: Partition) -> str | None:
@@ -221,5 +221,5 @@ def _not_of_this(ours: Partition, copy: Partition) -> str | None:
     clusters = [cluster_id_of(one.path.resolve().parent) for one in (ours, copy)]
     for (own, other), what in ((ids, "topic id"), (clusters, "cluster")):
         if own and other and own != other:
-            return f"is of another {what}: {other}, where this log is of {own}"
+            return f"has another {what}: {other}, but this log has {own}"
     return None

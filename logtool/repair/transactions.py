@@ -39,21 +39,21 @@ class Torn:
         return self.text.format(
             of=f"producer {self.producer_id}",
             first=self.first_offset,
-            lost=f"the log lacks something from offset {self.lost_from} on",
+            lost=f"the log lacks records from offset {self.lost_from} onwards",
         )
 
 
 _OPEN = (
-    "the transaction of {of} that began at offset {first} was open where {lost}: records of it, or "
-    "its marker, may be among what is lost"
+    "the transaction of {of} that began at offset {first} was open where {lost}: some of "
+    "its records, or its marker, may be lost"
 )
 _HEADLESS = (
-    "of a transaction of {of} offset {first} is the first that is left, behind where {lost}: "
-    "records of it may be among what is lost"
+    "offset {first} is the first remaining offset of a transaction of {of}, after the "
+    "place where {lost}: some of its records may be lost"
 )
 _MARKER = (
-    "of a transaction of {of} the marker at offset {first} alone is left, behind where {lost}: "
-    "records of it may be among what is lost"
+    "of a transaction of {of} only the marker at offset {first} remains, after the place "
+    "where {lost}: its records may be lost"
 )
 
 

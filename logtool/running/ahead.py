@@ -19,7 +19,7 @@ class OneAhead(Generic[Result]):
 
     def __init__(self) -> None:
         self._asked: SimpleQueue[Callable[[], Result] | None] = SimpleQueue()
-        self._told: SimpleQueue[Result | Exception] = SimpleQueue()
+        self._results: SimpleQueue[Result | Exception] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def begin(self, work: Callable[[], Result]) -> None:
@@ -31,10 +31,10 @@ class OneAhead(Generic[Result]):
 
     def end(self) -> Result:
         """Wait for what was begun, and return what it returned; what it raised is raised here."""
-        told = self._told.get()
-        if isinstance(told, Exception):
-            raise told
-        return told
+        outcome = self._results.get()
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     def close(self) -> None:
         """End the thread, once what was begun is done; its result is lost."""
@@ -45,10 +45,10 @@ class OneAhead(Generic[Result]):
 
     def _run(self) -> None:
         while work := self._asked.get():
-            told: Result | Exception
+            outcome: Result | Exception
             try:
-                told = work()
+                outcome = work()
             except Exception as error:
-                told = error
+                outcome = error
             del work  # and what it holds, before anybody hears of its end
-            self._told.put(told)
+            self._results.put(outcome)

@@ -46,4 +46,4 @@ def find() -> Java | None:
 def missing() -> str:
     """Return where `find` found none."""
     home = os.environ.get("JAVA_HOME")
-    return f"JAVA_HOME={home} has none" if home else "none is on the PATH"
+    return f"JAVA_HOME={home} has no java" if home else "there is no java on the PATH"

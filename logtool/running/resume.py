@@ -1,12 +1,12 @@
 """The memory of verifications with a time limit: the segments that were checked, and when.
 
-A JSON file outside the log dirs, written anew at the end of a run::
+A JSON file outside the log dirs, written again at the end of a run::
 
     {"schema": "logtool.resume/1", "checked": {"<path of the .log>": [size, mtime_ns, time_s]},
      "begun": {"<path of the .log>": [size, mtime_ns, time_s]}}
 
-A segment that is not any more what it was counts as never checked. One for which the whole time of
-a run was too short goes behind all others, so that it keeps nothing else from its turn.
+A segment that has changed counts as never checked. A segment that needs more than the whole time of
+a run is checked after all others, so that the others have their turn.
 """
 
 import json
@@ -72,7 +72,7 @@ def load(path: Path) -> Memory:
     home = path.absolute().parent
     in_partition = isinstance(names.parse_directory(home.name), PartitionDirectory)
     if (in_partition and any(home.glob("*.log"))) or (home / FileKind.META_PROPERTIES).exists():
-        raise RefusedError(f"{path}: lies in a log dir, where nothing may be written")
+        raise RefusedError(f"{path}: is inside a log dir, where logtool must not write")
     if not path.exists():
         return Memory(path)
     try:
@@ -99,7 +99,7 @@ def _seen(rows: Any) -> dict[str, Seen]:
         for log, (size, mtime_ns, when) in rows.items()
     }
     if not all(math.isfinite(when) for _, _, when in found.values()):
-        raise ValueError("a time is no number")
+        raise ValueError("a time is not a number")
     return found
 
 

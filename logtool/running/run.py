@@ -57,6 +57,6 @@ class Run(Progress):
         """Return whether time was over before everything was read."""
         return self.budget.pace.ran_out
 
-    def anew(self) -> "Run":
+    def restarted(self) -> "Run":
         """Return a run within the same budget that begins at zero."""
         return Run(on_progress=self.on_progress, budget=self.budget)

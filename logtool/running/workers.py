@@ -1,7 +1,7 @@
 """The local engine: one function over many pieces of work, in one thread or in several.
 
-Results come back in the order of the work, whatever finished first, so that nothing a command
-prints depends on timing. Work is started largest first. Threads take CPU affinity and the
+Results come back in the order of the work, and not in the order of completion, so that nothing a
+command prints depends on timing. Work is started largest first. Threads take CPU affinity and the
 container's CPU quota as they are.
 
 Why threads: reading, CRC and decompression, which are nearly all of the time, run without the
@@ -89,11 +89,11 @@ def available_cpus() -> int:
 
 
 class Workers(Generic[Work, Result]):
-    """Runs `function(work, on_bytes)` for pieces of work; use as a context manager.
+    """A pool that runs `function(work, on_bytes)` for pieces of work; use as a context manager.
 
-    `function` calls `on_bytes` with every stretch of bytes it has dealt with: that is what keeps to
-    the pace, and what `on_progress` is told of, in the thread that asks for the results. With one
-    job, or one piece, everything runs in that thread, when its result is asked for.
+    `function` calls `on_bytes` with the size of every stretch of bytes that it has processed. These
+    calls keep the pace, and are passed to `on_progress` in the thread that asks for the results.
+    With one job, or one piece, everything runs in that thread, when a result is asked for.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Workers(Generic[Work, Result]):
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
         self._unseen = 0
-        """Bytes dealt with that `on_progress` has not counted yet."""
+        """Processed bytes that `on_progress` has not counted yet."""
 
     def __enter__(self) -> "Workers[Work, Result]":
         return self

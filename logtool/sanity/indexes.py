@@ -123,7 +123,7 @@ class Opener:
                 with files.translated(file.path, position):
                     data = os.pread(fd, size, position)
             if len(data) < size:
-                raise UnreadableError(file.path, "was cut while it was read")
+                raise UnreadableError(file.path, "was cut while logtool read it")
             cost.bytes += size
             return data
 

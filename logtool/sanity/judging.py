@@ -30,9 +30,9 @@ class SeenBy(StrEnum):
 
 
 _LOOKS = {
-    SeenBy.LAZY: "Every start meets it.",
-    SeenBy.EAGER: "No start since 2.3 looks there: it is met by whoever needs the segment first.",
-    SeenBy.NEITHER: "No start looks there.",
+    SeenBy.LAZY: "Every start notices this fault.",
+    SeenBy.EAGER: "No start since 2.3 notices this fault; the first access to the segment does.",
+    SeenBy.NEITHER: "No start notices this fault.",
 }
 
 

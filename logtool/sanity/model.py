@@ -194,20 +194,19 @@ class Model:
     def _doubts(self, size: Size) -> Iterator[str]:
         """Yield the reasons why a projection to a size should not be relied on."""
         if self.samples < FEW_SAMPLES:
-            yield f"it rests on {wording.count(self.samples, 'partition')} only"
+            yield f"the estimate is based on only {wording.count(self.samples, 'partition')}"
         if self.r_squared is not None and self.r_squared < POOR_FIT:
             yield (
-                f"the sizes of partitions explain {100 * self.r_squared:.0f} % of what they differ "
-                "in"
+                f"the sizes of partitions explain only {100 * self.r_squared:.0f} % of the variance"
             )
         times = size.segments / self.measured.segments
         if times > FAR:
-            yield f"it is for {times:,.0f} times as many segments as were measured"
+            yield f"the estimate is for {times:,.0f} times as many segments as were measured"
         each = size.segments / size.partitions
         if each > 2 * self.largest:
             yield (
-                f"it is for {each:,.0f} segments in each partition, the largest one measured has "
-                f"{self.largest:,}"
+                f"the estimate is for {each:,.0f} segments in each partition, but the largest "
+                f"measured partition has {self.largest:,}"
             )
 
 
@@ -230,7 +229,7 @@ def fit(path: Path, mode: Mode, run: TimedStart, threads: int = 1) -> Model | No
     pace = run.seconds / float(seconds.sum())
     coefficients = dict(zip(chosen, (terms * pace).tolist(), strict=True))
     size = Size(len(samples), *(float(total) for total in rows[:, 1:].sum(axis=0)))
-    told_apart = (coefficients.get(0), coefficients.get(1), coefficients.get(2))
+    per_term = (coefficients.get(0), coefficients.get(1), coefficients.get(2))
     # Without a constant the sum may explain less than the mean does.
     r_squared = max(0.0, 1 - left / spread) if spread and 0 in chosen and len(chosen) > 1 else None
     spare = len(samples) - len(chosen)
@@ -241,7 +240,7 @@ def fit(path: Path, mode: Mode, run: TimedStart, threads: int = 1) -> Model | No
         mode=mode,
         measured=size,
         samples=len(samples),
-        terms=told_apart,
+        terms=per_term,
         r_squared=r_squared,
         scatter=scatter,
         unsure=None if scatter is None else scatter * np.linalg.pinv(columns.T @ columns),

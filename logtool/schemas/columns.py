@@ -84,7 +84,7 @@ class Payload(StrEnum):
     HASH = "hash"
     FULL = "full"
 
-    def tells(self, other: "Payload") -> bool:
+    def includes(self, other: "Payload") -> bool:
         """Return whether records with this payload have all that `other` asks for."""
         levels = list(Payload)
         return levels.index(self) >= levels.index(other)
@@ -226,7 +226,7 @@ class Table:
             column
             for column in self.columns
             if way in column.ways & self.ways
-            and (way not in TABLES or payload.tells(column.payload))
+            and (way not in TABLES or payload.includes(column.payload))
         )
 
     def __getitem__(self, name: str) -> Column:
@@ -252,7 +252,11 @@ def size(name: str, meaning: str, value: str | None = None, *, null: str | None 
 def timed(name: str, meaning: str, null: str | None) -> Iterable[Column]:
     """Return the two columns of a time: its milliseconds, and a timestamp made from these."""
     stamp = name.removesuffix("_ms")
-    why = "no calendar has it" if null is None else f"{null}, or no calendar has it"
+    why = (
+        "out of the range of calendar dates"
+        if null is None
+        else f"{null}, or out of the range of calendar dates"
+    )
     return (
         Column(name, Kind.INT64, meaning, "ms since 1970", null),
         Column(stamp, Kind.TIMESTAMP, f"{name} as a timestamp", "UTC", why),

@@ -69,7 +69,7 @@ _CONTROL_RECORD: Schema = {
     "additionalProperties": False,
 }  # fmt: skip
 _BYTES_SHOWN: Schema = {
-    "description": "Bytes with their encoding; null is no value at all.",
+    "description": "Bytes with their encoding; null stands for a missing value.",
     "oneOf": [
         {"type": "null"},
         {
@@ -80,8 +80,8 @@ _BYTES_SHOWN: Schema = {
                 "hex": {"type": "string", "pattern": "^([0-9a-f]{2})*$"},
                 "base64": {"type": "string", "contentEncoding": "base64"},
                 "json": {
-                    "description": "A key or value of one of brokers' own topics, with bytes in "
-                    "base64.",
+                    "description": "A key or value of one of Kafka's internal topics, with bytes "
+                    "in base64.",
                     "type": "object",
                     "properties": {
                         "type": {"type": "integer"}, "name": {"type": "string"},

@@ -27,29 +27,30 @@ from logtool.schemas.columns import (
 VERSION: Final = 4
 """One version for all tables, in the metadata of every file and in the manifest of each run."""
 
-_NO_NAME = "the directory's name tells none"
+_NO_NAME = "the name of the directory has no topic and partition"
 _TOPIC_PARTITION = (
     Column("topic", Kind.STRING, "name of the topic", null=_NO_NAME),
     Column("partition", Kind.INT32, "number of the partition", null=_NO_NAME),
 )
 _LOG_DIR = (
-    Column("log_dir", Kind.STRING, "the log dir as it was given, absolute, or what holds the "
-           "partition dir", null="it is about no log dir", ways=TABLES),
-    Column("node_id", Kind.INT32, "node id or broker id of its meta.properties",
-           null="it tells none", ways=TABLES),
+    Column("log_dir", Kind.STRING, "absolute path of the log dir, or of the parent of the "
+           "partition dir", null="the row is not about a log dir", ways=TABLES),
+    Column("node_id", Kind.INT32, "node id or broker id in the meta.properties of the log dir",
+           null="the log dir has no readable id", ways=TABLES),
 )  # fmt: skip
 _DIR = (
     *_LOG_DIR, *_TOPIC_PARTITION,
-    Column("directory", Kind.STRING, "name of the partition dir: tells -future, -delete, -stray",
-           null="it is about no partition dir", ways=TABLES),
+    Column("directory", Kind.STRING, "name of the partition dir; shows -future, -delete, -stray",
+           null="the row is not about a partition dir", ways=TABLES),
 )  # fmt: skip
-_SEGMENT = Column("segment", Kind.INT64, "base offset of the segment, the number in the name of "
+_SEGMENT = Column("segment", Kind.INT64, "base offset of the segment: the number in the name of "
                   "its .log", "offset")  # fmt: skip
 _OF_FILE = (
-    Column("path", Kind.STRING, "the file, as it was given or found below what was given",
+    Column("path", Kind.STRING, "path of the file, as it was given or found below a path that was "
+           "given",
            ways=DUMP),
     *_DIR,
-    Column("segment", Kind.INT64, _SEGMENT.meaning, "offset", null="the file is no segment"),
+    Column("segment", Kind.INT64, _SEGMENT.meaning, "offset", null="the file is not a segment"),
 )  # fmt: skip
 _OF_SEGMENT = (*_DIR, _SEGMENT)
 _PRODUCER = (
@@ -57,8 +58,8 @@ _PRODUCER = (
     Column("producer_epoch", Kind.INT16, "epoch of the producer", null="none"),
 )
 _TIMESTAMP_TYPE = Column(
-    "timestamp_type", Kind.STRING, "who set the time: the producer or the broker",
-    null="magic 0, which has no times", words=("CreateTime", "LogAppendTime"),
+    "timestamp_type", Kind.STRING, "origin of the time: the producer or the broker",
+    null="magic 0, which has no timestamps", words=("CreateTime", "LogAppendTime"),
 )  # fmt: skip
 _LEADER_EPOCH = Column("leader_epoch", Kind.INT32, "epoch of the leader that took the batch",
                        null="unknown")  # fmt: skip
@@ -66,67 +67,72 @@ _CONTROL_TYPE = (
     "ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS, "
     "or UNKNOWN(N)"
 )
-_TRANSACTIONAL = Column("transactional", Kind.BOOL, "whether it belongs to a transaction")
+_TRANSACTIONAL = Column("transactional", Kind.BOOL, "true if the row belongs to a transaction")
 
 
 _SCAN = frozenset({Way.SCAN})
 _BATCHES = Table("batches", "batch", (
     *_OF_FILE,
-    Column("position", Kind.INT64, "byte in the file where it begins", "byte"),
-    Column("size", Kind.INT64, "of the whole entry", "bytes"),
-    Column("magic", Kind.INT8, "version of its format: 0, 1 or 2"),
-    offset("base_offset", "first offset; equal to last_offset for magic 0 and 1"),
-    offset("last_offset", "last offset"),
-    Column("record_count", Kind.INT32, "records in it as its header says",
-           null="magic 0 and 1, which store none"),
+    Column("position", Kind.INT64, "byte in the file where the batch begins", "byte"),
+    Column("size", Kind.INT64, "size of the whole batch", "bytes"),
+    Column("magic", Kind.INT8, "version of the batch format: 0, 1 or 2"),
+    offset("base_offset", "first offset of the batch; equal to last_offset for magic 0 and 1"),
+    offset("last_offset", "last offset of the batch"),
+    Column("record_count", Kind.INT32, "number of records, from the header of the batch",
+           null="magic 0 and 1, which store no count"),
     Column("codec", Kind.STRING, "none, gzip, snappy, lz4, zstd, or unknown(N)"),
     _TIMESTAMP_TYPE,
-    *timed("base_timestamp_ms", "time of its first record",
-           "none, or a delete horizon took its place"),
-    *timed("max_timestamp_ms", "largest time of its records", "none"),
-    *timed("delete_horizon_ms", "when its tombstones or its marker may go", "none"),
+    *timed("base_timestamp_ms", "time of the first record",
+           "no time, or a delete horizon in its place"),
+    *timed("max_timestamp_ms", "largest time of the records", "none"),
+    *timed("delete_horizon_ms", "time from which the cleaner may remove the tombstones or the "
+           "marker", "none"),
     _LEADER_EPOCH,
     *_PRODUCER,
-    Column("base_sequence", Kind.INT32, "sequence number of its first record", null="none"),
-    Column("last_sequence", Kind.INT32, "sequence number of its last record; wraps after "
+    Column("base_sequence", Kind.INT32, "sequence number of the first record", null="none"),
+    Column("last_sequence", Kind.INT32, "sequence number of the last record; wraps after "
            "2147483647", null="none"),
     _TRANSACTIONAL,
-    Column("control", Kind.BOOL, "whether it holds control records, which no consumer sees"),
-    Column("control_type", Kind.STRING, f"of its first control record: {_CONTROL_TYPE}",
-           null="no control batch, or its record does not decode"),
-    Column("coordinator_epoch", Kind.INT32, "of a transaction marker", null="none"),
-    Column("attributes", Kind.INT16, "the bits as stored"),
-    Column("crc", Kind.UINT32, "as stored; CRC-32C for magic 2, CRC-32 before"),
-    Column("crc_valid", Kind.BOOL, "whether the CRC matches; where not, the other columns may be "
+    Column("control", Kind.BOOL, "true if the batch holds control records, which consumers do not "
+           "get"),
+    Column("control_type", Kind.STRING, f"type of the first control record: {_CONTROL_TYPE}",
+           null="not a control batch, or its record does not decode"),
+    Column("coordinator_epoch", Kind.INT32, "coordinator epoch of a transaction marker",
+           null="none"),
+    Column("attributes", Kind.INT16, "attributes of the batch, as stored"),
+    Column("crc", Kind.UINT32, "CRC of the batch, as stored; CRC-32C for magic 2, CRC-32 before"),
+    Column("crc_valid", Kind.BOOL, "true if the CRC matches; if not, the other columns may be "
            "wrong. The tables have no such batches", ways=DUMP),
-    Column("term", Kind.INT64, "of Redpanda: the term in the name of its segment",
-           null="it is Kafka's", ways=_SCAN | {Way.SOURCE}),
-    Column("batch_type", Kind.STRING, "of Redpanda: what the batch is, such as raft_data",
-           null="it is Kafka's", ways=_SCAN | {Way.SOURCE}),
+    Column("term", Kind.INT64, "only Redpanda: the term in the name of the segment",
+           null="the batch is Kafka's", ways=_SCAN | {Way.SOURCE}),
+    Column("batch_type", Kind.STRING, "only Redpanda: the type of the batch, such as raft_data",
+           null="the batch is Kafka's", ways=_SCAN | {Way.SOURCE}),
 ), EVERY_WAY, type="batch")  # fmt: skip
 
 _IN_CELLS = EVERY_WAY - JSON
 """Ways in which the size of a key is a column; JSON has the size inside the key."""
-_WITHOUT_SECRETS = ", in a metadata log with stars for its secrets unless they are asked for"
+_WITHOUT_SECRETS = "; in a metadata log secrets are replaced by stars unless you ask for them"
 _RECORDS = Table("records", "record", (
     *_OF_FILE,
-    Column("batch_position", Kind.INT64, "byte in the file where its batch begins", "byte"),
-    offset("offset", "its offset"),
+    Column("batch_position", Kind.INT64, "byte in the file where the batch of the record begins",
+           "byte"),
+    offset("offset", "offset of the record"),
     _TIMESTAMP_TYPE,
-    *timed("timestamp_ms", "its time", "none"),
+    *timed("timestamp_ms", "time of the record", "none"),
     _LEADER_EPOCH,
     *_PRODUCER,
-    Column("sequence", Kind.INT32, "its sequence number", null="none"),
+    Column("sequence", Kind.INT32, "sequence number of the record", null="none"),
     _TRANSACTIONAL,
-    Column("control", Kind.BOOL, "whether it is a control record, which no consumer sees"),
+    Column("control", Kind.BOOL, "true for a control record, which consumers do not get"),
     Column("control_type", Kind.STRING, _CONTROL_TYPE,
-           null="no control record, or it does not decode"),
-    Column("control_record", Kind.OBJECT, "a control record decoded: version, type, name, data",
-           null="no control record, or it does not decode", ways=DUMP),
-    Column("control_error", Kind.STRING, "why a control record does not decode",
-           null="it does, or is none", ways=DUMP),
-    Column("crc", Kind.UINT32, "as stored in messages of magic 0 and 1", null="magic 2"),
-    Column("header_count", Kind.INT32, "how many headers it has", "count",
+           null="not a control record, or the record does not decode"),
+    Column("control_record", Kind.OBJECT, "decoded control record: version, type, name, data",
+           null="not a control record, or the record does not decode", ways=DUMP),
+    Column("control_error", Kind.STRING, "reason for which a control record does not decode",
+           null="the control record decodes, or the record is not a control record", ways=DUMP),
+    Column("crc", Kind.UINT32, "CRC as stored in messages of magic 0 and 1",
+           null="magic 2, which stores no CRC per record"),
+    Column("header_count", Kind.INT32, "number of headers", "count",
            ways=EVERY_WAY - DUMP | {Way.PARQUET}),
     Column("key_size", Kind.INT32, "size of the key", "bytes", "the key is null",
            ways=_IN_CELLS, payload=Payload.LENGTH),
@@ -137,117 +143,144 @@ _RECORDS = Table("records", "record", (
     Column("value_hash", Kind.UINT32, f"CRC-32C of the value{_WITHOUT_SECRETS}", None,
            "the value is null",
            ways=TABLES, payload=Payload.HASH),
-    Column("key", Kind.BINARY, "the key", None, "the key is null", payload=Payload.FULL),
-    Column("value", Kind.BINARY, f"the value{_WITHOUT_SECRETS}", None, "the value is null: a "
-           "tombstone, where the log is compacted", payload=Payload.FULL),
-    Column("headers", Kind.HEADERS, "its headers in their order; none is an empty list",
+    Column("key", Kind.BINARY, "key of the record", None, "the key is null", payload=Payload.FULL),
+    Column("value", Kind.BINARY, f"value of the record{_WITHOUT_SECRETS}",
+           None, "the value is null: a tombstone in a compacted log", payload=Payload.FULL),
+    Column("headers", Kind.HEADERS, "headers of the record in order; an empty list for a record "
+           "without headers",
            payload=Payload.FULL),
 ), EVERY_WAY, type="record")  # fmt: skip
 
 _SPANNED = (
-    *timed("first_timestamp_ms", "least time that its batches tell", "they tell none"),
-    *timed("last_timestamp_ms", "largest time that its batches tell", "they tell none"),
+    *timed(
+        "first_timestamp_ms",
+        "least time in the headers of the batches",
+        "the headers have no times",
+    ),
+    *timed(
+        "last_timestamp_ms",
+        "largest time in the headers of the batches",
+        "the headers have no times",
+    ),
 )
 _SEGMENTS = Table("segments", "segment", (
     *_OF_SEGMENT,
-    offset("next_segment", "base offset of the segment after it", "the active one"),
-    Column("log_bytes", Kind.INT64, "size of the .log as it was listed", "bytes"),
-    Column("offset_index_bytes", Kind.INT64, "size of the .index", "bytes", "there is none"),
-    Column("time_index_bytes", Kind.INT64, "size of the .timeindex", "bytes", "there is none"),
+    offset("next_segment", "base offset of the next segment", "the segment is the active one"),
+    Column("log_bytes", Kind.INT64, "size of the .log at the time of listing", "bytes"),
+    Column("offset_index_bytes", Kind.INT64, "size of the .index", "bytes", "the segment has no "
+           ".index"),
+    Column("time_index_bytes", Kind.INT64, "size of the .timeindex", "bytes", "the segment has no "
+           ".timeindex"),
     Column("transaction_index_bytes", Kind.INT64, "size of the .txnindex", "bytes",
-           "there is none"),
-    *timed("modified_ms", "when the .log was last written to", None),
-    Column("read", Kind.BOOL, "whether the .log was read from start to end"),
+           "the segment has no .txnindex"),
+    *timed("modified_ms", "time of the last write to the .log", None),
+    Column("read", Kind.BOOL, "true if the .log was read from start to end"),
     count("batches", "sound batches"),
     count("records", "records in sound batches"),
-    count("transactional_batches", "of these batches, those of transactions"),
-    count("control_batches", "of these batches, those with control records"),
-    offset("first_offset", "base offset of the first sound batch", "there is none"),
-    offset("last_offset", "largest offset of a sound batch", "there is none"),
+    count("transactional_batches", "sound batches that belong to transactions"),
+    count("control_batches", "sound batches with control records"),
+    offset("first_offset", "base offset of the first sound batch",
+           "the segment has no sound batch"),
+    offset("last_offset", "largest offset of a sound batch", "the segment has no sound batch"),
     *_SPANNED,
-    Column("first_leader_epoch", Kind.INT32, "of the first batch that has one", null="none has"),
-    Column("last_leader_epoch", Kind.INT32, "of the last batch that has one", null="none has"),
-    Column("batch_bytes", Kind.INT64, "of sound batches together", "bytes"),
-    Column("largest_batch_bytes", Kind.INT64, "of the largest sound batch", "bytes"),
-    count("damaged_ranges", "ranges of bytes that are no sound batch"),
-    Column("damaged_bytes", Kind.INT64, "in these ranges together", "bytes"),
+    Column("first_leader_epoch", Kind.INT32, "leader epoch of the first batch that has one",
+           null="no batch has a leader epoch"),
+    Column("last_leader_epoch", Kind.INT32, "leader epoch of the last batch that has one",
+           null="no batch has a leader epoch"),
+    Column("batch_bytes", Kind.INT64, "size of all sound batches", "bytes"),
+    Column("largest_batch_bytes", Kind.INT64, "size of the largest sound batch", "bytes"),
+    count("damaged_ranges", "ranges of bytes that are not a sound batch"),
+    Column("damaged_bytes", Kind.INT64, "size of the damaged ranges", "bytes"),
     Column("unused_bytes", Kind.INT64, "zeros at the end of an active segment", "bytes"),
 ), TABLES)  # fmt: skip
 
-_NOT_LOOKED_AT: Final = "it could not be looked at"
+_NOT_LOOKED_AT: Final = "the input could not be read"
 _GAPS = Table("gaps", "range of missing offsets between batches", (
     *_DIR,
     offset("first_offset", "first offset that no sound batch covers"),
-    offset("last_offset", "last one"),
-    count("missing", "offsets from the first to the last"),
-    Column("kind", Kind.STRING, "where they are missing",
+    offset("last_offset", "last offset of the range"),
+    count("missing", "number of missing offsets"),
+    Column("kind", Kind.STRING, "place of the gap",
            words=("head", "between-batches", "between-segments")),
-    Column("reason", Kind.STRING, "as logtool gaps says"),
-    Column("evidence", Kind.STRING, "what the reason rests on"),
-    offset("before_segment", "segment of the batch before", "there is none"),
-    offset("after_segment", "segment of the batch after it, or the last one, if empty"),
-    Column("damaged", Kind.BOOL, "whether bytes that are no sound batch lie there"),
+    Column("reason", Kind.STRING, "reason as logtool gaps gives it"),
+    Column("evidence", Kind.STRING, "evidence for the reason"),
+    offset("before_segment", "segment of the batch before the gap", "no batch before the gap"),
+    offset("after_segment", "segment of the batch after the gap, or the last segment if it is "
+           "empty"),
+    Column("damaged", Kind.BOOL, "true if the place holds bytes that are not a sound batch"),
 ), _SCAN)  # fmt: skip
-_PRODUCERS = Table("producers", "producer and epoch in a partition", (
+_PRODUCERS = Table("producers", "producer id and epoch in a partition", (
     *_DIR,
     Column("producer_id", Kind.INT64, "id of the producer"),
     Column("producer_epoch", Kind.INT16, "epoch of the producer", null="none"),
-    offset("first_offset", "base offset of its first batch with data"),
-    offset("last_offset", "of its last batch with data"),
-    Column("first_sequence", Kind.INT32, "of its first batch", null="it has none"),
-    Column("last_sequence", Kind.INT32, "of its last batch", null="it has none"),
-    count("batches", "its batches with data"),
-    Column("records", Kind.INT64, "records in them", "count",
-           "magic 0 and 1, which store no number"),
+    offset("first_offset", "base offset of the first batch with data"),
+    offset("last_offset", "last offset of the last batch with data"),
+    Column("first_sequence", Kind.INT32, "sequence number of the first batch",
+           null="the batches have no sequence numbers"),
+    Column("last_sequence", Kind.INT32, "last sequence number of the last batch",
+           null="the batches have no sequence numbers"),
+    count("batches", "batches with data"),
+    Column("records", Kind.INT64, "records in the batches with data", "count",
+           "magic 0 and 1, which store no count"),
     *_SPANNED,
-    count("sequence_breaks", "batches whose first sequence number is not the one after the last "
-          "of the batch before"),
+    count("sequence_breaks", "batches whose first sequence number does not follow the last "
+          "sequence number before it"),
 ), _SCAN)  # fmt: skip
 _TRANSACTIONS = Table("transactions", "transaction in a partition", (
     *_DIR,
     Column("producer_id", Kind.INT64, "id of the producer"),
-    Column("producer_epoch", Kind.INT16, "epoch of the producer in its first batch", null="none"),
-    offset("first_offset", "base offset of its first batch"),
-    offset("last_offset", "of its marker; while it is open, of its last batch"),
-    Column("outcome", Kind.STRING, "how it ended", words=("committed", "aborted", "open")),
-    count("batches", "its batches with data"),
-    Column("records", Kind.INT64, "records in them", "count",
-           "magic 0 and 1, which store no number"),
-    *timed("first_timestamp_ms", "least time that its batches tell", "they tell none"),
-    *timed("last_timestamp_ms", "largest time that its batches and its marker tell",
-           "they tell none"),
-    Column("coordinator_epoch", Kind.INT32, "of the marker", null="it is open"),
+    Column("producer_epoch", Kind.INT16, "epoch of the producer in the first batch", null="none"),
+    offset("first_offset", "base offset of the first batch"),
+    offset("last_offset", "offset of the marker; for an open transaction the last offset of its "
+           "last batch"),
+    Column("outcome", Kind.STRING, "outcome of the transaction",
+           words=("committed", "aborted", "open")),
+    count("batches", "batches with data"),
+    Column("records", Kind.INT64, "records in the batches with data", "count",
+           "magic 0 and 1, which store no count"),
+    *timed("first_timestamp_ms", "least time in the headers of the batches",
+           "the headers have no times"),
+    *timed("last_timestamp_ms", "largest time in the headers of the batches and of the marker",
+           "the headers have no times"),
+    Column("coordinator_epoch", Kind.INT32, "coordinator epoch of the marker",
+           null="the transaction is open"),
 ), _SCAN)  # fmt: skip
-_FINDINGS = Table("findings", "finding of logtool verify, and for each input that could not be "
-                  "read", (
-    Column("number", Kind.INT64, "rises in the order in which logtool verify tells them",
+_FINDINGS = Table("findings", "finding of logtool verify, or input that could not be read", (
+    Column("number", Kind.INT64, "number of the finding, in the order in which logtool verify "
+           "reports findings",
            ways=_SCAN),
-    Column("code", Kind.STRING, "see logtool explain", null=_NOT_LOOKED_AT,
+    Column("code", Kind.STRING, "code of the finding; see logtool explain", null=_NOT_LOOKED_AT,
            pattern="^[a-z0-9-]+/[a-z0-9-]+$"),
-    Column("severity", Kind.STRING, "unreadable: it could not be looked at",
+    Column("severity", Kind.STRING, "severity of the finding; unreadable: the input could not be "
+           "read",
            words=("error", "warning", "info", "unreadable")),
-    Column("broker", Kind.STRING, "whether a broker does something about it",
+    Column("broker", Kind.STRING, "reaction of a broker",
            null=_NOT_LOOKED_AT,
            words=("always", "if-unclean", "never", "refuses-to-start")),
-    Column("path", Kind.STRING, "the file or directory", null="it is about no single one"),
+    Column("path", Kind.STRING, "path of the file or directory",
+           null="the finding is not about a single file"),
     *_LOG_DIR,
-    Column("topic", Kind.STRING, "name of the topic", null="it is about no partition"),
-    Column("partition", Kind.INT32, "number of the partition", null="it is about no partition"),
-    Column("directory", Kind.STRING, "name of the partition dir", null="it is about none",
+    Column("topic", Kind.STRING, "name of the topic", null="the finding is not about a partition"),
+    Column("partition", Kind.INT32, "number of the partition",
+           null="the finding is not about a partition"),
+    Column("directory", Kind.STRING, "name of the partition dir",
+           null="the finding is not about a partition dir",
            ways=TABLES),
-    offset("segment", "base offset of the segment", "it is not about one segment"),
-    Column("position", Kind.INT64, "byte in the file", "byte", "it is about no single place"),
-    Column("length", Kind.INT64, "bytes affected", "bytes", "it is about no bytes"),
-    offset("first_offset", "first offset affected", "it is about no offsets"),
-    offset("last_offset", "last offset affected", "it is about no offsets"),
-    Column("message", Kind.STRING, "what was expected and what was found"),
-    Column("next", Kind.STRING, "the command to run next", null="there is none"),
+    offset("segment", "base offset of the segment", "the finding is not about one segment"),
+    Column("position", Kind.INT64, "byte in the file", "byte",
+           "the finding has no single position"),
+    Column("length", Kind.INT64, "bytes affected", "bytes", "the finding affects no bytes"),
+    offset("first_offset", "first offset affected", "the finding affects no offsets"),
+    offset("last_offset", "last offset affected", "the finding affects no offsets"),
+    Column("message", Kind.STRING, "expected and found values"),
+    Column("next", Kind.STRING, "command to run next", null="no command follows"),
 ), _SCAN | JSON, type="finding")  # fmt: skip
 FINDING: Final = replace(
     _FINDINGS, name="finding", each="finding", made_from="logtool.findings:Finding", ways=PRINTED,
-    note="One thing that is wrong or worth knowing.", columns=tuple(
+    note="A fault or a fact worth knowing.", columns=tuple(
         replace(
-            column, meaning="how grave it is" if column.name == "severity" else column.meaning,
+            column,
+            meaning="severity of the finding" if column.name == "severity" else column.meaning,
             null=None if column.null == _NOT_LOOKED_AT else column.null,
             words=tuple(word for word in column.words if word != "unreadable"),
             kind=Kind.PATH if column.name == "path" else column.kind,
@@ -257,54 +290,58 @@ FINDING: Final = replace(
 )  # fmt: skip
 """The finding that `verify` prints; an input that could not be read is there an object of another
 type."""
-_REPLICAS = Table("replicas", "copy of a partition, of those that several of the log dirs hold", (
+_REPLICAS = Table("replicas", "copy of a partition that several of the log dirs hold", (
     *_DIR,
-    Column("copies", Kind.INT32, "log dirs of this run that hold the partition, each a row",
+    Column("copies", Kind.INT32, "log dirs of this run that hold the partition; each has a row",
            "count"),
-    offset("first_offset", "of this copy", "it is empty"),
-    offset("last_offset", "of this copy", "it is empty"),
-    Column("last_leader_epoch", Kind.INT32, "of the last batch", null="it is empty"),
-    count("batches", "sound ones"),
-    count("shared_batches", "of these, how many every other copy has too, the same in CRC, size "
-          "and all that no CRC covers"),
-    offset("diverges_at", "least offset at which another copy has a batch that is not the same, "
-           "nor what compaction leaves of it, or one that overlaps", "nowhere"),
-    count("only_here", "batches at offsets where no other copy has one, inside the range of "
-          "offsets of all copies: lost, damaged or compacted there"),
-    count("behind", "offsets that the copy with the largest log end is ahead"),
+    offset("first_offset", "first offset of this copy", "the copy is empty"),
+    offset("last_offset", "last offset of this copy", "the copy is empty"),
+    Column("last_leader_epoch", Kind.INT32, "leader epoch of the last batch",
+           null="the copy is empty"),
+    count("batches", "sound batches of this copy"),
+    count("shared_batches", "sound batches that every other copy has too, with the same CRC, size "
+          "and header fields outside the CRC"),
+    offset("diverges_at", "least offset at which another copy has a different batch that "
+           "compaction does not explain, or an overlapping batch", "nowhere"),
+    count("only_here", "batches at offsets where no other copy has a batch, inside the offset "
+          "range of all copies: lost, damaged or compacted there"),
+    count("behind", "offsets by which this copy is behind the copy with the largest log end"),
 ), _SCAN)  # fmt: skip
-_KAFKA = Table("kafka", "record that a consumer would be given", (
-    Column("key", Kind.BINARY, "the key", null="the key is null"),
-    Column("value", Kind.BINARY, "the value", null="the value is null"),
+_KAFKA = Table("kafka", "record as a consumer gets it", (
+    Column("key", Kind.BINARY, "key of the record", null="the key is null"),
+    Column("value", Kind.BINARY, "value of the record", null="the value is null"),
     Column("topic", Kind.STRING, "name of the topic"),
     Column("partition", Kind.INT32, "number of the partition"),
-    offset("offset", "its offset"),
-    Column("timestamp", Kind.TIMESTAMP, "its time; one millisecond before 1970 where it has none",
-           "UTC", "no calendar has it"),
-    Column("timestampType", Kind.INT32, "0 CreateTime, 1 LogAppendTime, -1 magic 0, which has "
-           "none"),
-    Column("headers", Kind.KAFKA_HEADERS, "its headers; with the option includeHeaders",
-           null="it has none"),
+    offset("offset", "offset of the record"),
+    Column("timestamp", Kind.TIMESTAMP, "time of the record; one millisecond before 1970 for a "
+           "record without a time",
+           "UTC", "out of the range of calendar dates"),
+    Column("timestampType", Kind.INT32, "0 CreateTime, 1 LogAppendTime, -1 magic 0, which has no "
+           "timestamps"),
+    Column("headers", Kind.KAFKA_HEADERS, "headers of the record; with the option includeHeaders",
+           null="the record has no headers"),
 ), frozenset({Way.SOURCE}), "Exactly the columns and types of spark.read.format(\"kafka\").",
 )  # fmt: skip
 
 _HISTORY = Table("history", "run and topic", tuple(
     replace(column, ways=frozenset({Way.HISTORY}))
     for column in (
-        Column("run_id", Kind.STRING, "the run, by its id"),
-        *timed("at_ms", "when the run had read the logs", None),
+        Column("run_id", Kind.STRING, "id of the run"),
+        *timed("at_ms", "time at which the run had read the logs", None),
         Column("topic", Kind.STRING, "name of the topic",
-               null="partition dirs without one, and findings about log dirs"),
-        count("partition_dirs", "partition dirs, each copy by itself"),
-        count("segments", "segments in them"),
-        Column("log_bytes", Kind.INT64, "of all .log files", "bytes"),
-        count("records", "in sound batches"),
-        Column("damaged_bytes", Kind.INT64, "that no sound batch covers", "bytes"),
-        *timed("last_timestamp_ms", "largest that a sound batch tells", "none does"),
+               null="partition dirs without a topic, and findings about log dirs"),
+        count("partition_dirs", "partition dirs; each copy counts separately"),
+        count("segments", "segments in the partition dirs"),
+        Column("log_bytes", Kind.INT64, "size of all .log files", "bytes"),
+        count("records", "records in sound batches"),
+        Column("damaged_bytes", Kind.INT64, "bytes that no sound batch covers", "bytes"),
+        *timed("last_timestamp_ms", "largest time in the headers of sound batches",
+        "the headers have no times"),
         count("errors", "findings that are errors"),
         count("warnings", "findings that are warnings"),
     )
-), frozenset({Way.HISTORY}), "Every run of scan has it, under the name _history.")  # fmt: skip
+), frozenset({Way.HISTORY}),
+    "Every run of scan has this table, under the name _history.")  # fmt: skip
 
 ALL: Final = {
     table.name: table

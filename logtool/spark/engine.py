@@ -115,13 +115,13 @@ class SparkRunner:
         results: list[Reports | None] = [None] * len(work)
         for number, result in self._job(_shared_out(work, self.jobs)):
             if number < 0:
-                self.beside(result)
+                self.take_task(result)
             else:
                 results[number] = self.take(work[number], result)
         for number, reports in enumerate(results):
             results[number] = None
             if reports is None:
-                raise SparkError("Spark lost the result of a task and did not say so")
+                raise SparkError("Spark lost the result of a task without an error")
             yield reports
 
     def again(self, piece: Unit) -> Reports:
@@ -129,7 +129,7 @@ class SparkRunner:
         reports: Reports = []
         for number, result in self._job([[(0, piece)]], count=False):
             if number < 0:
-                self.beside(result)
+                self.take_task(result)
             else:
                 reports = self.take(piece, result)
         return reports
@@ -139,7 +139,7 @@ class SparkRunner:
         reports: Reports = result
         return reports
 
-    def beside(self, result: Any) -> None:
+    def take_task(self, result: Any) -> None:
         """Take a result of `work` for a task as a whole, which has a number below 0."""
 
     def stop(self) -> None:

@@ -60,7 +60,7 @@ def _installed(*names: str) -> None:
             import_module(name)
     except ImportError as error:
         raise SparkError(
-            f"The tables of scan need libraries that are not there: {_INSTALL} ({error})"
+            f"The tables of scan need libraries that are not installed: {_INSTALL} ({error})"
         ) from error
 
 
@@ -97,7 +97,7 @@ def session(master: str | None, settings: Mapping[str, str]) -> Iterator["SparkS
     for name, value in {**ours, **settings}.items():
         both = name == _JAVA_OPTIONS and name in ours and name in settings
         builder = builder.config(name, f"{ours[name]} {value}" if both else value)
-    with _interrupts_held() as interrupted, _quiet() as said:
+    with _interrupts_delayed() as interrupted, _quiet() as said:
         try:
             spark = builder.getOrCreate()
         except Exception as error:
@@ -179,7 +179,7 @@ def _check_java() -> None:
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[Callable[[], KeyboardInterrupt | None]]:
+def _interrupts_delayed() -> Iterator[Callable[[], KeyboardInterrupt | None]]:
     """Hold back Ctrl-C, SIGTERM and SIGHUP: a JVM whose start is interrupted would keep running.
 
     Yields a function that returns the exception to raise for the signal that came, or None without

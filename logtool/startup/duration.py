@@ -58,7 +58,7 @@ class Slow:
         if one.indexes_changed:
             yield f"{wording.count(one.indexes_changed, 'index', 'indexes')} made or changed"
         if one.bytes_replayed:
-            yield f"{wording.size(one.bytes_replayed)} once more for producers"
+            yield f"{wording.size(one.bytes_replayed)} read again for producers"
         if one.producers:
             yield wording.count(one.producers, "producer")
 
@@ -122,7 +122,7 @@ def duration(forecasts: Iterable[PartitionForecast], threads: int, rates: ReadRa
     seconds = longest(lambda one: one.seconds)
     if rates.is_measured and loads:
         running = sum(min(threads, len(home)) for home in homes.values())
-        seconds += _besides(longest(lambda one: one.processor_seconds), running, rates.strain)
+        seconds += _extra_seconds(longest(lambda one: one.processor_seconds), running, rates.strain)
         seconds = max(seconds, _of_disks(loads, rates))
     return Duration(
         threads=threads,
@@ -158,7 +158,7 @@ def _timed(forecast: PartitionForecast, rates: ReadRates) -> Slow:
     )
 
 
-def _besides(seconds: float, running: int, strain: float) -> float:
+def _extra_seconds(seconds: float, running: int, strain: float) -> float:
     """Return how many seconds longer threads with `seconds` of work take at a broker's start.
 
     The broker compiles its code meanwhile: at first the threads run it uncompiled, and the compiler

@@ -156,7 +156,9 @@ class Forecast:
             text = "goes offline with the metadata log: the broker does not start"
             yield Action(action="refuse", path=needed, reason=text)
         elif node.log_dirs and starts and gone >= {one.path for one in node.log_dirs}:
-            text = "every log dir given goes offline: a broker that has no other does not start"
+            text = (
+                "every log dir given goes offline: a broker without other log dirs does not start"
+            )
             yield Action(action="refuse", path=next(iter(starts)), reason=text)
         holder = node.metadata_log or next(iter(node.log_dirs), None)
         if holder:
@@ -173,8 +175,9 @@ class Forecast:
                 path = start.log_dir.path / FileKind.CLEANER_CHECKPOINT.value
                 topic, number = min(twice)
                 text = (
-                    f"has a row of {topic}-{number} that another log dir has too: the broker "
-                    "starts, and its log cleaner ends at once: nothing is compacted"
+                    f"has a row of {topic}-{number}, which another log dir has too: the "
+                    "broker starts, but its log cleaner ends at once: nothing is "
+                    "compacted"
                 )
                 yield Action(action="ignore", path=path, reason=text, topic=topic, partition=number)
             seen |= rows.keys()
@@ -250,8 +253,8 @@ def _future(
     if future.live is None and not future.assigned:
         if copy.log_end > copy.log_start:
             text = (
-                "the log dirs given hold no other copy: the broker makes an empty log and lets "
-                f"this one follow it, which loses "
+                "the log dirs given hold no other copy: the broker creates an empty log "
+                "for this replica, which loses "
                 f"{wording.offsets(copy.log_start, copy.log_end - 1)}"
             )
             loss = Loss(first_offset=copy.log_start, last_offset=copy.log_end - 1)
@@ -265,10 +268,10 @@ def _future(
             )
         return
     if not future.assigned:
-        text = f"goes on: when it is at its end, this copy replaces {future.live}"
+        text = f"continues: when this copy has caught up, it replaces {future.live}"
         yield Action(action="move", path=future.path, reason=text, topic=topic, partition=number)
         return
-    text = "becomes the partition: the metadata log assigns it to this log dir"
+    text = "becomes the partition: the metadata log assigns the partition to this log dir"
     if future.live:
         text += f"; {future.live} is deleted"
     yield Action(action="promote", path=future.path, reason=text, topic=topic, partition=number)
@@ -276,8 +279,8 @@ def _future(
         first = max(copy.log_end, live.log_start)
         watermark = live.request.high_watermark
         text = (
-            f"is deleted for {future.path.name}, which ends at {copy.log_end}; that loses "
-            f"{wording.offsets(first, live.log_end - 1)}"
+            f"is deleted in favour of {future.path.name}, which ends at {copy.log_end}; "
+            f"that loses {wording.offsets(first, live.log_end - 1)}"
         )
         acknowledged = None if watermark is None else watermark > first
         loss = Loss(
@@ -353,7 +356,7 @@ def _prepared(
     With `hold` the listings made for that are kept, up to `_MOST_HELD` segments. Otherwise the
     worker lists the directory again.
     """
-    loads, held = [], 0
+    loads, kept = [], 0
     for request in requests:
         load = _Load(request)
         loads.append(load)
@@ -368,8 +371,8 @@ def _prepared(
         if samples and not request.redpanda:
             load.cold = cold(ahead)
             samples.add(request.log_dir, ahead)
-        held += len(listed.segments)
-        if hold and held <= _MOST_HELD:
+        kept += len(listed.segments)
+        if hold and kept <= _MOST_HELD:
             load.listed = listed
     return loads
 

@@ -30,13 +30,14 @@ if TYPE_CHECKING:
 Points = Callable[[TopicPartition, int | None], int]
 """Function that returns where recovery begins, given a partition and its recovery point row."""
 _NO_NUMBER = {
-    FileKind.RECOVERY_POINT_CHECKPOINT: "is not read, every offset in it counts as 0",
-    FileKind.LOG_START_CHECKPOINT: "is not read, every offset in it counts as 0",
+    FileKind.RECOVERY_POINT_CHECKPOINT: "cannot be read; every offset in it counts as 0",
+    FileKind.LOG_START_CHECKPOINT: "cannot be read; every offset in it counts as 0",
     FileKind.REPLICATION_CHECKPOINT:
-        "is not read: the broker starts, and does not lead or follow the partitions of this log "
-        "dir, perhaps none at all",
+        "cannot be read: the broker starts, but does not lead or follow the partitions "
+        "of this log dir, perhaps no partitions at all",
     FileKind.CLEANER_CHECKPOINT:
-        "is not read: the broker starts, and its log cleaner ends at once: nothing is compacted",
+        "cannot be read: the broker starts, but its log cleaner ends at once: nothing "
+        "is compacted",
 }  # fmt: skip
 """The effect of a number that a broker cannot parse, which it does not count as an I/O error."""
 
@@ -164,7 +165,7 @@ class LogDirStart(LogDirState):
         except UnreadableError as error:
             self.unread.append(error)
         if self.image and self.image.damage:
-            text = f"which logs are put aside as stray is not known: {self.image.damage}"
+            text = f"the stray logs are not known: {self.image.damage}"
             path = self.log_dir.path / metadata_image.DIRECTORY
             self.notes.append(Action(action="unknown", path=path, reason=text))
 
@@ -172,7 +173,7 @@ class LogDirStart(LogDirState):
         """Note damaged kvstores, a lock that is held, and names that stop a start."""
         if self._in_raft:
             for path, reason in self._kvstores.problems:
-                text = f"{reason}; what stands behind it of the logs is not known here"
+                text = f"{reason}; the logs in the rest of this kvstore are not known"
                 self.notes.append(Action(action="unknown", path=path, reason=text))
         where = self.log_dir.path
         for finding in root.check_in_use(where, self.log_dir.flavour):
@@ -204,10 +205,10 @@ def _unread_checkpoint(kind: FileKind, refusal: Refusal, *, needed: bool) -> tup
     if not refusal.is_io_error:
         return "ignore", f"{_NO_NUMBER[kind]}: {refusal.message}"
     if needed:
-        text = "the broker does not start: it takes the log dir offline that holds its metadata log"
+        text = "the broker does not start: it takes the log dir with its metadata log offline"
         return "refuse", f"{text}: {refusal.message}"
     text = (
-        "the broker takes the log dir offline with all its partitions, and does not start if it "
-        "has no other"
+        "the broker takes the log dir offline with all its partitions, and does not "
+        "start if it has no other log dir"
     )
     return "offline", f"{text}: {refusal.message}"

@@ -257,7 +257,7 @@ def _action_of(one: "Rejected") -> Action:
     span = ""
     if one.first_offset is not None:
         last = one.last_offset
-        known = f"offsets from {one.first_offset} on"
+        known = f"offsets from {one.first_offset} onwards"
         span = f", {known if last is None else wording.offsets(one.first_offset, last)}"
     text = f"{one.reason}{span}; {one.proof or 'nothing was taken from another copy'}"
     if one.filled_from:
@@ -283,8 +283,9 @@ def _lacking(loaded: LoadResult, request: LoadRequest, done: Sequence[Action]) -
     if watermark <= end or any(action.loss.below_high_watermark for action in done):
         return
     text = (
-        f"the log ends at {end}, below its high watermark {watermark}: {watermark - end} "
-        "acknowledged offsets are not in this replica; look for them in the others before it leads"
+        f"the log ends at {end}, below its high watermark {watermark}: this replica lacks "
+        f"{watermark - end} acknowledged offsets; look for these offsets in the other "
+        "replicas before this one becomes leader"
     )
     yield Action(action="lacks", path=request.path, reason=text)
 
@@ -345,7 +346,7 @@ def _unnoticed(segments: Sequence[Segment], request: LoadRequest) -> Iterator[Ac
             if isinstance(item, UnreadableError):
                 raise item
             if item.severity is not Severity.INFO and item.path:
-                text = f"stays as it is, no broker notices: {item.message}"
+                text = f"stays as it is, and no broker notices: {item.message}"
                 yield Action(
                     action="unnoticed",
                     path=item.path,

@@ -125,7 +125,7 @@ class Recover:
     def _check(self, opened: Sequence[OpenedPath | UnreadableError]) -> None:
         """Raise UsageError for contradictory options, before any log dir is changed."""
         if self.consent.undo_dir and len(self.paths) > 1:
-            raise UsageError("--undo-dir is for one log dir; give one PATH")
+            raise UsageError("--undo-dir is for one log dir; give only one PATH")
         selected: set[TopicPartition] = set()
         unread = False
         for given in opened:
@@ -146,7 +146,7 @@ class Recover:
         for option, keys in named:
             for topic, number in sorted(keys - selected):
                 if not unread:
-                    raise UsageError(f"{option} {topic}-{number}: no such partition is selected")
+                    raise UsageError(f"{option} {topic}-{number}: this partition is not selected")
 
     def _log_dir(self, opened: OpenedPath) -> Iterator[Item]:
         log_dir = opened.log_dir
@@ -169,7 +169,7 @@ class Recover:
             ),
             selection=self.selection,
             points=self.points,
-            run=self.run.anew(),
+            run=self.run.restarted(),
             broker=self._broker,
             is_locked=self.consent.apply,
         )
@@ -261,13 +261,15 @@ class _LogDirPlan:
         """Raise RefusedError if the plan must not be carried out, or a deciding file is unread."""
         for error in (error for start in starts for error in start.lacking(*_DECIDE)):
             if self._consent.apply:
-                text = f"nothing was changed: what is to be recovered depends on {error.path.name}"
+                text = f"nothing was changed: the recovery depends on {error.path.name}"
                 raise RefusedError(f"{self._log_dir}: {text}, which could not be read")
         if self._refusals:
             raise RefusedError(f"{self._log_dir}: {'; '.join(self._refusals)}")
         if self._losing and self._consent.apply:
             options = " ".join(shell.option("--accept-loss", name) for name in self._losing)
-            raise RefusedError(f"{self._log_dir}: records would be lost; to accept that: {options}")
+            raise RefusedError(
+                f"{self._log_dir}: records would be lost; to accept this loss: {options}"
+            )
         if not self._consent.mark_clean:
             return
         doubts = [*self._doubts, *_stops(starts, broker)]
@@ -293,10 +295,14 @@ class _LogDirPlan:
                 continue
             content = offset_checkpoint.encode(offset_checkpoint.build(after))
             changed = sum(before.get(key) != offset for key, offset in after.items())
-            what = "recovery point is that" if changed == 1 else "recovery points are those"
+            what = (
+                "recovery point is set to the end"
+                if changed == 1
+                else "recovery points are set to the ends"
+            )
             text = f"{changed} {what} of the recovered logs"
             if lowered not in (rows, risen):
-                text += ", lowered before they are cut" if falls else ", raised when all is done"
+                text += ", lowered before the logs are cut" if falls else ", raised at the end"
             yield _write(start, FileKind.RECOVERY_POINT_CHECKPOINT, content, text), falls
         watermarks = start.rows(FileKind.REPLICATION_CHECKPOINT)
         low = {
@@ -305,7 +311,7 @@ class _LogDirPlan:
         }
         if low != watermarks:
             content = offset_checkpoint.encode(offset_checkpoint.build(low))
-            text = "high watermarks come down with the logs that are truncated"
+            text = "high watermarks are lowered to the ends of truncated logs"
             yield _write(start, FileKind.REPLICATION_CHECKPOINT, content, text), True
         if self._consent.mark_clean and not start.log_dir.is_clean:
             text = "a broker then takes the logs as they are and recovers nothing"
@@ -329,7 +335,7 @@ def _in_safe_order(actions: Sequence[Action]) -> list[Action]:
     cuts = [
         action.segment
         for action in actions
-        if (action.action == FileChange.TRUNCATE or _is_cut_anew(action))
+        if (action.action == FileChange.TRUNCATE or _is_cut_again(action))
         and action.segment is not None
     ]
     if not cuts:
@@ -339,7 +345,7 @@ def _in_safe_order(actions: Sequence[Action]) -> list[Action]:
         segment = -1 if action.segment is None else action.segment
         if action.action == FileChange.REMOVE and segment > min(cuts):
             return 0, -segment
-        if action.action == FileChange.TRUNCATE or _is_cut_anew(action):
+        if action.action == FileChange.TRUNCATE or _is_cut_again(action):
             return 2, 0
         return (3 if action.path.name == FileKind.LEADER_EPOCH_CHECKPOINT.value else 1), 0
 
@@ -354,7 +360,7 @@ def _not_there(fill_from: Sequence[Path]) -> Iterator[UnreadableError]:
         yield from not_there(fill_from)
 
 
-def _is_cut_anew(action: Action) -> bool:
+def _is_cut_again(action: Action) -> bool:
     """Return whether a log gets batches of another copy and is cut behind them."""
     change = action.change
     return bool(

@@ -98,7 +98,7 @@ def _actions(listed: Partition, found: Sequence[Replayed]) -> Iterator[Action]:
         hole = ""
         if id(one) in holes:
             missing = wording.offsets(*holes[id(one)])
-            hole = f"; the log goes on behind it and lacks {missing}, which no broker tells"
+            hole = f"; the log continues after it and lacks {missing}, which no broker reports"
         if one.fate is SegmentOutcome.STAYS:
             yield from _unnoticed(one)
         elif one.fate is SegmentOutcome.REMOVED:
@@ -116,17 +116,19 @@ def _refused(one: Replayed) -> Action:
 
 def _removed(one: Replayed) -> Iterator[Action]:
     for file in filter(None, (one.segment.log, one.index)):
-        text = "the segment holds no byte: room was never reserved for it"
+        text = "the segment has no bytes: Redpanda reserved no room for it"
         yield _of(one, FileChange.REMOVE, file, text, length=file.size)
 
 
 def _given_up(one: Replayed, name: str, hole: str) -> Action:
     size = one.segment.log.size
     if one.stop is None:
-        text = "holds nothing but zeros: room was reserved, and the first write was lost"
+        text = "holds only zeros: Redpanda reserved room, but the first write was lost"
     else:
-        text = f"no batch can be read from its first byte on: {one.stop.message}; it is never read "
-        text += "again, logtool dump shows what it holds"
+        text = (
+            f"no batch can be read from its first byte: {one.stop.message}; a broker never "
+            "reads the file again; logtool dump shows what it holds"
+        )
     action = _of(one, FileChange.RENAME, one.segment.log, f"{text}{hole}", length=size)
     target = one.segment.log.path.with_name(name)
     change = action.change
@@ -140,15 +142,15 @@ def _given_up(one: Replayed, name: str, hole: str) -> Action:
 
 def _replayed(one: Replayed, compaction: dict[str, File], hole: str) -> Iterator[Action]:
     log = one.segment.log
-    text = f"is read from its first byte, its base index is made anew: {one.why}"
+    text = f"is read from its first byte, and its base index is rebuilt: {one.why}"
     yield _of(one, "recover", log, text, length=log.size)
     if one.valid_size < log.size:
         gone = log.size - one.valid_size
         if one.stop:
             at = f"{one.stop.message} at byte {one.stop.position}"
-            text = f"the segment ends where a batch is unsound: {at}{hole}"
+            text = f"the segment ends at a damaged batch: {at}{hole}"
         else:
-            text = f"the segment ends where its last batch does: room was reserved{hole}"
+            text = f"the segment ends after its last batch, before reserved room{hole}"
         action = _of(one, FileChange.TRUNCATE, log, text, length=gone)
         yield replace(
             action,
@@ -160,7 +162,7 @@ def _replayed(one: Replayed, compaction: dict[str, File], hole: str) -> Iterator
         )
     file = compaction.get(log.path.with_suffix(RedpandaFileKind.COMPACTION_INDEX).name)
     if file:
-        text = "the broker makes it anew from the segment that was replayed"
+        text = "the broker rebuilds it from the replayed segment"
         yield _of(one, FileChange.REMOVE, file, text, length=file.size)
     yield from _index(one)
 
@@ -181,7 +183,7 @@ def _index(one: Replayed) -> Iterator[Action]:
     yield Action(
         action=change.kind,
         path=path,
-        reason="is made anew from the segment",
+        reason="is rebuilt from the segment",
         segment=one.segment.base_offset,
         length=len(one.new_index),
         change=change,
@@ -227,7 +229,7 @@ def _unnoticed(one: Replayed) -> Iterator[Action]:
             yield Action(
                 action="unnoticed",
                 path=one.index.path,
-                reason=f"stays as it is, no broker notices: {finding.message}",
+                reason=f"stays as it is, and no broker notices: {finding.message}",
                 segment=one.segment.base_offset,
                 position=finding.position,
             )

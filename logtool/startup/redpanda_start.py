@@ -181,7 +181,7 @@ def _choose(found: Sequence[Replayed], start: RedpandaStart) -> None:
         clean = None
         marked = {number: marked.get(number, ReplayReason.ASKED) for number in range(len(found))}
     for number in [number for number in marked if not found[number].segment.log.size]:
-        found[number].fate, found[number].why = SegmentOutcome.REMOVED, "holds no byte"
+        found[number].fate, found[number].why = SegmentOutcome.REMOVED, "has no bytes"
         found[number].next_offset = None
         del marked[number]
     left = [number for number, one in enumerate(found) if one.fate is not SegmentOutcome.REMOVED]
@@ -225,7 +225,7 @@ def _refusal(one: Replayed, table: BatchTable) -> str:
     least = one.believed.base_offset if one.believed else one.segment.base_offset
     for row in np.flatnonzero(table.base_offset < least)[:1].tolist():
         text = f"the batch at byte {table.position[row]} has offset {table.base_offset[row]}, "
-        text += f"below the {least} with which its segment, which is to be replayed, begins: "
+        text += f"below {least}, the first offset of its segment, which is to be replayed: "
         return f"{text}an assertion in index_state.cc fails, and the process ends"
     return ""
 

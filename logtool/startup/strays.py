@@ -46,8 +46,11 @@ def fate(node: Node, path: Path, directory: PartitionDirectory) -> StrayOutcome 
         if adopted:
             text = f"gets a partition.metadata with {adopted}, the id that {known} gives to it"
             return StrayOutcome("adopt", text)
-        text = f"stays: it has no topic id, and {known} knows no such partition"
-        return StrayOutcome("keep", f"{text}; therefore the broker deletes no directory either")
+        text = f"stays: it has no topic id, and {known} has no such partition"
+        return StrayOutcome(
+            "keep",
+            f"{text}; because of this directory the broker deletes no stray directory",
+        )
     holder = _without_any_id(node)
     if holder:
         return StrayOutcome("keep", f"stays, but only because {holder} has no topic id: {why}")

@@ -380,7 +380,7 @@ def measure(
                     pass  # faults of headers are reported by verify
                 timestamps.add(chunk.table)
                 known = of_plain(chunk.table, chunk.plain) if chunk.plain else None
-                parts += [known or of_table(chunk.table), *_beside(chunk, task)]
+                parts += [known or of_table(chunk.table), *_other_statistics(chunk, task)]
                 if len(parts) >= _PARTS_AT_ONCE:
                     parts = [merged(parts)]
                 on_bytes(chunk.end_position - at)
@@ -409,7 +409,7 @@ def unread(segment: Segment) -> Statistics:
     )
 
 
-def _beside(chunk: Chunk, task: MeasureTask) -> list[Statistics]:
+def _other_statistics(chunk: Chunk, task: MeasureTask) -> list[Statistics]:
     """Return the statistics of a chunk apart from its table: damage, or the unpacked size."""
     damage = chunk.damage
     if damage:

@@ -1,7 +1,7 @@
-"""What ``__transaction_state`` says: each transactional id as its coordinator left it.
+"""The entries of ``__transaction_state``: each transactional id as its coordinator left it.
 
-Of a key the last record counts, and a null value ends it, compacted or not; the producer ids of
-earlier records are remembered, since an id that was given up may have left a transaction open.
+For a key the last record counts, and a null value deletes the key, compacted or not; the producer
+ids of earlier records are kept, because such a producer may have left a transaction open.
 Source: ``TransactionLog``, ``TransactionMetadata``, ``TransactionState``,
 ``TransactionStateManager.loadTransactionMetadata`` (Kafka 3.9 and 4.3).
 """
@@ -43,20 +43,20 @@ _HEAD = struct.Struct(">hq")
 """Version and producer id: what every known version of a value begins with."""
 _KNOWN_VERSIONS = (0, 1)
 _TRANSACTIONAL_ID = b"\x00\x00"
-"""What a key of the only known type begins with."""
+"""First bytes of a key of the only known type."""
 _LEFT_BEHIND = (DamageReason.INCOMPLETE, DamageReason.ZEROS)
 TopicNumber = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionalId:
-    """One transactional id; times in ms, ids -1 where there is none."""
+    """One transactional id. Times are in ms; an id that does not exist is -1."""
 
     transactional_id: str
     path: Path
-    """Directory of the partition that it stands in."""
+    """Directory of the partition with the entry."""
     number: int
-    """Of that partition."""
+    """Number of the partition with the entry."""
     offset: int
     state: str
     producer_id: int
@@ -69,7 +69,7 @@ class TransactionalId:
     started_ms: int | None
     last_update_ms: int | None
     transaction_version: int
-    """What its client speaks: 2 gives each transaction an epoch of its own."""
+    """Transaction version of the client: 2 gives each transaction its own epoch."""
     partitions: frozenset[TopicNumber]
 
     @property
@@ -106,14 +106,14 @@ class Relation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What the coordinators say of one open transaction."""
+    """The relation of one open transaction to the entries of the coordinators."""
 
     relation: Relation
     transactional_id: str | None = None
     entry: TransactionalId | None = None
     """The last one of this id; None where its key is known alone, or nothing."""
     refused: bool = False
-    """Whether the leader of the partition refuses the marker that is to end it."""
+    """True if the leader of the partition refuses the marker that would end the transaction."""
 
 
 @dataclass(slots=True)
@@ -123,7 +123,7 @@ class CoordinatorLog:
     path: Path
     number: int
     leader_epoch: int = NONE
-    """Of its last batch."""
+    """Leader epoch of the last batch."""
     end_offset: int = 0
     newest_ms: int = NONE
     """Largest timestamp in it, by the clocks of the brokers that led it."""
@@ -134,9 +134,9 @@ class CoordinatorLog:
     newer: set[int] = field(default_factory=set)
     """Offsets of records whose type or version is not known."""
     is_whole: bool = True
-    """Whether everything in it could be read."""
+    """True if the whole log could be read."""
     has_lost_end: bool = False
-    """Whether newer entries than these were acknowledged."""
+    """True if the log has lost acknowledged entries at its end."""
     findings: list[Finding] = field(default_factory=list)
 
     def take(self, offset: int, key: bytes | None, value: bytes | None) -> None:

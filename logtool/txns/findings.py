@@ -14,15 +14,17 @@ part in a two-phase commit."""
 
 def damaged(reason: str, position: int, length: int) -> Finding:
     """Return what is said of bytes that hold no sound batch."""
-    text = f"{wording.size(length)} cannot be read, entries in them are not known: {reason}"
+    text = (
+        f"{wording.size(length)} cannot be read, so entries in these bytes are not known: {reason}"
+    )
     return Finding("transaction-state/damaged", text, position=position, length=length)
 
 
 def lost_end(lost: range) -> Finding:
     """Return that the log ends below its high watermark: entries behind it are gone."""
     text = (
-        f"the log ends at offset {lost.start}, but its high watermark was {lost.stop}: what its "
-        f"coordinator wrote in {wording.offsets(lost.start, lost.stop - 1)} is not known"
+        f"the log ends at offset {lost.start}, but its high watermark was {lost.stop}: "
+        f"the entries in {wording.offsets(lost.start, lost.stop - 1)} are not known"
     )
     return Finding(
         "transaction-state/damaged", text, first_offset=lost.start, last_offset=lost.stop - 1
@@ -37,7 +39,7 @@ def unreadable_record(offset: int, reason: str) -> Finding:
 
 def newer(count: int) -> Finding:
     """Return what is said of records that are not known."""
-    text = f"{wording.count(count, 'record')} of a type or version that is not known, left aside"
+    text = f"logtool ignored {wording.count(count, 'record')} of an unknown type or version"
     return Finding("transaction-state/newer", text)
 
 
@@ -50,8 +52,8 @@ def abandoned(first_offset: int, producer_id: int, why: str) -> Finding:
 def other_outcome(transactional_id: str, state: str, marker: str, offset: int) -> Finding:
     """Return what is said of a marker that contradicts what the coordinator decided."""
     text = (
-        f"{transactional_id!r} is in {state}, but its marker at offset {offset} says {marker}: "
-        "its partitions do not agree on how it ended"
+        f"{transactional_id!r} is in {state}, but its marker at offset {offset} is "
+        f"{marker}: its partitions do not agree on the outcome"
     )
     return Finding("transaction-state/outcome", text, first_offset=offset, last_offset=offset)
 
@@ -59,9 +61,9 @@ def other_outcome(transactional_id: str, state: str, marker: str, offset: int) -
 def marker_refused(
     transactional_id: str, state: str, epoch: int, found_epoch: int, first_offset: int
 ) -> Finding:
-    """Return what is said of a partition whose leader refuses the marker of a coordinator.
+    """Return the finding for a partition whose leader refuses the marker of a coordinator.
 
-    `first_offset` is that of the producer's open transaction there, -1 where none is open.
+    `first_offset` is that of the producer's open transaction in the partition; -1 without one.
     """
     is_open = first_offset >= 0
     pinned = f", where its transaction is open from offset {first_offset}" if is_open else ""
@@ -80,9 +82,9 @@ def marker_repeated(
 ) -> Finding:
     """Return what is said of a marker that is there and that its coordinator waits for."""
     text = (
-        f"{transactional_id!r} is in {state} with epoch {epoch}, whose marker stands at offset "
-        f"{offset}; coordinators wrote on for {wording.duration(waited_ms / 1000)} and have not "
-        "completed it"
+        f"{transactional_id!r} is in {state} with epoch {epoch}, and its marker is at "
+        f"offset {offset}; coordinators have written for another "
+        f"{wording.duration(waited_ms / 1000)} without completing the transaction"
     )
     return Finding(
         "transaction-state/marker-repeated", text, first_offset=offset, last_offset=offset

@@ -1,9 +1,9 @@
-"""Open transactions beside what their coordinators say, in both directions.
+"""Open transactions joined with the entries of their coordinators, in both directions.
 
-A transaction that an entry lists ends without anybody's help: the coordinator aborts it after its
-timeout, or writes the markers that it has decided on, as soon as it runs. Nobody ends one that no
-entry lists. An entry may list a partition that nothing was written to yet, which is legal:
-a partition is added to a transaction before its first record is.
+A transaction that an entry lists ends by itself: the coordinator aborts it after its timeout, or
+writes the markers that it has decided on, as soon as it runs. No coordinator ends a transaction
+that no entry lists. An entry may list a partition without records, which is legal: a producer adds
+a partition to a transaction before it writes the first record.
 
 A leader refuses a marker whose epoch is older than that of its producer in the partition, and the
 coordinator then gives up until it is loaded again. From transaction version 2 on the epoch goes up
@@ -50,19 +50,19 @@ from logtool.txns.open_transactions import (
 _VERSION_2 = 2
 """Transaction version from which on the epoch goes up with each end."""
 _MARKER_EPOCHS_V2 = (0, 1)
-"""How far below its entry's epoch that of a marker may be: one that an administrator wrote has the
-epoch of the records."""
+"""Distances of the epoch of a marker below the epoch of its entry. A marker that an administrator
+wrote has the epoch of the records."""
 
 
 class PartState(StrEnum):
-    """How the transaction of an entry stands in one of its partitions."""
+    """The state of the transaction of an entry in one of its partitions."""
 
     OPEN = "open"
-    """It has records and no marker."""
+    """The transaction has records and no marker in the partition."""
     COMMITTED = "committed"
     ABORTED = "aborted"
     NOTHING = "nothing"
-    """No record of it and no marker is there."""
+    """The transaction has no record and no marker in the partition."""
     NOT_HERE = "not-here"
     """The partition was not looked at."""
 
@@ -78,59 +78,59 @@ class PartOfEntry:
 
 @dataclass(frozen=True, slots=True)
 class JoinedEntry:
-    """An entry with how its transaction stands in each of its partitions."""
+    """An entry with the state of its transaction in each of its partitions."""
 
     entry: TransactionalId
     parts: dict[TopicNumber, PartState]
     refused: bool = False
-    """Whether a leader refuses its marker."""
+    """True if a leader refuses the marker of the transaction."""
 
     def count(self, part: PartState) -> int:
-        """Return in how many partitions it stands so."""
+        """Return the number of partitions in which the transaction has a state."""
         return sum(one is part for one in self.parts.values())
 
     @property
     def open(self) -> int:
-        """Return in how many partitions it is open."""
+        """Return the number of partitions in which the transaction is open."""
         return self.count(PartState.OPEN)
 
     @property
     def committed(self) -> int:
-        """Return in how many partitions it is committed."""
+        """Return the number of partitions in which the transaction is committed."""
         return self.count(PartState.COMMITTED)
 
     @property
     def aborted(self) -> int:
-        """Return in how many partitions it is aborted."""
+        """Return the number of partitions in which the transaction is aborted."""
         return self.count(PartState.ABORTED)
 
     @property
     def nothing(self) -> int:
-        """Return in how many partitions there is nothing of it."""
+        """Return the number of partitions in which the transaction has no record and no marker."""
         return self.count(PartState.NOTHING)
 
     @property
     def not_here(self) -> int:
-        """Return how many of its partitions were not looked at."""
+        """Return the number of partitions of the entry that were not looked at."""
         return self.count(PartState.NOT_HERE)
 
     @property
     def partitions(self) -> list[PartOfEntry]:
-        """Return its partitions with how it stands in each."""
+        """Return the partitions of the entry with the state of the transaction in each."""
         return [PartOfEntry(*place, part) for place, part in self.parts.items()]
 
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """What is remembered of the furthest copy of a partition."""
+    """The data kept for the furthest copy of a partition."""
 
     far: tuple[int, int]
     path: Path
     open: dict[int, Transaction]
     markers: dict[int, Marker]
-    """Of producers that an active entry has."""
+    """Last markers of the producers of active entries."""
     producers: dict[int, Producer]
-    """The same ones."""
+    """States of the producers of active entries."""
 
 
 @dataclass(slots=True)
@@ -139,11 +139,11 @@ class Joining:
 
     logs: list[CoordinatorLog] = field(default_factory=list)
     homes: Sequence[Path] = ()
-    """Log dirs, for what their metadata says of the topic."""
+    """Log dirs whose metadata gives the number of partitions of the topic."""
     _active: list[TransactionalId] = field(default_factory=list)
     _active_ids: set[int] = field(default_factory=set)
     _by_producer: dict[int, tuple[CoordinatorLog, str]] = field(default_factory=dict)
-    """Where the entry of a producer id stands, and its transactional id."""
+    """Log and transactional id of the entry of each producer id."""
     _copies: dict[TopicNumber, _Copy] = field(default_factory=dict)
     _incomplete: bool | None = None
 
@@ -170,7 +170,7 @@ class Joining:
         return bool(self.logs)
 
     def account(self, audited: PartitionTransactions) -> PartitionTransactions:
-        """Return a partition whose open transactions know what their coordinators say.
+        """Return a partition whose open transactions have the account of their coordinators.
 
         What an entry lists hangs no more, however old it is.
         """
@@ -345,13 +345,17 @@ def _why(account: Account) -> str:
         return f"no entry of {TOPIC} has this producer id"
     entry = account.entry
     if entry is None:
-        return f"{account.transactional_id!r}, which had this producer id, has no entry any more"
-    told = ""
+        return f"{account.transactional_id!r}, which had this producer id, no longer has an entry"
+    warning = ""
     if entry.state == COMPLETE_COMMIT:
-        told = "; its client may have been told that it is committed: to abort it loses that"
+        warning = (
+            "; its client may have got the answer that the transaction is committed: to "
+            "abort the transaction loses committed records"
+        )
     return (
         f"the entry of {account.transactional_id!r} is {entry.state} with producer "
-        f"{entry.producer_id}, epoch {entry.producer_epoch}, and does not list this partition{told}"
+        f"{entry.producer_id}, epoch {entry.producer_epoch}, and does not list this partition"
+        f"{warning}"
     )
 
 
@@ -367,18 +371,20 @@ def advice(account: Account | None, now_ms: int) -> str | None:
 def advice_on(entry: TransactionalId, now_ms: int, *, refused: bool = False) -> str | None:
     """Return what its coordinator does about an entry; None where there is nothing to do."""
     if refused:
-        return "its coordinator cannot end it, for a marker is refused: see the findings"
+        return "its coordinator cannot end it, because a marker is refused: see the findings"
     if entry.is_prepared:
         ends = "commits" if entry.state == PREPARE_COMMIT else "aborts"
-        return f"wait: its coordinator {ends} it as soon as it runs; look again afterwards"
+        return f"wait: its coordinator {ends} the transaction when it runs; check again afterwards"
     if entry.state != ONGOING:
         return None
     time = entry.times_out_ms
     if time is None:
-        return "it never times out: its client ends it (two-phase commit)"
+        return "the transaction never times out: its client ends it (two-phase commit)"
     if time <= now_ms:
-        return f"wait: its coordinator aborts it as soon as it runs (timeout {rfc3339(time)})"
-    return f"wait: its client ends it, or its coordinator aborts it at {rfc3339(time)}"
+        return (
+            f"wait: its coordinator aborts the transaction when it runs (timeout {rfc3339(time)})"
+        )
+    return f"wait: its client ends the transaction, or its coordinator aborts it at {rfc3339(time)}"
 
 
 def _ends(marker: Marker, entry: TransactionalId) -> bool:

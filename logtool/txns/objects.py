@@ -111,37 +111,37 @@ class PrintedProducer:
 
     @property
     def last_sequence(self) -> int | None:
-        """Return the last sequence number; None where there is none."""
+        """Return the last sequence number; None without one."""
         value = self.one.last_sequence
         return None if value == NONE else value
 
     @property
     def last_offset(self) -> int | None:
-        """Return the last offset with data; None where there is none."""
+        """Return the last offset with data; None without one."""
         value = self.one.last_offset
         return None if value == NONE else value
 
     @property
     def last_timestamp_ms(self) -> int | None:
-        """Return the time of the last batch or marker; None where there is none."""
+        """Return the time of the last batch or marker; None without one."""
         value = self.one.timestamp
         return None if value == NONE else value
 
     @property
     def last_timestamp(self) -> str | None:
-        """Return the same as a timestamp."""
+        """Return the time of the last batch or marker as a timestamp; None without one."""
         value = self.one.timestamp
         return None if value == NONE else rfc3339(value)
 
     @property
     def coordinator_epoch(self) -> int | None:
-        """Return the epoch of the coordinator of the last marker; None where there is none."""
+        """Return the epoch of the coordinator of the last marker; None without a marker."""
         value = self.one.coordinator_epoch
         return None if value == NONE else value
 
     @property
     def transaction_first_offset(self) -> int | None:
-        """Return where the open transaction begins; None where none is open."""
+        """Return the first offset of the open transaction; None if no transaction is open."""
         value = self.one.transaction_first_offset
         return None if value == NONE else value
 
@@ -157,22 +157,22 @@ class PrintedEntry:
 
     @property
     def previous_producer_id(self) -> int | None:
-        """Return the producer id before this one; None where there is none."""
+        """Return the previous producer id of the transactional id; None without one."""
         return _known(self.joined.entry.previous_producer_id)
 
     @property
     def next_producer_id(self) -> int | None:
-        """Return the producer id after this one; None where there is none."""
+        """Return the next producer id of the transactional id; None without one."""
         return _known(self.joined.entry.next_producer_id)
 
     @property
     def next_producer_epoch(self) -> int | None:
-        """Return the epoch of the next producer id; None where there is none."""
+        """Return the epoch of the next producer id; None without one."""
         return _known(self.joined.entry.next_producer_epoch)
 
     @property
     def advice(self) -> str | None:
-        """Return what its coordinator does about it; None where there is nothing to do."""
+        """Return what the coordinator does about the transaction; None if it does nothing."""
         return advice_on(self.joined.entry, self.moment.now_ms, refused=self.joined.refused)
 
     @property

@@ -1,7 +1,7 @@
-"""What the reports of a log's segments tell of its producers and transactions together.
+"""Producers and transactions of a log, from the reports of its segments.
 
-The state is replayed from the batches, not taken from a snapshot. Only of what the log has lost to
-retention is the newest sound snapshot believed, as a broker does.
+The state is replayed from the batches, not taken from a snapshot. Only the state before the log
+start is taken from the newest sound snapshot, as a broker does.
 """
 
 from collections.abc import Sequence
@@ -33,12 +33,12 @@ from logtool.txns.coordinator import Account
 
 MAX_AGE_MS = 15 * 60_000 + 10_000
 """Defaults of ``transaction.max.timeout.ms`` and of how often a coordinator looks for transactions
-past their timeout (``transaction.abort.timed.out.transaction.cleanup.interval.ms``): what is older
-no coordinator knows of, or none has run."""
+past their timeout (``transaction.abort.timed.out.transaction.cleanup.interval.ms``): no coordinator
+knows an older transaction, or no coordinator has run."""
 
 
 class TransactionState(StrEnum):
-    """How a transaction stands."""
+    """The states of a transaction."""
 
     OPEN = "open"
     HANGING = "hanging"
@@ -57,25 +57,25 @@ class Transaction:
     last_offset: int | None
     """Offset of its marker; while it is open, of its last batch, or None where that is gone."""
     producer_epoch: int | None = None
-    """With which it began; None where its first batch is gone."""
+    """Producer epoch of the first batch; None if that batch is deleted."""
     started_ms: int | None = None
     """Timestamp of its first record, as its client set it."""
     age_ms: int | None = None
-    """Of an open one."""
+    """Age of an open transaction."""
     pins: bool = False
-    """Whether the last stable offset is its first."""
+    """True if the first offset of the transaction is the last stable offset."""
     account: Account | None = None
-    """What its coordinator says of an open one; None where no coordinator was asked."""
+    """Account of the coordinators for an open transaction; None if no coordinator was asked."""
 
     @property
     def is_open(self) -> bool:
-        """Return whether it has no marker, hanging or not."""
+        """Return whether the transaction has no marker, hanging or not."""
         return self.state in (TransactionState.OPEN, TransactionState.HANGING)
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionTransactions:
-    """What the log of one partition tells."""
+    """Producers and transactions of the log of one partition."""
 
     path: Path
     topic: str | None
@@ -91,21 +91,21 @@ class PartitionTransactions:
     markers."""
     findings: list[Finding]
     damaged: bool
-    """Whether a marker may be lost in damage."""
+    """True if a marker may be lost in damage."""
     leader_epoch: int = NONE
-    """Of its last batch."""
+    """Leader epoch of the last batch."""
     flavour: Flavour = KAFKA
     """The flavour of the log. No tool of Kafka's makes Redpanda abort a transaction."""
     markers: dict[int, Marker] = field(default_factory=dict, compare=False)
-    """The last one of each producer id."""
+    """The last marker of each producer id."""
 
     @property
     def open(self) -> list[Transaction]:
-        """Return those without a marker, hanging ones too."""
+        """Return the transactions without a marker, hanging ones too."""
         return [transaction for transaction in self.transactions if transaction.is_open]
 
     def count(self, state: TransactionState) -> int:
-        """Return how many are in a state."""
+        """Return the number of transactions in a state."""
         return sum(transaction.state is state for transaction in self.transactions)
 
     @property
@@ -155,7 +155,7 @@ def audit(
     now_ms: int,
     max_age_ms: int,
 ) -> PartitionTransactions:
-    """Return what the reports of all segments of a partition tell together."""
+    """Return producers and transactions from the reports of all segments of a partition."""
     start = reports[0].base_offset if reports else 0
     committed: list[CommittedTransaction] = []
     state = ProducerState(_remembered(partition, start), committed)
@@ -242,7 +242,7 @@ class _Beginnings:
         self._rows = rows
 
     def complete(self, transaction: Transaction) -> Transaction:
-        """Return the transaction with what its first batch tells."""
+        """Return the transaction with the epoch and the time of its first batch."""
         at = int(np.searchsorted(self._offsets, transaction.first_offset))
         if at == len(self._offsets) or self._offsets[at] != transaction.first_offset:
             return transaction

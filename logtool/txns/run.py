@@ -1,6 +1,6 @@
-"""Producers and transactions as the logs tell them: which are open, and what pins reading.
+"""Producers and transactions of logs: the open ones, and the one that pins the last stable offset.
 
-The log is read, and held against its snapshots and indexes, as `verify` does. Where a log dir
+The log is read, and compared with its snapshots and indexes, as `verify` does. Where a log dir
 holds partitions of ``__transaction_state``, open transactions are joined with their entries.
 """
 
@@ -40,15 +40,15 @@ class _PartitionToAudit:
     request: CheckRequest
     high_watermark: int | None
     one_of_many: bool
-    """Whether it is a single segment with others behind it."""
+    """True for a single segment that other segments follow."""
 
 
 @dataclass(slots=True)
 class TransactionsRun:
-    """One run over paths: iterate for what each partition's log tells, in the order of the paths.
+    """One run over paths: iterate for the transactions of each partition, in path order.
 
-    What was looked at is added up in `summary`; findings are for the caller to count.
-    Log dirs (their live partitions), partition dirs and single logs are taken.
+    `summary` counts partitions, segments and bytes; the caller counts findings. Paths are log dirs
+    (their live partitions), partition dirs and single logs.
     """
 
     paths: Sequence[Path]
@@ -58,7 +58,7 @@ class TransactionsRun:
     run: Run = field(default_factory=Run)
     summary: Summary = field(default_factory=Summary)
     joining: Joining = field(default_factory=Joining)
-    """What the coordinators of the log dirs say; filled first. Ask it for more at the end."""
+    """Entries of the coordinators of the log dirs, read first. At the end it has their findings."""
     flavour: Flavour | None = None
     """The value of ``--flavour``; None: each directory by its names."""
     _homes: dict[Path, LogDir] = field(default_factory=dict)
@@ -72,8 +72,8 @@ class TransactionsRun:
             except UnreadableError as error:
                 problems.append(error)
         yield from problems
-        told = {str(error) for error in problems}
-        yield from (error for error in self._read_coordinators() if str(error) not in told)
+        reported = {str(error) for error in problems}
+        yield from (error for error in self._read_coordinators() if str(error) not in reported)
         self.run.bytes_total = sum(job.bytes for job in jobs)
         with Schedule(self.run) as schedule:
             for job, found in schedule.run(jobs):
@@ -82,7 +82,7 @@ class TransactionsRun:
                     yield from self._partition(job.subject, reports)
 
     def _read_coordinators(self) -> Iterator[UnreadableError]:
-        """Read `__transaction_state` of the log dirs, whatever is selected."""
+        """Read `__transaction_state` of the log dirs, for any selection."""
         self.joining.homes = list(self._homes)
         yield from self._problems_of_coordinators()
         for log in self.joining.logs:
@@ -155,7 +155,7 @@ def _job(
     listed: Partition, home: LogDir | None, watermarks: dict[TopicPartition, int]
 ) -> PartitionJob:
     clean = home is not None and home.is_clean
-    request = CheckRequest(clean=clean, cleaning=compaction.beside(listed.path, clean=clean))
+    request = CheckRequest(clean=clean, cleaning=compaction.next_to(listed.path, clean=clean))
     key = (listed.topic or "", listed.number if listed.number is not None else NONE)
     many = bool(listed.segments) and not listed.segments[-1].is_active
     subject = _PartitionToAudit(
@@ -173,15 +173,15 @@ def _watermarks(home: LogDir, problems: list[UnreadableError]) -> dict[TopicPart
 
 
 def _only(listed: Partition, path: Path) -> Partition:
-    """Return the partition as if it had one log only; UnreadableError for what is none."""
+    """Return the partition as if it had one log only; UnreadableError if the path is not a log."""
     for segment in listed.segments:
         if segment.log.path.name == path.name:
             end = segment.next_base_offset
-            beside = [
+            neighbours = [
                 file
                 for file in listed.snapshots
                 if segment.base_offset <= (file.name.offset or 0)
                 and (end is None or (file.name.offset or 0) <= end)
             ]
-            return replace(listed, segments=(segment,), snapshots=tuple(beside))
+            return replace(listed, segments=(segment,), snapshots=tuple(neighbours))
     raise UnreadableError(path, "expected a log dir, a partition dir or a .log file")

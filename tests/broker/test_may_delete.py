@@ -241,7 +241,7 @@ def test_may_delete_lists_the_records_of_a_stray_copy_alone(
     assert any(one.first_offset <= at <= (one.last_offset or 0) for one in found.only)
     replaced = found.replaced
     assert replaced
-    assert replaced.keys - replaced.held - replaced.later - replaced.deleted == len(lost)
+    assert replaced.keys - replaced.stored - replaced.later - replaced.deleted == len(lost)
 
 
 def test_a_deletion_that_may_delete_allows_loses_no_records(cluster: Cluster) -> None:
@@ -262,7 +262,7 @@ def test_a_deletion_that_may_delete_allows_loses_no_records(cluster: Cluster) ->
     assert (only.first_offset, only.last_offset) == (0, 599)
     assert "no other copy" in only.reason
     # The other copy has the same batches.
-    (kept,) = proofs["shared"].held
+    (kept,) = proofs["shared"].stored
     assert kept.copy.path == str(cluster.one("shared-0"))
     assert kept.ranges == ((0, 599),)
     assert proofs["shared"].replaced is None
@@ -274,7 +274,7 @@ def test_a_deletion_that_may_delete_allows_loses_no_records(cluster: Cluster) ->
     assert by.evidence.startswith("cleanup.policy=compact")
     assert "metadata log" in by.evidence
     assert replaced.batches
-    assert replaced.keys == replaced.held + replaced.later + replaced.deleted
+    assert replaced.keys == replaced.stored + replaced.later + replaced.deleted
 
     assert asked(future, *homes).may_delete
     alone = asked(live, *homes)

@@ -348,7 +348,7 @@ UNREADABLE = {
     "a directory of something else": (
         lambda home: made(home / "other", "readme.txt").parent, "holds nothing",
     ),
-    "a file of something else": (lambda home: made(home / "x", "notes.txt"), "is not named like"),
+    "a file of something else": (lambda home: made(home / "x", "notes.txt"), "notes.txt"),
 }  # fmt: skip
 
 

@@ -123,7 +123,7 @@ def test_records_are_a_table_where_they_are_asked_for(spark, scenario, tmp_path,
     levels = {"value_size": Payload.LENGTH, "value_hash": Payload.HASH, "value": Payload.FULL}
     for name, level in levels.items():
         # A column of nulls would be taken for one of tombstones.
-        assert (name in records.columns) == payload.tells(level)
+        assert (name in records.columns) == payload.includes(level)
         assert name not in records.columns or records[name].notna().any()
 
 

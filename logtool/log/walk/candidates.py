@@ -42,7 +42,8 @@ class CandidateHeader(NamedTuple):
     size: int
     magic: int
     base_offset: int
-    """Of magic 0 and 1 the last offset: the first is known only once it is unpacked."""
+    """First offset; for magic 0 and 1 the last offset, as the first is known only once the entry is
+    unpacked."""
     last_offset: int
 
 

@@ -41,7 +41,7 @@ class Search(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a scan asks of the headers of a log."""
+    """The functions and sizes with which a scan reads the headers of a log."""
 
     walk: Callable[[memoryview, int, int, int, Any, int], tuple[int, int, int]]
     """The walk over batches, with the signature of `_kernels.walk_batches`."""

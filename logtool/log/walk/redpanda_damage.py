@@ -34,7 +34,7 @@ def describe(head: bytes, reason: DamageReason, left: int) -> str:
     if reason is DamageReason.HEADER:
         return f"CRC-32C of the header does not match the stored {header.header_crc}"
     if reason is DamageReason.SIZE:
-        return f"size field holds {header.size}, at least {HEADER_SIZE} is needed"
+        return f"size field holds {header.size}, but at least {HEADER_SIZE} is needed"
     return f"CRC-32C does not match the stored {header.crc}"
 
 

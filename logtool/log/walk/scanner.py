@@ -48,7 +48,7 @@ BUFFER_SIZE = 2 * 1024 * 1024
 _FEW = 8
 """Batches that fill less than this part of a chunk are copied out of it."""
 _LONGEST_AT_EDGES = 16 * 1024 * 1024
-"""Bytes of a chunk with rows of batches at edges alone: few enough to tell of it on the way."""
+"""Bytes of a chunk with rows only for batches at edges: few enough to report progress often."""
 SEARCH_BUDGET = 256 * 1024 * 1024
 """Bytes that may be hashed in vain in one scan, so that look-alikes cost bounded time. Once it is
 spent, damage that does not end where its size field says reaches to the end of the file."""

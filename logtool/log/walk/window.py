@@ -22,7 +22,7 @@ class Window:
         self._buffer, self._spare = bytearray(), bytearray()
         self._lent = False
         """True while a chunk holds bytes of the buffer, which must not be overwritten then."""
-        self._held = range(0)
+        self._loaded = range(0)
         """The file positions whose bytes the buffer holds."""
         self._map = getattr(source, "map_range", None) if maps else None
         self._mapped: MappedRange | None = None
@@ -34,7 +34,7 @@ class Window:
         if self._map is None or position == self._copied_at:
             return False
         need = min(need, self.end - position)
-        if position in self._held and self._held.stop - position >= need:
+        if position in self._loaded and self._loaded.stop - position >= need:
             return False  # the copy made for damage serves as far as it goes
         mapped = self._mapped
         if mapped and mapped.position <= position and position + need <= mapped.end:
@@ -59,7 +59,7 @@ class Window:
 
     def copy_at(self, position: int) -> None:
         """Copy the bytes at `position` again, and do not map them."""
-        self._copied_at, self._held = position, range(0)
+        self._copied_at, self._loaded = position, range(0)
 
     def map_no_more(self) -> None:
         """Copy all that follows: the file has changed, or cannot be read."""
@@ -79,24 +79,26 @@ class Window:
     def ahead(self, position: int, need: int) -> memoryview:
         """Return what the buffer holds from `position` on: `need` bytes, fewer at the end."""
         need = min(need, self.end - position)
-        if position not in self._held or self._held.stop - position < need:
+        if position not in self._loaded or self._loaded.stop - position < need:
             size = min(max(need, self._buffer_size), self.end - position)
             if self._lent:
                 self._buffer, self._spare, self._lent = self._spare, self._buffer, False
-                if _is_held(self._buffer):
+                if _is_in_use(self._buffer):
                     self._buffer = bytearray()
             if size > len(self._buffer):
                 self._buffer = bytearray(size)
             count = self._fetch(memoryview(self._buffer)[:size], position)
-            self._held = range(position, position + count)
-        first = position - self._held.start
-        return memoryview(self._buffer)[first : min(self._held.stop, self.end) - self._held.start]
+            self._loaded = range(position, position + count)
+        first = position - self._loaded.start
+        return memoryview(self._buffer)[
+            first : min(self._loaded.stop, self.end) - self._loaded.start
+        ]
 
     def read(self, position: int, size: int) -> memoryview:
         """Return `size` bytes, fewer at the end; leaves alone what the buffer holds."""
         size = max(0, min(size, self.end - position))
-        first = position - self._held.start
-        if first >= 0 and position + size <= self._held.stop:
+        first = position - self._loaded.start
+        if first >= 0 and position + size <= self._loaded.stop:
             return memoryview(self._buffer)[first : first + size]
         view = memoryview(bytearray(size))
         return view[: self._fetch(view, position)]
@@ -109,7 +111,7 @@ class Window:
         return count
 
 
-def _is_held(buffer: bytearray) -> bool:
+def _is_in_use(buffer: bytearray) -> bool:
     """Return whether somebody still has a view of the bytes, with which their number is fixed."""
     if not buffer:
         return False

@@ -197,7 +197,7 @@ class _ScanRunner(SparkRunner):
             self._known.pop(task.segment.log.path, None)
         return super().again(piece)
 
-    def beside(self, result: Any) -> None:
+    def take_task(self, result: Any) -> None:
         """Take the files that whole segments of a task share."""
         self.parts += result
 
@@ -251,7 +251,7 @@ def finding_row(
     if path is not None:
         row |= place_of(path, log_dirs)._asdict()
     if isinstance(item, Finding):
-        told = FINDING.row(item)
+        finding = FINDING.row(item)
         columns = (
             "topic",
             "partition",
@@ -266,7 +266,7 @@ def finding_row(
             "next",
         )
         # A line of a checkpoint is about a partition that the checkpoint does not lie in.
-        row |= {name: told[name] for name in columns if told[name] is not None}
+        row |= {name: finding[name] for name in columns if finding[name] is not None}
         texts = {name: text_of(row[name]) for name in ("topic", "next") if row.get(name)}
         return row | texts | {"message": text_of(item.message)}
     return row | {"severity": "unreadable", "message": text_of(item.reason)}

@@ -218,36 +218,36 @@ def key_of(task: SegmentTask) -> SegmentKey:
 
 
 def _report_as_text(report: SegmentReport) -> str:
-    told = {
+    content = {
         one.name: getattr(report, one.name)
         for one in fields(report)
         if one.name not in ("findings", "gaps", "producer_rows")
     }
-    told["gaps"] = asdict(report.gaps)
-    told["findings"] = [
+    content["gaps"] = asdict(report.gaps)
+    content["findings"] = [
         _finding_as_json(one) for one in report.findings if isinstance(one, Finding)
     ]
-    return json.dumps(told)
+    return json.dumps(content)
 
 
 def _report_of(text: str, producer_rows: bytes) -> SegmentReport:
-    told = json.loads(text)
-    told["findings"] = [_finding_of(one) for one in told["findings"]]
-    gaps = InnerGaps(**told.pop("gaps"))
+    content = json.loads(text)
+    content["findings"] = [_finding_of(one) for one in content["findings"]]
+    gaps = InnerGaps(**content.pop("gaps"))
     gaps.first = None if gaps.first is None else (*gaps.first,)
-    told["epochs"] = [(epoch, first, last) for epoch, first, last in told["epochs"]]
+    content["epochs"] = [(epoch, first, last) for epoch, first, last in content["epochs"]]
     columns = np.frombuffer(producer_rows, "<i8").astype(np.int64).reshape(len(_COLUMNS), -1)
-    return SegmentReport(**told, gaps=gaps, producer_rows=BatchTable(*columns))
+    return SegmentReport(**content, gaps=gaps, producer_rows=BatchTable(*columns))
 
 
 def _finding_as_json(finding: Finding) -> dict[str, Any]:
     return asdict(finding) | {"path": finding.path and str(finding.path)}
 
 
-def _finding_of(told: dict[str, Any]) -> Finding:
-    path, override = told["path"], told["broker_override"]
+def _finding_of(content: dict[str, Any]) -> Finding:
+    path, override = content["path"], content["broker_override"]
     return Finding(
-        **told
+        **content
         | {"path": path and files.path_of(path), "broker_override": override and Broker(override)}
     )
 

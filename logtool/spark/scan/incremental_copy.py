@@ -167,7 +167,8 @@ def _read(output: str, part: TableFile) -> Any:
 
 def _gone(output: str, part: TableFile) -> RefusedError:
     return RefusedError(
-        f"{output}: {part.path} of the earlier run is gone: it was replaced or removed just now"
+        f"{output}: {part.path} of the earlier run is gone: another process has just "
+        "replaced or removed this file"
     )
 
 
@@ -175,5 +176,5 @@ def earlier_run(output: str, run_id: str) -> Manifest:
     """Return the complete run of ``--since``; RefusedError if it, or its reports, do not exist."""
     known = manifest.find(output, run_id)
     if not any(part.table == TABLE for part in known.parts):
-        raise RefusedError(f"{output}: run {run_id} keeps nothing that --since could take")
+        raise RefusedError(f"{output}: run {run_id} has no data that --since could reuse")
     return known

@@ -74,10 +74,10 @@ class Manifest:
 
         ValueError, KeyError, TypeError or RecursionError for text that is not a manifest.
         """
-        told = json.loads(text)
-        if "given_up" in told:
+        content = json.loads(text)
+        if "given_up" in content:
             return None
-        rows = {str(table): int(count) for table, count in told.pop("rows").items()}
+        rows = {str(table): int(count) for table, count in content.pop("rows").items()}
         parts = tuple(
             TableFile(
                 table=str(one["table"]),
@@ -85,15 +85,19 @@ class Manifest:
                 rows=int(one["rows"]),
                 size=int(one["size"]),
             )
-            for one in told.pop("files")
+            for one in content.pop("files")
         )
-        known = (str(told.pop("run_id")), str(told.pop("token")), int(told.pop("tables_version")))
+        known = (
+            str(content.pop("run_id")),
+            str(content.pop("token")),
+            int(content.pop("tables_version")),
+        )
         # These name the files to read and remove: no manifest may lead out of the output.
         if not _TOKEN.fullmatch(known[1]) or any(".." in part.path.split("/") for part in parts):
-            raise ValueError("a name leads elsewhere")
+            raise ValueError("a path leads out of the output")
         if any(not part.path.startswith(f"{DATA}/") for part in parts):
-            raise ValueError("a file is not among the data")
-        return cls(*known, rows=rows, parts=parts, about=told)
+            raise ValueError("a file is not in the data directory")
+        return cls(*known, rows=rows, parts=parts, about=content)
 
 
 def name_of(run_id: str, generation: int) -> str:
@@ -119,7 +123,7 @@ def generations(place: Store, output: str) -> dict[str, list[int]]:
             continue  # on its way
         match = _NAME.fullmatch(one.name)
         if not match:
-            raise RefusedError(f"{output}/{FOLDER}/{one.name} is no manifest of a run")
+            raise RefusedError(f"{output}/{FOLDER}/{one.name} is not a manifest of a run")
         found.setdefault(match["run_id"], []).append(int(match["generation"]))
     return {run_id: sorted(numbers) for run_id, numbers in sorted(found.items())}
 
@@ -134,10 +138,10 @@ def read(place: Store, output: str, run_id: str, generation: int) -> Manifest | 
     try:
         known = Manifest.parse(text)
         if known and known.run_id != run_id:
-            raise ValueError("it is that of another run")
+            raise ValueError("the manifest belongs to another run")
         return known
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise RefusedError(f"{output}/{name} is no manifest of a run") from error
+        raise RefusedError(f"{output}/{name} is not a manifest of a run") from error
 
 
 def newest(place: Store, output: str, run_id: str, numbers: Sequence[int]) -> Manifest | None:
@@ -162,15 +166,17 @@ def complete(output: str) -> list[Manifest]:
             except FileNotFoundError:
                 continue  # replaced since they were listed
             return [run for run in runs if run]
-    raise RefusedError(f"{output}: its runs are replaced faster than they can be read")
+    raise RefusedError(
+        f"{output}: other processes replace its runs faster than logtool can read them"
+    )
 
 
 def find(output: str, run_id: str) -> Manifest:
     """Return the complete run of an id; RefusedError if it does not exist."""
     known = {run.run_id: run for run in complete(output)}
     if run_id not in known:
-        some = ", ".join(list(known)[-5:]) or "none at all"
-        raise RefusedError(f"{output} has no complete run {run_id}; of the last it has {some}")
+        some = ", ".join(list(known)[-5:]) or "none"
+        raise RefusedError(f"{output} has no complete run {run_id}; the last complete runs: {some}")
     return known[run_id]
 
 

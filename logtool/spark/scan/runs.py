@@ -129,8 +129,8 @@ class ScanRun:
         # The manifest in the store decides: a put that a library repeated finds its own first one.
         if not self._is_complete(place):
             raise RefusedError(
-                f"{staging.output}: another process took run {staging.run_id} for given up, or "
-                "replaced it; start it anew"
+                f"{staging.output}: another process gave up run {staging.run_id}, or "
+                "replaced it; start the run again"
             )
 
     def _is_complete(self, place: Store) -> bool:
@@ -299,8 +299,8 @@ def _refuse_other(place: Store, staging: Staging) -> None:
     for one in _staged(place, staging.output, staging.run_id):
         if one.staging.token != staging.token and one.lives:
             raise RefusedError(
-                f"{staging.output}: {one.owner} is at work on run {staging.run_id}; wait for it, "
-                "or choose another --run-id"
+                f"{staging.output}: {one.owner} is writing run {staging.run_id}; wait for "
+                "it, or choose another --run-id"
             )
 
 
@@ -369,10 +369,11 @@ def _check_output(place: Store, output: str) -> None:
         raise RefusedError(f"{output} is a file; expected a directory")
     entries = {one.name for one in place.entries("")}
     if entries and not entries & {manifest.FOLDER, manifest.DATA, _OWNERS}:
-        raise RefusedError(f"{output} exists and holds something else than tables of logtool")
+        raise RefusedError(f"{output} exists and holds files other than tables of logtool")
     for run in manifest.complete(output):
         if run.tables_version != arrow.VERSION:
             raise RefusedError(
                 f"{output} has tables of version {run.tables_version} (run {run.run_id}), "
-                f"this logtool writes version {arrow.VERSION}; choose another --output"
+                f"but this logtool writes version {arrow.VERSION}; choose another "
+                "--output"
             )

@@ -190,7 +190,7 @@ class Scan:
             findings.flush()
             if known and earlier:
                 self.carried = len(earlier.kept)
-                self.on_step(f"{self.carried:,} segments are as run {known.run_id} found them")
+                self.on_step(f"{self.carried:,} segments are reused from run {known.run_id}")
                 for rows in earlier.rows_with(carry(self.spark, run, known, earlier)):
                     reports.write(rows)
             trend.write(totals.rows(run.staging.run_id))
@@ -240,17 +240,17 @@ def check_since(
     levels = {("records" in names) for names in (wanted, known.rows)}
     same = len(levels) == 1 and known.about.get("level") == str(level)
     same = same and known.about.get("payload") == str(payload)
-    has_values = "records" in known.rows and payload.tells(Payload.HASH)
+    has_values = "records" in known.rows and payload.includes(Payload.HASH)
     # A run without show_secrets was made by a release that hid nothing.
     shown = has_values and known.about.get("show_secrets") is not False
     same = same and shown == (has_values and show_secrets)
     if not same or not staged <= frozenset(known.about.get("staged", ())):
         given = ",".join(known.rows)
-        told = f"--since {run_id}: that run was made with --tables {given}"
+        text = f"--since {run_id}: that run was made with --tables {given}"
         if "records" in known.rows:
-            told += f" --payload {known.about.get('payload')}" + " --show-secrets" * shown
-        told += f" --level {known.about.get('level')}"
-        raise UsageError(f"{told}; give the same, or run without --since")
+            text += f" --payload {known.about.get('payload')}" + " --show-secrets" * shown
+        text += f" --level {known.about.get('level')}"
+        raise UsageError(f"{text}; use the same options, or run without --since")
     return known
 
 
@@ -263,7 +263,9 @@ def check_output(output: str, inputs: Sequence[Path]) -> None:
     given = {files.real(path) for path in inputs}
     for folder in (target, *target.parents):
         if str(folder) in given or _is_there(folder / FileKind.META_PROPERTIES):
-            raise RefusedError(f"--output {output} lies in {folder}, a log dir or an input")
+            raise RefusedError(
+                f"--output {output} is inside {folder}, which is a log dir or an input"
+            )
 
 
 def _is_there(path: Path) -> bool:

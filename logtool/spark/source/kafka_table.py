@@ -66,8 +66,9 @@ def check_copies(places: Sequence[PartitionIdentity]) -> None:
         other = seen.setdefault((place.topic, place.partition), place)
         if other.log_dir != place.log_dir:
             raise UsageError(
-                f"{place.directory} lies in {other.log_dir} and in {place.log_dir}: the table "
-                "kafka shows one copy of each partition, so give the log dirs of one broker"
+                f"{place.directory} is in {other.log_dir} and in {place.log_dir}: the "
+                "table kafka shows one copy of each partition, so give the log dirs of "
+                "only one broker"
             )
 
 

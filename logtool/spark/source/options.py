@@ -64,16 +64,17 @@ def parse(options: Mapping[str, str], *, stream: bool = False) -> Options:
         _check_stream(table, given)
     elif fails and "failondataloss" in given:
         raise UsageError(
-            "option failOnDataLoss: a read takes the rows that are there, and nothing tells it "
-            "which there were; leave it out or say false, and see the table gaps of logtool scan. "
-            "A stream knows what it has not read yet, and fails"
+            "option failOnDataLoss: a batch read returns the rows that exist, and cannot "
+            "know which rows existed before; omit the option or set it to false, and see "
+            "the table gaps of logtool scan. A stream knows which rows it has not read "
+            "yet, and fails"
         )
     for name in _OF_ROWS:
         if table == "segments" and name.lower() in given:
-            raise UsageError(f"option {name} is about records and batches, not about segments")
+            raise UsageError(f"option {name} applies to records and batches, not to segments")
     for name in _OF_RECORDS:
         if name.lower() in given and table != "records" and (table, name) not in _ALSO:
-            raise UsageError(f"option {name} is about the table records, not about {table}")
+            raise UsageError(f"option {name} applies to the table records, not to {table}")
     _check_kafka(table, found)
     subscribed = "subscribe" in given
     return Options(
@@ -107,9 +108,9 @@ def _refuse_limits(given: Mapping[str, str]) -> None:
     for name in _LIMITS:
         if name.lower() in given:
             raise UsageError(
-                f"option {name}: a micro-batch takes all that there is, since Spark 4.0 does not "
-                "tell a source in Python where one begins; for less at first say where to begin, "
-                "by startingOffsets"
+                f"option {name}: a micro-batch takes all available rows, because since "
+                "Spark 4.0 a Python data source does not learn where a micro-batch "
+                "begins; to read less at first, set startingOffsets"
             )
 
 
@@ -117,17 +118,18 @@ def _check_stream(table: str, given: Mapping[str, str]) -> None:
     """Raise UsageError for tables and options that a stream does not have."""
     if table == "segments":
         raise UsageError(
-            "segments change and are no stream: use spark.read, or the tables batches and records"
+            "the rows of segments change and cannot be streamed: use spark.read, or the "
+            "tables batches and records"
         )
     if table == "kafka":
         raise UsageError(
-            "the table kafka is not there as a stream: use spark.read, or stream the table records"
+            "the table kafka cannot be streamed: use spark.read, or stream the table records"
         )
     for name in _NOT_STREAMED:
         if name.lower() in given:
             raise UsageError(
-                f"a stream has no option {name}: it goes on from startingOffsets; choose rows by "
-                "where"
+                f"a stream does not support option {name}: it continues from "
+                "startingOffsets; choose rows with where"
             )
 
 
@@ -136,21 +138,21 @@ def _check_kafka(table: str, found: "_Texts") -> None:
     if table != "kafka":
         for name in _OF_KAFKA:
             if name.lower() in found.given:
-                raise UsageError(f"option {name} is about the table kafka, not about {table}")
+                raise UsageError(f"option {name} applies to the table kafka, not to {table}")
         return
     if "topic" in found.given and "subscribe" in found.given:
-        raise UsageError("options topic and subscribe say the same: give one of them")
+        raise UsageError("options topic and subscribe have the same meaning: use only one of them")
     for name in _OF_ROWS:
         if name.lower() in found.given:
             raise UsageError(
-                f"option {name} asks a broker for an offset; of the table kafka choose times by "
+                f"option {name} needs a broker; with the table kafka choose times with "
                 "where, on the column timestamp"
             )
     if found.text("kafka.isolation.level", "read_uncommitted") != "read_uncommitted":
         raise UsageError(
-            "option kafka.isolation.level: the table kafka shows what read_uncommitted shows, with "
-            "the records of aborted and open transactions; the table transactions of logtool scan "
-            "tells which these are"
+            "option kafka.isolation.level: the table kafka shows the records of "
+            "read_uncommitted, including those of aborted and open transactions; the "
+            "table transactions of logtool scan lists these transactions"
         )
 
 
@@ -195,7 +197,7 @@ class _Texts:
             return ()
         if found := tuple(one.strip() for one in text.split(",") if one.strip()):
             return found
-        raise UsageError(f"option {name} is empty; leave it out to take all")
+        raise UsageError(f"option {name} is empty; omit the option to take all")
 
     def numbers(self, name: str) -> tuple[int, ...]:
         found = self.list(name)

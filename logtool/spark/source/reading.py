@@ -176,8 +176,8 @@ def read(piece: ReadTask, asked: ReadOptions, *, missing: bool = True) -> Iterat
             raise
     except LimitError as error:
         raise UsageError(
-            f"{piece.path()}: {error}; raise the option maxDecompressedBytes, or leave the batch "
-            "out by endingOffsets and startingOffsets"
+            f"{piece.path()}: {error}; raise the option maxDecompressedBytes, or exclude "
+            "the batch with endingOffsets and startingOffsets"
         ) from None
 
 
@@ -248,8 +248,8 @@ def _for_consumers(
     for found, _ in places:
         if found.flavour.has_raft_offsets:
             raise UsageError(
-                f"{found.path} is of Redpanda: the table kafka has offsets as consumers see them, "
-                "and its logs have Raft's; take the table records"
+                f"{found.path} is a Redpanda log: the table kafka needs Kafka offsets, "
+                "but Redpanda logs have Raft offsets; use the table records"
             )
     seen = [place_of_dir(found.path) for found, _ in places]
     taken = [kafka_table.takes(place) for place in seen]

@@ -222,8 +222,8 @@ class KafkaLog(DataSource):
 
 
 _READ_ONLY = (
-    "kafka-log only reads, for a broker alone writes log dirs: write the rows in another format, "
-    'such as parquet, or send them to a broker by format("kafka")'
+    "kafka-log only reads, because only a broker may write log dirs: write the rows "
+    'in another format, such as parquet, or send them to a broker with format("kafka")'
 )
 
 

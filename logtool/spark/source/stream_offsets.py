@@ -86,7 +86,7 @@ class Growing:
         bundles: list[list[ReadTask]] = []
         folders = {(home, one.name): folder for home, folder, one in self._folders()}
         for home, directory in _gone(start, end):
-            self.tell(f"{home}/{directory} is gone")
+            self.report_loss(f"{home}/{directory} is gone")
         for home, some in end.items():
             for directory, stop in some.items():
                 first = start.get(home, {}).get(directory)
@@ -94,7 +94,7 @@ class Growing:
                     continue
                 folder = folders.get((home, directory))
                 if lost := _lost(folder, first, stop):
-                    self.tell(f"{folder or f'{home}/{directory}'} {lost}")
+                    self.report_loss(f"{folder or f'{home}/{directory}'} {lost}")
                 if folder is not None and (first is None or first < stop):
                     bundles += self._plan(folder, EARLIEST if first is None else first, stop)
         return bundles
@@ -110,19 +110,19 @@ class Growing:
             return reading.plan([folder], replace(self.asked, wanted=wanted), self.bundle_bytes)
         return []
 
-    def tell(self, what: str) -> None:
+    def report_loss(self, what: str) -> None:
         """Raise LostDataError, or log a warning if the stream is to go on."""
         if self.fail_on_data_loss:
             raise LostDataError(
-                f"{what}: rows that the stream has not read may be lost; to go on with what there "
-                "is, give the option failOnDataLoss=false"
+                f"{what}: rows that the stream has not read may be lost; to continue with "
+                "the remaining rows, set the option failOnDataLoss=false"
             )
-        _log.warning("%s: rows may be lost, and the stream goes on (failOnDataLoss=false)", what)
+        _log.warning("%s: rows may be lost, and the stream continues (failOnDataLoss=false)", what)
 
     def _folders(self) -> Iterator[tuple[str, Path, PartitionDirectory]]:
         """Yield log dir, path and name of each partition dir that a broker serves."""
         for path in files.each_once(self.paths):
-            kind = inputs.kind_of(path, lacking="no stream follows while it grows")
+            kind = inputs.kind_of(path, lacking="a stream cannot follow a growing Redpanda log")
             if kind is PathKind.FILE:
                 raise UsageError(f"{path} is a file; a stream reads log dirs and partition dirs")
             if kind is PathKind.PARTITION_DIR:
@@ -183,18 +183,19 @@ def _lost(folder: Path | None, first: int | None, stop: int) -> str | None:
     if folder is None:
         return "is gone"
     if first is not None and stop < first:
-        return f"ends at offset {stop}, where it went on to {first} before: it was truncated"
+        return f"ends at offset {stop}, but reached {first} before: it was truncated"
     try:
         found = opening.open_partition(folder)
         end = log_end(found, first or 0)
     except UnreadableError as error:
         return f"cannot be read ({error.reason})"
     if end < stop:
-        return f"ends at offset {end}, where it went on to {stop} before: it was truncated"
+        return f"ends at offset {end}, but reached {stop} before: it was truncated"
     begin = found.segments[0].base_offset if found.segments else stop
     if first is not None and first < begin:
         return (
-            f"begins at offset {begin}: {first} to {begin - 1} were deleted before they were read"
+            f"begins at offset {begin}: {first} to {begin - 1} were deleted before the "
+            "stream read them"
         )
     return None
 

@@ -64,4 +64,4 @@ class KafkaLogStreamReader(DataSourceStreamReader):
                 try:
                     yield from self._rows([piece])
                 except UnreadableError as error:
-                    self._growing.tell(str(error))
+                    self._growing.report_loss(str(error))

@@ -102,7 +102,8 @@ def _offset_of(option: str, offsets: Offsets, topic: str | None, partition: int 
     found = offsets.get(topic or "", {}).get(-1 if partition is None else partition)
     if found is None:
         raise UsageError(
-            f"option {option} says nothing of {topic}-{partition}: give it an offset there (-2 is "
-            "the start of the log, -1 its end), or leave it out by the options topic and partition"
+            f"option {option} has no offset for {topic}-{partition}: add one (-2 is the "
+            "start of the log, -1 its end), or exclude the partition with the options "
+            "topic and partition"
         )
     return found

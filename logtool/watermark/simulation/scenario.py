@@ -275,7 +275,7 @@ def parse(text: str) -> Scenario:
     if missing:
         raise UsageError(f"{missing[0]} is missing")
     if not all(type(node) is int for node in nodes) or len(set(nodes)) < len(nodes):
-        raise UsageError("replicas are different numbers")
+        raise UsageError("replicas are not different numbers")
     if given["leader"] not in nodes:
         raise UsageError(f"leader {given['leader']} is not one of the replicas")
     rules = [str(rule) for rule in TruncationRule]
@@ -372,11 +372,11 @@ def _event(number: int, given: object, nodes: list[int]) -> ScenarioEvent:
     if given.get("acks", Acks.ALL) not in list(Acks):
         raise UsageError(f"event {number}: acks can only be {', '.join(map(repr, _ACKS))}")
     if "" in (given.get("transaction"), given.get("commit"), given.get("abort")):
-        raise UsageError(f"event {number}: a transaction has a name")
+        raise UsageError(f"event {number}: a transaction needs a name")
     if min((one for one in given.values() if type(one) is int), default=0) < 0:
-        raise UsageError(f"event {number}: a number is negative")
+        raise UsageError(f"event {number}: a number must not be negative")
     if name == "produce" and not all(type(record) is str for record in value):
-        raise UsageError(f"event {number}: records are names in quotes")
+        raise UsageError(f"event {number}: records must be names in quotes")
     return ScenarioEvent(name, value, {key: one for key, one in given.items() if key != name})
 
 
@@ -402,6 +402,6 @@ def _start(rows: list[Any], nodes: list[int]) -> dict[int, tuple[int, int, int |
 def _check(given: Mapping[str, Any], known: Mapping[str, type], place: str) -> None:
     for name, value in given.items():
         if name not in known:
-            raise UsageError(f"{place}{name} is not known, only {', '.join(known)}")
+            raise UsageError(f"{place}{name} is not known; expected {', '.join(known)}")
         if type(value) is not known[name]:
             raise UsageError(f"{place}{name} is {value!r}, expected {known[name].__name__}")

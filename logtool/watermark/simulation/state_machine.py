@@ -176,7 +176,7 @@ class Replication:
         """Let a follower ask the leader for more; the answer may not arrive."""
         leader, follower = self._leading(), self._up(node)
         if node == self.leader:
-            raise ImpossibleError(f"{node} leads, it does not fetch")
+            raise ImpossibleError(f"{node} is the leader, and cannot fetch")
         self._follow(follower)
         if follower.log_end > leader.log_end:
             follower.cut(leader.log_end)  # out of range: it continues at the end of the leader
@@ -284,7 +284,7 @@ class Replication:
         if transaction not in open_transactions(leader.log):
             raise ImpossibleError(f"transaction {transaction} is not open")
         if len(self.in_sync) < self.min_in_sync:
-            raise ImpossibleError("too few are in sync for a marker, which needs acks=all")
+            raise ImpossibleError("too few replicas are in sync for a marker, which needs acks=all")
         record = SimulatedRecord(f"{marker}:{transaction}", self.epoch, transaction, marker)
         self._write(leader, [record], ProtocolStep.PRODUCE)
         self._try_to_raise(Occasion.PRODUCE)
@@ -426,5 +426,5 @@ class Replication:
 
     def _leading(self) -> SimulatedNode:
         if self.leader is None:
-            raise ImpossibleError("nobody leads")
+            raise ImpossibleError("there is no leader")
         return self._up(self.leader)

@@ -186,7 +186,7 @@ def _entry_without_marker(path: Path) -> None:
         (_no_epochs, "there is no leader-epoch-checkpoint"),
         (_bad_header, "no batch begins at byte"),
         (_snapshot_beyond, "before it starts"),
-        (_snapshot_inside, "falls inside a batch"),
+        (_snapshot_inside, "inside a batch"),
         (_entry_without_marker, "has an entry without its marker"),
     ],
 )

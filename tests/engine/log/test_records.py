@@ -126,7 +126,7 @@ def check(chunk: Chunk, limit: int = LIMIT, **more: Any) -> list[Unread]:
         if error:
             assert (wrong[row].reason, wrong[row].error.position) == (error.reason, error.position)
             assert wrong[row].beyond_limit == isinstance(error, LimitError)
-            assert wrong[row].held
+            assert wrong[row].in_memory
     return list(wrong.values())
 
 
@@ -225,7 +225,7 @@ def test_a_batch_that_the_chunk_does_not_hold_is_read_from_the_source(codec: int
     assert isinstance(table, RecordTable)
     assert isinstance(unread, Unread)
     assert rows_of(table) == expected(memoryview(first))[0]
-    assert (unread.row, unread.held, unread.beyond_limit) == (1, False, False)
+    assert (unread.row, unread.in_memory, unread.beyond_limit) == (1, False, False)
     table, more = records(chunk, source=Bytes(first + second))
     assert isinstance(more, RecordTable)
     assert rows_of(more) == expected(memoryview(second))[0]
@@ -234,7 +234,7 @@ def test_a_batch_that_the_chunk_does_not_hold_is_read_from_the_source(codec: int
     for rest in ({"source": Bytes(first)}, {"source": Bytes(first + second), "limit": 80}):
         *_, unread = records(chunk, **rest)
         assert isinstance(unread, Unread)
-        assert (unread.held, isinstance(payload(chunk, 1, **rest), Unread)) == (False, True)
+        assert (unread.in_memory, isinstance(payload(chunk, 1, **rest), Unread)) == (False, True)
 
 
 ODD: dict[str, dict[str, Any]] = {

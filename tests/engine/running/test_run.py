@@ -43,7 +43,7 @@ def test_what_threads_read_is_progress_of_the_run():
 def test_a_run_that_begins_anew_keeps_its_budget_and_who_is_told():
     reported = []
     job = Run(on_progress=reported.append, budget=Budget(jobs=3), bytes_done=5, bytes_total=7)
-    again = job.anew()
+    again = job.restarted()
     again.advance(1)
     assert (again.bytes_done, again.bytes_total, again.budget) == (1, 0, job.budget)
     assert reported == [again]

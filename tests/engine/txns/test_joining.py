@@ -147,7 +147,7 @@ def test_partitions_of_the_topic_that_are_elsewhere_may_have_the_entry(killed):
          "is Empty with producer 2000, epoch 0"),
         ([entry("a", "Ongoing", 2000, previousProducerId=1009, partitions=OPEN)],
          "is Ongoing with producer 2000"),
-        ([entry("a", "Ongoing", 1009, partitions=OPEN), (key("a"), None)], "has no entry any more"),
+        ([entry("a", "Ongoing", 1009, partitions=OPEN), (key("a"), None)], "no longer has"),
     ],
     ids=["complete", "elsewhere", "other-id", "previous-id", "tombstone"],
 )  # fmt: skip

@@ -217,7 +217,7 @@ def _replicas(rows: Any, where: _Where, look: Look) -> Any:
     places = enumerate(where.places.to_pylist())
     live = (one for one in places if _is_live(one[1]))
     for _, some in groupby(live, lambda one: (one[1]["topic"], one[1]["partition"])):
-        held = [
+        buffers = [
             _RangeBuffer(
                 number=number,
                 key=(place["log_dir"], place["directory"]),
@@ -226,12 +226,12 @@ def _replicas(rows: Any, where: _Where, look: Look) -> Any:
             )
             for number, place in some
         ]
-        if len(held) < 2:
+        if len(buffers) < 2:
             continue
-        copies = [one.copy for one in held]
-        told = compare(copies, partial(_look, look, held))
+        copies = [one.copy for one in buffers]
+        results = compare(copies, partial(_look, look, buffers))
         furthest = max(copy.log_end for copy in copies)
-        for one, copy, about in zip(held, copies, told, strict=True):
+        for one, copy, about in zip(buffers, copies, results, strict=True):
             directories.append(one.number)
             found.append(
                 {
@@ -251,8 +251,10 @@ def _replicas(rows: Any, where: _Where, look: Look) -> Any:
     return where.table("replicas", directories, columns)
 
 
-def _look(look: Look, held: Sequence["_RangeBuffer"], at: int, ranges: Column) -> ComparedColumns:
-    return held[at].look(look, ranges)
+def _look(
+    look: Look, buffers: Sequence["_RangeBuffer"], at: int, ranges: Column
+) -> ComparedColumns:
+    return buffers[at].look(look, ranges)
 
 
 def _is_live(place: Mapping[str, Any]) -> bool:

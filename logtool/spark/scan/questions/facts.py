@@ -49,18 +49,18 @@ def facts_of(log_dir: Path | str) -> Any:
         if isinstance(one, UnreadableError):
             continue  # the pass over the bytes says so
         known, folder = with_past(one, one.facts), one.partition.path
-        told = known.cleaning
+        cleaning = known.cleaning
         columns = [[witness[at] for witness in known.witnesses] for at in range(3)]
         rows.append(
             {
                 "log_start": known.log_start,
                 "first_base": known.first_base,
-                "policy": told.policy,
-                "policy_source": told.policy_source,
-                "cleaner_offset": told.offset,
-                "clean": told.clean,
-                "past_since": told.past.since if told.past else None,
-                "past_compacted_at": told.past.compacted_at if told.past else None,
+                "policy": cleaning.policy,
+                "policy_source": cleaning.policy_source,
+                "cleaner_offset": cleaning.offset,
+                "clean": cleaning.clean,
+                "past_since": cleaning.past.since if cleaning.past else None,
+                "past_compacted_at": cleaning.past.compacted_at if cleaning.past else None,
             }
             | place_of_dir(folder)._asdict()
             | dict(zip(FACTS.names[-3:], columns, strict=True))

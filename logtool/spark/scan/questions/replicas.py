@@ -89,7 +89,7 @@ class CopySummary:
 
 
 @dataclass(slots=True)
-class Told:
+class ReplicaResult:
     """The result for one copy of several."""
 
     shared_batches: int = 0
@@ -103,13 +103,13 @@ class Told:
 
 def compare(
     copies: Sequence[CopySummary], look: Callable[[int, Column], ComparedColumns]
-) -> list[Told]:
+) -> list[ReplicaResult]:
     """Return the result for each copy; `look` returns batches of a copy in ranges of offsets.
 
     `look` is called only if digests differ, with the place of the copy in `copies` and the numbers
     of ranges. Copies after the first `MOST_COPIES` are not compared.
     """
-    told = [Told() for _ in copies]
+    results = [ReplicaResult() for _ in copies]
     some = list(copies[:MOST_COPIES])
     every = sorted(frozenset[int]().union(*(copy.ranges for copy in some)))
     odd = []
@@ -119,11 +119,11 @@ def compare(
         if len(found) > 1 or any(copy.reaches(number) for copy in missing):
             odd.append(number)
         elif not missing and len(copies) == len(some):
-            for one in told:
+            for one in results:
                 one.shared_batches += some[0].ranges[number][0]
     if odd:
-        _look_closer(some, told, [look(at, np.array(odd)) for at in range(len(some))])
-    return told
+        _look_closer(some, results, [look(at, np.array(odd)) for at in range(len(some))])
+    return results
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class _Offsets:
 
     base_offset: Column
     last_offset: Column
-    held: Column
+    holders: Column
     """Bits of the copies that have a batch at the offset."""
     wanted: Column
     """Bits of the copies whose log covers the offset."""
@@ -169,7 +169,7 @@ class _Offsets:
         return cls(
             base_offset=base,
             last_offset=largest(rows.last_offset),
-            held=np.bitwise_or.reduceat(bits, starts),
+            holders=np.bitwise_or.reduceat(bits, starts),
             wanted=reduce(or_, inside),
             same=same,
             differs=~same & ~rewritten,
@@ -177,26 +177,26 @@ class _Offsets:
 
 
 def _look_closer(
-    copies: Sequence[CopySummary], told: list[Told], batches: Sequence[ComparedColumns]
+    copies: Sequence[CopySummary], results: list[ReplicaResult], batches: Sequence[ComparedColumns]
 ) -> None:
     """Add the results of comparing single batches."""
     if not sum(len(one.magic) for one in batches):
         return
     rows = _Offsets.of(copies, batches)
-    every = (1 << len(told)) - 1
-    shared = (rows.held == every) & rows.same
-    for at, one in enumerate(told[: len(copies)]):
-        here = (rows.held & (1 << at)) != 0
+    every = (1 << len(results)) - 1
+    shared = (rows.holders == every) & rows.same
+    for at, one in enumerate(results[: len(copies)]):
+        here = (rows.holders & (1 << at)) != 0
         one.shared_batches += int((here & shared).sum())
-        one.only_here += int(((rows.held == 1 << at) & (rows.wanted == every)).sum())
+        one.only_here += int(((rows.holders == 1 << at) & (rows.wanted == every)).sum())
         differs = np.flatnonzero(here & rows.differs)
         if len(differs):
             one.differs(int(rows.base_offset[differs[0]]))
     for low, high in combinations(range(len(copies)), 2):
         offset = _overlap(rows, low, high)
         if offset is not None:
-            told[low].differs(offset)
-            told[high].differs(offset)
+            results[low].differs(offset)
+            results[high].differs(offset)
 
 
 def _overlap(rows: _Offsets, low: int, high: int) -> int | None:
@@ -205,12 +205,14 @@ def _overlap(rows: _Offsets, low: int, high: int) -> int | None:
     The two batches begin at different offsets, so each is missing in the other copy.
     """
     bits = (1 << low) | (1 << high)
-    held = rows.held & bits
-    candidates = np.flatnonzero((held != 0) & (held != bits) & (rows.wanted & bits & ~held != 0))
+    holders = rows.holders & bits
+    candidates = np.flatnonzero(
+        (holders != 0) & (holders != bits) & (rows.wanted & bits & ~holders != 0)
+    )
     if len(candidates) < 2:
         return None
     base, last = rows.base_offset[candidates], rows.last_offset[candidates]
-    own, reach = held[candidates], np.maximum.accumulate(last)
+    own, reach = holders[candidates], np.maximum.accumulate(last)
     # Of the rows before each row, the one that reaches the largest offset; of two the later one.
     furthest = np.maximum.accumulate(np.where(last == reach, np.arange(len(last)), 0))[:-1]
     over = (last[furthest] >= base[1:]) & (own[furthest] != own[1:])
