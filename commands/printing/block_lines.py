@@ -4,7 +4,7 @@ What is the same for many objects comes from the object path: one object is writ
 the place of the values that vary, and cut there. The compiled loop of `_rendering` puts the values
 between the pieces, with no Python object for a record or one of its values.
 
-That loop runs without the interpreter's lock, beside the reading and decoding of what comes next.
+That loop runs without the interpreter's lock, while the next data is read and decoded.
 """
 
 import contextlib

@@ -55,7 +55,7 @@ def refusal(target: Path, paths: Sequence[Path]) -> str | None:
         for path in paths:
             place = path.absolute().resolve()
             if place == folder or (folder in place.parents and _is_home(folder, place)):
-                return f"{target} lies in {folder}, which is dumped"
+                return f"{target} lies in {folder}, which this command dumps"
     return None
 
 

@@ -92,4 +92,4 @@ def state(summary: "Summary") -> str:
     ]  # fmt: skip
     if failed:
         return f"incomplete, {', '.join(failed)}: "
-    return "" if summary.complete else "incomplete, the time is over: "
+    return "" if summary.complete else "incomplete, the time limit was reached: "

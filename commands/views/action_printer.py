@@ -19,7 +19,7 @@ from logtool.schemas.printed import ACTION
 from logtool.schemas.tables import FINDING
 from logtool.startup.partition import PartitionForecast
 
-NO_PARTITION: Final = "no partition is there"
+NO_PARTITION: Final = "there are no partitions"
 _Planned = tuple[Action, Object]
 
 
@@ -121,7 +121,8 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         one = self._withheld == 1
         verb = ("was to be" if one else "were to be") if failed else "is" if one else "are"
         files = text.count(self._withheld, "file")
-        return f"{files} {verb} rebuilt or removed{also}; -v lists {'it' if one else 'them'}"
+        which = "this file" if one else "these files"
+        return f"{files} {verb} rebuilt or removed{also}; -v lists {which}"
 
     def _losses(self, verb: str) -> Iterator[str]:
         """Yield losses of now and of before; offsets where the number of records is unknown."""
@@ -153,9 +154,9 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         command = " ".join(["logtool verify", *map(shell.path, places)])
         yield (
             f"--trust-log: no CRC of {text.count(segments, 'segment')} ({text.size(size)}) was "
-            f"compared; {text.size(headers)} of headers were read, and of "
-            f"{text.count(unread, 'segment')} nothing; {text.size(saved)} less than to rebuild; to "
-            f"check them: {command}"
+            f"compared; {text.size(headers)} of headers were read, and "
+            f"{text.count(unread, 'segment')} not at all; a rebuild would read "
+            f"{text.size(saved)} more; to check the segments: {command}"
         )
 
 

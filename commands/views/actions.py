@@ -21,7 +21,7 @@ _ROUTINE = frozenset({FileChange.CREATE, FileChange.REPLACE, "recover"})
 _CHECKPOINT_SOURCES = {
     "last-entry": "in its last entry",
     "recovery-point": "the recovery point",
-    "snapshot": "that of the snapshot",
+    "snapshot": "the offset of the producer snapshot",
 }
 """Texts for the checkpoint of a transaction index."""
 _POLICY_TITLES = ("policy", "read", "bytes", "time", "unread", "bytes", "misses")
@@ -124,8 +124,8 @@ def _playback_lines(obj: Object) -> Iterator[str]:
     )
     line = f"  the playback starts at offset {playback['starting_offset']}"
     if playback["replayed_from"] != playback["starting_offset"]:
-        line += f", with what was known at {playback['replayed_from']}"
-    yield line + f"; {text.size(playback['bytes_saved'])} less read than to rebuild"
+        line += f", with the state at offset {playback['replayed_from']}"
+    yield line + f"; {text.size(playback['bytes_saved'])} less to read than for a rebuild"
 
 
 def _other_end(obj: Object) -> str:
@@ -143,7 +143,7 @@ def _other_end(obj: Object) -> str:
 _OUTCOMES = {
     "refuses": "A BROKER REFUSES TO START",
     "offline": "A BROKER TAKES THE LOG DIR OFFLINE",
-    "unknown": "what a broker does is not known",
+    "unknown": "the effect on a broker is not known",
 }
 
 
@@ -160,7 +160,7 @@ def _loss(obj: Object) -> str:
         for records, batches, kind in kinds
         if batches
     ]
-    found = f"; this loses {' and '.join(counted) or 'records that nobody can count'}"
+    found = f"; this loses {' and '.join(counted) or 'an unknown number of records'}"
     if obj["first_offset"] is not None:
         found += f", {text.offsets(obj['first_offset'], obj['last_offset'])}"
     if obj["below_high_watermark"]:

@@ -60,7 +60,9 @@ class EditRun:
         # The report is outside: it is what takes signals, also while an earlier change is finished.
         with report, holding as finished:
             for place in finished:
-                report.note(f"an earlier change was finished first; to undo it: {_undo(place)}")
+                report.note(
+                    f"an interrupted earlier change was completed first; to undo it: {_undo(place)}"
+                )
             for item in find():
                 if isinstance(item, UnreadableError):
                     report.unreadable(item)
@@ -82,7 +84,9 @@ class EditRun:
             report.note(f"{edit.action.path}: {reason}")
         marker = self.log_dir / FileKind.CLEAN_SHUTDOWN
         if edit.action.path.name == FileKind.RECOVERY_POINT_CHECKPOINT and marker.exists():
-            report.note(f"{marker} is there: a broker that finds it recovers nothing at all")
+            report.note(
+                f"{marker} exists: a broker that finds this marker does not recover any log"
+            )
 
     def _conclude(self, report: Report, edits: list[Edit], undo_dir: Path | None) -> None:
         state = text.state(self.summary)

@@ -25,7 +25,7 @@ def run(
     """Print how `file` changes, and change it; return the exit status."""
     settings = printing.settings()
     if delete == (offset is not None) or (row is None and not delete):
-        raise UsageError("give ROW and OFFSET, or ROW and --delete, or --delete alone")
+        raise UsageError("give ROW and OFFSET, ROW and --delete, or only --delete")
 
     def edits() -> list[Edit]:
         edit = remove(file) if row is None else set_row(file, row, offset)
@@ -42,7 +42,7 @@ def run(
         command=command.strip(),
     )
     if delete:
-        missing = f"{file} is not there" if row is None else f"{file} has no row of {row}"
+        missing = f"{file} does not exist" if row is None else f"{file} has no row of {row}"
         job = replace(job, unchanged=f"{missing}; nothing to change")
     return job.run(edits)
 

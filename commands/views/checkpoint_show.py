@@ -20,7 +20,7 @@ from logtool.schemas.document import Document
 
 _NO_ROW = "the checkpoint has no row of the partition"
 _NO_EPOCHS = "no leader epoch is known"
-_NOT_READ = "the log was not read, as without --unflushed"
+_NOT_READ = "the log was not read (no --unflushed)"
 
 
 def _bytes(name: str, meaning: str, null: str) -> Column:
@@ -28,44 +28,44 @@ def _bytes(name: str, meaning: str, null: str) -> Column:
 
 
 _PARTITION_ROW = Table("partition", "partition", (
-    Column("path", Kind.PATH, "the log dir, or the one checkpoint that was given"),
+    Column("path", Kind.PATH, "the log dir, or the given checkpoint"),
     Column("topic", Kind.STRING, "name of the topic"),
     Column("partition", Kind.INT32, "number of the partition"),
     Column("directory", Kind.STRING, "name of the partition dir",
-           null="it is gone, or one checkpoint was given"),
+           null="the partition dir is missing, or a single checkpoint was given"),
     offset("recovery_point", "offset up to which the log is known to be flushed", _NO_ROW),
     offset("high_watermark", "checkpointed high watermark", _NO_ROW),
-    offset("log_start_offset", "first offset that clients are given", _NO_ROW),
+    offset("log_start_offset", "first offset that clients can read", _NO_ROW),
     offset("cleaner_offset", "offset up to which the log is compacted", _NO_ROW),
     Column("leader_epoch", Kind.INT32, "the last leader epoch of the partition", null=_NO_EPOCHS),
     offset("epoch_start_offset", "first offset of the last leader epoch", _NO_EPOCHS),
-    offset("log_end_offset", "offset behind the last sound batch", _NOT_READ),
-    _bytes("unflushed_bytes", "bytes of the log from the first batch on that ends behind the "
-           "recovery point", _NOT_READ),
-    Column("unflushed_records", Kind.INT64, "records in sound batches that end behind "
-           "the recovery point", "count", _NOT_READ),
-    *timed("unflushed_since_ms", "largest timestamp of the first batch that ends behind the "
-           "recovery point", f"there is none, it has no time, or {_NOT_READ}"),
-    Column("unflushed_age_ms", Kind.INT64, "time from unflushed_since_ms to --now; 0 where "
-           "--now is earlier", "ms", f"there is no such timestamp, or {_NOT_READ}"),
-    _bytes("recovery_bytes", "bytes of the segments that a start after a kill reads, each from "
-           "its first byte", _NOT_READ),
-    _bytes("recovery_bytes_if", "bytes that a start after a kill would read if the log were in "
-           "segments of the size of --segment-bytes, from its first byte on: an estimate",
+    offset("log_end_offset", "offset after the last sound batch", _NOT_READ),
+    _bytes("unflushed_bytes", "bytes of the log that are not flushed: from the first batch that "
+           "ends after the recovery point on", _NOT_READ),
+    Column("unflushed_records", Kind.INT64, "records in sound batches that end after the recovery "
+           "point", "count", _NOT_READ),
+    *timed("unflushed_since_ms", "largest timestamp of the first batch that ends after the "
+           "recovery point", f"there is no such batch or time, or {_NOT_READ}"),
+    Column("unflushed_age_ms", Kind.INT64, "time from unflushed_since_ms to --now; 0 if --now is "
+           "earlier", "ms", f"there is no such timestamp, or {_NOT_READ}"),
+    _bytes("recovery_bytes", "bytes of the segments that a start after a kill reads; it reads each "
+           "segment from its first byte", _NOT_READ),
+    _bytes("recovery_bytes_if", "estimate of the bytes that a start after a kill would read if the "
+           "segments had the size of --segment-bytes",
            f"there is no --segment-bytes, or {_NOT_READ}"),
-), note="What the checkpoints of a log dir say of one partition.", type="partition",
+), note="The rows of one partition in the checkpoints of a log dir.", type="partition",
     made_from="logtool.checkpoints.show:ShownPartition")  # fmt: skip
 _EPOCH_ROW = Table("epoch", "leader epoch of a partition", (
     Column("path", Kind.PATH, "the leader-epoch-checkpoint"),
     Column("leader_epoch", Kind.INT32, "the leader epoch"),
     offset("start_offset", "first offset of the epoch", None),
-    offset("end_offset", "offset at which the next epoch starts", "it is the last epoch"),
+    offset("end_offset", "offset at which the next epoch starts", "the epoch is the last one"),
 ), note="One row of a leader-epoch-checkpoint.", type="epoch",
     made_from="logtool.checkpoints.show:ShownEpoch")  # fmt: skip
 DOCUMENT: Final = Document(
     name="checkpoint",
-    title="What logtool checkpoint show prints; lint prints what logtool verify does, rebuild and "
-    "set what logtool plan does",
+    title="Objects that logtool checkpoint show prints; lint prints those of logtool verify, "
+    "rebuild and set those of logtool plan",
     tables=(_PARTITION_ROW, _EPOCH_ROW),
 )
 SCHEMA = DOCUMENT.schema
@@ -114,7 +114,7 @@ def run(
     if with_unflushed and now is not None:
         now_ms, meaning = parsing.parse_moment("--now", now)
     elif now:
-        raise UsageError("--now is for --unflushed")
+        raise UsageError("--now has no effect without --unflushed")
     summary, view = ActionSummary(), make(unflushed=with_unflushed)
     report = Report(settings=settings, view=view, summary=summary, inputs=given)
     if meaning:

@@ -23,27 +23,32 @@ def _count(name: str, meaning: str) -> Column:
 
 
 def _offset(name: str, meaning: str) -> Column:
-    return Column(name, Kind.INT64, meaning, "offset", "it has no batch", value=f"piece.{name}")
+    return Column(
+        name, Kind.INT64, meaning, "offset", "the new log has no batch", value=f"piece.{name}"
+    )
 
 
 _SEGMENT = Table("segment", "new log", (
     Column("path", Kind.PATH, "the segment that was converted", value="piece.source"),
     Column("target", Kind.PATH, "the new log"),
-    Column("to", Kind.STRING, "whose files were written", words=("kafka", "redpanda"),
+    Column("to", Kind.STRING, "the server that the files were written for",
+           words=("kafka", "redpanda"),
            value="piece.flavour"),
-    Column("term", Kind.INT64, "term in the name of a segment of Redpanda",
-           null="the new log is one of Kafka", value="piece.term"),
-    Column("offsets", Kind.STRING, "whose offsets the new log has; raft: Raft's, where nothing "
-           "says which ones Kafka's are", words=("kafka", "raft"), value="piece.offsets"),
+    Column("term", Kind.INT64, "term in the file name of the Redpanda segment",
+           null="the new log is a Kafka log", value="piece.term"),
+    Column("offsets", Kind.STRING, "kind of offsets in the new log; raft: Raft's, because Kafka's "
+           "offsets are not known", words=("kafka", "raft"), value="piece.offsets"),
     _offset("first_offset", "first offset of the new log"),
     _offset("last_offset", "last offset of the new log"),
-    _count("batches", "batches that were written"),
-    _count("records", "records in these batches"),
+    _count("batches", "batches written to the new log"),
+    _count("records", "records in the batches of the new log"),
     Column("bytes", Kind.INT64, "size of the new log", "bytes", value="piece.bytes"),
-    _count("left_out", "batches that Kafka has no place for"),
-    _count("damaged", "ranges of bytes that are no sound batch"),
+    _count("left_out", "batches left out because Kafka has no such batch type"),
+    _count("damaged", "ranges of bytes that are not sound batches"),
 ), note="One new log.", type="segment", made_from="logtool.convert.run:Converted")  # fmt: skip
-DOCUMENT: Final = Document(name="convert", title="What logtool convert prints", tables=(_SEGMENT,))
+DOCUMENT: Final = Document(
+    name="convert", title="Objects that logtool convert prints", tables=(_SEGMENT,)
+)
 SCHEMA = DOCUMENT.schema
 _COLUMNS = columns(*_SEGMENT.names(Way.CSV))
 _MARKDOWN = columns("path", "target", "offsets", "batches", "records", "left_out", "damaged")
@@ -112,7 +117,7 @@ def _line(obj: Object) -> str | None:
         said.append("KAFKA'S OFFSETS ARE NOT KNOWN (see --start-delta)")
     if obj["left_out"]:
         left = text.count(obj["left_out"], "batch", "batches")
-        said.append(f"{left} left out that Kafka has no type for")
+        said.append(f"{left} left out because Kafka has no such batch type")
     if obj["damaged"] and obj["to"] == "kafka":
         said.append(f"{text.count(obj['damaged'], 'damaged range')} LEFT OUT")
     return ", ".join(said)

@@ -21,83 +21,88 @@ from logtool.schemas.printed import COPY_STATUSES, PAIR
 
 _TOPIC = Column("topic", Kind.STRING, "name of the topic")
 _NUMBER = Column("partition", Kind.INT32, "number of the partition")
-_NO_METADATA = "no metadata log among the log dirs knows the partition"
+_NO_METADATA = "the log dirs have no metadata log that names the partition"
 PARTITION: Final = Table("partition", "partition", (
     _TOPIC,
     _NUMBER,
-    Column("copies", Kind.STRINGS, "names of the copies: the id of the node, or the path where the "
-           "id is not known or not the only one", value="labels"),
-    Column("status", Kind.STRING, "how the copies relate to each other; the gravest counts",
+    Column("copies", Kind.STRINGS, "names of the copies: the node id, or the path if the id is not "
+           "known or not unique", value="labels"),
+    Column("status", Kind.STRING, "relation of the copies to each other; with several pairs, the "
+           "worst one",
            words=COPY_STATUSES),
-    Column("identical", Kind.BOOL, "whether each copy has the same batches, log start, log end and "
-           "leader epochs as each other one, and no damage; indexes and producer snapshots are not "
-           "compared", ways=JSON),
-    Column("diverges_at", Kind.INT64, "first offset at which any two copies diverge", "offset",
-           "no two do"),
-    Column("superset", Kind.STRINGS, "copies that have everything that any copy has"),
-    Column("behind", Kind.STRINGS, "copies that end before another one that is the same up to "
-           "there"),
-    Column("damaged", Kind.STRINGS, "copies that are damaged, other than by an unfinished append"),
+    Column("identical", Kind.BOOL, "whether all copies have the same batches, log start, log end "
+           "and leader epochs, and no damage; indexes and producer snapshots are not compared",
+           ways=JSON),
+    Column("diverges_at", Kind.INT64, "first offset at which two copies diverge", "offset",
+           "no two copies diverge"),
+    Column("superset", Kind.STRINGS, "copies that have all batches that any copy has"),
+    Column("behind", Kind.STRINGS, "copies that end before another copy and are the same up to "
+           "their end"),
+    Column("damaged", Kind.STRINGS, "copies with damage; an unfinished append does not count"),
     Column("unfilled", Kind.INT64, "damaged ranges that no other copy can fill; an unfinished "
            "append does not count", "count"),
-    Column("in_sync", Kind.NUMBERS, "node ids of the replicas in sync, by the newest metadata log "
-           "among the log dirs", null=_NO_METADATA),
-    Column("eligible", Kind.NUMBERS, "node ids of the eligible leader replicas, by the same "
-           "metadata log", null=_NO_METADATA),
-    Column("fixes", Kind.STRINGS, "command lines that repair copies that are damaged, or lack "
-           "offsets, from others that are directories at hand"),
-), note="The verdict on one partition; its copies, pairs and damage follow.",
+    Column("in_sync", Kind.NUMBERS, "node ids of the in-sync replicas in the newest metadata log "
+           "of the log dirs", null=_NO_METADATA),
+    Column("eligible", Kind.NUMBERS, "node ids of the eligible leader replicas in the newest "
+           "metadata log of the log dirs", null=_NO_METADATA),
+    Column("fixes", Kind.STRINGS, "command lines that repair damaged or incomplete copies from "
+           "other copies that are local directories"),
+), note="The result for one partition; the objects of its copies, pairs and damage follow.",
     type="partition", made_from="logtool.copies.verdict:CopiesVerdict")  # fmt: skip
 COPY: Final = Table("copy", "copy of a partition", (
     _TOPIC,
     _NUMBER,
-    Column("copy", Kind.STRING, "name of the copy, as its partition lists it", value="label"),
-    Column("node", Kind.INT32, "id of the node that it is from", null="it is not known"),
-    Column("path", Kind.STRING, "the partition dir, where it was read"),
-    Column("topic_id", Kind.STRING, "topic id in its partition.metadata", null="it has none"),
+    Column("copy", Kind.STRING, "name of the copy, as in the partition object", value="label"),
+    Column("node", Kind.INT32, "id of the node of the copy", null="not known"),
+    Column("path", Kind.STRING, "the partition dir that was read"),
+    Column("topic_id", Kind.STRING, "topic id in partition.metadata of the copy",
+           null="there is no partition.metadata"),
     Column("log_start_offset", Kind.INT64, "start of the log", "offset", value="log_start"),
     Column("log_end_offset", Kind.INT64, "end of the log", "offset", value="log_end"),
     Column("high_watermark", Kind.INT64, "checkpointed high watermark", "offset",
-           "it is not known"),
+           "not known"),
     Column("segments", Kind.INT64, "segments", "count"),
     Column("batches", Kind.INT64, "sound batches", "count", value="tally.batches"),
-    Column("records", Kind.INT64, "records in these batches", "count"),
-    Column("bytes", Kind.INT64, "bytes of its logs", "bytes"),
+    Column("records", Kind.INT64, "records in the sound batches", "count"),
+    Column("bytes", Kind.INT64, "bytes of the .log files", "bytes"),
     Column("leader_epochs", Kind.PAIRS, "leader epochs in leader-epoch-checkpoint, each with its "
            "first offset, in order", value="epochs"),
     Column("batch_epochs", Kind.PAIRS, "leader epochs in the batches, each with its first offset, "
            "in order"),
-    Column("compaction_hints", Kind.STRINGS, "signs that it was compacted",
+    Column("compaction_hints", Kind.STRINGS, "signs that the copy was compacted",
            words=("cleaner-checkpoint", "delete-horizons", "partial-batches")),
-    Column("damaged_ranges", Kind.INT64, "damaged ranges, an unfinished append not counted",
+    Column("damaged_ranges", Kind.INT64, "damaged ranges; an unfinished append does not count",
            "count"),
-), note="One copy as it was read.", type="copy",
+), note="One copy of the partition.", type="copy",
     made_from="logtool.copies.copy:Copy")  # fmt: skip
-_LOSES_NONE = "none is missing for it"
+_LOSES_NONE = "no offset is missing because of the damage"
 DAMAGE: Final = Table("damage", "damaged range of a copy", (
     Column("topic", Kind.STRING, "name of the topic", value="copy.topic"),
     Column("partition", Kind.INT32, "number of the partition", value="copy.partition"),
-    Column("copy", Kind.STRING, "name of the copy, as its partition lists it", value="copy.label"),
+    Column("copy", Kind.STRING, "name of the copy, as in the partition object", value="copy.label"),
     Column("path", Kind.STRING, "the partition dir", value="copy.path"),
     Column("segment", Kind.INT64, "base offset of the segment", "offset", value="damage.segment"),
-    Column("position", Kind.INT64, "byte in the log of the segment where it begins", "byte",
+    Column("position", Kind.INT64, "byte in the .log where the damage begins", "byte",
            value="damage.position"),
-    Column("length", Kind.INT64, "bytes that hold no sound batch", "bytes", value="damage.length"),
+    Column("length", Kind.INT64, "size of the damage in bytes", "bytes", value="damage.length"),
     Column("reason", Kind.STRING, "kind of damage", value="damage.reason"),
     Column("message", Kind.STRING, "description of the damage", value="damage.message"),
-    Column("torn_tail", Kind.BOOL, "whether it is an unfinished append, as a kill leaves it",
+    Column("torn_tail", Kind.BOOL, "whether the damage is an unfinished append, which a kill "
+           "leaves",
            value="damage.tail"),
-    Column("first_offset", Kind.INT64, "first offset that is missing for it", "offset",
+    Column("first_offset", Kind.INT64, "first offset that is missing because of the damage",
+           "offset",
            _LOSES_NONE),
-    Column("last_offset", Kind.INT64, "last offset that is missing for it", "offset",
+    Column("last_offset", Kind.INT64, "last offset that is missing because of the damage", "offset",
            f"{_LOSES_NONE}, or the last is not known"),
-    Column("filled_by", Kind.STRINGS, "copies that have all of these offsets sound"),
-    Column("partly_filled_by", Kind.STRINGS, "copies that have some of these offsets",
+    Column("filled_by", Kind.STRINGS, "copies in which all these offsets are sound"),
+    Column("partly_filled_by", Kind.STRINGS, "copies in which some of these offsets are sound",
            value="partly_by"),
-), note="A range of bytes that holds no sound batch, and the copies that have its offsets sound.",
+), note="A range of bytes without a sound batch, and the copies in which the missing offsets are "
+        "sound.",
     type="damage", made_from="logtool.copies.verdict:DamageInCopy")  # fmt: skip
 DOCUMENT: Final = Document(
-    name="diff", title="What logtool diff prints", tables=(PARTITION, COPY, PAIR, DAMAGE)
+    name="diff", title="Objects that logtool diff prints", tables=(PARTITION, COPY, PAIR, DAMAGE)
 )
 SCHEMA = DOCUMENT.schema
 _PAIR = columns(*PAIR.names(Way.CSV))
@@ -110,7 +115,7 @@ _MOST_EPOCHS = 4
 _WORDS = {
     Status.SAME: "the same",
     Status.ALONE: "one copy only",
-    Status.BEHIND: "the same as far as they go",
+    Status.BEHIND: "the same up to the end of the shorter copy",
     Status.COMPACTED: "the same, compacted differently",
     Status.DISJOINT: "no offset in common",
     Status.MISSING: "BATCHES ARE MISSING",
@@ -132,7 +137,7 @@ def run(
     """Print a verdict on the copies of each partition, or save a scan as `digest`."""
     settings = printing.settings()
     if identical and digest:
-        raise UsageError("--identical compares copies, --digest saves the scan of one")
+        raise UsageError("use only one of --identical and --digest")
     summary = ActionSummary()
     sources = inputs.node_dirs()
     given = GivenPaths(
@@ -216,15 +221,15 @@ class DiffPrinter(Printer[CopiesVerdict]):
         """Return what the verdict is about, for who wants to delete a copy."""
         if not self._identical:
             return (
-                "batches were compared; log starts, leader epochs, indexes and producer snapshots "
-                "were not; before a copy is deleted, ask with --identical"
+                "only batches were compared, not log starts, leader epochs, indexes and producer "
+                "snapshots; use --identical before you delete a copy"
             )
         found = f"NOT IDENTICAL: {text.count(self._unequal, 'partition')}"
         if not self._unequal and self._summary.complete:
             found = "all copies are identical"
         return (
-            f"{found}; batches, log starts, log ends and leader epochs were compared, indexes and "
-            "producer snapshots, which a broker makes from the log, were not"
+            f"{found}; batches, log starts, log ends and leader epochs were compared; indexes and "
+            "producer snapshots were not, because a broker can rebuild them from the log"
         )
 
 
@@ -246,18 +251,18 @@ def _partition(obj: Object, settings: OutputSettings) -> str:
     words = terminal.paint_stdout(_WORDS[status], style, settings.color)
     line = f"{text.escape(obj['topic'])}-{obj['partition']}: {words}"
     if status is Status.SAME and not obj["identical"]:
-        line += ", but for log starts, leader epochs or an unfinished append"
+        line += ", except for log starts, leader epochs or an unfinished append"
     if obj["diverges_at"] is not None:
         line += f" at offset {obj['diverges_at']}"
     if obj["superset"] and len(obj["superset"]) < len(obj["copies"]):
-        line += f"; everything is in {_names(obj['superset'])}"
+        line += f"; complete: {_names(obj['superset'])}"
     if obj["behind"]:
         line += f"; behind: {_names(obj['behind'])}"
     if obj["unfilled"]:
         line += f"; {text.count(obj['unfilled'], 'range')} that no copy can fill"
     if obj["in_sync"] is not None:
         nodes = ", ".join(map(str, obj["in_sync"])) or "no broker"
-        line += f"; in sync by the metadata log: {nodes}"
+        line += f"; in sync according to the metadata log: {nodes}"
     if obj["eligible"]:
         line += f"; eligible as leaders: {', '.join(map(str, obj['eligible']))}"
     return "\n  next: ".join([line, *map(text.escape, obj["fixes"])])
@@ -307,7 +312,7 @@ def _lacks(obj: dict[str, Any]) -> list[str]:
     words = {
         "before": "before its start",
         "behind": "after its end",
-        "damaged": "where it is damaged",
+        "damaged": "where the copy is damaged",
         "compacted": "to compaction",
     }
     parts = [
@@ -331,7 +336,7 @@ def _damage(obj: Object) -> str:
     if obj["filled_by"]:
         return f"{line}, sound in {_names(obj['filled_by'])}"
     if obj["partly_filled_by"]:
-        return f"{line}, partly in {_names(obj['partly_filled_by'])}"
+        return f"{line}, partly sound in {_names(obj['partly_filled_by'])}"
     return f"{line}, sound in no other copy"
 
 

@@ -14,121 +14,132 @@ from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Column, Kind, Table
 from logtool.schemas.document import Document
 
-_NO_NODE = "it is not known"
+_NO_NODE = "not known"
 DIRECTORY: Final = Table("directory", "log dir", (
-    Column("node", Kind.INT32, "id of the node that has it", null=_NO_NODE),
-    Column("path", Kind.PATH, "the log dir", null="it was not given"),
-    Column("directory_id", Kind.STRING, "id of the log dir in its meta.properties; of one that was "
-           "not given, by the metadata log", null="it has none"),
-    Column("status", Kind.STRING, "state by the registration of the broker; absent: it was not "
-           "given; unidentified: it has no id and others have; unknown: no registration says",
+    Column("node", Kind.INT32, "id of the node of the log dir", null=_NO_NODE),
+    Column("path", Kind.PATH, "the log dir", null="the log dir was not given"),
+    Column("directory_id", Kind.STRING, "id of the log dir in meta.properties, or in the metadata "
+           "log if the log dir was not given", null="the log dir has no id"),
+    Column("status", Kind.STRING, "state according to the registration of the broker; absent: the "
+           "log dir was not given; unidentified: the log dir has no id and others have one; "
+           "unknown: there is no registration",
            words=("online", "cordoned", "offline", "absent", "unidentified", "unknown")),
-    Column("partitions", Kind.INT64, "live partition dirs in it; of one that was not given, the "
-           "partitions that are assigned to it", "count"),
-    Column("deleting", Kind.INT64, "partition dirs that wait for their deletion", "count"),
-), note="A log dir that was given, or that the metadata log knows.",
+    Column("partitions", Kind.INT64, "live partition dirs in the log dir; if the log dir was not "
+           "given, partitions assigned to it", "count"),
+    Column("deleting", Kind.INT64, "partition dirs that wait to be deleted", "count"),
+), note="A log dir that was given, or that the metadata log names.",
     type="directory", made_from="logtool.dirs.directories:AuditedDir")  # fmt: skip
-ASSIGNMENT: Final = Table("assignment", "live replica in another log dir than the metadata log "
-                          "says", (
-    Column("node", Kind.INT32, "id of the node that has it"),
+ASSIGNMENT: Final = Table("assignment", "live replica that is not in its assigned log dir", (
+    Column("node", Kind.INT32, "id of the node of the log dir"),
     Column("path", Kind.PATH, "the partition dir"),
     Column("topic", Kind.STRING, "name of the topic"),
     Column("partition", Kind.INT32, "number of the partition"),
-    Column("directory_id", Kind.STRING, "id of the log dir in which it lies",
-           null="that log dir has none"),
-    Column("assigned", Kind.STRING, "id of the log dir to which the metadata log assigns it"),
-    Column("status", Kind.STRING, "elsewhere: assigned to another log dir; the others: the "
+    Column("directory_id", Kind.STRING, "id of the log dir that holds the replica",
+           null="the log dir has no id"),
+    Column("assigned", Kind.STRING, "id of the log dir to which the metadata log assigns the "
+           "replica"),
+    Column("status", Kind.STRING, "elsewhere: assigned to another log dir; other values: the "
            "assignment names no log dir",
            words=("elsewhere", "unassigned", "lost", "migrating")),
-), note="A live replica in another log dir than the metadata log says.",
+), note="A live replica that is not in the log dir to which the metadata log assigns it.",
     type="assignment", made_from="logtool.dirs.directories:Assignment")  # fmt: skip
-_NO_LIVE = "no live copy is among the log dirs of its broker"
-FUTURE: Final = Table("future", "copy on its way to another log dir", (
+_NO_LIVE = "the log dirs of the broker have no live copy"
+FUTURE: Final = Table("future", "future copy, for a move to another log dir", (
     Column("path", Kind.STRING, "the directory of the copy", value="copy.path"),
     Column("topic", Kind.STRING, "name of the topic", value="copy.topic"),
     Column("partition", Kind.INT32, "number of the partition", value="copy.partition"),
-    Column("live", Kind.STRING, "the directory of the live copy that it is made from",
+    Column("live", Kind.STRING, "the directory of the live copy that the broker copies",
            null=_NO_LIVE, value="live_path"),
-    Column("status", Kind.STRING, "how far the copy is; abandoned: without a live copy",
+    Column("status", Kind.STRING, "progress of the copy; abandoned: there is no live copy",
            words=("caught-up", "catching-up", "abandoned", "diverged", "damaged")),
-    Column("assigned", Kind.BOOL, "whether the metadata log assigns the partition to this log dir "
-           "already"),
-    Column("log_start_offset", Kind.INT64, "start of its log", "offset", value="copy.log_start"),
-    Column("log_end_offset", Kind.INT64, "end of its log", "offset", value="copy.log_end"),
+    Column("assigned", Kind.BOOL, "whether the metadata log already assigns the partition to this "
+           "log dir"),
+    Column("log_start_offset", Kind.INT64, "start of the log of the copy",
+           "offset", value="copy.log_start"),
+    Column("log_end_offset", Kind.INT64, "end of the log of the copy",
+           "offset", value="copy.log_end"),
     Column("live_log_end_offset", Kind.INT64, "end of the log of the live copy", "offset",
            _NO_LIVE, value="live_log_end"),
-    Column("behind", Kind.INT64, "offsets that it is behind the live copy", "count", _NO_LIVE),
-    Column("superset", Kind.BOOL, "whether it holds everything that the live copy holds",
+    Column("behind", Kind.INT64, "offsets by which the copy is behind the live copy",
+           "count", _NO_LIVE),
+    Column("superset", Kind.BOOL, "whether the copy holds everything that the live copy holds",
            null=_NO_LIVE),
-    Column("diverges_at", Kind.INT64, "first offset at which it diverges from the live copy",
-           "offset", f"it does not, or {_NO_LIVE}"),
-), note="A copy on its way to another log dir.",
+    Column("diverges_at", Kind.INT64, "first offset at which the copy diverges from the live copy",
+           "offset", f"the copies do not diverge, or {_NO_LIVE}"),
+), note="A future copy: a broker makes it to move the partition to another log dir.",
     type="future", made_from="logtool.dirs.directories:FutureCopy")  # fmt: skip
 _STORED = Table("held", "copy that holds some of the batches", (
     Column("path", Kind.STRING, "the directory of the copy", value="copy.path"),
-    Column("node", Kind.INT32, "id of the node that has it", null=_NO_NODE, value="copy.node"),
-    Column("batches", Kind.INT64, "batches that it is the first to hold", "count"),
-    Column("ranges", Kind.PAIRS, "stretches of these batches, each with its first and last offset",
+    Column("node", Kind.INT32, "id of the node of the log dir", null=_NO_NODE, value="copy.node"),
+    Column("batches", Kind.INT64, "batches that this copy is the first to hold", "count"),
+    Column("ranges", Kind.PAIRS, "ranges of these batches, each with its first and last offset",
            "offset"),
 ), note="The first copy that holds these batches.",
     made_from="logtool.dirs.proof:StoredElsewhere")  # fmt: skip
 _COMPACTED = Table("compacted", "copy that was compacted", (
     Column("path", Kind.STRING, "the directory of the copy"),
-    Column("evidence", Kind.STRING, "evidence that it was compacted"),
+    Column("evidence", Kind.STRING, "evidence that the copy was compacted"),
 ), note="A copy that was compacted.", made_from="logtool.dirs.superseded:Compacted")  # fmt: skip
 _REPLACED = Table("replaced", "copy with batches that compaction replaced elsewhere", (
     Column("batches", Kind.INT64, "batches that no copy holds and that were replaced", "count"),
-    Column("ranges", Kind.PAIRS, "stretches of these batches, each with its first and last offset",
+    Column("ranges", Kind.PAIRS, "ranges of these batches, each with its first and last offset",
            "offset"),
     Column("keys", Kind.INT64, "keys whose last record is in batches that no copy holds", "count"),
     Column("held", Kind.INT64, "keys whose last record a copy holds", "count",
            value="stored"),
     Column("later", Kind.INT64, "keys for which a copy holds a later record", "count"),
-    Column("deleted", Kind.INT64, "keys that the record deletes, and that are gone", "count"),
+    Column("deleted", Kind.INT64, "keys whose last record is a tombstone, and that have been "
+           "removed", "count"),
     Column("by", Kind.OBJECT, "copies that were compacted", of=_COMPACTED, many=True),
-), note="Batches that no copy holds and that compaction replaced, key by key.",
+), note="Batches that no other copy holds, but that compaction replaced; shown key by key.",
     made_from="logtool.dirs.superseded:Superseded")  # fmt: skip
 _ONLY = Table("only", "range of offsets that no other copy is known to hold", (
     Column("first_offset", Kind.INT64, "first offset", "offset"),
-    Column("last_offset", Kind.INT64, "last offset", "offset", "the end is not known"),
-    Column("batches", Kind.INT64, "batches of the range; 0 where it is damaged or not read",
+    Column("last_offset", Kind.INT64, "last offset", "offset", "the end of the range is not known"),
+    Column("batches", Kind.INT64, "batches of the range; 0 if the range is damaged or was not read",
            "count"),
-    Column("reason", Kind.STRING, "why no other copy is known to hold them"),
+    Column("reason", Kind.STRING, "why no other copy is known to hold these offsets"),
 ), note="Offsets that no other copy is known to hold.",
     made_from="logtool.dirs.proof:Only")  # fmt: skip
-_UNPROVEN = Table("unproven", "directory that proves nothing", (
+_UNPROVEN = Table("unproven", "directory that cannot serve as proof", (
     Column("path", Kind.STRING, "the directory"),
-    Column("reason", Kind.STRING, "why it proves nothing"),
-), note="A directory that proves nothing.", made_from="logtool.dirs.proof:Unproven")  # fmt: skip
-PROOF: Final = Table("proof", "copy that may be deleted or not", (
+    Column("reason", Kind.STRING, "why the directory cannot serve as proof"),
+), note="A directory that cannot serve as proof.",
+    made_from="logtool.dirs.proof:Unproven")  # fmt: skip
+PROOF: Final = Table("proof", "copy that was judged", (
     Column("path", Kind.STRING, "the directory of the copy", value="copy.path"),
     Column("topic", Kind.STRING, "name of the topic", value="copy.topic"),
     Column("partition", Kind.INT32, "number of the partition", value="copy.partition"),
-    Column("topic_id", Kind.STRING, "topic id in its partition.metadata", null="it has none",
+    Column("topic_id", Kind.STRING, "topic id in partition.metadata of the copy",
+           null="there is no partition.metadata",
            value="copy.topic_id"),
-    Column("kind", Kind.STRING, "kind of directory, by its name", value="kind_name",
+    Column("kind", Kind.STRING, "kind of directory according to its name", value="kind_name",
            words=("live", "delete", "future", "stray")),
     Column("may_delete", Kind.BOOL, "whether the copy may be deleted"),
-    Column("log_start_offset", Kind.INT64, "start of its log", "offset", value="copy.log_start"),
-    Column("log_end_offset", Kind.INT64, "end of its log", "offset", value="copy.log_end"),
+    Column("log_start_offset", Kind.INT64, "start of the log of the copy",
+           "offset", value="copy.log_start"),
+    Column("log_end_offset", Kind.INT64, "end of the log of the copy",
+           "offset", value="copy.log_end"),
     Column("batches", Kind.INT64, "sound batches", "count", value="copy.tally.batches"),
-    Column("records", Kind.INT64, "records in these batches", "count", value="copy.records"),
-    Column("bytes", Kind.INT64, "bytes of its logs", "bytes", value="copy.bytes"),
+    Column("records", Kind.INT64, "records in the sound batches", "count", value="copy.records"),
+    Column("bytes", Kind.INT64, "bytes of the .log files", "bytes", value="copy.bytes"),
     Column("digest", Kind.STRING, "SHA-256 of base offset, last offset, leader epoch, CRC and size "
            "of each batch, as big-endian int64"),
-    Column("held_by", Kind.OBJECT, "copies that hold batches of it", value="stored", of=_STORED,
+    Column("held_by", Kind.OBJECT, "copies that hold batches of this copy", value="stored", of=_STORED,
            many=True),
-    Column("replaced", Kind.OBJECT, "batches that no copy holds and that compaction replaced",
-           null="the keys prove nothing, or no batch needed them", of=_REPLACED),
-    Column("only_here", Kind.OBJECT, "offsets that no other copy is known to hold; empty where the "
+    Column("replaced", Kind.OBJECT, "batches that no other copy holds, but that compaction "
+           "replaced",
+           null="the keys cannot serve as proof, or no batch needed this proof", of=_REPLACED),
+    Column("only_here", Kind.OBJECT, "offsets that no other copy is known to hold; empty if the "
            "copy may be deleted", value="only", of=_ONLY, many=True),
-    Column("no_proof", Kind.OBJECT, "directories that prove nothing", of=_UNPROVEN, many=True),
-), note="The proof that a copy may be deleted: every batch of it must be held by a live copy, or "
-        "replaced there by compaction.",
+    Column("no_proof", Kind.OBJECT, "directories that cannot serve as proof",
+           of=_UNPROVEN, many=True),
+), note="The proof that a copy may be deleted: a live copy must hold every batch of the copy, or "
+        "compaction must have replaced the batch there.",
     type="proof", made_from="logtool.dirs.proof:Proof")  # fmt: skip
 DOCUMENT: Final = Document(
     name="dirs",
-    title="What logtool dirs prints",
+    title="Objects that logtool dirs prints",
     tables=(DIRECTORY, ASSIGNMENT, FUTURE, PROOF),
 )
 SCHEMA = DOCUMENT.schema
@@ -212,14 +223,14 @@ class AuditPrinter(ProofPrinter):
     def last_lines(self) -> Iterator[Line]:
         """Yield what the metadata log does not say, and the counts."""
         if self._job.image is None:
-            why = "which there should be, and which partitions are assigned to them, is not known"
-            yield f"no metadata log is among the log dirs: {why}", "warning"
+            why = "the expected log dirs and the assignments of partitions are not known"
+            yield f"the log dirs have no metadata log: {why}", "warning"
         elif damage := self._damage:
-            why = "the metadata log ends early, so that some assignments may be old"
+            why = "the metadata log cannot be read to its end; some assignments may be outdated"
             yield f"{why}: {damage}", "error"
         count = text.count(self._directories, "log dir")
         strays = text.count(self._strays, "stray")
-        line = f"{text.state(self._summary)}{count}, {strays}, {self._grave} to look at"
+        line = f"{text.state(self._summary)}{count}, {strays}, {self._grave} with problems"
         yield line, "error" if self._summary.to_do else None
 
 
@@ -244,7 +255,7 @@ def _directory(obj: Object) -> str:
 
 
 def _assignment(obj: Object) -> str:
-    where = f"lies in {obj['directory_id']}, the metadata log has it in {obj['assigned']}"
+    where = f"lies in {obj['directory_id']}, the metadata log assigns it to {obj['assigned']}"
     return f"  {text.escape(obj['path'])}: {where}"
 
 
@@ -252,32 +263,34 @@ def _future(obj: Object) -> str:
     extent = text.extent(obj["log_start_offset"], obj["log_end_offset"])
     line = f"  {text.escape(obj['path'])}: {extent}"
     if obj["live"] is None:
-        return f"{line}; no live copy is among the log dirs of its broker"
-    whole = "holds everything of" if obj["superset"] else "does not hold everything of"
+        return f"{line}; the log dirs of the broker have no live copy"
+    whole = "holds all of" if obj["superset"] else "does not hold all of"
     behind = f", {text.count(obj['behind'], 'offset')} behind" if obj["behind"] else ""
     line += f"; {whole} {text.escape(obj['live'])}{behind}"
     if obj["diverges_at"] is not None:
-        line += f"; they diverge at offset {obj['diverges_at']}"
-    becomes = "becomes the partition at the next start, for it is assigned to this log dir"
+        line += f"; the copies diverge at offset {obj['diverges_at']}"
+    becomes = (
+        "becomes the live copy at the next start, because the partition is assigned to this log dir"
+    )
     return f"{line}; {becomes}" if obj["assigned"] else line
 
 
 def _proof(obj: Object, settings: OutputSettings) -> list[str]:
     yes = bool(obj["may_delete"])
     answer = terminal.paint_stdout(
-        "may go" if yes else "MUST STAY", "good" if yes else "error", settings.color
+        "may be deleted" if yes else "MUST STAY", "good" if yes else "error", settings.color
     )
     what = "" if obj["kind"] == "live" else f" ({obj['kind']})"
     extent = text.extent(obj["log_start_offset"], obj["log_end_offset"])
     counts = f"{text.count(obj['batches'], 'batch', 'batches')}, {text.size(obj['bytes'])}"
     lines = [f"{answer}: {text.escape(obj['path'])}{what}: {extent}, {counts}"]
     if yes and not obj["batches"]:
-        lines.append("  it holds no batch")
+        lines.append("  the copy holds no batch")
     for keeper in obj["held_by"]:
         spans = [text.through(*span) for span in keeper["ranges"][:_MOST_RANGES]]
         more = ", ..." if len(keeper["ranges"]) > _MOST_RANGES else ""
         count = text.count(keeper["batches"], "batch", "batches")
-        lines.append(f"  {text.escape(keeper['path'])} holds {count}: {', '.join(spans)}{more}")
+        lines.append(f"  {text.escape(held['path'])} holds {count}: {', '.join(spans)}{more}")
     if obj["replaced"] and obj["replaced"]["batches"]:
         lines += _replaced(obj["replaced"])
     for only in obj["only_here"]:
@@ -286,7 +299,9 @@ def _proof(obj: Object, settings: OutputSettings) -> list[str]:
         span = text.offsets(only["first_offset"], last)
         lines.append(f"  only here: {span}, {count}: {text.escape(only['reason'])}")
     for other in obj["no_proof"]:
-        lines.append(f"  no proof: {text.escape(other['path'])}: {text.escape(other['reason'])}")
+        lines.append(
+            f"  not used as proof: {text.escape(other['path'])}: {text.escape(other['reason'])}"
+        )
     if yes:
         lines.append(f"  SHA-256 of the batches: {obj['digest']}")
     return lines
@@ -297,7 +312,11 @@ def _replaced(obj: Object) -> list[str]:
     spans = [text.through(*span) for span in ranges[:_MOST_RANGES]]
     more = ", ..." if len(ranges) > _MOST_RANGES else ""
     count = text.count(obj["batches"], "batch", "batches")
-    found = {"held": "held", "later": "replaced by a later one", "deleted": "a deletion done there"}
+    found = {
+        "held": "held",
+        "later": "replaced there by a later record",
+        "deleted": "deleted there by a tombstone",
+    }
     parts = [f"{obj[name]:,} {words}" for name, words in found.items() if obj[name]]
     lines = [
         f"  compacted elsewhere, {count}: {', '.join(spans)}{more}; of the last records of "

@@ -135,7 +135,7 @@ def _damage(obj: Object) -> Iterator[str]:
         if not obj["partitions"]:
             return
     elif not obj["complete"]:
-        yield "incomplete, the time is over:"
+        yield "incomplete, the time limit was reached:"
     counted = [
         text.count(found[name], name, plural)
         for name, plural in (("error", "errors"), ("warning", "warnings"), ("info", "infos"))
@@ -146,9 +146,9 @@ def _damage(obj: Object) -> Iterator[str]:
     yield f"{', '.join(counted)} in {text.count(obj['partitions'], 'partition')},"
     yield f"{text.count(segments, 'segment')}, {text.size(obj['log_bytes'])};"
     if obj["looked_at_segments"] < segments and obj["checked_segments"] < segments:
-        yield f"{obj['looked_at_segments']:,} segments got a quick look, and"
+        yield f"{obj['looked_at_segments']:,} segments were checked quickly, and"
     if obj["checked_segments"] >= segments:
-        yield "every batch was checked" + (" that could be read" if obj["unreadable"] else "")
+        yield "every readable batch was checked" if obj["unreadable"] else "every batch was checked"
     else:
         read = text.size(obj["checked_bytes"])
         yield f"the batches of {obj['checked_segments']:,} segments were checked, {read}"
@@ -161,21 +161,21 @@ def _start(obj: Object) -> Iterator[str]:
     if obj["losing_partitions"]:
         where = text.count(len(obj["losing_partitions"]), "partition")
         what = text.count(lost, "record") if lost else "acknowledged offsets"
-        yield f"LOSES {what} of {where};"
+        yield f"LOSES {what} in {where};"
     if obj["offline_log_dirs"]:
         yield f"{text.count(obj['offline_log_dirs'], 'log dir')} offline;"
     if obj["partitions_not_loaded"]:
         yield f"{text.count(obj['partitions_not_loaded'], 'partition')} not loaded;"
     if not obj["complete"] and not obj["partitions_not_reached"]:
-        yield "incomplete, not all could be read;"
+        yield "incomplete, some inputs could not be read;"
     if obj["partitions_not_reached"]:
         missing = text.count(obj["partitions_not_reached"], "partition")
-        yield f"no time for {missing};"
+        yield f"{missing} not checked, the time was over;"
     if not obj["complete"]:
         if not obj["partitions"]:
-            yield "what it does is not known"
+            yield "the effect of the start is not known"
             return
-        yield f"of {text.count(obj['partitions'], 'partition')} looked at:"
+        yield f"in {text.count(obj['partitions'], 'partition')} that were checked:"
     if not obj["recovered_segments"]:
         yield "no segment is recovered,"
     else:
@@ -185,13 +185,13 @@ def _start(obj: Object) -> Iterator[str]:
     yield f"reads {text.size(obj['read_bytes'])}" if obj["read_bytes"] else "reads no log"
     if obj["seconds"] is not None:
         span = text.span(obj["seconds_low"], obj["seconds_high"], text.duration)
-        yield f"in {span}, as plan explains"
+        yield f"in {span}; logtool plan explains this time"
 
 
 def _high_watermark(obj: Object) -> Iterator[str]:
     if not obj["below"]:
         known = text.count(obj["partitions_known"], "partition")
-        yield f"no log ends below its high watermark; known of {known}"
+        yield f"no log ends below its high watermark; {known} with a known high watermark"
         return
     lost = sum(one["lost_acknowledged"] for one in obj["below"])
     yield f"{text.count(lost, 'acknowledged offset')} missing after the start, in"
@@ -202,16 +202,16 @@ def _high_watermark(obj: Object) -> Iterator[str]:
 
 def _broker(obj: Object) -> Iterator[str]:
     if obj["in_use"]:
-        who = f"process {obj['pid']}" if obj["pid"] else "a process that is not seen from here"
+        who = f"process {obj['pid']}" if obj["pid"] else "a process that is not visible from here"
         name = f" ({obj['command']})" if obj["command"] else ""
         lock = "pid.lock" if obj["clean"] is None else ".lock"
-        yield f"{who}{name} holds {lock} of {obj['path']}: what is said may be out of date"
+        yield f"{who}{name} holds {lock} of {obj['path']}: these results may be out of date"
         return
     if obj["clean"] is None:
-        yield "none holds pid.lock"
+        yield "no process holds pid.lock"
         return
-    yield "none holds .lock;"
-    yield "stopped in order" if obj["clean"] else "not stopped in order: no .kafka_cleanshutdown"
+    yield "no process holds .lock;"
+    yield "clean stop" if obj["clean"] else "unclean stop: no .kafka_cleanshutdown"
 
 
 def _versions(obj: Object) -> Iterator[str]:
@@ -219,7 +219,7 @@ def _versions(obj: Object) -> Iterator[str]:
     if shown:
         yield f"last started with Kafka {shown} (metadata.version up to {level});"
     else:
-        yield f"nothing tells the release, Kafka {obj['kafka']} is assumed (--kafka-version);"
+        yield f"the Kafka release is not known; assuming {obj['kafka']} (--kafka-version);"
     mode = {"kraft": "KRaft", "zookeeper": "ZooKeeper"}.get(obj["mode"] or "")
     if mode:
         yield f"{mode};"

@@ -38,7 +38,7 @@ def _own_settings() -> Iterator[Component]:
     """Yield the user's own defaults, each with where it comes from."""
     file = own.path()
     there = file is not None and file.exists()
-    detail = str(file) if there else f"{file}, which is not there" if file else "switched off"
+    detail = str(file) if there else f"{file}, which does not exist" if file else "switched off"
     problem, found = None, {}
     try:
         found = own.load()
@@ -52,4 +52,4 @@ def _own_settings() -> Iterator[Component]:
     for variable in sorted(
         own.variables().keys() - {own.variable_of(name) for name in own.SETTINGS}
     ):
-        yield Component(variable, True, None, "is no setting of logtool", Gravity.WARNING)
+        yield Component(variable, True, None, "is not a setting of logtool", Gravity.WARNING)

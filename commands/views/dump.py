@@ -55,7 +55,7 @@ def run(
     job, table, form = asked.job(), None, settings.format
     formless = form == "parquet" and not asked.shown.records
     if (form == "kafka" or formless) and job.has_redpanda():
-        raise UsageError(f"--format {form} has no form for the files of Redpanda")
+        raise UsageError(f"--format {form} does not support Redpanda files")
     if output_file is not None:
         target = options.local_path(output_file)
         table = _parquet_file(target, asked.inputs.paths, records=asked.shown.records)
@@ -147,9 +147,9 @@ def _look(
     settings, shown = asked.settings, asked.shown
     if asked.selectors.count:
         if settings.format in ("kafka", "parquet", *dump_export.FORMATS):
-            raise UsageError(f"--count and --format {settings.format} contradict each other")
+            raise UsageError(f"use only one of --count and --format {settings.format}")
         if shown.limit is not None:
-            raise UsageError("--count and --limit contradict each other")
+            raise UsageError("use only one of --count and --limit")
         return _count_view(verbose=settings.verbose), None
     layouts = Layouts(records=shown.records)
     shown_columns = layouts.delimited(job.kinds())
@@ -229,7 +229,7 @@ class DumpPrinter(Printer[Object | Block | memoryview]):
         if isinstance(item, memoryview):
             self._report.lines(item)
         elif isinstance(item, Block):
-            raise TypeError("a dump whose blocks nobody asked for")
+            raise TypeError("an unexpected block of a dump")
         else:
             self._report.item(item if self._raw else show_record(item, self._values))
 

@@ -52,7 +52,7 @@ class ExportPrinter(Printer[Object | Block]):
     def show(self, item: Object | Block) -> None:
         """Print the line of a record, many at once."""
         if isinstance(item, Block):
-            raise TypeError("a dump whose blocks nobody asked for")
+            raise TypeError("an unexpected block of a dump")
         if not _is_record(item):
             self._report.item(item)
             return
@@ -79,16 +79,15 @@ def _notes(export: Export) -> Iterator[str]:
     if not export.records:
         return
     yield f"{text.count(export.records, 'record')}; to produce them again: {export.command()}"
-    lost = "their timestamps are not kept"
+    lost = "timestamps of records are lost"
     if len(export.partitions) > 1:
-        count = text.count(len(export.partitions), "partition")
-        lost += f", nor which of {count} they are of"
+        lost = f"timestamps and partition numbers ({len(export.partitions)}) of records are lost"
     yield f"{lost}; the guide logtool-recipes shows how to keep them"
     if export.transactional:
         what = text.count(export.transactional, "record")
         yield (
-            f"{what} of transactions {'is' if export.transactional == 1 else 'are'} among them, "
-            "also of those that were aborted or are open: see logtool txns --all"
+            f"{what} of transactions {'is' if export.transactional == 1 else 'are'} included, "
+            "even if the transaction was aborted or is open: see logtool txns --all"
         )
 
 

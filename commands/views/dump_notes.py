@@ -46,9 +46,9 @@ def unknown_notes(unknown: Counter[tuple[str, int]], tags: Counter[str]) -> Iter
     for (topic, kind), count in sorted(unknown.items()):
         records = text.count(count, "record")
         yield (
-            f"{topic}: {records} of type {kind} in a version that is not known here; "
-            "what could not be decoded is printed as it is"
+            f"{topic}: logtool does not know the version of {records} of type {kind}; "
+            "their content is printed without decoding"
         )
     for topic, count in sorted(tags.items()):
         fields = text.count(count, "tagged field")
-        yield f"{topic}: {fields} not known here, printed as bytes (unknownTaggedFields)"
+        yield f"{topic}: logtool does not know {fields}; printed as bytes (unknownTaggedFields)"

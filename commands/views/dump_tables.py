@@ -13,18 +13,18 @@ from logtool.schemas.document import Document
 
 COUNT: Final = Table("count", "partition whose records are counted", (
     Column("path", Kind.PATH, "the partition dir, or the file"),
-    Column("topic", Kind.STRING, "name of the topic", null="the file lies in no partition dir"),
+    Column("topic", Kind.STRING, "name of the topic", null="the file is not in a partition dir"),
     Column("partition", Kind.INT32, "number of the partition",
-           null="the file lies in no partition dir"),
-    Column("records", Kind.INT64, "records that would be printed", "count"),
-), note="With --count: how many records of a partition, or of a file that lies in none, would be "
-        "printed.",
+           null="the file is not in a partition dir"),
+    Column("records", Kind.INT64, "records that a dump would print", "count"),
+), note="With --count: how many records of a partition, or of a file outside a partition dir, a "
+        "dump would print.",
     type="count", made_from="logtool.dump.stream:PartitionCount")  # fmt: skip
 TOTAL: Final = Table("total", "dump whose records are counted", (
-    Column("partitions", Kind.INT64, "partitions, or files that lie in none, that have such "
+    Column("partitions", Kind.INT64, "partitions, or files outside a partition dir, with such "
            "records", "count"),
-    Column("records", Kind.INT64, "records that would be printed", "count"),
-), note="With --count: how many records in all, and in how many partitions or files.",
+    Column("records", Kind.INT64, "records that a dump would print", "count"),
+), note="With --count: the total of records, and the number of partitions or files that hold them.",
     type="total", made_from="logtool.dump.stream:TotalCount")  # fmt: skip
 
 
@@ -35,20 +35,21 @@ def _printed(table: Table, name: str, note: str = "", more: tuple[Column, ...] =
 
 
 _FILE = _printed(
-    entries.FILE, "file", "Stands before what a file holds. entries is null where a file holds "
-    "batches; padding is in bytes.",
+    entries.FILE, "file", "Comes before the content of a file. entries is null if the file holds "
+                 "batches; padding is in bytes.",
 )  # fmt: skip
 _ENTRIES = tuple(table for table in entries.ALL.values() if table is not entries.FILE)
 
 DOCUMENT: Final = Document(
     name="dump",
     version=2,
-    title="What logtool dump prints",
+    title="Objects that logtool dump prints",
     tables=(
         _FILE,
-        _printed(tables.ALL["batches"], "batch", "The header of a batch. Where crc_valid is false "
-                 "its fields may be wrong."),
-        _printed(tables.ALL["records"], "record", "One record; crc is of magic 0 and 1."),
+        _printed(tables.ALL["batches"], "batch", "The header of a batch. If crc_valid is false, "
+                 "the fields may be wrong."),
+        _printed(tables.ALL["records"], "record", "One record; only records of magic 0 and 1 have "
+                 "a crc."),
         *(_printed(table, f"entry-{table.name}") for table in _ENTRIES),
         COUNT,
         TOTAL,
@@ -57,16 +58,16 @@ DOCUMENT: Final = Document(
 
 _NOT_ASKED = "--join-log is not given"
 BATCH_POINTED_AT: Final = Table("pointed-at", "batch that an entry of an index points at", (
-    Column("position", Kind.INT64, "byte in the log where the batch begins", "byte"),
+    Column("position", Kind.INT64, "byte in the .log where the batch begins", "byte"),
     Column("base_offset", Kind.INT64, "first offset of the batch", "offset"),
     Column("last_offset", Kind.INT64, "last offset of the batch", "offset"),
-    *timed("max_timestamp_ms", "largest time of the records in the batch", "it has none"),
+    *timed("max_timestamp_ms", "largest time of the records in the batch", "no record has a time"),
 ))  # fmt: skip
 _JOINED = (
     Column("batch", Kind.OBJECT, "the batch in the log that the entry points at",
            null=f"{_NOT_ASKED}, or there is no such batch", of=BATCH_POINTED_AT),
-    Column("verdict", Kind.STRING, "whether lookups through the entry find the right batch, or "
-           "why not", null=_NOT_ASKED,
+    Column("verdict", Kind.STRING, "whether lookups through the entry find the right batch, or the "
+           "reason why they do not", null=_NOT_ASKED,
            words=("right", "unknown", "no-batch", "offset", "timestamp", "later",
                   "no-abort-marker")),
 )  # fmt: skip
@@ -74,7 +75,7 @@ _INDEXES = ("offset-index", "time-index", "transaction-index", "redpanda-base-in
 
 INDEX_DOCUMENT: Final = Document(
     name="dump-index",
-    title="What logtool dump-index prints",
+    title="Objects that logtool dump-index prints",
     tables=(
         _FILE,
         *(_printed(entries.ALL[name], f"entry-{name}", more=_JOINED) for name in _INDEXES),

@@ -21,17 +21,19 @@ WIDTH = 88
 
 _RULE = Table("rule", "code of a finding", (
     Column("code", Kind.STRING, "code of the finding", pattern=FINDING["code"].pattern),
-    Column("severity", Kind.STRING, "how bad it is", words=FINDING["severity"].words),
-    Column("broker", Kind.STRING, "whether a broker does something about it at its next start",
+    Column("severity", Kind.STRING, "severity of the finding", words=FINDING["severity"].words),
+    Column("broker", Kind.STRING, "whether a broker reacts to the finding at its next start",
            words=FINDING["broker"].words),
     Column("title", Kind.STRING, "the finding in one line"),
     Column("meaning", Kind.STRING, "the rule, and how the damage comes about"),
-    Column("broker_does", Kind.STRING, "how a broker deals with it"),
-    Column("action", Kind.STRING, "how a person deals with it"),
-    Column("redpanda", Kind.STRING, "differences in a directory of Redpanda",
-           null="it does not occur there"),
+    Column("broker_does", Kind.STRING, "what a broker does about the finding"),
+    Column("action", Kind.STRING, "what an operator should do"),
+    Column("redpanda", Kind.STRING, "what Redpanda does, if it differs",
+           null="the finding does not occur in a directory of Redpanda"),
 ), note="One entry of the catalogue.", type="rule", made_from="logtool.findings:Rule")  # fmt: skip
-DOCUMENT: Final = Document(name="explain", title="What logtool explain prints", tables=(_RULE,))
+DOCUMENT: Final = Document(
+    name="explain", title="Objects that logtool explain prints", tables=(_RULE,)
+)
 _LIST = columns("code", "severity", "broker", "title")
 
 
@@ -63,7 +65,7 @@ def _find(code: str) -> Rule:
         return known[code]
     near = difflib.get_close_matches(code, known, n=3) or [c for c in known if code in c][:3]
     hint = f"; did you mean {' or '.join(near)}?" if near else "; see 'logtool explain'"
-    raise UsageError(f"there is no code {text.quote(code)}{hint}")
+    raise UsageError(f"there is no finding with the code {text.quote(code)}{hint}")
 
 
 def _page(obj: Object) -> str:

@@ -14,7 +14,9 @@ from logtool.schemas.columns import Way
 from logtool.schemas.document import Document
 from logtool.schemas.tables import FINDING
 
-DOCUMENT: Final = Document(name="verify", title="What logtool verify prints", tables=(FINDING,))
+DOCUMENT: Final = Document(
+    name="verify", title="Objects that logtool verify prints", tables=(FINDING,)
+)
 SCHEMA = DOCUMENT.schema
 MOST_OF_A_CODE = 3
 """Warnings of one code that a person is shown one by one, without -v."""
@@ -28,7 +30,7 @@ _MARKDOWN = columns("severity", "code", "broker", "path", "position", "message")
 _BROKER_WORDS = {
     "always": "a broker acts on it at its next start",
     "if-unclean": "a broker acts on it after an unclean stop",
-    "never": "a broker does not notice",
+    "never": "a broker does not notice it",
     "refuses-to-start": "A BROKER REFUSES TO START",
 }
 

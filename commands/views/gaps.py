@@ -196,7 +196,7 @@ def _last_line(total: TopicGaps, summary: Summary) -> str:
     elif summary.complete:
         verdict = "no gap means loss"
     else:
-        verdict = "no gap of what was read means loss"
+        verdict = "in the data that was read, no gap means loss"
     missing = f"{total.missing:,} of {text.count(total.offsets, 'offset')} missing"
     return (
         f"{text.state(summary)}{verdict}; {missing}"
@@ -212,16 +212,16 @@ def _filled(path: Path, size: int, partition: PartitionGaps, losses_too: bool) -
     ghosts = partition.ghost_count - (0 if losses_too else partition.ghosts_of_losses)
     line = f"{path}: {text.size(size)}, {text.count(ghosts, 'ghost')}"
     if partition.losses and losses_too:
-        line += "; gaps that may mean loss are filled too, and it does not tell which"
+        line += "; gaps that may mean loss are filled too, and the output does not mark them"
     elif partition.losses:
-        line += "; gaps that may mean loss are left as they are; --fill-losses fills them too"
+        line += "; gaps that may mean loss are not filled; --fill-losses fills them too"
     return line
 
 
 def _stored(path: Path, size: int, ghosts: int) -> str:
     """Return the line about a log that was written without its ghosts."""
     left = text.count(ghosts, "ghost")
-    return f"{path}: {text.size(size)}, without {left} that a follower counts and does not store"
+    return f"{path}: {text.size(size)}, without {left}, which a follower counts but does not store"
 
 
 def _lines(obj: Object, settings: OutputSettings) -> str | None:
@@ -258,7 +258,7 @@ def _partition(obj: Object) -> str:
     elif obj["kafka_offsets_from"]:
         first, end = obj["kafka_log_start_offset"], obj["kafka_log_end_offset"]
         span = f"from {first} on, up to the first loss" if end is None else text.extent(first, end)
-        line += f"\n  of Kafka: {span}, counted from {obj['kafka_offsets_from']}"
+        line += f"\n  Kafka offsets: {span}, counted from {obj['kafka_offsets_from']}"
     return line
 
 
@@ -283,11 +283,10 @@ def _counts(obj: Object) -> str:
     if obj["ghosts"]:
         ghosts = f"{text.count(obj['ghosts'], 'ghost')} of {text.size(obj['ghost_bytes'])}"
         by_rfc = f"{text.size(obj['ghost_bytes_by_rfc'])} by the RFC"
-        details += (
-            f"; {ghosts} ({by_rfc}), {obj['ghost_share'] * 100:.2f} % of the log, would fill it"
-        )
+        share = f"{obj['ghost_share'] * 100:.2f} % of the log"
+        details += f"; {ghosts} ({by_rfc}), {share}, would fill the gaps"
         if obj["ghosts_of_losses"]:
-            details += f", {obj['ghosts_of_losses']:,} of them where it may mean loss"
+            details += f", {obj['ghosts_of_losses']:,} of these ghosts in gaps that may mean loss"
     return ", ".join(parts) + (f": {details}" if details else "")
 
 

@@ -6,8 +6,8 @@ from logtool.schemas.columns import Column, Kind, Table, count, offset, size
 from logtool.schemas.document import Document
 from logtool.schemas.tables import FINDING
 
-_NOT_HERE = "the partition is not on these disks"
-_NO_CALENDAR = "no calendar has it"
+_NOT_HERE = "the partition is not in the given log dirs"
+_NO_CALENDAR = "the time is outside the range of a timestamp"
 _TYPES = ("classic", "consumer", "share", "streams")
 _STATES = ("Empty", "Stable", "Assigning", "Reconciling", "NotReady", "Dead")
 _PLACES = ("in", "below-start", "beyond-end", "unknown")
@@ -46,7 +46,7 @@ _RECORD = offset("record_offset", "offset of the commit in the partition of __co
 _COPY = Table("copy", "copy that was not read", (
     Column("path", Kind.PATH, "the partition dir", value="listed.path"),
     offset("log_end_offset", "end of the log", value="extent.log_end"),
-    _number("leader_epoch", "leader epoch of the last batch", "it has none"),
+    _number("leader_epoch", "leader epoch of the last batch", "the log has no epoch"),
 ), made_from="logtool.groups.run:OffsetsCopy")  # fmt: skip
 PARTITION: Final = Table("partition", "partition of __consumer_offsets that was read", (
     Column("path", Kind.PATH, "the partition dir", value="loaded.listed.path"),
@@ -54,61 +54,63 @@ PARTITION: Final = Table("partition", "partition of __consumer_offsets that was 
     _number("partition", "number of the partition", value="loaded.listed.number"),
     offset("first_offset", "first offset of the log", value="loaded.first_offset"),
     offset("log_end_offset", "end of the log", value="loaded.end_offset"),
-    _number("leader_epoch", "leader epoch of the last batch", "it has none",
+    _number("leader_epoch", "leader epoch of the last batch", "the log has no epoch",
             "loaded.last_leader_epoch"),
     count("records", "records that were read", "loaded.records"),
     size("bytes", "size of the batches that were read", "loaded.bytes"),
     count("keys", "different keys of these records", "loaded.keys"),
-    count("unknown_records", "records of types that are not known", "loaded.unknown_records"),
-    count("unreadable_records", "records that a coordinator cannot read either",
+    count("unknown_records", "records of unknown types", "loaded.unknown_records"),
+    count("unreadable_records", "records that neither logtool nor a coordinator can read",
           "loaded.wrong_records"),
     Column("other_copies", Kind.OBJECT, "copies of the partition that were not read",
            value="others", of=_COPY, many=True),
 ), note="One partition of __consumer_offsets, and the copies of it that were not read.",
     type="partition", made_from="logtool.groups.run:OffsetsPartition")  # fmt: skip
 
-_NOT_CLASSIC = "it is no classic group, or no record says so"
-_ONLY_OFFSETS = "the group only commits offsets, or it is dead"
+_NOT_CLASSIC = "the group is not a classic group, or no record gives the value"
+_ONLY_OFFSETS = "the group only commits offsets, or is dead"
 GROUP: Final = Table("group", "group", (
     _text("group", "name of the group", value="name"),
     Column("group_type", Kind.STRING, "type of the group", words=_TYPES, value="type"),
-    Column("state", Kind.STRING, "state after its coordinator has loaded it; Dead: only records of "
-           "a deleted group are left", words=_STATES),
+    Column("state", Kind.STRING, "state of the group after its coordinator has loaded it; Dead: "
+           "only records of a deleted group are left", words=_STATES),
     count("members", "members of the group", "member_count"),
     _number("epoch", "epoch of the group; the generation of a classic group", _ONLY_OFFSETS),
     _text("protocol_type", "type of protocol of a classic group, such as consumer", _NOT_CLASSIC),
     _text("protocol", "how a classic group assigns its partitions, such as range", _NOT_CLASSIC),
     _text("leader", "id of the member that leads a classic group", _NOT_CLASSIC),
-    *_time("state_ms", "state_since", "time at which a classic group got its state", _NOT_CLASSIC),
-    _number("offsets_partition", "number of the partition of __consumer_offsets that has its "
-            "records"),
+    *_time("state_ms", "state_since", "time at which a classic group entered its state",
+           _NOT_CLASSIC),
+    _number("offsets_partition", "number of the partition of __consumer_offsets that stores the "
+            "group"),
     count("offsets", "committed offsets of the group", "offset_count"),
     count("pending", "commits of the group in open transactions", "pending_count"),
     count("records", "records of the group in __consumer_offsets", "sizes.records"),
-    size("bytes", "size of these records before compression", "sizes.bytes"),
-    count("superseded_records", "of these records, those with a newer record of the same key",
+    size("bytes", "size of the records of the group before compression", "sizes.bytes"),
+    count("superseded_records", "records of the group that have a newer record with the same key",
           "sizes.superseded_records"),
     size("superseded_bytes", "size of the superseded records before compression",
          "sizes.superseded_bytes"),
-    Column("only_sizes", Kind.BOOL, "whether its members and offsets are not printed (--sizes)"),
+    Column("only_sizes", Kind.BOOL, "whether only sizes are printed, without members and offsets "
+           "(--sizes)"),
 ), note="One group.", type="group", made_from="logtool.groups.state:GroupState")  # fmt: skip
 
-_NO_RECORD = "no record says so"
+_NO_RECORD = "no record gives the value"
 MEMBER: Final = Table("member", "member of a group", (
     _GROUP,
     _text("member", "id of the member", value="member.member_id"),
-    _text("instance_id", "group.instance.id of the member", "it is no static member",
+    _text("instance_id", "group.instance.id of the member", "the member is not a static member",
           "member.instance_id"),
     _text("client_id", "client.id of the member", _NO_RECORD, "member.client_id"),
     _text("client_host", "host of the member", _NO_RECORD, "member.client_host"),
-    _text("rack_id", "rack of the member", "it has none", "member.rack_id"),
-    _number("epoch", "epoch of the member", "it has none"),
+    _text("rack_id", "rack of the member", "the member gives no rack", "member.rack_id"),
+    _number("epoch", "epoch of the member", "the member has no epoch"),
     Column("topics", Kind.STRINGS, "topics that the member subscribes to",
-           null="they cannot be read", value="member.topics"),
+           null="the subscription cannot be read", value="member.topics"),
     _text("regular_expression", "regular expression of the topics that the member subscribes to",
-          "it has none", "member.regular_expression"),
-    Column("assigned", Kind.STRINGS, "partitions of the member as TOPIC-NUMBER, with the id of the "
-           "topic where its name is not known; tasks of a streams group as SUBTOPOLOGY-NUMBER"),
+          "the member gives no expression", "member.regular_expression"),
+    Column("assigned", Kind.STRINGS, "partitions of the member as TOPIC-NUMBER, with the topic id "
+           "if the name is not known; tasks of a streams group as SUBTOPOLOGY-NUMBER"),
 ), note="One member of a group.", type="member",
     made_from="logtool.groups.state:GroupMember")  # fmt: skip
 
@@ -119,82 +121,90 @@ OFFSET: Final = Table("offset", "committed offset", (
     offset("offset", "the committed offset"),
     *_LOG_ENDS,
     offset("last_stable_offset", "last stable offset of the partition", _NOT_HERE, "last_stable"),
-    Column("lag", Kind.INT64, "how far the offset is behind the log end; negative beyond it",
+    Column("lag", Kind.INT64, "distance of the offset to the log end; negative if the offset is "
+           "beyond the log end",
            null=_NOT_HERE),
-    count("stable_lag", "how far the offset is behind the last stable offset; 0 where it is ahead "
-          "of it", null=_NOT_HERE),
+    count("stable_lag", "distance of the offset to the last stable offset; 0 if the offset is "
+          "ahead of it", null=_NOT_HERE),
     Column("place", Kind.STRING, "where the offset lies in the partition's log", words=_PLACES),
-    _text("topic_id", "id of the topic that the offset was committed for",
-          "the commit has its name alone"),
-    Column("topic_is", Kind.STRING, "whether it was committed for the topic that has the name "
-           "today", words=("same", "other", "gone", "unknown")),
+    _text("topic_id", "id of the topic for which the offset was committed",
+          "the commit has only the name of the topic"),
+    Column("topic_is", Kind.STRING, "whether the offset was committed for the topic that has this "
+           "name today", words=("same", "other", "gone", "unknown")),
     _text("member", "id of the member that owned the partition when the offset was committed",
-          "the log does not say"),
+          "the log does not record the value"),
     *_COMMITTED,
-    *_time("expires_ms", "expires", "time at which the offset expires", "it does not expire"),
-    Column("expired", Kind.BOOL, "whether it has expired, and no open transaction holds a newer "
-           "commit"),
+    *_time("expires_ms", "expires", "time at which the offset expires", "the offset does not "
+           "expire"),
+    Column("expired", Kind.BOOL, "whether the offset has expired and no open transaction holds a "
+           "newer commit"),
     Column("pending", Kind.BOOL, "whether an open transaction holds a newer commit"),
     _METADATA,
     _number("leader_epoch", "leader epoch of the last record that was consumed",
-            "the commit has none"),
+            "the commit has no leader epoch"),
     _RECORD,
-), note="A committed offset. The offsets of the log are those on these disks.", type="offset",
+), note="A committed offset. The offsets of the log are those in the given log dirs.",
+    type="offset",
     made_from="logtool.groups.committed_offset:CommittedOffset")  # fmt: skip
 
 SHARE: Final = Table("share-offset", "partition that a share group reads", (
     _GROUP,
-    _text("topic", "name of the topic", "no metadata log has its id"),
+    _text("topic", "name of the topic", "no metadata log has the id of the topic"),
     _text("topic_id", "id of the topic"),
     _PARTITION,
-    offset("start_offset", "offset at which the group begins to read", "it is not initialized yet",
+    offset("start_offset", "offset at which the group begins to read", "the partition is not "
+           "initialized yet",
            "state.start_offset"),
-    count("delivered", "records from the start offset on that were delivered and are done",
-          "state.delivered", null="the log does not say"),
+    count("delivered", "records from the start offset on that need no further delivery",
+          "state.delivered", null="the log does not record the value"),
     *_LOG_ENDS,
-    Column("lag", Kind.INT64, "log end less the start offset and less delivered",
-           null="one of them is not known"),
+    Column("lag", Kind.INT64, "log end minus start offset minus delivered",
+           null="one of these values is not known"),
     Column("place", Kind.STRING, "where the start offset lies in the partition's log",
            words=_PLACES),
-    _number("leader_epoch", "leader epoch of the partition in the record of this state",
+    _number("leader_epoch", "leader epoch of the partition in the state record",
             value="state.leader_epoch"),
-    *_time("written_ms", "written", "time of the record of this state", value="state.written_ms"),
-    offset("record_offset", "offset of this record in the partition of __share_group_state",
+    *_time("written_ms", "written", "time of the state record", value="state.written_ms"),
+    offset("record_offset", "offset of the state record in the partition of __share_group_state",
            value="state.record_offset"),
-), note="Where a share group begins to read a partition, by __share_group_state.",
+), note="The offset at which a share group begins to read a partition, from __share_group_state.",
     type="share-offset", made_from="logtool.groups.share_groups:ShareOffset")  # fmt: skip
 
 PENDING: Final = Table("pending", "commit in an open transaction", (
     _GROUP,
     _TOPIC,
     _PARTITION,
-    offset("offset", "the offset that is to be committed"),
+    offset("offset", "the offset to be committed"),
     Column("producer_id", Kind.INT64, "id of the producer of the transaction"),
     *_COMMITTED,
     _METADATA,
     _RECORD,
-), note="A commit in a transaction that has no marker yet: it does not count.", type="pending",
+), note="A commit in a transaction without a marker: the commit has no effect yet.", type="pending",
     made_from="logtool.groups.state:PendingCommit")  # fmt: skip
 
-_NO_PARTITION = "it is about no partition"
-_NO_RECORD_YET = "no record of the group's own stands before it"
-EVENT: Final = Table("event", "record of a group, and end of a transaction in which it committed", (
+_NO_PARTITION = "the record is not about a partition"
+_NO_RECORD_YET = "no record of the group itself precedes this record"
+EVENT: Final = Table("event", "record of a group, or the end of a transaction with a commit of the "
+                     "group", (
     offset("record_offset", "offset of the record, or of the marker that ended the transaction"),
-    *_time("time_ms", "time", "time of the commit, of the record or of the marker", "it has none"),
+    *_time("time_ms", "time", "time of the commit, of the record or of the marker",
+           "the marker is not known"),
     _text("event", "commit, transactional-commit, delete-offset, the name of another record, or "
           "how the transaction ended: committed or aborted", value="what"),
     Column("deleted", Kind.BOOL, "whether the record is a tombstone"),
     _text("topic", "name of the topic", _NO_PARTITION),
     _number("partition", "number of the partition", _NO_PARTITION),
-    offset("offset", "the committed offset", "it is no commit"),
-    _text("member", "id of the member that owned the partition at a commit, else of the member "
-          "that the record is about", "it is about no member, or the log does not say"),
+    offset("offset", "the committed offset", "the record is not a commit"),
+    _text("member", "at a commit, id of the member that owned the partition; otherwise id of the "
+          "member that the record is about", "the record is not about a member, or the log does "
+          "not record the id"),
     Column("producer_id", Kind.INT64, "id of the producer of the transaction",
-           null="it is in no transaction"),
-    _text("state", "state of the group after it", _NO_RECORD_YET),
-    count("members", "members of the group after it"),
-    _number("epoch", "epoch of the group after it", _NO_RECORD_YET),
-), note="A record of one group, or the end of a transaction in which it committed.", type="event",
+           null="the record is not in a transaction"),
+    _text("state", "state of the group after the record", _NO_RECORD_YET),
+    count("members", "members of the group after the record"),
+    _number("epoch", "epoch of the group after the record", _NO_RECORD_YET),
+), note="A record of one group, or the end of a transaction in which the group committed.",
+    type="event",
     made_from="logtool.groups.history:GroupEvent")  # fmt: skip
 
 RESTORE: Final = Table("restore", "group with offsets to restore", (
@@ -210,6 +220,6 @@ RESTORE: Final = Table("restore", "group with offsets to restore", (
 
 DOCUMENT: Final = Document(
     name="groups",
-    title="What logtool groups prints",
+    title="Objects that logtool groups prints",
     tables=(PARTITION, GROUP, MEMBER, OFFSET, SHARE, PENDING, EVENT, RESTORE, FINDING),
 )

@@ -36,7 +36,7 @@ _ROWS = columns(
 )  # fmt: skip
 _NOTES = {
     "below-start": "BELOW LOG START", "beyond-end": "BEYOND LOG END", "other": "OTHER TOPIC ID",
-    "gone": "TOPIC IS GONE",
+    "gone": "TOPIC IS DELETED",
 }  # fmt: skip
 _OFFSET = keep((
     *columns("topic", "partition", "offset", "log_end_offset", "lag"),
@@ -64,7 +64,9 @@ _SIZE = keep((
 ), "group", "records", "bytes", "superseded")  # fmt: skip
 
 
-_REDPANDA = "flavour: redpanda; offsets are Kafka's, those of records are Raft's"
+_REDPANDA = (
+    "flavour: redpanda; committed offsets are Kafka offsets, offsets of records are Raft offsets"
+)
 
 
 def run(
@@ -187,13 +189,14 @@ class GroupPrinter(Printer[Item]):
     def last_lines(self) -> Iterator[Line]:
         """Yield what the metadata log and the log dirs do not say, and the counts."""
         if self._job.metadata_damage:
-            known = "topics are known by partition.metadata alone"
+            known = "topic ids are known only from partition.metadata"
             why = self._job.metadata_damage
-            yield f"the metadata log ends early, so that {known}: {why}", "warning"
+            yield f"the metadata log cannot be read to its end; {known}: {why}", "warning"
         if self._job.absent:
             count = f"{text.count(self._job.absent, 'partition')} of __consumer_offsets"
-            are = "is" if self._job.absent == 1 else "are"
-            yield f"{count} {are} not in these log dirs: its groups are not told", "warning"
+            are, them = ("is", "it") if self._job.absent == 1 else ("are", "them")
+            where = f"{count} {are} missing from these log dirs"
+            yield f"{where}; groups stored in {them} are not shown", "warning"
         yield self._last_line()
 
     def _last_line(self) -> Line:

@@ -150,7 +150,7 @@ class _Job:
         for item in IndexDump([files.path_of(name)], join_log=True, summary=self._summary):
             if isinstance(item, dict) and item.get("verdict") not in (None, "right", "unknown"):
                 place = f"entry {item['entry']} (offset {item['offset']})"
-                yield f"{name}: {place} is wrong beside the log: {item['verdict']}", "warning"
+                yield f"{name}: {place} does not match the log: {item['verdict']}", "warning"
 
 
 def _line(text: str) -> Object:

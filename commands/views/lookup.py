@@ -128,16 +128,17 @@ def _kafka(answer: LookupResult) -> str:
     if not (has_kafka_offset and answer.is_there):
         return ""
     if answer.kafka_offset is None:
-        return "; its Kafka offset is not known, or it has none"
-    return f"; its Kafka offset is {answer.kafka_offset}"
+        return "; the Kafka offset is not known, or does not exist"
+    return f"; the Kafka offset is {answer.kafka_offset}"
 
 
 def _message(answer: LookupResult) -> str:
     """Return the answer in one line."""
     index, scan = answer.by_index, answer.by_scan
     if not answer.agree:
-        why = "" if index.problem else ": an index is wrong or the log damaged, see logtool verify"
-        return f"the index leads {_where(index)}, the log itself {_where(scan)}{why}"
+        why = "; an index is wrong or the log is damaged, see logtool verify"
+        why = "" if index.problem else why
+        return f"the index leads {_where(index)}, reading the log leads {_where(scan)}{why}"
     if not answer.is_there:
         return _missing(answer)
     if scan.problem:
@@ -145,10 +146,10 @@ def _message(answer: LookupResult) -> str:
     if answer.asked == "earliest":
         return f"the log starts at offset {answer.log_start}; index and scan agree"
     if answer.asked == "offset" and scan.offset != answer.value:
-        rest = f"next is {scan.offset}"
+        rest = f"the next record has offset {scan.offset}"
         if scan.offset is None:
-            rest = "its batch holds none from there on"
-        return f"there is no record of offset {answer.value}: {rest}; index and scan agree"
+            rest = "the batch holds no record from there on"
+        return f"there is no record with offset {answer.value}: {rest}; index and scan agree"
     return f"offset {scan.offset}; index and scan agree"
 
 

@@ -21,7 +21,7 @@ from logtool.running.summary import ActionSummary
 from logtool.schemas.document import Document
 
 DOCUMENT: Final = Document(
-    name="may-delete", title="What logtool may-delete prints", tables=(dirs.PROOF,)
+    name="may-delete", title="Objects that logtool may-delete prints", tables=(dirs.PROOF,)
 )
 
 
@@ -56,4 +56,4 @@ def _target(path: Path) -> ListedCopy:
         for one in find(path.absolute(), None, Selection()):
             if isinstance(one, ListedCopy):
                 return one
-    raise NothingMatchedError(path, "is no partition dir")
+    raise NothingMatchedError(path, "is not a partition dir")

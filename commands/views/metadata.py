@@ -278,7 +278,7 @@ class MetadataPrinter(Printer[Item]):
         if image.open_transaction is not None:
             self._report.note(
                 f"{path}: the transaction that begins at offset {image.open_transaction} has not "
-                "ended: what is behind does not count",
+                "ended; later records have no effect",
                 "warning",
             )
         voters = image.voters
@@ -286,8 +286,8 @@ class MetadataPrinter(Printer[Item]):
         if unsure and (voters is None or len(voters) > 1):
             offsets = wording.offsets(image.snapshot_offset, image.offset - 1)
             self._report.note(
-                f"{path}: {offsets} lie behind the newest snapshot: whether a majority of the "
-                "controllers has them is not on this disk",
+                f"{path}: {offsets} are newer than the newest snapshot; this disk does not show "
+                "whether a majority of the controllers has these records",
                 "dim",
             )
         if image.not_understood:
@@ -346,7 +346,7 @@ class HistoryPrinter(MetadataPrinter[ReadImage]):
         path, image = item.path, item.image
         if image.snapshot_offset:
             self._report.note(
-                f"{path}: the history begins at offset {image.snapshot_offset}, behind "
+                f"{path}: the history begins at offset {image.snapshot_offset}, after "
                 f"{image.snapshot.name if image.snapshot else 'a snapshot'}",
                 "dim",
             )

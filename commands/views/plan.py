@@ -79,7 +79,10 @@ def run(
     """Print what a broker does at its next start; return the exit status."""
     settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
     if given.output_flavour and (strategy.supplements or policies):
-        raise UsageError("--strategy supplement and --policy are of Kafka; PATH is of Redpanda")
+        raise UsageError(
+            "--strategy supplement and --policy do not support Redpanda, and PATH is "
+            "a Redpanda directory"
+        )
     report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
     assumed = strategy.chosen(broker.assumed(inputs.broker))
     run_of_all = running.run(report)
@@ -90,7 +93,7 @@ def run(
     )  # fmt: skip
     default_threads = inputs.broker.number(broker_config.THREADS, 1)
     if policies and assumed.supplement:
-        raise UsageError("--policy compares what brokers do: it goes with --strategy rebuild")
+        raise UsageError("use --policy only with --strategy rebuild")
     printer = PlanPrinter(
         report, summary, forecast, rate=rate, limits=parsing.parse_limits(limits),
         threads=threads or default_threads,
@@ -193,7 +196,7 @@ class PlanPrinter(ActionPrinter):
         if stops:
             parts.append(f"{stops:,} {'does' if stops == 1 else 'do'} not load")
         if self._stray:
-            parts.append(f"{self._stray:,} put aside as stray")
+            parts.append(f"{self._stray:,} set aside as stray")
         if self._offline:
             parts.append(f"{text.count(self._offline, 'log dir')} offline")
         if self._discarded:
@@ -202,9 +205,12 @@ class PlanPrinter(ActionPrinter):
             parts.append("a broker refuses to start")
         if self._zombies:
             what = text.count(self._zombies, "segment")
-            parts.append(f"{what} of a past that was truncated away taken for the log")
+            them = "it" if self._zombies == 1 else "them"
+            parts.append(f"{what} taken for the log although a truncation had removed {them}")
         if self._overlaps:
-            parts.append(f"{text.count(self._overlaps, 'segment')} not decided on")
+            parts.append(
+                f"{text.count(self._overlaps, 'segment')} with an overlap that plan cannot resolve"
+            )
         parts += self._losses("lost")
         line = ", ".join(parts)
         bad = (
@@ -233,7 +239,7 @@ class PlanPrinter(ActionPrinter):
         log_dirs = {forecast.request.log_dir for forecast in forecasts if forecast.bytes_read}
         each = " for each log dir" if len(log_dirs) > 1 else ""
         yield (
-            f"{text.size(time.bytes)} of {text.count(read, 'partition')} to be read: "
+            f"a start reads {text.size(time.bytes)} of {text.count(read, 'partition')}: "
             f"{text.span(time.seconds_low, time.seconds_high, text.duration)} in "
             f"{text.count(time.threads, 'thread')}{each} at {said} each; let probes wait "
             f"{time.probe_timeout_s} s"
@@ -242,12 +248,12 @@ class PlanPrinter(ActionPrinter):
             timed = text.count(each_rate.pieces, "stretch", "stretches")
             disk = each_rate.disk
             tail = "" if disk is None else f"; the disk itself gave {text.rate(disk, 1)}"
-            yield f"that rests on {timed} timed here{tail}"
+            yield f"estimated from {timed} of logs that were timed on this machine{tail}"
         for one in time.slowest if read > 1 else ():
             span = text.span(one.seconds_low, one.seconds_high, text.duration)
             yield f"- {one.forecast.request.path.name}, {span}: {', '.join(one.causes)}"
         if read > len(time.slowest) > 0:
-            yield f"- and {text.count(read - len(time.slowest), 'partition')} that take less"
+            yield f"- and {text.count(read - len(time.slowest), 'partition')} that take less time"
 
     def _below_lines(self) -> Iterator[str]:
         """Yield a line about what lies where no start reads it, and how to look there."""
@@ -257,9 +263,9 @@ class PlanPrinter(ActionPrinter):
         damage = ""
         if self._unnoticed:
             places = text.count(self._unnoticed, "place")
-            damage = f"there is damage ({places} told above), and "
+            damage = f"there is damage ({places} listed above), and "
         verb = "was" if found.segments == 1 else "were"
-        where = "below the recovery point, where no broker looks"
+        where = "below the recovery point, which no broker checks"
         if not found.flavour.has_checkpoints:
             where = "in segments with a base index, which no start reads"
         yield (

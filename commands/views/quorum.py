@@ -31,112 +31,121 @@ _ENDPOINT = Table("endpoint", "address of a voter", (
 ), made_from="logtool.quorum.voters:Endpoint")  # fmt: skip
 _VOTER = Table("voter", "voter of a metadata quorum", (
     Column("node", Kind.INT32, "node id"),
-    Column("directory_id", Kind.STRING, "id of the log dir with its metadata log",
-           null="a static quorum has none"),
-    Column("endpoints", Kind.OBJECT, "addresses of the voter; in a static quorum known from "
-           "controller.quorum.voters alone", of=_ENDPOINT, many=True),
+    Column("directory_id", Kind.STRING, "id of the log dir with the metadata log",
+           null="the quorum is static"),
+    Column("endpoints", Kind.OBJECT, "addresses of the voter; in a static quorum only "
+           "controller.quorum.voters gives them", of=_ENDPOINT, many=True),
 ), note="A node that votes.", made_from="logtool.quorum.voters:Voter")  # fmt: skip
-_NO_VOTERS = "nothing in it says who votes"
-_NO_STATE = "it has no quorum-state, or that does not say"
+_NO_VOTERS = "nothing in the copy names the voters"
+_NO_STATE = "the copy has no quorum-state, or quorum-state has no such field"
 COPY: Final = Table("copy", "copy of the metadata log", (
-    Column("copy", Kind.STRING, "name of the copy: node id, or path where the id is not known or "
-           "not the only one", value="label"),
-    Column("node", Kind.INT32, "id of the node that it is from", null="it is not known"),
-    Column("role", Kind.STRING, "whether the node votes, by the voters that the copy knows",
+    Column("copy", Kind.STRING, "name of the copy: node id, or the path if the id is not known or "
+           "not unique", value="label"),
+    Column("node", Kind.INT32, "id of the node of the copy", null="not known"),
+    Column("role", Kind.STRING, "whether the node is one of the voters that the copy names",
            null="the node or the voters are not known", words=("voter", "observer")),
     Column("path", Kind.PATH, "the directory of the metadata log"),
     Column("cluster_id", Kind.STRING, "cluster id in meta.properties",
-           null="there is none"),
+           null="there is no meta.properties, or it has no such line"),
     Column("directory_id", Kind.STRING, "id of the log dir in meta.properties",
-           null="there is none"),
+           null="there is no meta.properties, or it has no such line"),
     Column("log_start_offset", Kind.INT64, "start of the log", "offset",
            value="batches.log_start"),
-    Column("log_end_offset", Kind.INT64, "end of the log, or of the newest snapshot where that is "
+    Column("log_end_offset", Kind.INT64, "end of the log, or of the newest snapshot if that is "
            "ahead of the log", "offset", value="log_end"),
-    Column("last_epoch", Kind.INT32, "leader epoch of the last batch, or of that snapshot"),
+    Column("last_epoch", Kind.INT32, "leader epoch of the last batch, or of the newest snapshot if "
+           "that is ahead of the log"),
     Column("batches", Kind.INT64, "batches before the first damage", "count",
            value="usable_batches"),
-    Column("records", Kind.INT64, "records in these batches", "count", value="usable_records"),
-    Column("bytes", Kind.INT64, "bytes of its logs", "bytes", value="batches.bytes"),
+    Column("records", Kind.INT64, "records in the batches", "count", value="usable_records"),
+    Column("bytes", Kind.INT64, "bytes of the .log files", "bytes", value="batches.bytes"),
     Column("snapshots", Kind.PAIRS, "end offset and epoch of each snapshot, by epoch",
            value="snapshot_ends", ways=JSON),
     Column("kraft_version", Kind.INT32, "kraft.version: 0 in a static quorum"),
-    Column("voters", Kind.OBJECT, "voters that it knows", null=_NO_VOTERS, of=_VOTER, many=True,
+    Column("voters", Kind.OBJECT, "voters that the copy names",
+           null=_NO_VOTERS, of=_VOTER, many=True,
            ways=JSON),
-    Column("voters_from", Kind.STRING, "where it knows the voters from", null=_NO_VOTERS,
+    Column("voters_from", Kind.STRING, "source of the voters", null=_NO_VOTERS,
            words=("log", "snapshot", "quorum-state")),
     Column("voters_offset", Kind.INT64, "offset of the batch with the control record, or end "
-           "offset of the snapshot", "offset", "the voters are from neither of these"),
-    Column("leader", Kind.INT32, "leader by quorum-state; -1: none", null=_NO_STATE),
-    Column("leader_epoch", Kind.INT32, "epoch of the last election by quorum-state",
+           "offset of the snapshot", "offset", "the source is neither a control record nor a "
+           "snapshot"),
+    Column("leader", Kind.INT32, "leader in quorum-state; -1: no leader", null=_NO_STATE),
+    Column("leader_epoch", Kind.INT32, "epoch of the last election in quorum-state",
            null=_NO_STATE),
-    Column("voted_for", Kind.INT32, "node that it voted for by quorum-state; -1: none",
+    Column("voted_for", Kind.INT32, "node in quorum-state that the node voted for; -1: no vote",
            null=_NO_STATE),
-    Column("damaged_ranges", Kind.INT64, "damaged ranges, an unfinished append not counted",
+    Column("damaged_ranges", Kind.INT64, "damaged ranges; an unfinished append does not count",
            "count", value="batches.damaged_ranges"),
-    Column("problems", Kind.STRINGS, "parts that no controller could read, a line for each",
+    Column("problems", Kind.STRINGS, "parts that no controller could read, one line for each part",
            ways=JSON),
 ), note="One copy of the metadata log, up to its first damage.", type="copy",
     made_from="logtool.quorum.copy:MetadataCopy")  # fmt: skip
-LOSS: Final = Table("loss", "copy with something that the kept one lacks", (
+LOSS: Final = Table("loss", "copy with batches that the copy to keep lacks", (
     Column("copy", Kind.STRING, "name of the copy", value="copy.label"),
-    Column("first_offset", Kind.INT64, "first offset that the kept copy lacks", "offset"),
-    Column("last_offset", Kind.INT64, "last offset that the kept copy lacks", "offset"),
-    Column("batches", Kind.INT64, "batches that it lacks", "count"),
-    Column("records", Kind.INT64, "records in these batches", "count"),
-), note="Batches that one copy has and the kept one lacks.",
+    Column("first_offset", Kind.INT64, "first offset that the copy to keep lacks", "offset"),
+    Column("last_offset", Kind.INT64, "last offset that the copy to keep lacks", "offset"),
+    Column("batches", Kind.INT64, "batches that the copy to keep lacks", "count"),
+    Column("records", Kind.INT64, "records in the batches", "count"),
+), note="Batches that one copy has and the copy to keep lacks.",
     made_from="logtool.quorum.verdict:CopyLoss")  # fmt: skip
-_UNKNOWN_VOTERS = "nothing says who votes"
+_UNKNOWN_VOTERS = "no copy names the voters"
 QUORUM: Final = Table("quorum", "run", (
-    Column("voters", Kind.OBJECT, "voters, by the copy to keep", null=_UNKNOWN_VOTERS, of=_VOTER,
+    Column("voters", Kind.OBJECT, "voters that the copy to keep names",
+           null=_UNKNOWN_VOTERS, of=_VOTER,
            many=True),
-    Column("voters_from", Kind.STRING, "where the voters are known from", null=_UNKNOWN_VOTERS,
+    Column("voters_from", Kind.STRING, "source of the voters", null=_UNKNOWN_VOTERS,
            words=("log", "snapshot", "quorum-state", "controller.quorum.voters")),
     Column("kraft_version", Kind.INT32, "kraft.version of the copy to keep: 0 in a static quorum",
            value="keep.kraft_version"),
-    Column("majority", Kind.INT32, "how many voters are a majority", "count", _UNKNOWN_VOTERS),
-    Column("missing", Kind.NUMBERS, "node ids of the voters of which no copy was given",
+    Column("majority", Kind.INT32, "number of voters that make a majority",
+           "count", _UNKNOWN_VOTERS),
+    Column("missing", Kind.NUMBERS, "node ids of the voters without a given copy",
            value="missing_nodes"),
-    Column("majority_offset", Kind.INT64, "offset below which a majority of the voters has "
-           "everything, as the copies show", "offset", "fewer copies than a majority were given"),
-    Column("majority_at_most", Kind.INT64, "offset below which a majority has everything at most",
-           "offset", "copies that were not given may have more"),
-    Column("committed_at_least", Kind.INT64, "end of the newest snapshot, below which everything "
-           "was committed; 0 without one", "offset"),
+    Column("majority_offset", Kind.INT64, "offset below which the given copies of a majority of "
+           "the voters have all records", "offset", "fewer copies than a majority were given"),
+    Column("majority_at_most", Kind.INT64, "largest possible offset below which a majority has all "
+           "records",
+           "offset", "copies that were not given may have more records"),
+    Column("committed_at_least", Kind.INT64, "end of the newest snapshot, below which all records "
+           "were committed; 0 without a snapshot", "offset"),
     Column("diverges_at", Kind.INT64, "first offset at which two copies diverge", "offset",
-           "no two do"),
-    Column("diverging", Kind.OBJECT, "the two copies that diverge there", null="no two do",
+           "no two copies diverge"),
+    Column("diverging", Kind.OBJECT, "the two copies that diverge at that offset", null=
+           "no two copies diverge",
            value="diverges", of=PAIR),
-    Column("keep", Kind.STRING, "name of the copy to keep: the one that Raft would elect",
+    Column("keep", Kind.STRING, "name of the copy to keep: the copy that Raft would elect",
            value="keep.label"),
     Column("keep_path", Kind.PATH, "the directory of the copy to keep", value="keep.path"),
     Column("keep_epoch", Kind.INT32, "leader epoch of the last batch of the copy to keep",
            value="keep.last_epoch"),
     Column("keep_end_offset", Kind.INT64, "end of the log of the copy to keep", "offset",
            value="keep.log_end"),
-    Column("lost", Kind.OBJECT, "batches that other copies have and the one to keep lacks",
+    Column("lost", Kind.OBJECT, "batches that other copies have and the copy to keep lacks",
            value="losses", of=LOSS, many=True),
     Column("unknown", Kind.STRING, "sentence about facts that are not known because copies "
            "are missing", null="nothing"),
-), note="The verdict on all copies together.", type="quorum",
+), note="The result for all copies together.", type="quorum",
     made_from="logtool.quorum.verdict:Quorum")  # fmt: skip
 REWRITE: Final = Table("rewrite", "change of the voters", (
     Column("copy", Kind.STRING, "name of the copy to keep", value="copy.label"),
     Column("path", Kind.PATH, "the directory of the copy to keep", value="copy.path"),
     Column("voters", Kind.OBJECT, "the new voters", of=_VOTER, many=True),
-    Column("gone", Kind.NUMBERS, "node ids of those that voted and no longer do"),
+    Column("gone", Kind.NUMBERS, "node ids of the former voters that no longer vote"),
     Column("leader_epoch", Kind.INT32, "leader epoch with which the new voters begin",
            value="epoch"),
-    Column("offset", Kind.INT64, "offset of the control record that is written", "offset",
-           "a static quorum has none"),
-    Column("unclean_partitions", Kind.INT64, "partitions of which no replica in sync is left, so "
-           "that only an unclean election gives them a leader", "count", value="unclean"),
-    Column("settings", Kind.SETTINGS, "settings that the files of all nodes must have, by key"),
-), note="The change that --voters makes to the copy to keep; its actions follow, if it needs any.",
+    Column("offset", Kind.INT64, "offset of the written control record", "offset",
+           "the quorum is static"),
+    Column("unclean_partitions", Kind.INT64, "partitions without an in-sync replica; only an "
+           "unclean election can give them a leader", "count", value="unclean"),
+    Column("settings", Kind.SETTINGS, "settings that the configuration files of all nodes must "
+           "have, by key"),
+), note="The change that --voters makes to the copy to keep; action objects follow if the change "
+        "needs actions.",
     type="rewrite", made_from="logtool.quorum.rewrite:Rewrite")  # fmt: skip
 DOCUMENT: Final = Document(
     name="quorum",
-    title="What logtool quorum prints",
+    title="Objects that logtool quorum prints",
     tables=(COPY, QUORUM, REWRITE, ACTION, UNDO),
 )
 SCHEMA = DOCUMENT.schema
@@ -185,7 +194,7 @@ def _order(
     """Return what is ordered; None where the copies are only to be looked at."""
     if voters is None:
         if apply or accept_loss or undo_dir:
-            raise UsageError("--apply, --accept-loss and --undo-dir are for --voters")
+            raise UsageError("use --apply, --accept-loss and --undo-dir only with --voters")
         return None
     return Order(
         voters=parse_named(voters),
@@ -278,11 +287,11 @@ class QuorumPrinter(Printer[Found | RefusedError | UnwritableError]):
         if found is None or self._summary.out_of_time:
             return
         if len(found.clusters) > 1:
-            yield f"the copies are of {len(found.clusters)} clusters", "error"
+            yield f"the copies belong to {len(found.clusters)} clusters", "error"
         count = f"{text.state(self._summary)}{text.count(self._copies, 'copy', 'copies')}"
         if not self._job.order:
-            state = "a person must act before these controllers serve" if found.is_grave else (
-                "in order"
+            state = "a person must act before these controllers can serve" if found.is_grave else (
+                "no problems"
             )  # fmt: skip
             yield f"{count}: {state}", "error" if found.is_grave else "good"
         elif self._summary.refused or not self._summary.complete:
@@ -292,7 +301,7 @@ class QuorumPrinter(Printer[Found | RefusedError | UnwritableError]):
         elif self._changes:
             yield f"{count}: nothing was written; add --apply to do it", "warning"
         else:
-            yield f"{count}: these are the voters already; nothing to change", "good"
+            yield f"{count}: the voters are already these; nothing to change", "good"
 
 
 def _rewrite(obj: Object) -> Iterator[str]:
@@ -302,12 +311,12 @@ def _rewrite(obj: Object) -> Iterator[str]:
     yield f"voters{where} in epoch {obj['leader_epoch']}: {voters}"
     if obj["gone"]:
         nodes = ", ".join(map(str, obj["gone"]))
-        yield f"never start again on their old directories: the controllers of {nodes}"
+        yield f"never start the controllers {nodes} again on their old directories"
     if obj["unclean_partitions"]:
         count = text.count(obj["unclean_partitions"], "partition")
         yield (
-            f"{count} will have no leader until an unclean election: every replica in sync is on a "
-            "node that is gone"
+            f"{count} will have no leader until an unclean election: every in-sync replica is on a "
+            "removed node"
         )
     for key, value in obj["settings"].items():
         yield f"set on every node: {key}={text.escape(value)}"
@@ -321,7 +330,7 @@ def _action(obj: Object) -> str:
 
 
 def _copy(obj: Object) -> Iterator[str]:
-    whose = obj["role"] or "of an unknown role"
+    whose = obj["role"] or "role unknown"
     extent = text.extent(obj["log_start_offset"], obj["log_end_offset"])
     path = text.escape(obj["path"])
     yield f"{text.escape(obj['copy'])}: {whose}, {extent}, last epoch {obj['last_epoch']}, {path}"
@@ -348,11 +357,11 @@ def _election(obj: Object) -> str:
 
 def _voters(obj: Object) -> str:
     if obj["voters"] is None:
-        return "nothing in it says who votes"
+        return "nothing in the copy names the voters"
     where = {"log": "control record", "snapshot": "snapshot"}.get(obj["voters_from"])
     at = f" at offset {obj['voters_offset']}" if obj.get("voters_offset") is not None else ""
     source = f"{where}{at}" if where else text.escape(obj["voters_from"])
-    return f"voters by the {source}: {', '.join(map(_voter, obj['voters']))}"
+    return f"voters from the {source}: {', '.join(map(_voter, obj['voters']))}"
 
 
 def _voter(voter: dict[str, Any]) -> str:
@@ -387,15 +396,18 @@ def _agreement(obj: Object) -> Iterator[str]:
     voters = text.count(len(obj["voters"]), "voter")
     need = f"a majority is {obj['majority']} of {voters}"
     least = obj["committed_at_least"]
-    snapshots = f"; snapshots show that all below {least} was committed" if least else ""
+    snapshots = f"; snapshots show that all records below {least} were committed" if least else ""
     if obj["majority_offset"] is None:
-        yield f"{need}, and there are fewer copies: which offset it had is not known{snapshots}"
+        yield f"{need}, and fewer copies were given: its last common offset is not known{snapshots}"
     elif obj["majority_at_most"] == obj["majority_offset"]:
-        yield f"{need}: it had every offset below {obj['majority_offset']}{snapshots}"
+        yield f"{need}: a majority had all offsets below {obj['majority_offset']}{snapshots}"
     else:
         most = obj["majority_at_most"]
-        upper = "more, if the missing copies go further" if most is None else f"at most {most}"
-        yield f"{need}: it had every offset below {obj['majority_offset']}, {upper}{snapshots}"
+        upper = (
+            "or more, if the missing copies reach further" if most is None else f"at most {most}"
+        )
+        lower = f"a majority had all offsets below {obj['majority_offset']}"
+        yield f"{need}: {lower}, {upper}{snapshots}"
 
 
 def _divergence(pair: dict[str, Any]) -> str:
@@ -413,8 +425,8 @@ def _batch(batch: dict[str, Any] | None) -> str:
 
 def _lost(obj: Object) -> Iterator[str]:
     if not obj["lost"]:
-        yield "nothing that another copy here has is lost by that"
+        yield "this loses nothing that another given copy has"
     for loss in obj["lost"]:
         span = text.offsets(loss["first_offset"], loss["last_offset"])
         count = text.count(loss["records"], "record")
-        yield f"LOST by that: {count} of {text.escape(loss['copy'])}, {span}"
+        yield f"LOST with this choice: {count} of {text.escape(loss['copy'])}, {span}"

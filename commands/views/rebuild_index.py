@@ -61,7 +61,7 @@ def _wanted(kinds: Sequence[str], snapshot_every: str | None, *, everything: boo
     if snapshot_every is not None:
         every = parsing.parse_size("--snapshot-every", snapshot_every)
         if kinds and "snapshot" not in kinds:
-            raise UsageError("--snapshot-every builds snapshots: add --kind snapshot")
+            raise UsageError("--snapshot-every needs --kind snapshot")
     chosen = frozenset(KINDS[name] for name in kinds or KINDS)
     return FileChoice(chosen, everything, every)
 
@@ -99,7 +99,7 @@ class RebuildPrinter(Printer[Action | LogtoolError]):
 
     def _last_line(self, status: Exit) -> str:
         summary, consent = self._summary, self._job.consent
-        looked = f"{text.state(summary)}{text.count(summary.segments, 'segment')} looked at"
+        looked = f"{text.state(summary)}{text.count(summary.segments, 'segment')} checked"
         files = text.count(self._built, "file")
         blocked = self._blocked
         tail = f"; {text.count(blocked, 'obstacle')}, see above" if blocked else ""

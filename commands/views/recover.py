@@ -56,8 +56,9 @@ def _check_flavour(
     named = begin.from_offset or begin.truncate_to
     if given.output_flavour and (named or way.supplements or way.fill_from or consented.mark_clean):
         raise UsageError(
-            "--from-offset, --truncate-to, --strategy supplement, --fill-from and --mark-clean are "
-            "of Kafka; PATH is of Redpanda: 'logtool salvage --fill-from' writes a whole copy of it"
+            "--from-offset, --truncate-to, --strategy supplement, --fill-from and --mark-clean do "
+            "not support Redpanda, and PATH is a Redpanda directory; 'logtool salvage "
+            "--fill-from' writes a complete copy"
         )
 
 
@@ -98,7 +99,7 @@ class RecoverPrinter(ActionPrinter):
             for undo in undo_dirs:
                 yield actions.undo_line(undo), None
         if interrupted and undo_dirs:
-            yield "or go on with the same command", None
+            yield "or continue with the same command", None
 
     def _last_lines(self) -> Iterator[str]:
         job, summary, forecasts = self._job, self._summary, self._forecasts
@@ -109,14 +110,15 @@ class RecoverPrinter(ActionPrinter):
             target, end = one.request.start.truncate_to, one.log_end
             is_shorter = target is not None and one.outcome == "loads" and end <= target
             if is_shorter and name not in self._losing:
-                yield f"{one.request.path}: ends at {end}; there is nothing to cut from {target} on"
+                nothing = f"there is nothing to cut from offset {target} on"
+                yield f"{one.request.path}: the log ends at {end}; {nothing}"
         for log_dir in self._stopped_in_order():
-            yield f"{log_dir}: nothing to recover, it was stopped in order; --full does it anyway"
+            yield f"{log_dir}: nothing to recover after a clean stop; --full recovers all logs"
         stopped = sum(forecast.outcome != "loads" for forecast in forecasts)
         if stopped:
             what = "it" if stopped == 1 else "them"
             partitions = text.count(stopped, "partition")
-            yield f"{partitions} left alone: a broker would not load {what}"
+            yield f"{partitions} not changed: a broker would not load {what}"
         yield from self._unchecked_lines()
         all_made = self._all_made
         if self._filled:
@@ -140,13 +142,15 @@ class RecoverPrinter(ActionPrinter):
         files = text.count(changes, "change")
         if not job.consent.apply and changes:
             outcome = (
-                "--apply refuses as long as that is so" if job.blocked else "add --apply to do it"
+                "--apply refuses while a file of the log dir cannot be read"
+                if job.blocked
+                else "add --apply to do it"
             )
             return f"{files} to make; nothing was written; {outcome}"
         if not changes and summary.exit_status() == 0:
             return "nothing to do" if self._forecasts else NO_PARTITION
         if job.begun and summary.unwritten:
-            return f"part of {files} made"
+            return f"only part of {files} made"
         if not job.made:
             return "nothing was changed"
         return f"{files} made" if self._all_made else f"{job.made:,} of {files} made"

@@ -118,7 +118,7 @@ class SalvagePrinter(Printer[Saved | LogtoolError]):
         place = self._job.output.given
         line = f"{text.state(summary)}{batches} of {partitions} saved in {place}"
         if self._filled:
-            line += f", {self._filled:,} of them from other copies"
+            line += f", {self._filled:,} of these batches from other copies"
         if self._rejects:
             line += f"; {text.count(self._rejects, 'range')} rejected"
         yield line, {0: "good", 1: "warning"}.get(int(self._report.exit_status()))
@@ -140,7 +140,9 @@ def _line(obj: Object) -> str | None:
         return f"  decoded      {count} in {target}{why}"
     if obj["type"] == "image":
         what = f"{text.size(obj['unread'])} of {text.escape(obj['path'])} cannot be read"
-        return f"  image        {what}; {_below_output(obj, 3)} has the rest, and a map beside it"
+        return (
+            f"  image        {what}; {_below_output(obj, 3)} holds the rest, a map lies next to it"
+        )
     if obj["type"] != "reject":
         return None
     place = f"{text.escape(obj['path'])} @{obj['position']}, {text.size(obj['length'])}"
@@ -166,7 +168,7 @@ def _partition(obj: Object) -> str:
     saved = text.count(obj["batches"], "batch", "batches")
     said = [f"{text.escape(obj['path'])}: {saved} saved, {span}"]
     if obj["filled_batches"]:
-        said.append(f"{obj['filled_batches']:,} of them from another copy")
+        said.append(f"{obj['filled_batches']:,} of these batches from another copy")
     if obj["rejects"]:
         ranges = text.count(obj["rejects"], "range")
         said.append(f"{ranges} rejected ({text.size(obj['rejected_bytes'])})")

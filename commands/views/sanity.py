@@ -59,7 +59,7 @@ _LOAD: Columns = (
     TableColumn("load of a broker", lambda obj: f"{obj['mode']}, {obj['releases']}"),
     TableColumn("estimate", lambda obj: _span(obj, "seconds")),
     TableColumn("threads", lambda obj: obj["threads"]),
-    TableColumn("snapshots it writes", lambda obj: f"{obj['snapshots_written']:,}"),
+    TableColumn("snapshots written", lambda obj: f"{obj['snapshots_written']:,}"),
     TableColumn("checks measured", lambda obj: text.duration(obj["check_seconds"])),
     TableColumn("other files measured", lambda obj: text.duration(obj["open_seconds"])),
 )
@@ -105,11 +105,12 @@ def run(
     later = (first_access, become_leader, background_threads)
     if given.output_flavour and (mode == "lazy" or any(later) or project):
         raise UsageError(
-            "--mode lazy, --first-access, --become-leader, --background-threads and --project are "
-            "of Kafka; PATH is of Redpanda, whose start reads every base index"
+            "--mode lazy, --first-access, --become-leader, --background-threads and --project do "
+            "not support Redpanda, and PATH is a Redpanda directory; a start of "
+            "Redpanda reads every base index"
         )
     if brokers and not project:
-        raise UsageError("--brokers: say of what size, with --project")
+        raise UsageError("--brokers needs --project, which gives the size of a broker")
     procedure = Procedure(
         modes=(Mode.EAGER, Mode.LAZY) if mode == "both" else (Mode(mode),),
         readers=first_access,
@@ -224,16 +225,17 @@ def _risks(objects: Sequence[Object], report: Report) -> Iterator[str]:
 
 
 _CACHE = {
-    "kept": "{}: not cold, the file system did not drop what it had cached",
-    "partly": "{}: only in part cold, some of it stayed in the page cache",
-    "unknown": "{}: whether it was cold is not known, the system does not count what it reads",
+    "kept": "{}: not cold; the file system did not drop its cached data",
+    "partly": "{}: only partly cold; part of the data stayed in the page cache",
+    "unknown": "{}: it is not known whether the run was cold; the operating system does not count "
+    "the bytes that it reads",
 }
 
 
 def _verdict(objects: Sequence[Object], report: Report) -> str:
     counts = report.summary.codes.total()
     seen = [obj["seen_by"] for obj in objects if obj["type"] == "finding"]
-    what = "nothing found"
+    what = "no findings"
     if counts:
         parts = ", ".join(
             f"{seen.count(by)} {words}" for by, words in _SEEN.items() if seen.count(by)
@@ -241,7 +243,7 @@ def _verdict(objects: Sequence[Object], report: Report) -> str:
         what = f"{text.count(counts, 'finding')}: {parts}"
     state = "" if report.summary.complete else "INCOMPLETE: "
     if report.summary.severities[Severity.INFO] and not report.settings.verbose:
-        what += " (those of severity info with -v)"
+        what += " (-v shows those of severity info)"
     segments = text.count(report.summary.segments, "segment")
     return f"{state}{what}; {text.count(report.summary.partitions, 'partition')}, {segments}"
 
@@ -249,7 +251,7 @@ def _verdict(objects: Sequence[Object], report: Report) -> str:
 _SEEN = {
     "lazy": "seen by every start",
     "eager": "seen by an eager start only",
-    "neither": "seen by none",
+    "neither": "seen by no start",
 }
 
 

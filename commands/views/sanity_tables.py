@@ -8,8 +8,8 @@ from logtool.schemas.document import Document
 from logtool.schemas.tables import FINDING
 
 _PATH = Column("path", Kind.PATH, "the log dir or partition dir")
-_START = Column("mode", Kind.STRING, "kind of start; eager: all indexes are checked, as up to "
-                "Kafka 2.2; lazy: those of active segments, as since 2.3",
+_START = Column("mode", Kind.STRING, "kind of start; eager: Kafka up to 2.2, which checks all "
+                "indexes; lazy: Kafka since 2.3, which checks the indexes of active segments",
                 words=("eager", "lazy"))  # fmt: skip
 
 
@@ -31,120 +31,124 @@ def _seconds(
 
 DIRECTORY: Final = Table("directory", "log dir or partition dir", (
     _PATH,
-    _count("partitions", "partitions in it"),
-    _count("segments", "segments of these partitions"),
-    _count("index_files", "index files of these segments"),
-    Column("index_bytes", Kind.INT64, "bytes of these files", "bytes"),
-    _count("maps", "files that an eager broker keeps mapped: the offset and the time index of "
-           "every segment"),
+    _count("partitions", "partitions in the directory"),
+    _count("segments", "segments of the partitions"),
+    _count("index_files", "index files of the segments"),
+    Column("index_bytes", Kind.INT64, "bytes of the index files", "bytes"),
+    _count("maps", "files that an eager broker keeps mapped: the offset index and the time index "
+           "of every segment"),
     _count("max_map_count", "files that one process may map (vm.max_map_count)", "most_maps",
-           "the system does not say it"),
-), note="The indexes that there are to check.", type="directory",
+           "the operating system does not show the limit"),
+), note="The indexes to check.", type="directory",
     made_from="logtool.sanity.results:MeasuredDir")  # fmt: skip
 
-_NO_READERS = "no first readers were timed (--first-access)"
+_NO_READERS = "no first readers were timed (no --first-access)"
 MEASUREMENT: Final = Table("measurement", "kind of start", (
     _PATH,
-    Column("mode", Kind.STRING, "kind of start (eager or lazy), or what follows a lazy one",
+    Column("mode", Kind.STRING, "kind of start (eager or lazy), or a step after a lazy start",
            words=("eager", "lazy", "first-access", "become-leader", "background")),
     _count("threads", "threads that load logs"),
     _count("repeat", "runs that were timed"),
-    Column("cache", Kind.STRING, "whether the page cache forgot the indexes before each run",
-           null="it was left as it was (no --cold)",
+    Column("cache", Kind.STRING, "whether the indexes were dropped from the page cache before each "
+           "run",
+           null="the page cache was left unchanged (no --cold)",
            words=("dropped", "partly", "kept", "unknown")),
-    _count("segments_opened", "segments of which some index was opened", "run.cost.segments"),
+    _count("segments_opened", "segments with an opened index", "run.cost.segments"),
     _count("files_opened", "index files that were opened", "run.cost.files"),
-    Column("bytes_read", Kind.INT64, "bytes of these files that were looked at", "bytes",
+    Column("bytes_read", Kind.INT64, "bytes of the opened files that were checked", "bytes",
            value="run.cost.bytes"),
     Column("disk_bytes", Kind.INT64, "bytes that came from the disk", "bytes",
-           "the system does not count them", value="run.usage.disk_bytes"),
-    _count("minor_faults", "page faults that took nothing from the disk",
+           "the operating system does not count these bytes", value="run.usage.disk_bytes"),
+    _count("minor_faults", "page faults without a read from the disk",
            "run.usage.minor_faults"),
-    _count("major_faults", "page faults that waited for the disk", "run.usage.major_faults"),
+    _count("major_faults", "page faults with a read from the disk", "run.usage.major_faults"),
     _seconds("seconds", "time of the checks", value="run.seconds"),
     _seconds("service_seconds", "time until clients could be served",
-             "it follows a start, and they are served already", "run.service_seconds"),
+             "the step follows a start, and clients are already served", "run.service_seconds"),
     _seconds("offset_index_seconds", "time spent on offset indexes"),
     _seconds("time_index_seconds", "time spent on time indexes"),
     _seconds("transaction_index_seconds", "time spent on transaction indexes"),
     _seconds("seconds_per_segment", "time of the checks for each segment opened",
              "no segment was opened", digits=9),
-    Column("speed_up", Kind.FLOAT, "times as fast as an eager start, until clients are served",
-           null="nothing to compare was measured", digits=2),
-    _count("seen", "findings that it sees"),
-    _count("missed", "findings that others see and it does not",
-           null="others were not searched for (--no-verify, or no eager start)"),
+    Column("speed_up", Kind.FLOAT, "speed-up over an eager start, until clients are served",
+           null="no eager start was measured", digits=2),
+    _count("seen", "findings that this start sees"),
+    _count("missed", "findings that other starts see and this start does not",
+           null="other starts were not checked (--no-verify, or no eager start)"),
     _count("readers", "first readers of inactive segments", "reader_count", _NO_READERS),
-    _seconds("reader_mean_seconds", "time that such a reader waits on average", _NO_READERS),
-    _seconds("reader_max_seconds", "time that such a reader waits at most", _NO_READERS),
-    _count("forced", "segments checked at once because a later one was found bad", "run.forced",
-           "only become-leader and background do that"),
-), note="One kind of start, or what follows it; of --repeat the run of median time.",
+    _seconds("reader_mean_seconds", "mean waiting time of a first reader", _NO_READERS),
+    _seconds("reader_max_seconds", "longest waiting time of a first reader", _NO_READERS),
+    _count("forced", "segments checked at once because a later segment is damaged", "run.forced",
+           "only become-leader and background check such segments"),
+), note="One kind of start, or a step after a start; with --repeat, the run with the median time.",
     type="measurement", made_from="logtool.sanity.results:Measurement")  # fmt: skip
 LOAD: Final = Table("load", "kind of start", (
     _PATH,
     _START,
     Column("releases", Kind.STRING, "Kafka releases that start this way"),
     _count("partitions", "partitions that are loaded"),
-    _count("segments", "segments of these partitions"),
+    _count("segments", "segments of the partitions"),
     _count("threads", "threads that load logs"),
-    _count("snapshots_written", "producer snapshots that the start writes, for logs that have none",
+    _count("snapshots_written", "producer snapshots that the start writes for logs without a "
+           "snapshot",
            "snapshots"),
-    _seconds("seconds_low", "time of the whole load at least, by estimate"),
-    _seconds("seconds_high", "time of the whole load at most, by estimate"),
-    _seconds("check_seconds", "time of the index checks, as measured here"),
-    _seconds("open_seconds", "time to open logs and to read leader epochs, topic ids and producer "
-             "snapshots, as measured here"),
+    _seconds("seconds_low", "shortest estimated time of the whole load"),
+    _seconds("seconds_high", "longest estimated time of the whole load"),
+    _seconds("check_seconds", "measured time of the index checks"),
+    _seconds("open_seconds", "measured time to open logs and to read leader epochs, topic ids and "
+             "producer snapshots"),
 ), note="An estimate of the whole load of a broker whose files are in the page cache, and the "
-        "times that were measured here.",
+        "measured times.",
     type="load", made_from="logtool.sanity.broker_load:Load")  # fmt: skip
 
-_UNKNOWN = "the samples do not separate it from the rest"
+_UNKNOWN = "the samples do not separate this part from the rest"
 MODEL: Final = Table("model", "kind of start", (
     _PATH,
     _START,
-    _count("samples", "partitions that it was fitted to"),
+    _count("samples", "partitions to which the model was fitted"),
     _seconds("seconds_per_partition", "time for each partition", _UNKNOWN, digits=12),
     _seconds("seconds_per_segment", "time for each segment", _UNKNOWN, digits=12),
-    _seconds("seconds_per_byte", "time for each byte that is looked at", _UNKNOWN,
+    _seconds("seconds_per_byte", "time for each byte that is checked", _UNKNOWN,
              digits=12),
-    Column("r_squared", Kind.FLOAT, "share of the differences between partitions that the sum "
-           "explains, at most 1", null="there is nothing to explain", digits=4),
+    Column("r_squared", Kind.FLOAT, "share of the differences between partitions that the model "
+           "explains, at most 1", null="the partitions do not differ", digits=4),
 ), note="The time of a start as a sum over partitions, segments and bytes.", type="model",
     made_from="logtool.sanity.model:Model")  # fmt: skip
 
-_TOO_FEW = "there are too few samples for it"
-_NO_BROKERS = "one broker only is asked for (no --brokers)"
-PROJECTION: Final = Table("projection", "kind of start and size asked for", (
+_TOO_FEW = "there are too few samples"
+_NO_BROKERS = "the projection is for a single broker (no --brokers)"
+PROJECTION: Final = Table("projection", "kind of start and requested size", (
     _PATH,
     _START,
-    _count("partitions", "partitions of that size", "size.partitions", digits=0),
-    _count("segments", "segments of that size", "size.segments", digits=0),
-    Column("bytes", Kind.INT64, "bytes that are looked at", "bytes", value="size.bytes", digits=0),
+    _count("partitions", "partitions of the projected broker", "size.partitions", digits=0),
+    _count("segments", "segments of the projected broker", "size.segments", digits=0),
+    Column("bytes", Kind.INT64, "bytes that are checked", "bytes", value="size.bytes", digits=0),
     _seconds("seconds", "time of the index checks"),
     _seconds("seconds_low", "lower end of the interval in which 95 of 100 such starts lie",
              _TOO_FEW),
     _seconds("seconds_high", "upper end of the interval in which 95 of 100 such starts lie",
              _TOO_FEW),
-    _seconds("load_seconds_low", "time of the whole load at least, by estimate"),
-    _seconds("load_seconds_high", "time of the whole load at most, by estimate"),
+    _seconds("load_seconds_low", "shortest estimated time of the whole load"),
+    _seconds("load_seconds_high", "longest estimated time of the whole load"),
     _count("brokers", "brokers that are restarted one after the other", null=_NO_BROKERS),
-    _seconds("bounce_seconds_low", "time of the loads of all these brokers at least", _NO_BROKERS),
-    _seconds("bounce_seconds_high", "time of the loads of all these brokers at most", _NO_BROKERS),
-    Column("doubts", Kind.STRINGS, "reasons not to rely on it"),
-), note="The time of a start at another size, by the model.", type="projection",
+    _seconds("bounce_seconds_low", "shortest time of the loads of all these brokers", _NO_BROKERS),
+    _seconds("bounce_seconds_high", "longest time of the loads of all these brokers", _NO_BROKERS),
+    Column("doubts", Kind.STRINGS, "reasons not to rely on the projection"),
+), note="The time of a start of a broker of another size, computed with the model.",
+    type="projection",
     made_from="logtool.sanity.model:Projection")  # fmt: skip
 SEEN: Final = Table("finding", "finding", (
     *(replace(column, value=f"finding.{column.value or column.name}")
       for column in FINDING.columns),
-    Column("seen_by", Kind.STRING, "the first kind of start that sees it; lazy: every start sees "
-           "it", words=("lazy", "eager", "neither"), value="by"),
-    Column("risk", Kind.STRING, "consequence: when it is met, and what a broker then does"),
-), note="One thing that is wrong or worth knowing.", type="finding",
+    Column("seen_by", Kind.STRING, "the first kind of start that sees the problem; lazy: every "
+           "start sees it", words=("lazy", "eager", "neither"), value="by"),
+    Column("risk", Kind.STRING, "consequence: when a broker meets the problem, and what the broker "
+           "then does"),
+), note="One problem, or one fact worth knowing.", type="finding",
     made_from="logtool.sanity.judging:Seen")  # fmt: skip
 
 DOCUMENT: Final = Document(
     name="sanity",
-    title="What logtool sanity prints",
+    title="Objects that logtool sanity prints",
     tables=(DIRECTORY, MEASUREMENT, LOAD, MODEL, PROJECTION, SEEN),
 )

@@ -89,10 +89,13 @@ def run(
 def _check_payload(names: Sequence[str], payload: Payload, *, show_secrets: bool) -> None:
     """UsageError for options about a table that is not written, or about values that are not."""
     if payload is not Payload.NONE and "records" not in names:
-        raise UsageError("--payload is about the table records: add it to --tables")
+        raise UsageError("--payload needs the table records: add records to --tables")
     if show_secrets and not ("records" in names and payload.includes(Payload.HASH)):
-        values = "values of the table records: give --tables records --payload full, or hash"
-        raise UsageError(f"--show-secrets is about {values}")
+        values = (
+            "the values of the table records: --tables records, with --payload full or --payload "
+            "hash"
+        )
+        raise UsageError(f"--show-secrets needs {values}")
 
 
 def _objects(job: "Scan") -> Iterator[Object]:

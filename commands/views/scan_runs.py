@@ -180,7 +180,9 @@ class RunPrinter(Printer[Object]):
     def finish(self) -> None:
         """Note what a killed process left, or that there is nothing."""
         if self._states["killed"]:
-            self._report.note("a killed process left what logtool scan --clean --output removes")
+            self._report.note(
+                "a killed process left files; logtool scan --clean --output removes them"
+            )
         if self._nothing and not self._states:
             self._report.note(self._nothing)
 
@@ -214,7 +216,10 @@ class ComparisonPrinter(Printer["RunComparison"]):
             )
             report.item(made)
         for table in item.skipped:
-            report.note(f"not compared: one of the runs has no table {table}", "warning")
+            report.note(
+                f"table {table} was not compared: one of the runs does not have this table",
+                "warning",
+            )
         report.note(self._line(item), "warning" if item.is_worse else "good")
 
     def _line(self, item: "RunComparison") -> str:

@@ -13,16 +13,16 @@ from logtool.schemas.columns import EVERY_WAY, PRINTED, Column, Kind, Table, Way
 from logtool.schemas.document import Document
 
 _TABLE_NAMES = tuple(name for name, table in tables.ALL.items() if Way.SCAN in table.ways)
-_RUN_ID = Column("run_id", Kind.STRING, "the run, by its id")
+_RUN_ID = Column("run_id", Kind.STRING, "id of the run")
 _TABLE_NAME = Column("table", Kind.STRING, "name of the table", words=_TABLE_NAMES)
-WRITTEN: Final = Table("table", "table of a run that was written", (
+WRITTEN: Final = Table("table", "table that a run has written", (
     _TABLE_NAME,
     Column("rows", Kind.INT64, "rows of the table", "count"),
     Column("bytes", Kind.INT64, "size of the Parquet files of the table", "bytes"),
-    Column("path", Kind.STRING, "the directory of these files; the manifest of the run has those "
-           "that count"),
+    Column("path", Kind.STRING, "the directory of the Parquet files; the manifest of the run lists "
+           "the valid files"),
     _RUN_ID,
-), note="One table of the run, which is there as a whole.", type="table")  # fmt: skip
+), note="One complete table of the run.", type="table")  # fmt: skip
 FILE: Final = Table("file", "file of a table of a complete run", (
     _TABLE_NAME,
     Column("rows", Kind.INT64, "rows in the file", "count"),
@@ -33,25 +33,26 @@ FILE: Final = Table("file", "file of a table of a complete run", (
     type="file")  # fmt: skip
 
 _UNFINISHED = "the run is not complete"
-_KILLED = "the run is complete, or nothing says whose it is"
+_KILLED = "the run is complete, or the process is not known"
 RUN: Final = Table("run", "run in the output", (
     _RUN_ID,
-    Column("state", Kind.STRING, "how far the run came; killed: its process is gone and left it "
-           "behind; removed: it was removed now",
+    Column("state", Kind.STRING, "state of the run; killed: the process of the run no longer "
+           "exists; removed: this command removed the run",
            words=("complete", "under way", "killed", "removed")),
-    Column("rows", Kind.INT64, "rows of all its tables", "count", _UNFINISHED),
-    Column("bytes", Kind.INT64, "size of all its files", "bytes", _UNFINISHED),
-    Column("began", Kind.STRING, "when the run began, to the second", "UTC", _KILLED),
-    Column("process", Kind.STRING, "the process that the run belongs to", null=_KILLED),
+    Column("rows", Kind.INT64, "rows of all tables of the run", "count", _UNFINISHED),
+    Column("bytes", Kind.INT64, "size of all files of the run", "bytes", _UNFINISHED),
+    Column("began", Kind.STRING, "time at which the run began, to the second", "UTC", _KILLED),
+    Column("process", Kind.STRING, "the process of the run", null=_KILLED),
 ), note="A run in the output, with --list, --clean or --remove.", type="run")  # fmt: skip
 
 FINDING: Final = replace(
     tables.ALL["findings"], name="finding", ways=PRINTED, columns=(
-        Column("state", Kind.STRING, "whether the later run alone has the finding (new), the "
-               "earlier one alone (gone), or both (still)", words=("new", "gone", "still")),
+        Column("state", Kind.STRING, "new: only the later run has the finding; gone: only the "
+               "earlier run; still: both runs", words=("new", "gone", "still")),
         *tables.ALL["findings"].by(Way.NDJSON),
     ),
-    note="With --compare: a finding of either run. unreadable: an input that could not be read.",
+    note="With --compare: a finding of one or both runs. unreadable: an input that could not be "
+                         "read.",
 )  # fmt: skip
 
 
@@ -61,40 +62,42 @@ def _size(name: str, meaning: str, unit: str) -> tuple[Column, Column]:
 
 
 _SIZES, _SIZES_BEFORE = zip(
-    _size("partition_dirs", "partition dirs of the topic, each copy by itself", "count"),
-    _size("segments", "segments in these", "count"),
-    _size("log_bytes", "size of the .log files of these", "bytes"),
-    _size("records", "records in sound batches of these", "count"),
+    _size("partition_dirs", "partition dirs of the topic; each copy counts", "count"),
+    _size("segments", "segments in the partition dirs", "count"),
+    _size("log_bytes", "size of the .log files of the segments", "bytes"),
+    _size("records", "records in sound batches of the segments", "count"),
     strict=True,
 )
-GROWTH: Final = Table("growth", "topic of either run", (
+GROWTH: Final = Table("growth", "topic of one or both runs", (
     Column("topic", Kind.STRING, "name of the topic"), *_SIZES, *_SIZES_BEFORE,
-), note="With --compare: a topic of either run; 0 where it is not there. log_bytes are bytes.",
+), note="With --compare: a topic of one or both runs; 0 if a run does not have the topic. "
+        "log_bytes are bytes.",
     type="growth")  # fmt: skip
-REPLICA: Final = Table("replica", "copy of a partition that is worse off than before", (
-    Column("state", Kind.STRING, "how the copy is worse off", words=("fell-behind", "diverged")),
+REPLICA: Final = Table("replica", "copy of a partition in a worse state than before", (
+    Column("state", Kind.STRING, "how the state of the copy became worse",
+           words=("fell-behind", "diverged")),
     Column("log_dir", Kind.STRING, "the log dir that holds the copy"),
     Column("topic", Kind.STRING, "name of the topic"),
     Column("partition", Kind.INT32, "number of the partition"),
-    Column("behind", Kind.INT64, "offsets that the copy with the largest log end is ahead, in the "
+    Column("behind", Kind.INT64, "offsets by which the copy is behind the largest log end, in the "
            "later run", "count"),
-    Column("behind_before", Kind.INT64, "offsets that the copy with the largest log end was ahead, "
-           "in the earlier run", "count", "the earlier run has no such copy"),
-    Column("diverges_at", Kind.INT64, "least offset at which another copy has something else, in "
-           "the later run", "offset", "nowhere"),
-), note="With --compare: a copy that is further behind the one with the largest log end than "
-        "before, in offsets, or diverges and did not.",
+    Column("behind_before", Kind.INT64, "offsets by which the copy is behind the largest log end, "
+           "in the earlier run", "count", "the earlier run does not have the copy"),
+    Column("diverges_at", Kind.INT64, "first offset at which another copy differs, in the later "
+           "run", "offset", "nowhere"),
+), note="With --compare: a copy that is more offsets behind the largest log end than before, or "
+        "that diverges and did not diverge before.",
     type="replica")  # fmt: skip
 HISTORY: Final = replace(
     tables.ALL["history"], type="history", ways=PRINTED,
     columns=tuple(replace(column, ways=EVERY_WAY) for column in tables.ALL["history"].columns),
-    note="With --history: what a topic came to in a run. at_ms: milliseconds since 1970 when the "
-         "logs had been read.",
+    note="With --history: the totals of a topic in a run. at_ms: the time when the logs had been "
+                         "read, in milliseconds since 1970.",
 )  # fmt: skip
 
 DOCUMENT: Final = Document(
     name="scan",
-    title="What logtool scan prints",
+    title="Objects that logtool scan prints",
     tables=(WRITTEN, FILE, RUN, FINDING, GROWTH, REPLICA, HISTORY),
 )
 

@@ -19,10 +19,10 @@ from logtool.schemas import documents, entries, tables
 from logtool.schemas.columns import TABLES, Column, Kind, Payload, Table, Way
 from logtool.schemas.document import Document
 
-_WAYS = Column("ways", Kind.STRINGS, "how it is to be had", words=tuple(Way))
+_WAYS = Column("ways", Kind.STRINGS, "how to get the table", words=tuple(Way))
 TABLE: Final = Table("table", "table", (
     Column("table", Kind.STRING, "name of the table"),
-    Column("row", Kind.STRING, "things for each of which the table has a row, in words"),
+    Column("row", Kind.STRING, "the thing that each row of the table describes, in words"),
     Column("columns", Kind.INT64, "columns of the table", "count"),
     _WAYS,
 ), note="A table.", type="table")  # fmt: skip
@@ -30,18 +30,18 @@ COLUMN: Final = Table("column", "column of a table", (
     Column("table", Kind.STRING, "name of the table"),
     Column("column", Kind.STRING, "name of the column"),
     Column("data_type", Kind.STRING, "type of the column", words=tuple(Kind)),
-    Column("unit", Kind.STRING, "unit of its values", null="they have none"),
-    Column("nullable", Kind.BOOL, "whether it may be null"),
+    Column("unit", Kind.STRING, "unit of its values", null="the values have no unit"),
+    Column("nullable", Kind.BOOL, "whether the column may be null"),
     Column("null", Kind.STRING, "meaning of null in the column", null="the column is never null"),
-    Column("values", Kind.STRINGS, "every value that it takes, where these are few"),
+    Column("values", Kind.STRINGS, "all values of the column, if there are only a few"),
     _WAYS,
-    Column("payload", Kind.STRING, "how much of keys and values scan and source must be asked for "
-           "to have it", null="it is there in any case",
+    Column("payload", Kind.STRING, "the --payload level that scan and source need for the column",
+           null="the column is always present",
            words=tuple(one for one in Payload if one is not Payload.NONE)),
     Column("meaning", Kind.STRING, "meaning of the column"),
 ), note="A column of a table.", type="column")  # fmt: skip
 DOCUMENT: Final = Document(
-    name="schema", title="What logtool schema prints", tables=(TABLE, COLUMN)
+    name="schema", title="Objects that logtool schema prints", tables=(TABLE, COLUMN)
 )
 SCHEMA = DOCUMENT.schema
 

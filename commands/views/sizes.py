@@ -35,7 +35,9 @@ def run(
     """Print what takes up the disk, by names and sizes alone; UsageError for `segments`."""
     settings, given = printing.settings(), inputs.resolved()
     if segments or sort not in _KEYS:
-        raise UsageError("--level quick has no --segments, and --sort size or segments alone")
+        raise UsageError(
+            "--level quick does not support --segments, and only --sort size or --sort segments"
+        )
     report = Report(settings=settings, view=_view(), summary=Summary(), inputs=given)
     weighing = Weighing(given.paths, given.selection, running.run(report), given.flavour)
     return report.consume(weighing, SizePrinter(report, sort, top))

@@ -22,7 +22,7 @@ from logtool.txns.objects import AgeBase, PrintedProducer, PrintedTransaction, p
 from logtool.txns.open_transactions import MAX_AGE_MS, PartitionTransactions
 from logtool.txns.run import TransactionsRun
 
-_NO_NAME = "the directory's name has none"
+_NO_NAME = "the directory is not named TOPIC-NUMBER"
 _NO_ENTRY = "no entry is known"
 _IN_PLACE = (
     Column("path", Kind.PATH, "the partition dir, or the log", value="audited.path"),
@@ -40,19 +40,19 @@ _PARTITION = Table("partition", "partition", (
     offset("first_offset", "base offset of the first segment", None, "start_offset"),
     offset("log_end_offset", "end of the log", None, "end_offset"),
     offset("high_watermark", "high watermark in replication-offset-checkpoint",
-           "it has no row of the partition"),
-    offset("last_stable_offset", "offset up to which consumers with read_committed get once "
-           "everything is replicated"),
+           "the checkpoint has no row of the partition"),
+    offset("last_stable_offset", "offset up to which consumers with read_committed can read once "
+           "all records are replicated"),
     Column("pinned_by", Kind.INT64, "id of the producer whose open transaction holds back the last "
            "stable offset", null="no transaction is open"),
-    count("producers", "producers that are known at the end of the log", "producer_count"),
-    count("open", "transactions without a marker, hanging ones too", "open_count"),
-    count("hanging", "transactions that have been open for longer than a coordinator leaves them",
+    count("producers", "producers known at the end of the log", "producer_count"),
+    count("open", "transactions without a marker, including hanging ones", "open_count"),
+    count("hanging", "transactions that have been open for longer than a coordinator allows",
           "hanging_count"),
     count("aborted", "transactions that were aborted", "aborted_count"),
     count("committed", "transactions that were committed", "committed_count"),
-    Column("damaged", Kind.BOOL, "whether damage may have taken a marker"),
-), note="One partition: how many producers and transactions its log has.",
+    Column("damaged", Kind.BOOL, "whether damage may have destroyed a marker"),
+), note="One partition: the numbers of producers and transactions in its log.",
     type="partition", made_from="logtool.txns.open_transactions:PartitionTransactions")  # fmt: skip
 
 
@@ -80,57 +80,60 @@ def _entry_state(of: str, null: str | None) -> tuple[Column, ...]:
         Column("timeout_ms", Kind.INT64, "time after which the coordinator aborts a transaction",
                "ms", null, value=f"{of}.timeout_ms"),
         *timed_state("times_out_ms", "time at which the coordinator aborts the transaction",
-                     "there is no such time"),
+                     "the entry has no such time"),
         *timed_state("last_update_ms", "time of the last change of the entry",
-                     "there is no such time"),
+                     "the entry has no such time"),
     )  # fmt: skip
 
 
-_ACCOUNT = Table("account", "open transaction that the coordinators were asked about", (
-    Column("relation", Kind.STRING, "how the entries relate to the transaction; listed: an entry "
-           "lists it and its coordinator will end it; not-listed: the entry of the producer does "
-           "not list it; no-entry: no "
-           "entry has the producer; not-here: it may be in a partition of __transaction_state that "
-           "is elsewhere", words=("listed", "not-listed", "no-entry", "not-here"),
+_ACCOUNT = Table("account", "open transaction that was looked up in __transaction_state", (
+    Column("relation", Kind.STRING, "relation of the entries to the transaction; listed: an entry "
+           "lists the transaction and the coordinator will end it; not-listed: the entry of the "
+           "producer does not list the transaction; no-entry: no entry has the producer; not-here: "
+           "the entry may be in a partition of __transaction_state that was not given",
+           words=("listed", "not-listed", "no-entry", "not-here"),
            value="account.relation"),
     Column("transactional_id", Kind.STRING, "transactional id of the producer",
-           null="it is not known", value="account.transactional_id"),
+           null="not known", value="account.transactional_id"),
     *_entry_state("entry", _NO_ENTRY),
-), note="An open transaction by the entries of __transaction_state.",
+), note="An open transaction according to the entries of __transaction_state.",
     made_from="logtool.txns.objects:PrintedAccount")  # fmt: skip
 _TRANSACTION = Table("transaction", "transaction in a partition", (
     *_IN_PLACE,
-    Column("state", Kind.STRING, "how the transaction stands; hanging: open for longer than a "
-           "coordinator leaves it", words=("open", "hanging", "aborted", "committed"),
+    Column("state", Kind.STRING, "state of the transaction; hanging: open for longer than a "
+           "coordinator allows", words=("open", "hanging", "aborted", "committed"),
            value="one.state"),
     Column("producer_id", Kind.INT64, "id of the producer", value="one.producer_id"),
     Column("producer_epoch", Kind.INT16, "epoch of the producer in the first batch",
-           null="the first batch is gone", value="one.producer_epoch"),
+           null="the first batch is missing", value="one.producer_epoch"),
     offset("first_offset", "first offset of the transaction", None, "one.first_offset"),
-    offset("last_offset", "offset of the marker; while the transaction is open, of the last batch",
-           "it is open and the last batch is gone", "one.last_offset"),
-    Column("started_ms", Kind.INT64, "time of the first record, as its client set it",
-           "ms since 1970", "the first batch is gone, or its time", value="one.started_ms"),
+    offset("last_offset", "offset of the marker; if the transaction is open, offset of the last "
+           "batch",
+           "the transaction is open and the last batch is missing", "one.last_offset"),
+    Column("started_ms", Kind.INT64, "time of the first record, set by the client",
+           "ms since 1970", "the first batch or its time is missing", value="one.started_ms"),
     Column("started", Kind.TIMESTAMP, "started_ms as a timestamp", "UTC",
-           "started_ms is null, or no calendar has it"),
+           "started_ms is null, or outside the range of a timestamp"),
     Column("age_ms", Kind.INT64, "time since the first record", "ms",
-           "it has ended, or started_ms is null", value="one.age_ms"),
+           "the transaction has ended, or started_ms is null", value="one.age_ms"),
     Column("pins_last_stable_offset", Kind.BOOL, "whether the transaction holds back the last "
            "stable offset",
            value="one.pins"),
     Column("abort", Kind.STRING, "command line that aborts the transaction on a broker",
-           null="it has ended, a coordinator is known to end it, or no such command is known"),
+           null="the transaction has ended, its coordinator will end it, or no such command is "
+           "known"),
     Column("advice", Kind.STRING, "how the transaction ends by itself",
-           null="it has ended, or no coordinator is known to end it"),
-    Column("coordinator", Kind.OBJECT, "entry of its coordinator in __transaction_state",
-           null="it has ended, or no such log was read", of=_ACCOUNT),
-), note="One transaction. One that is open has either advice, where its coordinator is known to "
-        "end it, or the command that aborts it.",
+           null="the transaction has ended, or it is not known that a coordinator will end it"),
+    Column("coordinator", Kind.OBJECT, "entry of the coordinator in __transaction_state",
+           null="the transaction has ended, or __transaction_state was not read", of=_ACCOUNT),
+), note="One transaction. An open transaction has either advice (if its coordinator will end it) "
+        "or the command that aborts it.",
     type="transaction", made_from="logtool.txns.objects:PrintedTransaction")  # fmt: skip
 _ENTRY_PARTITION = Table("entry_partition", "partition that an entry lists", (
     Column("topic", Kind.STRING, "name of the topic"),
     Column("partition", Kind.INT32, "number of the partition"),
-    Column("state", Kind.STRING, "how the transaction stands in it; not-here: it was not looked at",
+    Column("state", Kind.STRING, "state of the transaction in the partition; not-here: the "
+           "partition was not read",
            words=("open", "committed", "aborted", "nothing", "not-here")),
 ), made_from="logtool.txns.joining:PartOfEntry")  # fmt: skip
 _COORDINATOR = Table("coordinator", "transactional id", (
@@ -144,46 +147,47 @@ _COORDINATOR = Table("coordinator", "transactional id", (
     Column("transactional_id", Kind.STRING, "the transactional id",
            value="joined.entry.transactional_id"),
     *_entry_state("now", None),
-    Column("previous_producer_id", Kind.INT64, "id of the producer that the transactional id "
-           "had before",
-           null="there is none"),
-    Column("next_producer_id", Kind.INT64, "id of the producer that the transactional id has next",
-           null="there is none"),
-    Column("next_producer_epoch", Kind.INT16, "epoch of the producer that the transactional id "
-           "has next",
-           null="there is none"),
-    Column("transaction_version", Kind.INT16, "version of transactions that the client speaks; "
-           "from 2 on each transaction has an epoch of its own",
+    Column("previous_producer_id", Kind.INT64, "previous producer id of the transactional id",
+           null="the entry has no such value"),
+    Column("next_producer_id", Kind.INT64, "next producer id of the transactional id",
+           null="the entry has no such value"),
+    Column("next_producer_epoch", Kind.INT16, "next producer epoch of the transactional id",
+           null="the entry has no such value"),
+    Column("transaction_version", Kind.INT16, "transaction version of the client; from 2 on each "
+           "transaction has an epoch of its own",
            value="joined.entry.transaction_version"),
     count("open", "partitions in which the transaction is open", "joined.open"),
     count("committed", "partitions in which the transaction is committed", "joined.committed"),
     count("aborted", "partitions in which the transaction is aborted", "joined.aborted"),
-    count("nothing", "partitions in which there is nothing of the transaction", "joined.nothing"),
-    count("not_here", "partitions that were not looked at", "joined.not_here"),
+    count("nothing", "partitions without a trace of the transaction", "joined.nothing"),
+    count("not_here", "partitions that were not read", "joined.not_here"),
     Column("partitions", Kind.OBJECT, "partitions that the entry lists", value="joined.partitions",
            of=_ENTRY_PARTITION, many=True),
-    Column("advice", Kind.STRING, "how the coordinator ends the transaction",
-           null="there is nothing to end"),
-    Column("terminate", Kind.STRING, "command line that has the coordinator abort the transaction",
-           null="it is not ongoing"),
-), note="One transactional id in __transaction_state, by its last record. Each of its partitions "
-        "has the transaction open, ended by a marker, or nothing of it, or was not looked at.",
+    Column("advice", Kind.STRING, "what the coordinator will do to end the transaction",
+           null="there is no transaction to end"),
+    Column("terminate", Kind.STRING, "command line that makes the coordinator abort the "
+           "transaction",
+           null="the transaction is not ongoing"),
+), note="One transactional id in __transaction_state, from its last record. In each of its "
+        "partitions the transaction is open, ended by a marker, or absent, or the "
+        "partition was not read.",
     type="coordinator", made_from="logtool.txns.objects:PrintedEntry")  # fmt: skip
 _PRODUCER = Table("producer", "producer in a partition", (
     *_IN_PLACE,
     Column("producer_id", Kind.INT64, "id of the producer"),
     Column("producer_epoch", Kind.INT16, "epoch of the producer", value="one.epoch"),
-    Column("last_sequence", Kind.INT32, "last sequence number", null="there is none"),
-    offset("last_offset", "last offset with data", "there is none"),
-    *timed("last_timestamp_ms", "time of the last batch or marker", "there is none"),
+    Column("last_sequence", Kind.INT32, "last sequence number", null="the entry has no such value"),
+    offset("last_offset", "last offset with data", "the entry has no such value"),
+    *timed("last_timestamp_ms", "time of the last batch or marker", "the entry has no such value"),
     Column("coordinator_epoch", Kind.INT32, "epoch of the coordinator that wrote the last marker",
-           null="there is no marker"),
-    offset("transaction_first_offset", "first offset of the open transaction", "none is open"),
-), note="One producer as it is known at the end of the log.",
+           null="the producer has no marker"),
+    offset("transaction_first_offset", "first offset of the open transaction",
+           "no transaction is open"),
+), note="The state of one producer at the end of the log.",
     type="producer", made_from="logtool.txns.objects:PrintedProducer")  # fmt: skip
 DOCUMENT: Final = Document(
     name="txns",
-    title="What logtool txns prints",
+    title="Objects that logtool txns prints",
     tables=(_PARTITION, _TRANSACTION, _COORDINATOR, _PRODUCER, FINDING),
 )
 SCHEMA = DOCUMENT.schema
@@ -379,7 +383,7 @@ class TransactionPrinter(Printer[PartitionTransactions]):
             yield f"{count} without transactions not shown (--all shows them)", "dim"
         if self._damaged:
             where = text.count(self._damaged, "partition")
-            yield f"{where} damaged: a marker may be lost there, see logtool verify", "warning"
+            yield f"{where} with damage: a marker may be lost; see logtool verify", "warning"
         hanging = self._states["hanging"]
         parts = [
             text.count(self._summary.partitions, "partition"),
@@ -403,7 +407,7 @@ def _is_transactional(producer: Producer) -> bool:
 def _heading(obj: Object) -> str:
     stable = f"last stable offset {obj['last_stable_offset']}"
     if obj["pinned_by"] is not None:
-        stable += f", pinned by producer {obj['pinned_by']}"
+        stable += f", held back by producer {obj['pinned_by']}"
     parts = [
         text.extent(obj["first_offset"], obj["log_end_offset"]),
         stable,

@@ -89,13 +89,13 @@ class UndoPrinter(Printer[Action | RefusedError]):
             return
         if summary.to_do:
             changes = text.count(self._count, "change")
-            what = f"{changes} of '{journal.command}' to take back in {journal.log_dir}"
+            what = f"{changes} of '{journal.command}' to undo in {journal.log_dir}"
             yield f"{what}; nothing was written; add --apply to do it", "warning"
             return
         if journal.state == "prepared":
-            done = "no file was changed yet, there is nothing to put back"
+            done = "no file was changed yet; there is nothing to restore"
         else:
-            done = f"{journal.log_dir} is as it was before '{journal.command}'"
+            done = f"{journal.log_dir} is in the state before '{journal.command}'"
         yield f"{done}; {journal.undo_dir} can be removed", "good"
 
 

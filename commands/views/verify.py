@@ -96,8 +96,8 @@ class VerifyPrinter(FindingPrinter):
         """Yield the logs for which the whole time of the run was too short, then the summary."""
         for log in self._job.too_large:
             yield (
-                f"{log.path} ({text.size(log.size)}): the whole time of this run was too short for "
-                "it. The next runs look at others first; check it alone, without a limit:",
+                f"{log.path} ({text.size(log.size)}): the time limit of this run is too short for "
+                "this log. The next runs check other logs first; check this log without a limit:",
                 None,
             )
             yield f"  logtool verify {shell.path(log.path)}", None

@@ -40,9 +40,10 @@ _LAYOUTS = {
     "finding": _FINDING,
 }  # fmt: skip
 _TITLES = {
-    "group": "Replicas together; expected_high_watermark is the least log end in sync:",
-    "truncation": "What would be cut if the assumed leader led:",
-    "choice": "Who may lead next, and what it costs:",
+    "group": "Replicas together; expected_high_watermark is the smallest log end of the in-sync "
+    "replicas:",
+    "truncation": "Truncation if the assumed leader led:",
+    "choice": "Possible next leaders, and the loss with each:",
     "finding": "Findings:",
 }
 _CSV = columns(
@@ -109,7 +110,7 @@ class WatermarkPrinter(Printer[Found]):
     def show(self, item: Found) -> None:
         """Print one item, of which an action is for people alone."""
         if isinstance(item, Action):
-            refused = " (no broker starts with it)" if item.action == "refuse" else ""
+            refused = " (no broker starts with this replica)" if item.action == "refuse" else ""
             self._report.note(f"{item.path}: {item.reason}{refused}", "warning")
         elif isinstance(item, ReplicaGroup):
             self._group(item)
@@ -158,20 +159,20 @@ class WatermarkPrinter(Printer[Found]):
         """Yield what was not known and what is lost, the verdict last."""
         if not self._job.keeps_watermarks:
             yield (
-                "Redpanda keeps no high watermark on disk: what a majority of the replicas given "
-                "here has is taken to be committed, and of one alone nothing is known",
+                "Redpanda keeps no high watermark on disk: records that a majority of the given "
+                "replicas has count as committed; for a single replica nothing is known",
                 None,
             )
         style = "warning" if self._job.summary.to_do else "good"
         if self._offline:
-            yield f"{text.count(self._offline, 'replica')} that no broker comes up with", style
+            yield f"{text.count(self._offline, 'replica')} with which no broker starts", style
         for path in self._other:
-            yield f"{text.escape(path)}: ANOTHER TOPIC of that name, by its topic id", style
+            yield f"{text.escape(path)}: ANOTHER TOPIC with this name, but another topic id", style
         for group in self._unsure:
             yield f"{text.escape(group.topic)}-{group.partition}: {_may_be_lost(group)}", style
         verdict = "no acknowledged record is lost"
         if self._lost:
-            verdict = f"acknowledged records are lost in {self._lost}"
+            verdict = f"acknowledged records are lost in {self._lost:,}"
         elif self._unsure:
             verdict = f"acknowledged records may be lost in {len(self._unsure)}"
         elif self._dropped:
@@ -179,7 +180,7 @@ class WatermarkPrinter(Printer[Found]):
             verdict = f"the next start cuts {records}, which may have been acknowledged"
         summary = self._report.summary
         if not summary.complete and not (self._lost or self._unsure):
-            verdict = "not everything was looked at, so acknowledged records may be lost"
+            verdict = "not every replica was read, so acknowledged records may be lost"
         partitions = text.count(self._partitions, "partition")
         yield f"{text.state(summary)}{partitions}: {verdict}", style
 
@@ -187,7 +188,7 @@ class WatermarkPrinter(Printer[Found]):
 def _may_be_lost(group: ReplicaGroup) -> str:
     """Return what a leader may lack that was acknowledged, and why that is not known."""
     offsets = group.may_be_lost
-    much = "records that nobody can count" if offsets is None else f"up to {offsets:,} records"
+    much = "an unknown number of records" if offsets is None else f"up to {offsets:,} records"
     given = [node for node in group.not_looked_at if node not in group.unusable]
     why = []
     for nodes, what in ((given, "not given"), (group.unusable, "given, but does not load")):
@@ -196,4 +197,4 @@ def _may_be_lost(group: ReplicaGroup) -> str:
             who = "node" if len(named) == 1 else "nodes"
             verb = "was" if len(named) == 1 else "were"
             why.append(f"{who} {', '.join(named)}, in sync, {verb} {what}")
-    return f"{much} may be acknowledged that node {group.assumed.node} lacks: {'; '.join(why)}"
+    return f"node {group.assumed.node} lacks {much} that may be acknowledged: {'; '.join(why)}"

@@ -66,6 +66,6 @@ class SimulationPrinter(Printer[Object]):
             f"replica {one.node} DIFFERS from its leader from offset {one.from_offset} on"
             for one in outcome.diverged
         ]
-        parts += [f"{name}, which was acknowledged, LOST" for name in outcome.acknowledged_lost]
+        parts += [f"acknowledged record {name} LOST" for name in outcome.acknowledged_lost]
         parts += [f"the producer of {records} still waits" for records in outcome.waiting]
         yield ", ".join(parts), "warning" if outcome.is_bad else "good"
