@@ -22,11 +22,10 @@ from pathlib import Path
 ALLOWED = Path(__file__).with_suffix(".toml")
 FIRST_WORDS = re.compile(r"(?:Of|What|Whether|That|Those|Who|Whose|Which|Where|How|As)\b")
 WORDS = re.compile(
-    r"\b(?:told|tells?|telling|beside|whoever|nobody|foretell\w*|foretold|(?:is|are) none|anew)\b",
-    re.IGNORECASE,
+    r"\b(?:(?i:told|tells?|telling|beside|whoever|nobody|foretell\w*|foretold|anew)|(?:is|are) none)\b"
 )
 NAME = re.compile(
-    r"(?:^|_)(?:told|tell|tells|telling|beside|held|whoever|nobody|foretell|foretold)(?:_|$)",
+    r"(?:^|_)(?:told|tells?|telling|beside|whoever|nobody|foretell|foretold|anew)(?:_|$)|^_*held$",
     re.IGNORECASE,
 )
 

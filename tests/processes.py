@@ -133,6 +133,3 @@ def locked_by_a_process(lock: Path) -> Iterator[int]:
             yield holder.pid
         finally:
             holder.communicate()
-
-
-held = locked_by_a_process

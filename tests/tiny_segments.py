@@ -10,7 +10,7 @@ from logtool.formats import producer_snapshot, record, record_batch
 FIRST_TIME = 1_700_000_000_000
 SMALLEST = 73
 """Bytes of a segment with a record that has a key and an empty value, or a few more."""
-_NOBODY = producer_snapshot.encode(producer_snapshot.build(np.zeros(0, producer_snapshot.ENTRY)))
+_NO_NODE = producer_snapshot.encode(producer_snapshot.build(np.zeros(0, producer_snapshot.ENTRY)))
 
 
 def write_log_dir(home: Path, partitions: int, segments: int, size: int) -> None:
@@ -20,7 +20,7 @@ def write_log_dir(home: Path, partitions: int, segments: int, size: int) -> None
     for topic, number in keys:
         path = home / f"{topic}-{number}"
         write(path, range(segments), value)
-        (path / f"{segments:020d}.snapshot").write_bytes(_NOBODY)
+        (path / f"{segments:020d}.snapshot").write_bytes(_NO_NODE)
     for name, offset in (
         ("recovery-point-offset-checkpoint", segments),
         ("replication-offset-checkpoint", segments),
@@ -49,6 +49,6 @@ def write(partition: Path, bases: Iterable[int], value: bytes = b"value") -> Non
         stem.with_suffix(".index").touch()
         stem.with_suffix(".timeindex").write_bytes(stamp.to_bytes(8, "big") + bytes(4))
         if base:
-            stem.with_suffix(".snapshot").write_bytes(_NOBODY)
+            stem.with_suffix(".snapshot").write_bytes(_NO_NODE)
     (partition / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
     (partition / "partition.metadata").write_text("version: 0\ntopic_id: J8aAPcfLQt2bqs1JT_rMgQ")

@@ -7,7 +7,7 @@ import sys
 from typing import TextIO
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What only a write fails with."""
+"""Errors that only a write raises."""
 
 
 def occupy() -> bool:

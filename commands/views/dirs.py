@@ -290,7 +290,7 @@ def _proof(obj: Object, settings: OutputSettings) -> list[str]:
         spans = [text.through(*span) for span in keeper["ranges"][:_MOST_RANGES]]
         more = ", ..." if len(keeper["ranges"]) > _MOST_RANGES else ""
         count = text.count(keeper["batches"], "batch", "batches")
-        lines.append(f"  {text.escape(held['path'])} holds {count}: {', '.join(spans)}{more}")
+        lines.append(f"  {text.escape(keeper['path'])} holds {count}: {', '.join(spans)}{more}")
     if obj["replaced"] and obj["replaced"]["batches"]:
         lines += _replaced(obj["replaced"])
     for only in obj["only_here"]:

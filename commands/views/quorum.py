@@ -152,7 +152,7 @@ SCHEMA = DOCUMENT.schema
 _COPY = keep(
     columns(*COPY.names(Way.CSV)), "copy", "role", "log_end_offset", "last_epoch", "leader_epoch"
 )
-_NOBODY = (None, -1)
+_NO_NODE = (None, -1)
 
 
 def run(
@@ -350,8 +350,8 @@ def _election(obj: Object) -> str:
     if obj["leader_epoch"] is None:
         return "no quorum-state"
     leader, vote = obj["leader"], obj["voted_for"]
-    leads = "no leader" if leader in _NOBODY else f"leader {leader}"
-    voted = "" if vote in _NOBODY else f", voted for {vote}"
+    leads = "no leader" if leader in _NO_NODE else f"leader {leader}"
+    voted = "" if vote in _NO_NODE else f", voted for {vote}"
     return f"quorum-state: {leads} in epoch {obj['leader_epoch']}{voted}"
 
 

@@ -124,7 +124,7 @@ class Examination:
             with suppress(UnreadableError):  # verify has reported it
                 self.homes.append(listing.read(path, self.selection, Pace(), self.flavour))
         for item in self.forecast:
-            self._foretold(item)
+            self._predicted(item)
         self.forecast_ended = True
         self.forecast_is_whole = not self.forecast.out_of_time
         with suppress(OutOfTimeError):
@@ -141,7 +141,7 @@ class Examination:
             checked.items.append(item)
         checked.is_whole = not run.summary.out_of_time
 
-    def _foretold(self, item: Action | PartitionForecast | UnreadableError) -> None:
+    def _predicted(self, item: Action | PartitionForecast | UnreadableError) -> None:
         if isinstance(item, UnreadableError):
             self._problems.setdefault(item.path, item)
             return

@@ -21,7 +21,7 @@ from logtool.log.dir import Partition
 from logtool.log.keys import NONE
 from logtool.log.record_table import RecordTable, Unread
 
-_MOST_TOLD = 20
+_MOST_REPORTED = 20
 """Largest number of records that cannot be read, or are refused, that are reported singly."""
 
 
@@ -142,7 +142,7 @@ def _replay_taken(
     for one in taken.others:
         offset = int(records.offset[one.row])
         refused = loaded.memberships.replay(one.type, one.key, one.value, offset)
-        if refused and len(loaded.refused) < _MOST_TOLD:
+        if refused and len(loaded.refused) < _MOST_REPORTED:
             loaded.refused.append(
                 Wrong(path, base, refused, first_offset=offset, last_offset=offset)
             )
@@ -154,7 +154,7 @@ def _replay_taken(
 
 def _note(loaded: LoadedGroups, wrong: Wrong) -> None:
     loaded.wrong_records += 1
-    if len(loaded.wrong) < _MOST_TOLD:
+    if len(loaded.wrong) < _MOST_REPORTED:
         loaded.wrong.append(wrong)
 
 

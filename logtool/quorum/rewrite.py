@@ -32,7 +32,7 @@ from logtool.quorum.verdict import Quorum
 from logtool.quorum.voters import Endpoint, Voter, to_record
 
 _LARGEST_EPOCH = 2**31 - 1
-_NOBODY = -1
+_NO_NODE = -1
 _MOST_NAMED = 5
 
 
@@ -236,7 +236,7 @@ def _is_so_already(copy: MetadataCopy, voters: Sequence[Voter]) -> bool:
     return (
         {voter.node for voter in known or ()} == {voter.node for voter in voters}
         and copy.state is not None
-        and copy.state.leader_id == _NOBODY
+        and copy.state.leader_id == _NO_NODE
     )
 
 
@@ -306,7 +306,7 @@ def _epoch_actions(rewrite: Rewrite, end: int) -> list[Action]:
 
 def _state(rewrite: Rewrite) -> bytes:
     """Return quorum-state as ``FileQuorumStateStore`` writes it."""
-    election = {"leaderId": _NOBODY, "leaderEpoch": rewrite.epoch, "votedId": _NOBODY}
+    election = {"leaderId": _NO_NODE, "leaderEpoch": rewrite.epoch, "votedId": _NO_NODE}
     if rewrite.is_dynamic:
         value: dict[str, Any] = {**election, "votedDirectoryId": ZERO_UUID, "data_version": 1}
     else:

@@ -108,13 +108,13 @@ def session(master: str | None, settings: Mapping[str, str]) -> Iterator["SparkS
         spark.stop()
         raise ended_by
     # py4j logs an interrupted call with its traceback, to stderr if there is no handler.
-    nobody = logging.NullHandler()
-    logging.getLogger().addHandler(nobody)
+    silent = logging.NullHandler()
+    logging.getLogger().addHandler(silent)
     try:
         with _as_spark_error():
             yield spark
     finally:
-        logging.getLogger().removeHandler(nobody)
+        logging.getLogger().removeHandler(silent)
         with suppress(Exception):  # A broken connection must not hide what broke it.
             spark.stop()
 

@@ -55,7 +55,7 @@ def test_logs_are_put_out_of_the_page_cache_where_that_is_wanted(
     assert forgotten == ([log] * 4 if drop else [])
 
 
-def test_the_memory_of_a_command_is_only_told_where_it_ended_as_it_should() -> None:
+def test_the_memory_of_a_command_is_only_reported_where_it_ended_as_it_should() -> None:
     assert peak_memory(["sh", "-c", "exit 1"], (0, 1)) > 0
     with pytest.raises(subprocess.CalledProcessError):
         peak_memory(["sh", "-c", "exit 1"])

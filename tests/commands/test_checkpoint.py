@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from answers import last_line, numbers, undo_dirs
 from changes import everything
-from processes import held
+from processes import locked_by_a_process
 from verification import fingerprint, set_offsets, small_log_dir
 
 RECOVERY = "recovery-point-offset-checkpoint"
@@ -169,7 +169,7 @@ def test_rebuild_writes_nothing_if_a_log_could_not_be_read(run, home):
 
 def test_the_lock_of_a_broker_is_respected(run, home):
     set_offsets(home / WATERMARK, {("codec-zstd", 0): 9360})
-    with held(home / ".lock") as pid:
+    with locked_by_a_process(home / ".lock") as pid:
         before = fingerprint(home)
         result = run("checkpoint", "rebuild", home, "--apply")
         assert (result.status, result.stdout) == (5, "")

@@ -11,7 +11,7 @@ import pytest
 from answers import assert_valid, last_line, numbers
 from damage import append_to_file, damage_file, flip, overwrite, remove_file
 from damage import cut as cut_to
-from processes import held, interrupted, without_rights
+from processes import interrupted, locked_by_a_process, without_rights
 from recovering import POINTS, logs
 from verification import batches, fingerprint, set_offsets
 
@@ -379,14 +379,14 @@ def test_every_supported_version_of_kafka_is_taken(run, killed):
 
 WRONG = {
     "an unknown option": (["--tyop"], "--tyop"),
-    "a version that is none": (["--kafka-version", "abc"], "--kafka-version abc"),
+    "an invalid version": (["--kafka-version", "abc"], "--kafka-version abc"),
     "a version that is too old": (["--kafka-version", "2.8"], "--kafka-version 2.8"),
     "a version never started": (["--kafka-version", "3.5"], "--kafka-version 3.5"),
     "no threads": (["--recovery-threads", "0"], "--recovery-threads"),
     "no jobs": (["-j", "0"], "--jobs"),
-    "a rate that is none": (["--read-rate", "fast"], "--read-rate fast"),
-    "a pace that is none": (["--max-rate", "fast"], "--max-rate fast"),
-    "a time that is none": (["--max-duration", "soon"], "--max-duration soon"),
+    "an invalid rate": (["--read-rate", "fast"], "--read-rate fast"),
+    "an invalid pace": (["--max-rate", "fast"], "--max-rate fast"),
+    "an invalid time": (["--max-duration", "soon"], "--max-duration soon"),
     "an interval below nothing": (["--index-interval-bytes", "-1"], "--index-interval-bytes"),
     "a partition that is no number": (["--partition", "x"], "--partition"),
     "an unknown format": (["-f", "xml"], "--format"),
@@ -485,7 +485,7 @@ def test_a_log_dir_that_may_not_be_written_is_looked_at(killed):
 
 @pytest.mark.parametrize("command", ["plan", "recover"])
 def test_a_running_broker_is_named_and_the_forecast_goes_on(run, killed, command):
-    with held(killed / ".lock") as pid:
+    with locked_by_a_process(killed / ".lock") as pid:
         result = run(command, killed)
     assert result.status == (0 if command == "plan" else 1)
     assert result.lines[0].startswith(f"in-use    {killed}: ")

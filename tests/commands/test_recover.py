@@ -14,7 +14,7 @@ import pytest
 from answers import assert_valid, last_line, numbers, undo_dirs
 from changes import count, disk_full, everything, failing, interrupt
 from damage import damage_file, overwrite, remove_file
-from processes import held, without_rights
+from processes import locked_by_a_process, without_rights
 from recovering import POINTS, logs
 from verification import set_offsets
 
@@ -372,7 +372,7 @@ def test_the_same_command_again_does_not_care_for_its_own_undo_directory(run, ki
 
 
 def test_a_running_broker_is_named_and_nothing_is_changed(run, killed):
-    with held(killed / ".lock") as pid:
+    with locked_by_a_process(killed / ".lock") as pid:
         result = assert_refused(run, killed)
     assert f"(pid {pid})" in result.stderr
     assert result.of_type("error")[0]["path"] is None

@@ -9,7 +9,7 @@ from metadata_secrets import SECRETS, spelled, write
 from salvage_campaign import batches
 
 LOG = f"__cluster_metadata-0/{0:020d}.log"
-TELLING = (
+REVEALING = (
     "metadata show", "metadata show --json", "metadata log", "metadata log --json",
     "metadata diff --json --offset 10..23", "metadata at --offset 20 --json",
     "verify --level records --json", "stat --json", "doctor", "plan --json", "gaps --json",
@@ -27,7 +27,7 @@ def test_the_broker_keeps_the_secrets_in_its_log(home):
     assert spelled((home / LOG).read_bytes()) == list(SECRETS)
 
 
-@pytest.mark.parametrize("line", TELLING)
+@pytest.mark.parametrize("line", REVEALING)
 def test_no_command_prints_them(run, home, line):
     path = home / "__cluster_metadata-0" if line.startswith("lookup") else home
     done = run(*line.split(), path)

@@ -6,7 +6,7 @@ import os
 import pytest
 from answers import assert_valid, last_line, numbers
 from changes import Place, disk_full, everything, failing, interrupt, make_log_dir, prepare
-from processes import held
+from processes import locked_by_a_process
 
 from logtool.apply import default_undo_dir
 
@@ -119,7 +119,7 @@ def test_a_log_dir_in_use_is_refused(run, place):
     lock = place.log_dir / ".lock"
     lock.touch()
     before = everything(place.log_dir)
-    with held(lock) as pid:
+    with locked_by_a_process(lock) as pid:
         result = run("undo", "--apply", place.undo_dir)
         assert run("undo", place.undo_dir).status == 1, "to look is allowed"
     assert result.status == 5

@@ -327,7 +327,7 @@ def test_actions_name_only_commands_that_exist(rule: Rule) -> None:
 
 
 @EACH_RULE
-def test_no_action_tells_to_remove_what_holds_records(rule: Rule) -> None:
+def test_no_action_says_to_remove_what_holds_records(rule: Rule) -> None:
     assert not re.search(r"\brm\b", " ".join(texts(rule)))
     for sentence in re.split(r"[.:;](?:\s|$)", rule.action):
         if re.search(r"\b(remove|delete)\b", sentence, re.IGNORECASE):

@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
     store = Store(HOME / "contents")
     if missing:
         _run(check_out(commit, chosen.base), missing, base, f"base {commit}")
-    here = Recording(HOME / "recordings" / "here.ndjson", anew=True)
+    here = Recording(HOME / "recordings" / "here.ndjson", again=True)
     _run(ROOT, cases, here, "this checkout")
     trees = (check_out(commit, chosen.base), ROOT)
     return report(cases, base.found, here.found, store, trees)
@@ -135,11 +135,11 @@ def check_out(commit: str, given: str) -> Path:
 class Recording:
     """The results of command lines with one tree, by their names: a file with a line for each."""
 
-    def __init__(self, path: Path, *, anew: bool = False) -> None:
+    def __init__(self, path: Path, *, again: bool = False) -> None:
         self.path = path
         self.found: dict[str, Recorded] = {}
         path.parent.mkdir(parents=True, exist_ok=True)
-        if anew:
+        if again:
             path.unlink(missing_ok=True)
         if path.exists():
             for line in path.read_text().splitlines(keepends=True):

@@ -48,7 +48,7 @@ STEADY = {
     "stopwatch": "sanity, plan and doctor measure durations and rates: each reading of "
     "perf_counter and thread_time in a thread is a step later than the one before it",
     "page cache": "plan says what of the logs is not in the page cache: all of them are",
-    "usage": "sanity prints page faults and bytes read from the disk: there are none",
+    "usage": "sanity prints page faults and bytes read from the disk: these are left out",
     "file system": "doctor prints how full the disk is, and salvage wants room: half of 1 TiB",
     "fsync": "no run waits until a disk has what was written, which would take most of the time",
     "processors": "how many threads there are without -j: 2",

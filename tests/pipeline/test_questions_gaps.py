@@ -14,7 +14,7 @@ from logtool.formats import offset_checkpoint, record_batch
 from logtool.gaps.run import GapOptions, Gaps
 from logtool.gaps.table import GapPlace, GapReason
 
-TOLD = (GapPlace.HEAD, GapPlace.BATCHES, GapPlace.SEGMENTS)
+REPORTED = (GapPlace.HEAD, GapPlace.BATCHES, GapPlace.SEGMENTS)
 COLUMNS = ["log_dir", "directory", "first_offset", "last_offset", "kind", "reason", "evidence",
            "before_segment", "after_segment", "damaged"]  # fmt: skip
 
@@ -29,7 +29,7 @@ def local(log_dir: Path) -> list[tuple]:
         for row, number in enumerate(ledger.verdict.tolist()):
             gap, verdict = ledger.gaps[row : row + 1], ledger.verdicts[number]
             kind = GapPlace(int(gap.kind[0]))
-            if kind not in TOLD or verdict.reason is GapReason.RETENTION:
+            if kind not in REPORTED or verdict.reason is GapReason.RETENTION:
                 continue
             before, after = int(gap.before_segment[0]), int(gap.after_segment[0])
             rows.append((
@@ -110,7 +110,7 @@ def test_any_log_dir_gives_what_the_local_command_gives(tmp_path, seed, cut):
     different = {row[:2] for row in set(found) ^ set(expected)}
     assert different == set()
     assert found == expected
-    assert {row[4] for row in found} == {kind.label for kind in TOLD}
+    assert {row[4] for row in found} == {kind.label for kind in REPORTED}
     assert {row[5] for row in found} == {
         "compaction", "segment-missing", "damage", "unknown", "truncation-hole",
     }  # fmt: skip

@@ -1,4 +1,4 @@
-# Incident: the cluster is set up anew, and the disks of the old one are all that tells of its groups.
+# Incident: the cluster was set up again, and only the disks of the old one show its groups.
 # Asked: how far was each group, how far behind, and how are its offsets set again?
 # Shows: group-classic: classic, Empty
 # Shows: kafka-consumer-groups.sh

@@ -47,9 +47,9 @@ EDGES: Final = pa.schema(
         ("damaged_tail", pa.bool_()),  # or behind the last one
         ("damages", pa.int64()),  # ranges of damage, and batches with foreign offsets
         ("horizons", pa.int64()),  # batches with a delete horizon
-        ("last_horizon", pa.int64()),  # largest offset in them; null: there is none
+        ("last_horizon", pa.int64()),  # largest offset in them; null: there is no such offset
         ("with_holes", pa.int64()),  # batches with fewer records than offsets
-        ("last_hole", pa.int64()),  # largest offset in them; null: there is none
+        ("last_hole", pa.int64()),  # largest offset in them; null: there is no such offset
         ("inner_gaps", pa.int64()),  # between the batches of the stretch
     ]
 )

@@ -37,7 +37,7 @@ REPORTS: Final = pa.schema(
         ("segment", pa.int64()),
         ("log", pa.binary()),  # path of the .log as it is, which need not be text
         ("state", pa.string()),  # of its files, and what was asked
-        ("tail_position", pa.int64()),  # of the last sound batch; null: there is none
+        ("tail_position", pa.int64()),  # of the last sound batch; null: there is no sound batch
         ("tail_magic", pa.int8()),
         ("tail_crc", pa.int64()),
         ("files", pa.list_(pa.string())),  # that have its rows in other tables, below the output

@@ -49,7 +49,7 @@ class Owner:
     def here(cls) -> "Owner":
         """Return this process, as the owner of a new run."""
         now, token = time.time(), secrets.token_hex(8)
-        _HELD.add(token)
+        _OWNED.add(token)
         return cls(
             token=token,
             host=socket.gethostname(),
@@ -76,7 +76,7 @@ class Owner:
     def lives(self) -> bool:
         """Return whether the process may still work on its run."""
         if self.machine == _machine() and self.pid == os.getpid():
-            return self.token in _HELD
+            return self.token in _OWNED
         if self.machine == _machine():
             with suppress(psutil.Error):
                 process = psutil.Process(self.pid)
@@ -94,13 +94,13 @@ class Owner:
         return f"process {self.pid} on {self.host}"
 
 
-_HELD: Final[set[str]] = set()
+_OWNED: Final[set[str]] = set()
 """Tokens of the runs of this process that it has not given up."""
 
 
 def release(token: str) -> None:
     """Record that this process has ended its work on a run, even if files remain."""
-    _HELD.discard(token)
+    _OWNED.discard(token)
 
 
 _NUMBERS = ("pid", "process_started", "began", "seen")

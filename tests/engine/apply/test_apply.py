@@ -21,7 +21,7 @@ from changes import (
     stamp,
 )
 from jsonschema import Draft202012Validator
-from processes import held
+from processes import locked_by_a_process
 
 from logtool.actions import Change, FileChange, Stamp
 from logtool.apply import Journal, PlanState, default_undo_dir, disk, find_unfinished, locked
@@ -95,7 +95,7 @@ def test_what_was_not_committed_can_be_discarded(place):
     assert place.undo_dir.exists()
 
 
-def test_the_actions_are_told_as_they_happen(place):
+def test_the_actions_are_reported_as_they_happen(place):
     reported = []
     journal = prepare(place.log_dir, place.undo_dir)
     journal.commit()
@@ -461,7 +461,7 @@ def test_changes_of_one_file_become_one_step():
 # Where undo directories are, and which of them are unfinished.
 
 
-def test_the_default_undo_directory_stands_beside_the_log_dir(place):
+def test_the_default_undo_directory_stands_next_to_the_log_dir(place):
     first = default_undo_dir(place.log_dir)
     assert first.parent == place.log_dir.parent
     assert first.name.startswith("data.logtool-undo-2")
@@ -505,7 +505,7 @@ def holder(place):
     """Let another process hold the lock; yields its id."""
     path = place.log_dir / ".lock"
     path.touch()
-    with held(path) as pid:
+    with locked_by_a_process(path) as pid:
         yield pid
 
 

@@ -435,7 +435,7 @@ def test_a_log_whose_end_is_not_known_leaves_its_rows_alone(small):
     assert rebuild(small) == {}
 
 
-def test_a_partition_that_cannot_be_read_is_told_and_left_alone(small):
+def test_a_partition_that_cannot_be_read_is_reported_and_left_alone(small):
     log = next((small / "codec-zstd-0").glob("*.log"))
     log.rename(log.with_suffix(".moved"))
     log.symlink_to(log.with_suffix(".moved"))

@@ -146,7 +146,7 @@ def test_releases_before_directory_ids_want_the_same_file_in_all_log_dirs(
     assert directory_id(dirs[1]) in verdict.finding.message
 
 
-def test_log_dirs_of_several_brokers_are_told_apart_by_their_metadata_logs(
+def test_log_dirs_of_several_brokers_are_distinguished_by_their_metadata_logs(
     scenario: Copy, dirs: list[Path]
 ) -> None:
     home = scenario("4.3.1/replicas")
@@ -158,7 +158,7 @@ def test_log_dirs_of_several_brokers_are_told_apart_by_their_metadata_logs(
     assert [one.path for one in alone.log_dirs] == dirs
 
 
-def test_another_node_id_beside_the_only_metadata_log_is_no_other_broker(dirs: list[Path]) -> None:
+def test_another_node_id_next_to_the_only_metadata_log_is_no_other_broker(dirs: list[Path]) -> None:
     meta = dirs[1] / "meta.properties"
     meta.write_text(meta.read_text().replace("node.id=1", "node.id=2"))
     (node,) = nodes_of(identities(dirs), NEWEST)

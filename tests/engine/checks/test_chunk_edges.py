@@ -40,7 +40,7 @@ def passes(request, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("change", ["offset", "epoch"])
-def test_a_batch_out_of_place_is_told_wherever_it_stands(tmp_path, monkeypatch, passes, change):
+def test_a_batch_out_of_place_is_reported_wherever_it_stands(tmp_path, monkeypatch, passes, change):
     """No CRC covers the two, and only the next batch shows that one is too high."""
     for at in range(1, 3 * ROWS):
         offsets, epochs = list(range(4 * ROWS)), [3] * 4 * ROWS

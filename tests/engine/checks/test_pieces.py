@@ -40,7 +40,7 @@ def joined(task: SegmentTask) -> SegmentReport | None:
 
 
 @pytest.mark.parametrize("level", [Level.BATCHES, Level.RECORDS])
-def test_the_pieces_of_a_sound_segment_tell_the_same_as_the_whole(generated, level):
+def test_the_pieces_of_a_sound_segment_show_the_same_as_the_whole(generated, level):
     task = task_of(generated, level)
     parts = segment_ranges.cut(task)
     report = joined(task)
@@ -84,7 +84,7 @@ DAMAGE = {
 
 @pytest.mark.long
 @pytest.mark.parametrize(("kind", "damage"), DAMAGE.values(), ids=DAMAGE)
-def test_the_pieces_of_a_damaged_segment_tell_the_same_or_nothing(
+def test_the_pieces_of_a_damaged_segment_show_the_same_or_nothing(
     generated, tmp_path, kind, damage
 ):
     places = random.Random(4711)

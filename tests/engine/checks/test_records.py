@@ -51,7 +51,7 @@ def batch(offset: int, size: int, codec: int, fault: str) -> bytes:
 
 
 @pytest.mark.parametrize("payload", [True, False])
-def test_every_batch_is_judged_whatever_stands_beside_it(tmp_path: Path, payload: bool) -> None:
+def test_every_batch_is_judged_whatever_stands_next_to_it(tmp_path: Path, payload: bool) -> None:
     log = tmp_path / f"{0:020d}.log"
     faults = ("", "", "offset", "", "length", "append", "", "stream", "", "stamp", "")
     expected = []

@@ -303,7 +303,7 @@ def test_the_command_line_takes_budgets(partition, tmp_path):
         assert logtool("verify", partition, option).returncode == 2
 
 
-def test_signals_that_arrive_while_the_status_is_told_do_not_nest():
+def test_signals_that_arrive_while_the_status_is_reported_do_not_nest():
     running: list[int] = []
     reported: list[int] = []
 

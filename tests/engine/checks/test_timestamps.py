@@ -77,7 +77,9 @@ def test_the_past_is_legal(reported, past):
         (WRITTEN * 1_000_000, "nanoseconds"),
     ],
 )
-def test_a_plausible_time_in_another_unit_is_told_with_offset_and_producer(reported, stamp, unit):
+def test_a_plausible_time_in_another_unit_is_reported_with_offset_and_producer(
+    reported, stamp, unit
+):
     (found,) = reported(WRITTEN, stamp, producer_id=7, producer_epoch=0, base_sequence=0)
     assert (found.code, found.severity) == ("batch/timestamp-unit", Severity.INFO)
     assert found.first_offset == 1

@@ -18,7 +18,7 @@ import pytest
 from calls import calls_of
 from damage import flip
 from log_dir_damage import batch, home_of, in_batch, new_batch
-from processes import give_up_rights, held
+from processes import give_up_rights, locked_by_a_process
 from verification import (
     batches,
     fingerprint,
@@ -89,7 +89,7 @@ def test_names_like_those_of_partitions_do_not_make_a_log_dir(tmp_path):
     assert not verify(tmp_path).unreadable
 
 
-def test_an_empty_partition_is_told_by_its_name(tmp_path):
+def test_an_empty_partition_is_reported_by_its_name(tmp_path):
     (tmp_path / "orders-0").mkdir()
     outcome = verify(tmp_path / "orders-0")
     assert outcome.codes == {"partition/empty": 1}
@@ -142,7 +142,7 @@ def test_an_index_without_its_log_is_judged_by_itself(scenario, tmp_path):
 # Several paths
 
 
-def test_every_other_input_is_checked_beside_bad_ones(clean, tmp_path):
+def test_every_other_input_is_checked_next_to_bad_ones(clean, tmp_path):
     in_batch(3, 70)(clean)
     (tmp_path / "empty").mkdir()
     outcome = verify(
@@ -390,7 +390,7 @@ def test_odd_names_reach_a_terminal_escaped(scenario, tmp_path, name, form):
 def test_a_log_dir_in_use_is_checked_all_the_same(killed):
     alone = verify(killed)
     assert "data-dir/in-use" not in alone.codes
-    with held(killed / ".lock") as pid:
+    with locked_by_a_process(killed / ".lock") as pid:
         outcome = verify(killed)
     finding = outcome.one("data-dir/in-use")
     assert finding.severity is Severity.INFO
@@ -402,10 +402,10 @@ def test_a_log_dir_in_use_is_checked_all_the_same(killed):
 
 
 def test_asking_about_a_lock_does_not_take_it(killed):
-    with held(killed / ".lock"):
+    with locked_by_a_process(killed / ".lock"):
         pass
     verify(killed)
-    with held(killed / ".lock"):
+    with locked_by_a_process(killed / ".lock"):
         verify(killed)
 
 

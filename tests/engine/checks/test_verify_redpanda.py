@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 import redpanda_files as rp
-from processes import held
+from processes import locked_by_a_process
 from verification import described, verify
 
 from logtool.checks import schedule, segment_ranges
@@ -266,7 +266,7 @@ def test_any_level_of_a_data_directory_can_be_given(tmp_path):
 
 def test_the_lock_of_a_running_broker_is_reported(tmp_path):
     folder = rp.data_dir(tmp_path, {LOG: FIRST})
-    with held(folder.parents[2] / "pid.lock") as pid:
+    with locked_by_a_process(folder.parents[2] / "pid.lock") as pid:
         found = verify(folder.parents[2]).one("data-dir/in-use")
     assert str(pid) in found.message and "pid.lock" in found.message
     assert verify(folder.parents[2]).findings == []

@@ -57,7 +57,7 @@ def expected(own: list[Row], others: list[list[Row]], chosen: list[int]) -> list
 
 
 @given(logs(), st.lists(st.integers(0, 60), max_size=6))
-def test_it_is_what_all_batches_at_once_tell(rows: list[list[Row]], cuts: list[int]) -> None:
+def test_it_is_what_all_batches_at_once_show(rows: list[list[Row]], cuts: list[int]) -> None:
     own, *others = rows
     holdings = Holdings(len(others))
     # No batch of the history goes on behind the first offset of another one.

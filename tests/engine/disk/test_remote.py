@@ -604,7 +604,7 @@ def test_a_directory_may_have_an_object_of_its_own_name(s3):
         files.list_dir(remote.parse("s3://bucket/home/t-0/partition.metadata"))
 
 
-def test_a_listing_is_made_anew_each_time(s3):
+def test_a_listing_is_made_again_each_time(s3):
     s3.mkdir("bucket")
     home = remote.parse("s3://bucket/home")
     for count in (1, 2):
@@ -625,7 +625,7 @@ def test_a_file_of_unknown_size_is_not_taken_for_empty(monkeypatch):
 
 
 @pytest.mark.parametrize("suffix", [".log", ".index", ".timeindex"])
-def test_a_file_that_fails_in_the_middle_is_told_and_the_rest_is_checked(
+def test_a_file_that_fails_in_the_middle_is_reported_and_the_rest_is_checked(
     suffix, scenario, in_memory, monkeypatch
 ):
     there = in_memory(scenario("4.3.1/clean"))

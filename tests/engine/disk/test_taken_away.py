@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import held
+from processes import locked_by_a_process
 from verification import logs, small_log_dir
 
 from logtool.errors import UnreadableError
@@ -61,7 +61,7 @@ def comparable(items: Iterable[Any]) -> list[object]:
 
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("name", ENGINES)
-def test_what_is_left_is_told_as_if_the_rest_had_never_been(
+def test_what_is_left_is_reported_as_if_the_rest_had_never_been(
     home: Path, name: str, whole: bool
 ) -> None:
     path = home if whole else home / TOPIC
@@ -164,7 +164,7 @@ def test_indexes_that_a_broker_deletes_while_they_are_checked_are_no_alarm(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opening, "open_partition", once)
-        with held(home / ".lock") if at_work else nullcontext():
+        with locked_by_a_process(home / ".lock") if at_work else nullcontext():
             found, alarm = sane(path)
     assert len(deleted) == 5
     assert alarm != at_work
@@ -186,7 +186,7 @@ def test_a_partition_is_passed_over_that_a_broker_deletes_while_its_indexes_are_
             folder.rename(home.parent / "gone")
         return listed
 
-    with pytest.MonkeyPatch.context() as patch, held(home / ".lock"):
+    with pytest.MonkeyPatch.context() as patch, locked_by_a_process(home / ".lock"):
         patch.setattr(opening, "open_partition", once)
         assert sane(home) == ([], False)
     assert (home.parent / "gone").exists()
@@ -194,7 +194,7 @@ def test_a_partition_is_passed_over_that_a_broker_deletes_while_its_indexes_are_
 
 def test_an_index_that_is_missing_under_a_broker_is_an_alarm(home: Path) -> None:
     next((home / TOPIC).glob("*.index")).unlink()
-    with held(home / ".lock"):
+    with locked_by_a_process(home / ".lock"):
         assert sane(home) == (["offset-index/missing"], True)
 
 
@@ -204,7 +204,7 @@ def test_indexes_to_which_a_broker_appends_are_no_alarm_but_those_of_a_killed_on
     home = copy_of("4.3.1/killed")
     found, alarm = sane(home)
     assert alarm
-    with held(home / ".lock"):
+    with locked_by_a_process(home / ".lock"):
         at_work, alarm = sane(home)
     assert (sorted(at_work), alarm) == (sorted(found), False)
     assert set(found) <= {"time-index/preallocated", "offset-index/preallocated"}
@@ -252,7 +252,7 @@ def touched(log: Log) -> None:
 
 def test_zeros_that_a_broker_fills_meanwhile_are_no_loss(home: Path) -> None:
     log = Log(home, written)
-    with held(home / ".lock"):
+    with locked_by_a_process(home / ".lock"):
         assert not log.lost()
     assert log.looks == 2
 
@@ -270,7 +270,7 @@ def test_zeros_that_stay_are_a_loss(
     home: Path, change: Callable[[Log], None], at_work: bool, looks: int
 ) -> None:
     log = Log(home, change)
-    with held(home / ".lock") if at_work else nullcontext():
+    with locked_by_a_process(home / ".lock") if at_work else nullcontext():
         assert log.lost()
     assert log.looks == looks
 

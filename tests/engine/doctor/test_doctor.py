@@ -162,7 +162,7 @@ def codes(reported):
     return {one.code for one in of(Finding, reported) if one.severity != "info"}
 
 
-def test_when_time_is_over_before_the_batches_the_quick_look_and_the_start_are_told(damaged):
+def test_when_time_is_over_before_the_batches_the_quick_look_and_the_start_are_reported(damaged):
     class UntilTheBatches(Pace):
         def spend(self, count):
             if run.forecast_ended:
@@ -178,7 +178,7 @@ def test_when_time_is_over_before_the_batches_the_quick_look_and_the_start_are_t
     assert int(run.summary.exit_status()) == 6
 
 
-def test_when_time_is_over_among_the_batches_each_finding_is_told_once(damaged):
+def test_when_time_is_over_among_the_batches_each_finding_is_reported_once(damaged):
     pace = Pace()
     run = Examination([damaged], StartOptions(), budget=Budget(pace=pace))
 
@@ -208,7 +208,7 @@ def test_without_any_time_what_was_not_reached_is_counted(damaged):
     assert int(run.summary.exit_status()) == 6
 
 
-def test_what_a_signal_interrupts_is_told_as_far_as_it_came(damaged):
+def test_what_a_signal_interrupts_is_reported_as_far_as_it_came(damaged):
     run = Examination([damaged], StartOptions())
 
     def interrupt(_):
@@ -234,13 +234,13 @@ def test_a_log_dir_is_named_with_who_wrote_it(scenario):
     assert the(BrokerState, reported).clean
 
 
-def test_zookeeper_is_told_and_the_release_is_assumed(scenario):
+def test_zookeeper_is_reported_and_the_release_is_assumed(scenario):
     versions = the(VersionsAnswer, examined(scenario("2.2.2/zookeeper"))[1])
     assert (versions.mode, versions.shown, versions.state) == ("zookeeper", None, Gravity.INFO)
     assert versions.identities[0].version == 0
 
 
-def test_disks_are_told_once_with_what_the_log_dirs_take(scenario):
+def test_disks_are_reported_once_with_what_the_log_dirs_take(scenario):
     homes = log_dirs(scenario("4.3.1/two-log-dirs"))
     _, reported = examined(*homes)
     disk = the(DiskAnswer, reported)

@@ -49,7 +49,7 @@ def test_every_cut_of_a_log_gives_the_whole_batches_and_one_error(tmp_path):
 
 
 @pytest.mark.parametrize("position", range(0, len(SOUND) // 3, 3))
-def test_a_flipped_byte_in_the_middle_costs_one_batch_and_is_told(tmp_path, position):
+def test_a_flipped_byte_in_the_middle_costs_one_batch_and_is_reported(tmp_path, position):
     path = tmp_path / NAME
     path.write_bytes(flip(SOUND, len(SOUND) // 3 + position))
     found, summary = dumped(path)
@@ -160,8 +160,8 @@ def test_a_batch_of_redpanda_that_is_too_large_to_hold_is_the_same(tmp_path, mon
     log = tmp_path / "kafka" / "t" / "0_1" / "0-1-v1.log"
     log.parent.mkdir(parents=True)
     shutil.copy(DATA / "redpanda" / "test_segment.bin", log)
-    held, _ = dumped(log)
+    kept, _ = dumped(log)
     for name in ("BUFFER_SIZE", "LARGEST_BUFFERED_BATCH"):
         monkeypatch.setattr(scanner, name, 70)
-    assert dumped(log)[0] == held
-    assert sum(obj["type"] == "record" for obj in held) == 4
+    assert dumped(log)[0] == kept
+    assert sum(obj["type"] == "record" for obj in kept) == 4

@@ -130,8 +130,8 @@ def test_a_follower_that_has_everything_is_sent_nothing(topic):
 
 
 def test_a_gap_at_the_head_reaches_from_the_base_to_the_first_batch(topic):
-    held = batch(7164, 7429, offsets=[7200], epoch=1)
-    result = only(topic((3676, [held])), policy="compact")
+    kept = batch(7164, 7429, offsets=[7200], epoch=1)
+    result = only(topic((3676, [kept])), policy="compact")
     assert gaps_of(result) == [
         (0, 3675, "retention"), (3676, 7163, "compaction"), (7164, 7429, "compaction"),
     ]  # fmt: skip
@@ -212,7 +212,7 @@ def test_a_log_start_inside_a_batch_counts_from_there(topic):
     assert ledger.first_visible == 5
 
 
-def test_records_tell_which_offsets_of_a_batch_are_missing(topic):
+def test_records_show_which_offsets_of_a_batch_are_missing(topic):
     folder = topic((0, [batch(0, 9, offsets=[2, 3, 7]), batch(10, 12, offsets=[])]))
     assert gaps_of(only(folder)) == [(0, 9, "compaction"), (10, 12, "compaction")]
     exact = [(0, 1), (4, 6), (8, 9), (10, 12)]
@@ -255,7 +255,7 @@ def test_the_cleaner_checkpoint_shows_that_a_topic_is_compacted(topic):
     [("index", "compact"), ("index", "delete"), ("index", None), ("snapshot", "delete"),
      ("snapshot", None)],
 )  # fmt: skip
-def test_a_file_of_a_segment_that_is_gone_tells_that_it_was_there(topic, witness, policy):
+def test_a_file_of_a_segment_that_is_gone_shows_that_it_was_there(topic, witness, policy):
     folder = topic((0, [batch(0, 9)]), (20, [batch(20, 29)]))
     (folder / f"{15:020d}.{witness}").write_bytes(b"")
     assert gaps_of(only(folder, policy=policy)) == [(10, 19, "segment-missing")]
@@ -266,7 +266,7 @@ def test_a_file_of_a_segment_that_is_gone_tells_that_it_was_there(topic, witness
     [(None, True, "compaction"), (20, True, "compaction"), (14, True, "segment-missing"),
      (14, False, "compaction")],
 )  # fmt: skip
-def test_the_snapshot_of_a_stop_tells_something_only_where_nothing_was_cleaned(
+def test_the_snapshot_of_a_stop_shows_something_only_where_nothing_was_cleaned(
     topic, cleaned_to, stopped, reason
 ):
     """Compaction empties the segment that an earlier stop was in, and leaves the snapshot."""
@@ -280,13 +280,13 @@ def test_the_snapshot_of_a_stop_tells_something_only_where_nothing_was_cleaned(
     assert gaps_of(only(folder, policy="compact")) == [(10, 19, reason)]
 
 
-def test_the_snapshot_of_an_empty_segment_in_a_gap_tells_nothing(topic):
+def test_the_snapshot_of_an_empty_segment_in_a_gap_shows_nothing(topic):
     folder = topic((0, [batch(0, 9)]), (15, []), (20, [batch(20, 29)]))
     (folder / f"{15:020d}.snapshot").write_bytes(b"")
     assert gaps_of(only(folder, policy="compact")) == [(10, 19, "compaction")]
 
 
-def test_an_index_that_goes_on_behind_its_log_tells_that_the_log_was_cut(topic):
+def test_an_index_that_goes_on_behind_its_log_shows_that_the_log_was_cut(topic):
     folder = topic((0, [batch(0, 9)]), (20, [batch(20, 29)]))
     (folder / f"{0:020d}.index").write_bytes((14).to_bytes(4, "big") + (99).to_bytes(4, "big"))
     assert gaps_of(only(folder, policy="compact")) == [(10, 19, "truncation-hole")]
@@ -495,8 +495,8 @@ def test_any_log_is_filled_without_a_gap_and_keeps_each_batch(pieces, start, row
         offset, epoch = offset + gap, epoch + rise
         if roll and offset > segments[-1][0]:
             segments.append((offset, []))
-        held = [offset + n for n in range(delta + 1) if mask >> n & 1]
-        segments[-1][1].append(batch(offset, offset + delta, epoch=epoch, offsets=held))
+        kept = [offset + n for n in range(delta + 1) if mask >> n & 1]
+        segments[-1][1].append(batch(offset, offset + delta, epoch=epoch, offsets=kept))
         offset += delta + 1
     with tempfile.TemporaryDirectory() as home:
         folder = write(Path(home) / "data" / "orders-0", *segments)

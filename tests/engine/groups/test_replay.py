@@ -28,8 +28,8 @@ class Coordinator:
     def replay(self, at: int, producer_id: int, key: Key, offset: int | None) -> None:
         if offset is None:
             self.offsets.pop(key, None)
-            for held in self.pending.values():
-                held.pop(key, None)
+            for kept in self.pending.values():
+                kept.pop(key, None)
         elif producer_id == -1:
             self.offsets[key] = at, offset
         else:
@@ -90,9 +90,9 @@ def test_commits_tombstones_and_transactions_in_any_order(
         key = parse_commit_key(loaded.slots.key(int(rows.slot[row])))
         found[producer_id, key] = int(rows.record_offset[row]), int(rows.offset[row])
     assert found == {
-        (producer_id, key): held
+        (producer_id, key): kept
         for producer_id, keys in judge.pending.items()
-        for key, held in keys.items()
+        for key, kept in keys.items()
     }
 
 
@@ -115,7 +115,7 @@ def test_a_commit_of_kafka_0_8(tmp_path: Path) -> None:
     assert committed(loaded_of(log, tmp_path)) == {("g", "t", 5): (0, 9)}
 
 
-def test_what_cannot_be_read_is_told_and_the_rest_is_there(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_reported_and_the_rest_is_there(tmp_path: Path) -> None:
     log = OffsetsLog()
     log.commit("g", "t", 0, 1)
     log.raw(None, b"")

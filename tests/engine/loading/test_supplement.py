@@ -217,7 +217,7 @@ def test_an_entry_without_its_marker_goes_and_the_right_one_is_made(subject: Sub
     assert _content(mine, subject.LAST, ".txnindex") == right
 
 
-def test_an_entry_of_an_unknown_version_is_made_anew_where_a_broker_refuses(
+def test_an_entry_of_an_unknown_version_is_made_again_where_a_broker_refuses(
     subject: Subject,
 ) -> None:
     right = subject.index(803, ".txnindex")

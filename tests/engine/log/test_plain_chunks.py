@@ -172,15 +172,15 @@ def test_indexes_that_go_like_rebuilt_ones_are_judged_as_by_the_log(table, data)
     ]
     offsets, times = offset_index.parse(files[0]), time_index.parse(files[1])
     joins = OffsetIndexJoin(offsets, BASE), TimeIndexJoin(times, BASE)
-    held, again = IndexComparison(BASE, *files), IndexBuilder(BASE, interval)
+    kept, again = IndexComparison(BASE, *files), IndexBuilder(BASE, interval)
     for chunk in chunks:
         again.add(chunk.table)
-        held.add(chunk, again.added)
+        kept.add(chunk, again.added)
         for join in joins:
             join.feed(chunk)
     for join in joins:
         join.finish()
-    assert (held.right_offsets(), held.right_times()) == (
+    assert (kept.right_offsets(), kept.right_times()) == (
         prefix(offset_index.check(offsets), joins[0].verdicts != 0, offset_index.ENTRY_SIZE),
         prefix(time_index.check(times), joins[1].verdicts != 0, time_index.ENTRY_SIZE),
     )
@@ -200,14 +200,14 @@ def right_ones(stamps: list[int], offsets: list, times: list, interval: int, mag
     if magic < 2:
         table.magic[4:], table.attributes[4:] = magic, 1
     files = np.array(offsets, offset_index.ENTRY), np.array(times, time_index.ENTRY)
-    held, built = (
+    kept, built = (
         IndexComparison(BASE, files[0].tobytes(), files[1].tobytes()),
         IndexBuilder(BASE, interval),
     )
     for part in (table[:4], table[4:]):
         built.add(part)
-        held.add(Chunk(part, memoryview(b""), 0, None, [], facts_of(part)), built.added)
-    return held.right_offsets(), held.right_times()
+        kept.add(Chunk(part, memoryview(b""), 0, None, [], facts_of(part)), built.added)
+    return kept.right_offsets(), kept.right_times()
 
 
 def test_an_entry_that_a_rebuilt_index_lacks_is_looked_up_in_its_own_chunk():

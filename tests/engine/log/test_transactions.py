@@ -59,7 +59,7 @@ def of_producers(rows: BatchTable) -> BatchTable:
 
 
 @given(batch_rows)
-def test_the_significant_rows_tell_the_same(rows):
+def test_the_significant_rows_show_the_same(rows):
     every = of_producers(table(*rows))
     kept = producer_state.significant(table(*rows))
     assert len(kept) <= len(every)
@@ -92,11 +92,11 @@ def test_an_abort_ends_a_transaction():
     ("kinds", "held"),
     [((EMPTY,), False), ((EMPTY, EMPTY), False), ((EMPTY, -1), True), ((-1, EMPTY, EMPTY), True)],
 )
-def test_a_transaction_of_empty_batches_alone_holds_no_records(kinds, held):
+def test_a_transaction_of_empty_batches_alone_holds_no_records(kinds, kept):
     batches = [(5, 0, TRANSACTIONAL, kind) for kind in kinds]
     rows = producer_state.significant(table(*batches, (5, 0, MARKER, ABORT)))
     (aborted,) = replayed(rows)[1]
-    assert aborted.has_records is held
+    assert aborted.has_records is kept
 
 
 @pytest.mark.parametrize("kind", [ABORT, COMMIT])

@@ -60,11 +60,11 @@ def test_the_columns_of_a_sound_segment_hold_what_was_written():
 def test_bytes_that_are_held_stay_as_they_are_while_the_scan_goes_on(monkeypatch):
     monkeypatch.setattr(scanner, "BUFFER_SIZE", 1000)
     data = b"".join(batch(BASE + n, b"%d" % n * (n % 40 + 1)) for n in range(200))
-    held = [
+    kept = [
         (chunk.data, chunk.data_position) for chunk in read_batches(Bytes(data), base_offset=BASE)
     ]
-    assert len(held) > 9
-    for piece, position in held:
+    assert len(kept) > 9
+    for piece, position in kept:
         assert piece == data[position : position + len(piece)]
 
 
@@ -251,8 +251,8 @@ def test_tables_that_are_kept_hold_no_more_than_their_batches():
 
     assert len(tables) == len(PARTS)
     for table in tables:
-        held = table.position.base
-        assert held is None or held.nbytes <= 8 * len(fields(table)) * len(table)
+        kept = table.position.base
+        assert kept is None or kept.nbytes <= 8 * len(fields(table)) * len(table)
 
 
 def test_a_scan_that_is_over_waits_for_no_garbage_collection():
@@ -262,9 +262,9 @@ def test_a_scan_that_is_over_waits_for_no_garbage_collection():
     try:
         for _ in range(20):
             list(read_batches(Bytes(data), base_offset=BASE))
-        held, most = tracemalloc.get_traced_memory()
+        kept, most = tracemalloc.get_traced_memory()
     finally:
         gc.enable()
         tracemalloc.stop()
 
-    assert held < most / 4
+    assert kept < most / 4

@@ -329,8 +329,8 @@ def test_an_interrupt_in_what_looks_at_batches_stays_one(
     path.write_bytes(DATA)
 
     def inspect(chunk: Chunk) -> list[object]:
-        held = [hold(chunk.data), hold(chunk.batch(0))]
-        assert held
+        kept = [hold(chunk.data), hold(chunk.batch(0))]
+        assert kept
         raise KeyboardInterrupt
 
     interrupted = False
@@ -360,9 +360,9 @@ def test_more_ranges_than_can_be_watched(tmp_path: Path) -> None:
     path = tmp_path / "0.log"
     path.write_bytes(DATA)
     with LogFile(path) as file:
-        held = [file.map_range(0, PAGE) for _ in range(300)]
-        assert None in held
-        got = [one for one in held if one]
+        kept = [file.map_range(0, PAGE) for _ in range(300)]
+        assert None in kept
+        got = [one for one in kept if one]
         assert len(got) > 200
         assert all(one.whole() for one in got)
         for one in got:

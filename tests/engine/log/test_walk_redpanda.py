@@ -116,7 +116,7 @@ def zero_crc() -> bytes:
 
 
 @pytest.mark.parametrize("size", [1, 60, 61, 62, 200])
-def test_every_cut_of_the_last_batch_is_told(size):
+def test_every_cut_of_the_last_batch_is_reported(size):
     data = rp.log(batches=2)
     last = rp.positions(data)[-1]
     assert damages(data[: last + size]) == [(last, size, DamageReason.INCOMPLETE)]

@@ -160,7 +160,7 @@ def test_a_setting_can_be_removed(tmp_path):
     assert image.topic_configs == {"t": {"segment.ms": "2"}}
 
 
-def test_a_topic_made_anew_has_another_id_and_none_of_the_old_settings(tmp_path):
+def test_a_topic_made_again_has_another_id_and_none_of_the_old_settings(tmp_path):
     image = metadata_image.read(
         log_dir_of(
             tmp_path,
@@ -219,7 +219,7 @@ def test_records_of_a_later_kafka_are_counted_where_they_matter(tmp_path):
     assert (image.not_understood, image.damage, image.offset) == (2, None, 3)
 
 
-def test_damage_ends_reading_and_is_told(tmp_path):
+def test_damage_ends_reading_and_is_reported(tmp_path):
     home = log_dir_of(tmp_path, [made.topic("a", ID)], [made.topic("b", NEW_ID)], [made.BEGIN])
     position = int(batches(home / LOG).position[1])
     damage_file(home / LOG, flip, position + 70)
@@ -291,7 +291,7 @@ def test_a_snapshot_that_is_not_whole_is_passed_over(tmp_path, broken):
     assert (list(image.topics), image.offset) == (["old"], 3)
 
 
-def test_other_files_that_cannot_be_read_are_told(tmp_path):
+def test_other_files_that_cannot_be_read_are_reported(tmp_path):
     home = log_dir_of(tmp_path, [made.topic("a", ID)])
     (home / LOG).rename(home / "elsewhere")
     (home / LOG).symlink_to("elsewhere")

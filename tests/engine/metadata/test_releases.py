@@ -17,7 +17,7 @@ from logtool.metadata import releases
         (99, (4, 3)),
     ],
 )
-def test_the_highest_metadata_version_tells_the_release(
+def test_the_highest_metadata_version_shows_the_release(
     level: int, release: tuple[int, int]
 ) -> None:
     assert releases.of_feature(level) == release

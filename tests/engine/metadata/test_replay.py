@@ -57,7 +57,7 @@ WRONG = {
          0, "security protocol 9"),
     "a metadata.version that no release had":
         ([record("FeatureLevelRecord", name="metadata.version", featureLevel=-1)], 0, "-1"),
-    "a token of nobody": ([record("DelegationTokenRecord", owner="nobody")], 0, "User:alice"),
+    "a token of an unknown user": ([record("DelegationTokenRecord", owner="nobody")], 0, "User:alice"),
     "what an aborted transaction holds": ([*TOPIC, made.BEGIN, made.change(ID, 7, {}), made.ABORT],
                                           3, f"{ID}:7"),
     "what an open transaction holds": ([*TOPIC, made.BEGIN, made.change(ID, 7, {})],
@@ -72,7 +72,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_record_that_does_not_apply_is_told_and_passed_over(tmp_path, name):
+def test_a_record_that_does_not_apply_is_reported_and_passed_over(tmp_path, name):
     values, offset, text = WRONG[name]
     home = log_dir_of(tmp_path, values, [made.topic("behind", NEW_ID)])
     found = image.read(home)
@@ -219,7 +219,7 @@ def test_the_history_of_a_topic_goes_on_after_its_deletion(tmp_path):
     assert len(events_of(home)) == 7
 
 
-def test_the_history_tells_what_does_not_apply_with_its_topic(tmp_path):
+def test_the_history_shows_what_does_not_apply_with_its_topic(tmp_path):
     home = log_dir_of(tmp_path, [*TOPIC, made.remove_topic(ID), made.change(ID, 0, {})])
     last = events_of(home, "t")[-1]
     assert (last.offset, last.entity.name) == (3, "t-0")

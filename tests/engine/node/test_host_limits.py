@@ -45,7 +45,7 @@ def test_a_finding_names_the_numbers_and_a_command():
     assert (one.path, one.next) == (HOME, "logtool explain host/open-files")
 
 
-def test_what_a_log_needs_is_told_by_the_names_and_sizes_of_its_files(copy_of):
+def test_what_a_log_needs_is_reported_by_the_names_and_sizes_of_its_files(copy_of):
     home = copy_of("4.3.1/clean") / "tx.mixed-0"
     needs = host_limits.needs(opening.open_partition(home))
     assert needs == Needs(1, 4, transaction_indexes=3, indexes=8, producers=4)

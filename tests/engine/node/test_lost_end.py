@@ -70,7 +70,7 @@ def test_after_a_clean_stop_there_is_no_other_explanation(home: Path) -> None:
     assert codes_in(home) == [GONE]
 
 
-def test_a_copy_without_its_times_tells_nothing(original: Path) -> None:
+def test_a_copy_without_its_times_shows_nothing(original: Path) -> None:
     written(original / "meta.properties", written(original / WATERMARKS) - SECOND)
     assert codes_in(original) == [AHEAD]
 

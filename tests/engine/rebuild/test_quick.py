@@ -88,7 +88,7 @@ def test_both_ways_build_the_same_indexes(
     assert asked(home, monkeypatch, BAD) == set(SMALL) - set(KEPT)
 
 
-def test_a_time_index_that_says_less_is_built_anew_if_all_is_asked_for(
+def test_a_time_index_that_says_less_is_built_again_if_all_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_log_dir(tmp_path, 2, 3, 200)

@@ -418,7 +418,7 @@ def test_what_is_no_file_is_not_replaced(copy_of: Scenario) -> None:
 
 
 @pytest.mark.parametrize("name", ["nothing.index", f"{7:020d}.index", "partition.metadata", "no"])
-def test_other_paths_are_told_and_the_rest_is_done(copy_of: Scenario, name: str) -> None:
+def test_other_paths_are_reported_and_the_rest_is_done(copy_of: Scenario, name: str) -> None:
     home = copy_of("4.3.1/clean") / "index.dense-0"
     index = sorted(home.glob("*.index"))[0]
     remove_file(index)

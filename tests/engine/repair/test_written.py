@@ -12,7 +12,7 @@ from logtool.repair import output
 
 
 @pytest.mark.parametrize("name", ["compacted.keys-0", "compacted-tx-0", "tx.mixed-0"])
-def test_the_files_beside_saved_logs_are_those_of_a_broker_that_reads_all_of_them(
+def test_the_files_next_to_saved_logs_are_those_of_a_broker_that_reads_all_of_them(
     scenario, tmp_path, monkeypatch, name
 ):
     monkeypatch.setattr(time, "time_ns", lambda: 1_900_000_000_000_000_000)
@@ -26,7 +26,7 @@ def test_the_files_beside_saved_logs_are_those_of_a_broker_that_reads_all_of_the
     assert any(path.endswith(".snapshot") for path in quickly)
 
 
-def test_a_log_that_changes_between_being_read_and_being_written_is_told(
+def test_a_log_that_changes_between_being_read_and_being_written_is_reported(
     scenario, tmp_path, monkeypatch
 ):
     log = shutil.copytree(

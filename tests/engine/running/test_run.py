@@ -7,7 +7,7 @@ from logtool.running.run import Progress, Run
 HERE, THERE = Path("here"), Path("there")
 
 
-def test_each_step_is_told_with_the_path_it_was_taken_in():
+def test_each_step_is_reported_with_the_path_it_was_taken_in():
     reported = []
     progress = Progress(
         on_progress=lambda now: reported.append((now.bytes_done, now.bytes_total, now.path)),
@@ -40,7 +40,7 @@ def test_what_threads_read_is_progress_of_the_run():
     assert job.bytes_done == 6
 
 
-def test_a_run_that_begins_anew_keeps_its_budget_and_who_is_told():
+def test_a_run_that_begins_again_keeps_its_budget_and_its_receiver():
     reported = []
     job = Run(on_progress=reported.append, budget=Budget(jobs=3), bytes_done=5, bytes_total=7)
     again = job.restarted()

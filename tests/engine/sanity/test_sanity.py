@@ -253,7 +253,7 @@ def test_without_maps_the_same_is_read(scenario):
     assert (mapped.maps > 0, plain.maps) == (True, 0)
 
 
-def test_what_cannot_be_opened_is_told_once_and_the_rest_is_checked(tmp_path):
+def test_what_cannot_be_opened_is_reported_once_and_the_rest_is_checked(tmp_path):
     home = tree(tmp_path / "data", 1, 3)
     index = home / f"t-0/{0:020d}.index"
     index.unlink()
@@ -392,7 +392,7 @@ def test_an_earlier_segment_that_is_bad_too_is_checked_once(ten):
     assert sorted(spy.order) == list(range(10))
 
 
-def test_nobody_reads_the_partition_before_the_forced_checks_are_done(ten):
+def test_no_one_reads_the_partition_before_the_forced_checks_are_done(ten):
     spy = Spy(5, seconds=0.02)
     guarded = GuardedPartition(ten, spy)
     guarded.access(8)
@@ -453,7 +453,7 @@ def test_a_known_sum_is_found_and_extended():
 @pytest.mark.parametrize(
     ("mode", "terms"), [(Mode.EAGER, (None, 5e-5, None)), (Mode.LAZY, (5e-4, None, None))]
 )
-def test_partitions_of_one_size_tell_one_term(mode, terms):
+def test_partitions_of_one_size_show_one_term(mode, terms):
     fitted = model.fit(Path("data"), mode, a_run([(10, 280)] * 50, lambda n, size: 5e-5 * n))
     assert fitted.terms == pytest.approx(terms)
     assert fitted.r_squared is None
@@ -568,7 +568,7 @@ def test_a_new_leader_checks_the_inactive_segments_of_its_partition(tmp_path):
     assert "2.3" in found.risk
 
 
-def test_a_cold_run_is_told_from_one_that_was_not_by_what_came_from_the_disk():
+def test_a_cold_run_differs_from_one_that_was_not_by_what_came_from_the_disk():
     def cache(disk_bytes):
         run = TimedStart(1.0, Usage(0, 0, disk_bytes))
         run.cost.filled = 100

@@ -263,7 +263,7 @@ def test_a_rate_that_is_given_is_the_whole_range_and_without_stretches_there_is_
     assert rates.known([load("a-0", 100)], disks={}) is None
 
 
-def test_a_stretch_is_timed_for_each_4_mib_and_everybody_is_told() -> None:
+def test_a_stretch_is_timed_for_each_4_mib_and_each_is_reported() -> None:
     reported: list[int] = []
     stopwatch = StretchTimes(reported.append)
     for _ in range(11):

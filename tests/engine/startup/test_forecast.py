@@ -255,7 +255,7 @@ def test_a_bad_index_below_the_recovery_point_stays_unnoticed(
     ]
 
 
-def test_one_partition_is_judged_by_the_checkpoints_beside_it(scenario: Scenario) -> None:
+def test_one_partition_is_judged_by_the_checkpoints_next_to_it(scenario: Scenario) -> None:
     home = scenario("4.3.1/killed")
     alone, _ = forecast(home / "small-segments-0")
     all_of_them, _ = forecast(home)

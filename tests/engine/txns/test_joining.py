@@ -230,7 +230,7 @@ def test_a_marker_with_the_epoch_of_what_is_open_is_refused_in_version_2(
         (8, 2, None),
     ],
 )
-def test_a_marker_that_is_there_is_told_once_coordinators_went_on_without_it(
+def test_a_marker_that_is_there_is_reported_once_coordinators_went_on_without_it(
     copy_of, epoch, hours, code
 ):
     home = copy_of("4.3.1/java-clients")
@@ -293,7 +293,7 @@ def test_copies_of_a_partition_are_judged_once(killed, coordinated, tmp_path):
     ],
     ids=["crc", "torn", "zeros", "key", "new-type", "new-version", "value"],
 )  # fmt: skip
-def test_what_can_be_decoded_is_decoded_and_the_rest_is_told(tmp_path, change, code, whole):
+def test_what_can_be_decoded_is_decoded_and_the_rest_is_reported(tmp_path, change, code, whole):
     path = write(tmp_path, entry("a", "Ongoing", 1), entry("b", "Ongoing", 2))
     path.write_bytes(change(path.read_bytes()))
     (found,) = read_each([(path.parent, KAFKA)])

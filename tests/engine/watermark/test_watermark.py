@@ -276,7 +276,7 @@ def test_a_torn_tail_below_the_high_watermark_is_found_and_its_replica_is_not_fu
     assert Seen(*nodes(home), leader=3).groups["replica.in-sync-0"].acknowledged_lost == 0
 
 
-def test_damage_in_the_tail_is_told_with_what_a_broker_cuts(copy_of: Scenario) -> None:
+def test_damage_in_the_tail_is_reported_with_what_a_broker_cuts(copy_of: Scenario) -> None:
     home = copy_of("4.3.1/replicas")
     log = home / "node-2" / "replica.lagging-0" / f"{0:020d}.log"
     append_to_file(log, b"\0" * 100)
@@ -304,8 +304,8 @@ def test_a_high_watermark_stays_where_too_few_are_in_sync(scenario: Scenario) ->
     assert (group.in_sync, group.least_in_sync, group.high_watermark) == ((3,), 1, 170)
     (follower,) = (one for one in group.replicas if one.node == 3)
     assert follower.high_watermark < follower.log_end
-    held = group_replicas([replace(one, topic_id=None) for one in group.replicas], state(3), 2)
-    assert held and held.high_watermark == follower.high_watermark
+    kept = group_replicas([replace(one, topic_id=None) for one in group.replicas], state(3), 2)
+    assert kept and kept.high_watermark == follower.high_watermark
 
 
 def state(*isr: int) -> PartitionRecord:
@@ -337,8 +337,8 @@ def test_what_all_in_sync_have_was_committed_however_old_the_checkpoints_are(
     assert bound and bound.may_be_lost == 150 - 120
     unknown = group_replicas((longer, shorter), state(4), wanted=3)
     assert unknown and unknown.may_be_lost is None
-    nobody_knows = group_replicas((longer, shorter), None, wanted=3)
-    assert nobody_knows and nobody_knows.committed == 0
+    no_one_knows = group_replicas((longer, shorter), None, wanted=3)
+    assert no_one_knows and no_one_knows.committed == 0
 
 
 def test_the_high_watermark_is_not_behind_where_those_in_sync_differ(scenario: Scenario) -> None:
@@ -386,7 +386,7 @@ def test_a_replica_of_another_topic_of_that_name_takes_no_part(scenario: Scenari
         assert (group.other_topic, group.from_metadata) == ((older,), False)
 
 
-def test_a_topic_that_was_made_anew_is_told(copy_of: Scenario) -> None:
+def test_a_topic_that_was_made_again_is_reported(copy_of: Scenario) -> None:
     home = copy_of("4.3.1/replicas")
     # Its own metadata log would put it aside; without one only the other replica shows it.
     for node in nodes(home):
@@ -407,7 +407,7 @@ def test_a_directory_of_unknown_owner_may_be_given_one(copy_of: Scenario) -> Non
     assert seen.groups["replica.lagging-0"].assumed.node == 2
 
 
-def test_a_partition_dir_is_judged_by_the_checkpoints_beside_it(scenario: Scenario) -> None:
+def test_a_partition_dir_is_judged_by_the_checkpoints_next_to_it(scenario: Scenario) -> None:
     home = scenario("4.3.1/replicas")
     alone = Seen(*(home / f"node-{n}" / "replica.diverged-0" for n in (2, 3)))
     assert list(alone.groups) == ["replica.diverged-0"]

@@ -330,7 +330,7 @@ def test_the_kvstore_is_a_snapshot_and_what_came_after_it() -> None:
     assert kvstore.parse_log_key(log) == LogKey(0, "kafka", "orders", 2)
 
 
-def test_a_damaged_snapshot_of_the_kvstore_is_told() -> None:
+def test_a_damaged_snapshot_of_the_kvstore_is_reported() -> None:
     payload = kvstore.build_snapshot([KeyValue(2, b"key", b"value"), KeyValue(4, b"k", b"")])
     for position in range(len(payload)):
         damaged = bytearray(payload)

@@ -62,7 +62,7 @@ def test_a_leader_that_knows_no_epoch_leaves_the_high_watermark_to_decide() -> N
     assert by_leader_epoch(LogState([], 10, 4), LogState(CACHE, 8, 8)) == Cut(4, 0, unknown=True)
 
 
-def test_logs_with_no_epoch_in_common_are_not_told_apart() -> None:
+def test_logs_with_no_epoch_in_common_are_not_distinguished() -> None:
     """Kafka takes a follower that knows no older epoch for one that never kept them."""
     assert by_leader_epoch(LogState([(7, 0)], 1, 0), LogState([(6, 0), (8, 1)], 1, 0)).offset == 1
 
