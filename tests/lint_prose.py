@@ -22,7 +22,8 @@ from pathlib import Path
 ALLOWED = Path(__file__).with_suffix(".toml")
 FIRST_WORDS = re.compile(r"(?:Of|What|Whether|That|Those|Who|Whose|Which|Where|How|As)\b")
 WORDS = re.compile(
-    r"\b(?:(?i:told|tells?|telling|beside|whoever|nobody|foretell\w*|foretold|anew)|(?:is|are) none)\b"
+    r"\b(?:(?i:told|tells?|telling|beside|whoever|nobody|foretell\w*|foretold|anew)"
+    r"|(?:is|are) none)\b"
 )
 NAME = re.compile(
     r"(?:^|_)(?:told|tells?|telling|beside|whoever|nobody|foretell|foretold|anew)(?:_|$)|^_*held$",

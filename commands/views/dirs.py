@@ -125,7 +125,8 @@ PROOF: Final = Table("proof", "copy that was judged", (
     Column("bytes", Kind.INT64, "bytes of the .log files", "bytes", value="copy.bytes"),
     Column("digest", Kind.STRING, "SHA-256 of base offset, last offset, leader epoch, CRC and size "
            "of each batch, as big-endian int64"),
-    Column("held_by", Kind.OBJECT, "copies that hold batches of this copy", value="stored", of=_STORED,
+    Column("held_by", Kind.OBJECT, "copies that hold batches of this copy",
+           value="stored", of=_STORED,
            many=True),
     Column("replaced", Kind.OBJECT, "batches that no other copy holds, but that compaction "
            "replaced",

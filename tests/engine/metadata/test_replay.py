@@ -57,7 +57,7 @@ WRONG = {
          0, "security protocol 9"),
     "a metadata.version that no release had":
         ([record("FeatureLevelRecord", name="metadata.version", featureLevel=-1)], 0, "-1"),
-    "a token of an unknown user": ([record("DelegationTokenRecord", owner="nobody")], 0, "User:alice"),
+    "a token for no user": ([record("DelegationTokenRecord", owner="nobody")], 0, "User:alice"),
     "what an aborted transaction holds": ([*TOPIC, made.BEGIN, made.change(ID, 7, {}), made.ABORT],
                                           3, f"{ID}:7"),
     "what an open transaction holds": ([*TOPIC, made.BEGIN, made.change(ID, 7, {})],
