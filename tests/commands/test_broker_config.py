@@ -102,7 +102,7 @@ def test_a_path_of_the_command_line_goes_before_the_file(run, homes, properties)
     quiet = run("verify", "--quiet", "--broker-config", file, homes[0])
     assert (quiet.status, quiet.stderr) == (0, "")
     nothing = run("stat", "--broker-config", file, homes[0]).stderr.splitlines()[0]
-    assert nothing.startswith(f"{file} ")
+    assert nothing.startswith(f"{file}: ")
     assert "(line " not in nothing
 
 

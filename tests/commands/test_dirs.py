@@ -237,7 +237,7 @@ def test_without_a_metadata_log_no_status_is_known(run, brokers):
     result = run("dirs", "--json", second, third)
     assert result.status == 0
     assert [one["status"] for one in items(result)["directory"]] == ["unknown", "unknown"]
-    assert " metadata log " in result.stderr
+    assert "metadata log" in result.stderr
     assert run("dirs", second / "orders-0").status == 4
 
 

@@ -346,7 +346,7 @@ UNREADABLE = {
     "a path that is not there": (lambda home: home / "missing", "No such file"),
     "an empty directory": (lambda home: made(home / "empty", None), "is empty"),
     "a directory of something else": (
-        lambda home: made(home / "other", "readme.txt").parent, "holds nothing",
+        lambda home: made(home / "other", "readme.txt").parent, "nothing matched",
     ),
     "a file of something else": (lambda home: made(home / "x", "notes.txt"), "notes.txt"),
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -211,7 +212,7 @@ def test_tagged_fields_of_a_newer_release_are_kept_as_bytes_and_counted(run, tmp
     path = write(tmp_path, (known, newer), (known, value), (known, newer))
     done = run("dump", "--records", path)
     assert done.status == 0
-    assert "__transaction_state: 2 tagged fields" in done.stderr
+    assert re.search(r"^__transaction_state: .*\b2 tagged fields", done.stderr, re.M)
 
 
 def test_a_group_of_another_protocol_keeps_its_bytes():

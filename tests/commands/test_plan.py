@@ -33,7 +33,7 @@ def actions(result):
     return kinds
 
 
-@pytest.mark.parametrize(("state", "recovered"), [("clean", ()), ("killed", (12, 86))])
+@pytest.mark.parametrize(("state", "recovered"), [("stopped", ()), ("killed", (12, 86))])
 def test_a_sound_log_dir_loses_nothing(run, request, state, recovered):
     home = request.getfixturevalue(state)
     result = run("plan", home)

@@ -58,7 +58,7 @@ MINE = rp.offset_map(7, DELTA, (999, 1), (1010, 1), (1040, 1), (1041, 1))
 def test_the_start_delta_comes_from_a_snapshot(run, folder):
     metadata = struct.pack("<qqb9sqq", 999, 1, 64, b"the group", 0, DELTA)
     (folder / "snapshot").write_bytes(snapshot.build(metadata))
-    check(run, folder, "the snapshot of Raft")
+    check(run, folder, "the Raft snapshot")
 
 
 @pytest.mark.parametrize(

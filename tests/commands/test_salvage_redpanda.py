@@ -71,7 +71,7 @@ def test_what_another_copy_holds_of_another_term_is_not_taken(run, tmp_path):
     )
     assert result.status == 1
     (reject,) = result.of_type("reject")
-    assert (reject["filled_from"], "not the same" in reject["proof"]) == (None, True)
+    assert (reject["filled_from"], "differ" in reject["proof"]) == (None, True)
     assert logs(saved_of(tmp_path))[NAMES[2]] == LAST[: rp.positions(LAST)[-1]]
 
 

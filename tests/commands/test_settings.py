@@ -85,8 +85,8 @@ def test_a_user_without_a_home_has_no_file(child_environment):
 
 
 BAD = {
-    "an unknown key": ("jobs = 2\n\njob = 3", ":3: job "),
-    "a table": ('[verify]\nformat = "json"', ":1: verify "),
+    "an unknown key": ("jobs = 2\n\njob = 3", ":3: unknown setting job;"),
+    "a table": ('[verify]\nformat = "json"', ":1: unknown setting verify;"),
     "an unknown format": ('format = "xml"', ":1: format: "),
     "a format that one command has": ('format = "kafka"', ":1: format: "),
     "no number": ('\njobs = "many"', ":2: jobs: "),
@@ -96,9 +96,9 @@ BAD = {
     "a rate that is a list": ("max-rate = [1]", ":1: max-rate: "),
     "neither true nor false": ('wide = "very"', ":1: wide: "),
     "no TOML": ("format = \n", "(at line 1, column 10)"),
-    "consent to write": ("apply = true", ":1: apply "),
-    "consent to a loss": ('accept-loss = "orders-0"', ":1: accept-loss "),
-    "a directory to write to": ('undo-dir = "/tmp"', ":1: undo-dir "),
+    "consent to write": ("apply = true", ":1: unknown setting apply;"),
+    "consent to a loss": ('accept-loss = "orders-0"', ":1: unknown setting accept-loss;"),
+    "a directory to write to": ('undo-dir = "/tmp"', ":1: unknown setting undo-dir;"),
     "controls": ('"\\u001b[31m" = 1', "\\x1b[31m"),
 }
 

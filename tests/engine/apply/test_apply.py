@@ -232,7 +232,7 @@ def test_a_stale_plan_is_refused_and_names_the_file(place, part):
     path.write_bytes(path.read_bytes() + b"x")
     place.before = everything(place.log_dir)
     journal = Journal.begin(place.undo_dir, place.log_dir, "logtool test")
-    with pytest.raises(RefusedError, match=rf"{path}: .*stale"):
+    with pytest.raises(RefusedError, match=rf"{path}: .*out of date"):
         for changes in plan:
             journal.stage(changes)
     place.assert_untouched()
@@ -247,7 +247,7 @@ def test_a_file_that_is_gone_or_there_by_now_makes_a_plan_stale(place):
     new.write_bytes(b"")
     for wrong, path in ((create, new), (remove, gone), (rename, new)):
         journal = Journal.begin(place.undo_dir, place.log_dir, "logtool test")
-        with pytest.raises(RefusedError, match=rf"{path}: .*stale"):
+        with pytest.raises(RefusedError, match=rf"{path}: .*out of date"):
             journal.stage([wrong])
 
 

@@ -183,7 +183,7 @@ def _entry_without_marker(path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
-        (_no_epochs, "there is no leader-epoch-checkpoint"),
+        (_no_epochs, "leader-epoch-checkpoint"),
         (_bad_header, "no batch begins at byte"),
         (_snapshot_beyond, "before it starts"),
         (_snapshot_inside, "inside a batch"),
