@@ -232,13 +232,14 @@ def set_row(
 ) -> None:
     """Set or remove one row of a checkpoint file.
 
-    The command prints the difference; with --apply, it also writes the file. It does not compare
-    the new offset with the log; run 'logtool checkpoint lint' afterwards. In
-    leader-epoch-checkpoint, ROW is a leader epoch.
+    The command prints the change; with --apply, it also writes the file. It does not compare the
+    new offset with the log; run 'logtool checkpoint lint' afterwards. In leader-epoch-checkpoint,
+    ROW is a leader epoch, and OFFSET is the start offset of the epoch.
 
-    If you remove the recovery point of a partition, a broker reads the whole log of the partition
-    at its next start; without the file, it reads all logs. It does so only after an unclean
-    shutdown, so remove .kafka_cleanshutdown as well.
+    After an unclean shutdown, a broker recovers each log from its recovery point. To make a broker
+    read the whole log of a partition at its next start, remove the row of the partition from
+    recovery-point-offset-checkpoint, and remove .kafka_cleanshutdown. To make it read all logs,
+    remove the whole recovery-point-offset-checkpoint and .kafka_cleanshutdown.
 
     Examples:
       logtool checkpoint set data/recovery-point-offset-checkpoint orders-0 --delete --apply
@@ -247,11 +248,12 @@ def set_row(
       logtool checkpoint set data/orders-0/leader-epoch-checkpoint 7 4711
 
     Exit status:
-      0    with --apply: done; without: nothing to do (the row has this value, or does not exist)
+      0    with --apply: done; without: nothing to do (the row already has this value; with
+           --delete: the row does not exist)
       1    without --apply: something to do
       2
       4    the file could not be read
-      5    refused: a broker holds the log dir, or cannot read the existing file
+      5    refused: a broker has locked the log dir, or could not read the existing file
       130
 
     """

@@ -108,16 +108,17 @@ Partitions = Annotated[
     typer.Option(
         "--partition",
         metavar="N",
-        help="Select only these partitions: 0, or 0,3-5; repeatable.",
+        help="Select only these partitions, for example 0 or 0,3-5; repeatable.",
     ),
 ]
 BrokerConfigFile = Annotated[
     BrokerConfig | None,
     typer.Option(
         "--broker-config", metavar="FILE", parser=load_broker_config,
-        help="Configuration file of the broker, such as server.properties. Without PATH, logtool "
-        "uses the log dirs in the file; without the corresponding option, a setting in the file. "
-        "One line shows the values that were used.",
+        help="Configuration file of the broker, such as server.properties. If PATH is not given, "
+        "logtool uses the log dirs in the file. For an option that is not given, it uses the "
+        "corresponding setting, if the file has one. One line on standard error shows the settings "
+        "that logtool took from the file.",
     ),
 ]  # fmt: skip
 FlavourOption = Annotated[
@@ -135,21 +136,24 @@ CsvSafe = Annotated[
     bool,
     typer.Option(
         "--csv-safe",
-        help="In CSV and TSV, put an apostrophe before each text that a spreadsheet would "
-        "run as a formula: it begins with =, +, -, @, a tab or a carriage return.",
+        help="In CSV and TSV, put an apostrophe before each text that begins with =, +, -, @, a "
+        "tab or a carriage return, because a spreadsheet would run it as a formula.",
     ),
 ]
 Wide = Annotated[
     bool,
     typer.Option(
         "--wide/--no-wide",
-        help="Show all columns of a table, even if the terminal is too narrow. Tables in "
-        "pipes and files always have all columns.",
+        help="Show all columns of a table, even if they do not fit the terminal. Without it, "
+        "columns that do not fit are left out and named. Tables in pipes and files always have all "
+        "columns.",
     ),
 ]
 FailOn = Annotated[
     Severity,
-    typer.Option("--fail-on", help="Lowest severity of a finding that sets the exit status to 1."),
+    typer.Option(
+        "--fail-on", help="Exit with status 1 if there is a finding of this severity or higher."
+    ),
 ]
 ColorOption = Annotated[
     Color,
@@ -235,7 +239,10 @@ SummaryToStdout = Annotated[
         "not on standard error, so that '> report.txt' contains them.",
     ),
 ]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only errors on standard error.")]
+Quiet = Annotated[
+    bool,
+    typer.Option("-q", "--quiet", help="Print only errors on standard error: no totals."),
+]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print more details.")]
 
 

@@ -29,7 +29,7 @@ Retry = Annotated[
         "--retry",
         metavar="DIR",
         parser=options.local_path,
-        help="DIR is the output of an earlier run on a failing disk; read only the ranges "
+        help="Continue the run on a failing disk whose output is DIR: read only the ranges "
         "that the earlier run could not read.",
     ),
 ]

@@ -39,17 +39,23 @@ Level = Annotated[
     typer.Option(
         "--level",
         help="quick: only names, sizes and disk blocks, by topic; batches: every batch; "
-        "records: also decompress, for the compression ratio.",
+        "records: also decompress the batches, to compute the compression ratio.",
     ),
 ]
 Top = Annotated[
     int | None,
     typer.Option(
-        "--top", metavar="N", min=1, help="Show only the N largest, by --sort or otherwise by size."
+        "--top",
+        metavar="N",
+        min=1,
+        help="Show only the N largest partitions or topics, by --sort or else by size.",
     ),
 ]
 Segments = Annotated[bool, typer.Option("--segments", help="Also print a row for each segment.")]
-Sort = Annotated[SortBy, typer.Option("--sort", help="Sort key of partitions, the largest first.")]
+Sort = Annotated[
+    SortBy,
+    typer.Option("--sort", help="Sort partitions by this number, largest first; path: by path."),
+]
 
 
 @spread
@@ -67,14 +73,16 @@ def stat(
 ) -> None:
     """Show sizes, counts, codecs, producers, time span and rate of logs.
 
-    logtool reads every batch and checks its CRC. It counts damaged ranges, and also the sound
-    batches after them. Each copy of a partition counts. With --level quick it opens no file and
-    shows the use of the disk by topic, the largest first: the allocated blocks and the file sizes.
-    (A preallocated index has a size of 10 MiB, but occupies only its written part.)
+    logtool reads every batch and checks its CRC. It counts damaged ranges, and continues with the
+    sound batches after them. If several log dirs hold replicas of a partition, each replica counts.
+    With --level quick it opens no file. It shows the disk usage of each topic (allocated blocks and
+    file sizes), largest topic first. (A preallocated index has a size of 10 MiB, but occupies only
+    its written part.)
 
-    Batch sizes are minimum/median/maximum in bytes. The column `over time` draws the bytes from the
-    first to the last timestamp. The column `by size` draws the number of batches of each size, in
-    powers of two. The table ends with rows for topics, the total, and a histogram of batch sizes.
+    Batch sizes are minimum/median/maximum in bytes. The column `over time` is a small chart of the
+    bytes between the first and the last timestamp. The column `by size` is a small chart of the
+    number of batches in each size class; each class is twice as large as the one before. The table
+    ends with rows for topics, the total, and a histogram of batch sizes.
 
     Examples:
       logtool stat /var/lib/kafka/data
@@ -85,8 +93,8 @@ def stat(
 
     Timestamps:
 
-    The command reports timestamps that are far in the future or in another unit as findings of
-    severity info, as 'logtool verify' does.
+    The command reports timestamps that are far in the future, or that seem to be in seconds or
+    microseconds in place of milliseconds, as findings of severity info, as 'logtool verify' does.
 
     Exit status:
       0    complete, whatever the numbers are

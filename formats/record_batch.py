@@ -1,9 +1,9 @@
-"""The record batch of magic 2: the unit on disk and of the CRC, and the table of many of them.
+"""Record batches of magic 2, each with one CRC, and BatchTable, which holds many batches.
 
-Layout, big-endian; the CRC-32C covers everything behind it::
+Layout, big-endian; the CRC-32C covers all bytes after the crc field::
 
-     0  base_offset        int64    first offset, kept by compaction
-     8  batch_length       int32    bytes behind this field
+     0  base_offset        int64    first offset; compaction does not change it
+     8  batch_length       int32    bytes after this field
     12  leader_epoch       int32    -1 unknown          (partitionLeaderEpoch)
     16  magic              int8     2
     17  crc                uint32
@@ -19,8 +19,8 @@ Layout, big-endian; the CRC-32C covers everything behind it::
     61  records, or one compressed stream of them
 
 Source: ``org.apache.kafka.common.record.DefaultRecordBatch`` (Kafka 3.9 and 4.x; 4.x moved it to
-``common.record.internal``). Magic 0 and 1 entries share the first two fields and the place of the
-magic byte; they stand in the same table, see `logtool.formats.legacy_batch`.
+``common.record.internal``). Entries of magic 0 and 1 have the same first two fields, and the magic
+byte at the same position; BatchTable holds them too, see `logtool.formats.legacy_batch`.
 """
 
 from collections.abc import Sequence
@@ -103,8 +103,8 @@ class BatchTable:
     base_sequence: Column
     """-1 none."""
     record_count: Column
-    """Record count as stored. Magic 0 and 1 store none: -1 until `legacy_batch.count` has looked
-    inside."""
+    """Record count as stored. Magic 0 and 1 store no count: -1 until `legacy_batch.count` has
+    counted the inner messages."""
     batch_type: Column
     """Type of a batch of Redpanda, see `logtool.formats.redpanda.record_batch.BatchType`; -1 of
     Kafka."""

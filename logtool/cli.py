@@ -32,7 +32,7 @@ SECTIONS = {
         "explain": "Explain a finding: its meaning, what a broker does about it, and what to do.",
         "plan": "Show what a broker will do at its next start, and how long it will take.",
         "recover": "Recover logs as a broker would at its start, without a broker; can be undone.",
-        "undo": "Restore every file that a command with --apply changed.",
+        "undo": "Undo the changes of one command that ran with --apply.",
     },
     "Judge": {
         "gaps": "List every missing offset, with the reason.",

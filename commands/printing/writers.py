@@ -39,9 +39,9 @@ Columns = Sequence[TableColumn]
 
 
 def keep(chosen: Columns, *titles: str, where_said: Sequence[str] = ()) -> Columns:
-    """Return the same columns, of which those with these titles stay on a narrow terminal.
+    """Return the columns, marked so that a narrow terminal shows only those with these titles.
 
-    Those of `where_said` stay only where a row says something in them.
+    There, a column in `where_said` is shown only if a row has a value in it.
     """
     return tuple(
         replace(one, kept=one.title in (*titles, *where_said), where_said=one.title in where_said)
@@ -215,7 +215,7 @@ class TableWriter:
         return done
 
     def _fitted(self, titles: list[str], rows: list[list[str]]) -> list[str]:
-        """Return what fits the terminal."""
+        """Return the columns that fit the width of the terminal."""
         assert self._width is not None
         kept = [
             one.kept and not (one.where_said and not any(row[i] for row in rows))

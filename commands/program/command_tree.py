@@ -22,6 +22,8 @@ class Param:
     default: str | None
     positional: bool
     repeatable: bool
+    required: bool = False
+    """True if a command line without it is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ def _params(command: Any, function: Callable[..., object] | None) -> Iterator[Pa
             default=str(default.value) if isinstance(default, Enum) else None,
             positional=positional,
             repeatable=bool(getattr(param, "multiple", False)) or param.nargs == -1,
+            required=bool(param.required),
         )
     yield Param(
         names=("-h", "--help"),

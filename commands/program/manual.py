@@ -69,7 +69,8 @@ def _synopsis(command: Command) -> list[str]:
         words.append("\\fICOMMAND\\fR [\\fIARGUMENT\\fR]...")
     for param in command.params:
         if param.positional:
-            words.append(f"[\\fI{roff.escape(param.names[0].strip('[].'))}\\fR]")
+            name = f"\\fI{roff.escape(param.names[0].strip('[].'))}\\fR"
+            words.append(name if param.required else f"[{name}]")
             words[-1] += "..." if param.repeatable else ""
     return [" ".join(words)]
 
@@ -173,15 +174,15 @@ def _environment() -> list[str]:
         "takes precedence over the settings file.",
         ".TP",
         f"\\fB{settings.FILE_VARIABLE}\\fR",
-        "Path of the settings file. If the variable is set and empty, no settings file is read; a "
-        "script that wants the defaults sets it so.",
+        "Path of the settings file. If the variable is set and empty, no settings file is read: a "
+        "script that needs the built-in defaults sets it to an empty value.",
     ]
 
 
 def _files() -> list[str]:
     return [
         ".TP",
-        "\\fI$XDG_CONFIG_HOME/logtool/config.toml\\fR, or below \\fI~/.config\\fR",
+        "\\fI$XDG_CONFIG_HOME/logtool/config.toml\\fR, or \\fI~/.config/logtool/config.toml\\fR",
         "Settings file (TOML). Each line sets the default of the option with that name, for "
         'example max\\-rate = "200M". An unknown name or a bad value ends every command with '
         "status 2.",

@@ -257,7 +257,11 @@ def _partition(obj: Object) -> str:
         line += f"\n  Kafka offsets are not known: {obj['kafka_offsets_unknown']}"
     elif obj["kafka_offsets_from"]:
         first, end = obj["kafka_log_start_offset"], obj["kafka_log_end_offset"]
-        span = f"from {first} on, up to the first loss" if end is None else text.extent(first, end)
+        span = (
+            f"from {first} up to, but not including, the first lost offset"
+            if end is None
+            else text.extent(first, end)
+        )
         line += f"\n  Kafka offsets: {span}, counted from {obj['kafka_offsets_from']}"
     return line
 

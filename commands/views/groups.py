@@ -169,7 +169,7 @@ class GroupPrinter(Printer[Item]):
             self._report.item(DOCUMENT.row(item))
 
     def _partition(self, item: OffsetsPartition) -> None:
-        """Print a partition of the topic that was read."""
+        """Print one partition of __consumer_offsets that was read."""
         self._report.item(DOCUMENT.row(item))
 
     def _group(self, state: GroupState) -> None:

@@ -1,4 +1,4 @@
-"""Secrets in the records of brokers: values that give access, shown only on request.
+"""Secrets in metadata records, such as passwords and SCRAM keys, shown only on request.
 
 Source: ``RecordRedactor``, ``BrokerSecurityConfigs`` (Kafka 4.3).
 """

@@ -24,7 +24,7 @@ broker's lock is empty, and a broker does not read it. A later `locked` removes 
 behind."""
 
 _AT_ONCE = 100_000_000
-"""Nanoseconds that the mtime of a directory and the ctime of a new file in it may differ."""
+"""Tolerance in ns: the mtime of a directory and the ctime of a new file in it differ by less."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Rules for names: the entries of a partition dir or a log dir, and how a broker treats them."""
+"""Rules for the names of entries in a partition dir or log dir, and what a broker does."""
 
 from collections.abc import Iterator
 

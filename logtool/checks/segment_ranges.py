@@ -65,7 +65,7 @@ class PieceReport:
 
 
 def cut(task: SegmentTask, piece_bytes: int | None = None) -> list[SegmentTask]:
-    """Return the pieces of a segment in order, or only the task if it is not worth cutting."""
+    """Split the task of a segment into smaller tasks, or return it if that is not worth it."""
     log, index = task.segment.log, task.segment.indexes.get(FileKind.OFFSET_INDEX)
     if log.size > MAX_SEGMENT_SIZE:
         return [task]  # no index reaches further, and a listing may say any size

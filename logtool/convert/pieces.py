@@ -18,7 +18,7 @@ TOPIC = "converted"
 
 @dataclass(slots=True)
 class OutputSegment:
-    """One new log; the counts are right once its blocks were taken."""
+    """One new log; its counts are complete once the caller has consumed its blocks."""
 
     source: Path
     target: Path
@@ -31,7 +31,7 @@ class OutputSegment:
     term: int | None = None
     """Term of a segment of Redpanda."""
     neighbours: dict[Path, bytes] = field(default_factory=dict)
-    """Other files, below the output directory; there once the blocks were taken."""
+    """Files next to the log, by path below the output directory; there after the blocks."""
     batches: int = 0
     records: int = 0
     bytes: int = 0

@@ -47,7 +47,7 @@ _PLACE = ("topic", "partition", "path", "node", "topic_id", "high_watermark", "c
 _MOST_HEADER = 1 << 30
 _BROKEN = (OSError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError, EOFError,
            MemoryError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile)  # fmt: skip
-"""Errors that the libraries raise for a file that is no digest, or is damaged."""
+"""Exceptions of the libraries for a file that is not a digest file, or is damaged."""
 
 
 class DigestWriter:

@@ -186,7 +186,7 @@ class DirsRun:
 
     @property
     def image(self) -> MetadataImage | None:
-        """Return the newest image in the log dirs, after the iteration began; None without one."""
+        """Return the newest metadata image, once the iteration has begun; None without one."""
         return self._cluster.image
 
     def __iter__(self) -> Iterator[Item]:

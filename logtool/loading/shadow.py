@@ -175,7 +175,7 @@ class Shadow:
         self.files[name] = ShadowFile(None, joined.size, joined=joined)
 
     def remove(self, name: str) -> None:
-        """Take a file away."""
+        """Remove a file from the shadow."""
         del self.files[name]
         self._follow(name)
 

@@ -88,7 +88,7 @@ def base_index_position_of_time(segment: Segment, stamp: int) -> int:
 
 
 def base_index_timestamp(segment: Segment) -> int | None:
-    """Return the largest time in the base index of a segment; None without a sound index."""
+    """Return the largest timestamp in the base index of a Redpanda segment, or None."""
     index = _base_index(segment)
     return None if index is None else index.max_timestamp
 

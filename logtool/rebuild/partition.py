@@ -21,7 +21,7 @@ from logtool.rebuild.scope import PartitionSettings
 from logtool.rebuild.targets import FileChoice, FileKey, PartitionFindings
 
 DAMAGED = "damaged"
-"""The action of a log that has to be recovered."""
+"""Action that is reported for a log whose indexes cannot be built before it is recovered."""
 _SNAPSHOT = FileKind.PRODUCER_SNAPSHOT
 
 Build = Callable[[Sequence[IndexesToBuild]], Iterator[Built]]

@@ -48,7 +48,7 @@ class Cold:
 
 @dataclass(frozen=True, slots=True)
 class DiskSample:
-    """Read rates of one disk."""
+    """Measured read rates of one disk, in bytes a second."""
 
     log_dir: Path
     """The first log dir of those on this disk."""

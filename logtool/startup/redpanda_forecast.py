@@ -142,7 +142,7 @@ def _given_up(one: Replayed, name: str, hole: str) -> Action:
 
 def _replayed(one: Replayed, compaction: dict[str, File], hole: str) -> Iterator[Action]:
     log = one.segment.log
-    text = f"is read from its first byte, and its base index is rebuilt: {one.why}"
+    text = f"is read from its first byte, and its base index is rebuilt, because {one.why}"
     yield _of(one, "recover", log, text, length=log.size)
     if one.valid_size < log.size:
         gone = log.size - one.valid_size

@@ -185,7 +185,7 @@ class PrintedEntry:
 
 
 def printed_entry(joined: JoinedEntry, moment: AgeBase) -> PrintedEntry:
-    """Return an entry as it is printed."""
+    """Return the printed object of a transactional id."""
     return PrintedEntry(joined, moment, state_of(joined.entry, moment.now_ms))
 
 

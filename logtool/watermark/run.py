@@ -74,9 +74,9 @@ class _ReplicaRequest:
 
 
 class Watermarks:
-    """One run over log dirs: iterate for replicas, findings and groups, partition by partition.
+    """One run over log dirs. Iterating over it yields replicas, findings and replica groups.
 
-    With `leader`, the replica of that node is taken to lead where there is one.
+    With `leader`, the replica on that node counts as the leader, if the partition has one there.
     """
 
     def __init__(

@@ -197,7 +197,7 @@ class _Texts:
             return ()
         if found := tuple(one.strip() for one in text.split(",") if one.strip()):
             return found
-        raise UsageError(f"option {name} is empty; omit the option to take all")
+        raise UsageError(f"option {name} is empty; to select all, leave the option out")
 
     def numbers(self, name: str) -> tuple[int, ...]:
         found = self.list(name)

@@ -176,7 +176,7 @@ class Replication:
         """Let a follower ask the leader for more; the answer may not arrive."""
         leader, follower = self._leading(), self._up(node)
         if node == self.leader:
-            raise ImpossibleError(f"{node} is the leader, and cannot fetch")
+            raise ImpossibleError(f"{node} is the leader, so it does not fetch")
         self._follow(follower)
         if follower.log_end > leader.log_end:
             follower.cut(leader.log_end)  # out of range: it continues at the end of the leader

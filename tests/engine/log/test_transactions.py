@@ -89,7 +89,7 @@ def test_an_abort_ends_a_transaction():
 
 
 @pytest.mark.parametrize(
-    ("kinds", "held"),
+    ("kinds", "kept"),
     [((EMPTY,), False), ((EMPTY, EMPTY), False), ((EMPTY, -1), True), ((-1, EMPTY, EMPTY), True)],
 )
 def test_a_transaction_of_empty_batches_alone_holds_no_records(kinds, kept):
