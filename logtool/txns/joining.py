@@ -381,7 +381,10 @@ def advice_on(entry: TransactionalId, now_ms: int, *, refused: bool = False) -> 
     if time is None:
         return "the transaction never times out: its client ends it (two-phase commit)"
     if time <= now_ms:
-        return f"wait: the coordinator aborts the transaction once its broker runs (timeout {rfc3339(time)})"
+        return (
+            "wait: the coordinator aborts the transaction once its broker runs "
+            f"(timeout {rfc3339(time)})"
+        )
     return f"wait: its client ends the transaction, or its coordinator aborts it at {rfc3339(time)}"
 
 
