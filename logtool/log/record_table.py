@@ -85,7 +85,7 @@ class Unread:
 
     @property
     def reason(self) -> str:
-        """Return what is wrong in one line."""
+        """Return the fault in one line."""
         return self.error.reason
 
     @property

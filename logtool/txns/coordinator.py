@@ -157,7 +157,7 @@ class CoordinatorLog:
             self.latest[key] = (offset, value)
 
     def entries(self) -> Iterator[TransactionalId]:
-        """Yield what stands at the end; a record that cannot be read adds to `findings`."""
+        """Yield the latest entry of each id; a record that cannot be read adds to `findings`."""
         for key, (offset, value) in self.latest.items():
             entry = self._decoded(key, offset, value)
             if entry:
@@ -244,7 +244,10 @@ class CoordinatorLog:
 def read_each(
     dirs: Iterable[tuple[Path, Flavour]],
 ) -> Iterator[CoordinatorLog | UnreadableError]:
-    """Yield what each partition dir of the topic says; of several copies of one the furthest."""
+    """Yield the log of each partition of the topic, of several copies only the furthest.
+
+    A partition dir or segment that cannot be read yields its `UnreadableError`.
+    """
     best: dict[int, CoordinatorLog] = {}
     for path, flavour in dirs:
         listed = opening.try_partition(path, flavour)

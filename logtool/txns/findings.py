@@ -13,7 +13,7 @@ part in a two-phase commit."""
 
 
 def damaged(reason: str, position: int, length: int) -> Finding:
-    """Return what is said of bytes that hold no sound batch."""
+    """Return the finding for bytes without a sound batch."""
     text = (
         f"{wording.size(length)} cannot be read, so entries in these bytes are not known: {reason}"
     )
@@ -21,7 +21,7 @@ def damaged(reason: str, position: int, length: int) -> Finding:
 
 
 def lost_end(lost: range) -> Finding:
-    """Return that the log ends below its high watermark: entries behind it are gone."""
+    """Return the finding for a log that ends below its high watermark: entries are lost."""
     text = (
         f"the log ends at offset {lost.start}, but its high watermark was {lost.stop}: "
         f"the entries in {wording.offsets(lost.start, lost.stop - 1)} are not known"
@@ -32,25 +32,25 @@ def lost_end(lost: range) -> Finding:
 
 
 def unreadable_record(offset: int, reason: str) -> Finding:
-    """Return what is said of a record that no coordinator can read."""
+    """Return the finding for a record that no coordinator can read."""
     text = f"offset {offset}: no coordinator can read this record: {reason}"
     return Finding("transaction-state/record", text, first_offset=offset, last_offset=offset)
 
 
 def newer(count: int) -> Finding:
-    """Return what is said of records that are not known."""
+    """Return the finding for records of an unknown type or version."""
     text = f"logtool ignored {wording.count(count, 'record')} of an unknown type or version"
     return Finding("transaction-state/newer", text)
 
 
 def abandoned(first_offset: int, producer_id: int, why: str) -> Finding:
-    """Return what is said of an open transaction that no coordinator ends."""
+    """Return the finding for an open transaction that no coordinator ends."""
     text = f"the transaction of producer {producer_id} from offset {first_offset} hangs: {why}"
     return Finding("transaction-state/abandoned", text, first_offset=first_offset)
 
 
 def other_outcome(transactional_id: str, state: str, marker: str, offset: int) -> Finding:
-    """Return what is said of a marker that contradicts what the coordinator decided."""
+    """Return the finding for a marker that contradicts the coordinator's decision."""
     text = (
         f"{transactional_id!r} is in {state}, but its marker at offset {offset} is "
         f"{marker}: its partitions do not agree on the outcome"
@@ -80,7 +80,7 @@ def marker_refused(
 def marker_repeated(
     transactional_id: str, state: str, epoch: int, offset: int, waited_ms: int
 ) -> Finding:
-    """Return what is said of a marker that is there and that its coordinator waits for."""
+    """Return the finding for a written marker that its coordinator still waits for."""
     text = (
         f"{transactional_id!r} is in {state} with epoch {epoch}, and its marker is at "
         f"offset {offset}; coordinators have written for another "

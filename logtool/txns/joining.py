@@ -269,7 +269,7 @@ class Joining:
         return PartState.COMMITTED if marker.type == control_record.COMMIT else PartState.ABORTED
 
     def findings(self) -> Iterator[Finding]:
-        """Yield what is wrong: in the topic, with open transactions, and with how others ended."""
+        """Yield the findings on the topic, open transactions, and the markers of prepared ones."""
         for log in self.logs:
             yield from log.findings
             if log.newer:
@@ -360,7 +360,7 @@ def _why(account: Account) -> str:
 
 
 def advice(account: Account | None, now_ms: int) -> str | None:
-    """Return what becomes of an open transaction by itself; None where nothing does."""
+    """Return a line on how an open transaction ends without intervention; None if it does not."""
     if account is None or account.relation is not Relation.LISTED or account.entry is None:
         return None
     if account.refused:
@@ -369,7 +369,7 @@ def advice(account: Account | None, now_ms: int) -> str | None:
 
 
 def advice_on(entry: TransactionalId, now_ms: int, *, refused: bool = False) -> str | None:
-    """Return what its coordinator does about an entry; None where there is nothing to do."""
+    """Return a line on how the transaction of an entry ends; None if it has none to end."""
     if refused:
         return "its coordinator cannot end it, because a marker is refused: see the findings"
     if entry.is_prepared:

@@ -73,7 +73,7 @@ class PrintedTransaction:
 
     @property
     def advice(self) -> str | None:
-        """Return what becomes of it by itself; None where nothing does."""
+        """Return a line on how the transaction ends without intervention; None if it does not."""
         return advice(self.one.account, self.moment.now_ms)
 
     @property
@@ -92,7 +92,7 @@ class PrintedTransaction:
 
     @property
     def coordinator(self) -> PrintedAccount | None:
-        """Return what the coordinators say of it; None where none was asked."""
+        """Return the coordinators' account of the transaction; None if no coordinator was asked."""
         account = self.one.account
         if account is None:
             return None
@@ -172,7 +172,7 @@ class PrintedEntry:
 
     @property
     def advice(self) -> str | None:
-        """Return what the coordinator does about the transaction; None if it does nothing."""
+        """Return a line on how the transaction ends; None if the entry has none to end."""
         return advice_on(self.joined.entry, self.moment.now_ms, refused=self.joined.refused)
 
     @property

@@ -268,7 +268,7 @@ def _aged(transaction: Transaction, now_ms: int, max_age_ms: int, *, pins: bool)
 
 
 def _remembered(partition: Partition, first_known: int) -> dict[int, Producer]:
-    """Return what the newest sound snapshot knows of batches that the log has no more."""
+    """Return the producers of the newest sound snapshot that have batches below `first_known`."""
     for file in reversed(partition.snapshots):
         try:
             entries = producers.check_snapshot_file(file)[1]

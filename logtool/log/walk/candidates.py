@@ -50,9 +50,9 @@ class CandidateHeader(NamedTuple):
 def header_of(
     head: memoryview, position: int, offsets: OffsetBounds | None
 ) -> CandidateHeader | None:
-    """Return what a header says, None where it cannot be one.
+    """Return the fields of a header; None if the bytes cannot be a header.
 
-    With `offsets` its size is not looked at, but for that its offsets have to be possible.
+    With `offsets` the size is not checked, but the offsets of the header have to be possible.
     """
     if len(head) < MIN_ENTRY_SIZE or head[16] > MAGIC:
         return None

@@ -22,9 +22,9 @@ def entry_size(head: bytes | memoryview) -> int | None:
 
 
 def describe(head: bytes, reason: DamageReason, left: int) -> str:
-    """Return what was expected and what was found, for damage that begins with `head`.
+    """Return the expected and the found value as text, for damage that begins with `head`.
 
-    `left` is how many bytes the file has from there on.
+    `left` is the number of bytes from the start of the damage to the end of the file.
     """
     if left < HEADER_SIZE:
         return f"the last {wording.count(left, 'byte')} cannot hold the header of a batch"

@@ -77,7 +77,7 @@ class ScannedBytes(Protocol):
     """Position where the file ends, or is taken to end; lower once it is found to have shrunk."""
 
     def ahead(self, position: int, need: int) -> memoryview:
-        """Return what a buffer holds from `position` on: `need` bytes, fewer at the end."""
+        """Return the bytes of a buffer from `position` on: `need` or more, fewer at the end."""
 
     def read(self, position: int, size: int) -> memoryview:
         """Return `size` bytes, fewer at the end."""

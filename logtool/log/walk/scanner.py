@@ -294,7 +294,7 @@ class Scanner:
         return None
 
     def _chunk(self, data: memoryview, base: int) -> Chunk:
-        """Return what was found since the last chunk, and begin the next."""
+        """Return the batches since the last chunk as a chunk, and begin the next one."""
         rows = self._rows[:, : self._count]
         few = self._count <= self._rows.shape[1] // _FEW
         if few:  # a caller that keeps them would keep all the room that they leave

@@ -48,7 +48,7 @@ class Window:
         return mapped is not None
 
     def mapped(self, position: int) -> memoryview:
-        """Return what is mapped from `position` on, where `map_from` has found that it is."""
+        """Return the mapped bytes from `position` on, for which `map_from` has returned True."""
         assert self._mapped
         return self._mapped.data[position - self._mapped.position :]
 
@@ -77,7 +77,7 @@ class Window:
         self._lent = True
 
     def ahead(self, position: int, need: int) -> memoryview:
-        """Return what the buffer holds from `position` on: `need` bytes, fewer at the end."""
+        """Return the bytes of the buffer from `position` on: `need` or more, fewer at the end."""
         need = min(need, self.end - position)
         if position not in self._loaded or self._loaded.stop - position < need:
             size = min(max(need, self._buffer_size), self.end - position)
