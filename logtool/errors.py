@@ -17,7 +17,7 @@ class Ended(KeyboardInterrupt):
 
 
 def ending(number: int) -> KeyboardInterrupt:
-    """Return what to raise for a signal that ends a command."""
+    """Return the exception to raise for a signal that ends a command."""
     return KeyboardInterrupt() if number == signal.SIGINT else Ended(number)
 
 

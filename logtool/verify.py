@@ -249,7 +249,7 @@ class Verification:
         yield from self._live(home, checkpoints, topic_id_support.needs_topic_ids(home, meta))
 
     def _alone(self, path: Path) -> PartitionJob:
-        """Return what is to be done for a partition dir that was given by itself."""
+        """Return the job for a partition dir that was given without its log dir."""
         known = self._settings(lambda path: settings.around(path, self._static), path)
         plain = self._plain(path)
         directory = names.parse_directory(path.resolve().name) if plain else None
@@ -343,7 +343,7 @@ class Verification:
         yield from root.check_marker(home, logs)
 
     def _plain(self, path: Path) -> PlainPartitions | None:
-        """Return what takes a quick look first; None where a run is to keep to a budget."""
+        """Return the fast check to try first; None if an option or remote storage excludes it."""
         budget, pace = self._run.budget, self._run.budget.pace
         paced = pace.bytes_per_second is not None or pace.deadline is not None
         elsewhere = budget.memory or self._engine or self._earlier
@@ -375,7 +375,7 @@ class Verification:
         )
 
     def _settings(self, settings_of: Callable[[Path], Settings], path: Path) -> Settings | None:
-        """Return what is known of the settings of topics; None where no batch is looked at."""
+        """Return the known topic settings; None at level QUICK, which checks no batch."""
         return None if self._level is Level.QUICK else settings_of(path)
 
     def _settings_of(self, path: Path) -> Settings:
@@ -431,7 +431,7 @@ class Verification:
 
 
 def _open(path: Path, flavour: Flavour | None) -> LogDir | PathKind | UnreadableError:
-    """Return what a path is; the content of a log dir, as names."""
+    """Return the kind of a path, for a log dir its listing; errors are returned, not raised."""
     try:
         kind = inputs.kind_of(path, flavour, redpanda=True)
         return opening.open_log_dir(path, flavour) if kind is PathKind.LOG_DIR else kind

@@ -18,9 +18,9 @@ _STOPS = {
 
 
 def actions(loaded: LoadResult, high_watermark: int | None) -> Iterator[Action]:
-    """Yield what a broker does to the directory, in the order of the segments.
+    """Yield the actions of a broker on the directory, in the order of the segments.
 
-    If the log does not load, the only action says so. The caller fills in topic and partition.
+    If the log does not load, the only action reports that. The caller fills in topic and partition.
     """
     path = loaded.shadow.path
     if loaded.outcome is not Outcome.LOADS:

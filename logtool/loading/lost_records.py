@@ -75,7 +75,7 @@ class LossCount:
             self._damage = chunk.damage
 
     def finish(self) -> list[Unsound]:
-        """Return what was found, once the log was read."""
+        """Return the unsound batches, after the last chunk was added."""
         self._settle(None)
         return self._found
 

@@ -280,11 +280,11 @@ class Slice:
         return self.records.batches
 
     def cut(self, column: Column) -> Column:
-        """Return what a column of all records holds for these."""
+        """Return the values of a column of all records for the records of the slice."""
         return column[self.start : self.stop]
 
     def of_batch(self, column: Column) -> Column:
-        """Return what a column of the batches holds for these."""
+        """Return the value of a column of the batches for each record of the slice."""
         return column[self.row]
 
 

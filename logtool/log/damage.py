@@ -50,7 +50,7 @@ _REASONS = {
 
 
 def reason_of(stop: int) -> DamageReason:
-    """Return what is wrong where a walk of `_kernels.walk_batches` stopped, by why it did."""
+    """Return the damage reason for a stop code of `_kernels.walk_batches`."""
     return _REASONS[stop]
 
 
@@ -63,9 +63,9 @@ def entry_size(head: bytes | memoryview) -> int | None:
 
 
 def describe(head: bytes, reason: DamageReason, left: int) -> str:
-    """Return what was expected and what was found, for damage that begins with `head`.
+    """Return the expected and the found value as text, for damage that begins with `head`.
 
-    `left` is how many bytes the file has from there on.
+    `left` is the number of bytes from the start of the damage to the end of the file.
     """
     size = int.from_bytes(head[8:LOG_OVERHEAD], "big", signed=True)
     if reason is DamageReason.INCOMPLETE:

@@ -50,7 +50,7 @@ class Flavour(Protocol):
         """Return the partition that these directory entries make."""
 
     def file_name(self, name: str) -> "FileName":
-        """Return what the name of a file in a partition dir says."""
+        """Return the parsed name of a file in a partition dir."""
 
     def form(self, log: Path) -> "Form":
         """Return the form of the batch headers in a log; the name of Redpanda's holds the term."""

@@ -40,13 +40,13 @@ class NamedBy(Protocol):
 
     @property
     def warnings(self) -> Sequence[str]:
-        """Return what is odd in it, a line each."""
+        """Return the warnings about the file, a line each."""
 
     def summary_line(self) -> str:
-        """Return the line that says what was taken from it."""
+        """Return the line that sums up the values taken from the file."""
 
     def source_of(self, path: Path) -> str | None:
-        """Return the place where it names a path; None if it does not."""
+        """Return the place where the file names `path`; None if it does not name it."""
 
 
 @dataclass(frozen=True, slots=True)

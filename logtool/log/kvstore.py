@@ -58,7 +58,10 @@ def read(data_dir: Path) -> Kvstores:
 
 
 def _snapshot(path: Path, state: State, stores: Kvstores) -> int:
-    """Take what a snapshot holds; returns the last offset of the log that is in it, -1 for none."""
+    """Take the pairs of a snapshot; return the last log offset that it covers.
+
+    -1 if the file is missing, is not sound, or does not store that offset.
+    """
     try:
         with LogFile(path) as file:
             stored = snapshot.parse(file.read(0, min(file.size, _LARGEST_SNAPSHOT)))

@@ -52,7 +52,7 @@ class SegmentPlace:
 
 
 def place(path: Path) -> SegmentPlace | None:
-    """Return what the path of a file says; None where the name is no segment's or base index's."""
+    """Return the place of a segment or base index by its path; None for a file of another kind."""
     name = names.parse_partition_file(path.name)
     if name.kind not in READ_KINDS:
         return None
@@ -93,7 +93,7 @@ def _holds_segment(entries: Sequence[str]) -> bool:
 
 
 def file_name(text: str) -> kafka_names.FileName:
-    """Return what the name of a file of a partition says, in the kinds that Kafka's have."""
+    """Return the parsed name of a file of a partition, with the kind that Kafka's files have."""
     name = names.parse_partition_file(text)
     kind, state = _KINDS.get(name.kind, (kafka_names.FileKind.UNKNOWN, FileState.LIVE))
     known = name.kind is not RedpandaFileKind.UNKNOWN

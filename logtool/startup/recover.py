@@ -369,7 +369,7 @@ def _is_cut_again(action: Action) -> bool:
 
 
 def _stops(starts: Sequence[LogDirStart], broker: BrokerDirs) -> Iterator[str]:
-    """Yield what takes a log dir offline, or stops the broker, even in another of its log dirs."""
+    """Yield the reasons why a log dir goes offline, or the broker stops for another log dir."""
     here = {start.log_dir.path for start in starts}
     for start in starts:
         for note in start.notes:
