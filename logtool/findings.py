@@ -87,7 +87,7 @@ class Finding:
 
     @property
     def broker(self) -> Broker:
-        """Return what a broker does about it."""
+        """Return the reaction of a broker to the finding."""
         return self.broker_override or rule(self.code).broker
 
     def placed(

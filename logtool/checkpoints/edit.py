@@ -89,7 +89,7 @@ def content(path: Path) -> bytes:
 
 
 def kind_of(path: Path) -> FileKind:
-    """Return what a file is by its name; UNKNOWN also for a name with a suffix such as .tmp."""
+    """Return the kind of a file by its name; UNKNOWN also for a name with a suffix such as .tmp."""
     name = names.parse_root_file(path.name)
     if name.kind is FileKind.UNKNOWN:
         name = names.parse_partition_file(path.name)

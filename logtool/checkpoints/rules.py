@@ -70,7 +70,7 @@ def _agrees(row: Epoch, runs: Iterable[Run], start: int) -> bool:
 
 
 def _assigned(rows: Iterable[Epoch]) -> list[Epoch]:
-    """Return what stays when the rows are assigned one by one: both columns rise strictly."""
+    """Return the rows that stay if they are assigned in order: both columns rise strictly."""
     cache: list[Epoch] = []
     for epoch, offset in rows:
         if cache and cache[-1][0] == epoch:

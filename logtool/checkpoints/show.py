@@ -133,7 +133,7 @@ def show(
 
 
 def _journal(path: Path, journal: RecoveryJournal) -> Iterator[Item]:
-    """Yield what a journal of recovery points comes to."""
+    """Yield the summary, the findings and the partitions of a journal of recovery points."""
     rows: Rows = {FileKind.RECOVERY_POINT_CHECKPOINT: journal.offsets}
     entries = wording.count(len(journal.rows), "entry", "entries")
     partitions = wording.count(len(journal.offsets), "partition")
@@ -228,11 +228,11 @@ def _with_unflushed(row: ShownPartition, path: Path, wanted: UnflushedOptions) -
 def _measure_unflushed(
     listed: Partition, point: int, segment_bytes: int | None = None
 ) -> Unflushed:
-    """Return what lies behind the recovery `point` of a log.
+    """Return the measures of the part of a log after its recovery `point`.
 
     With `segment_bytes`, also return how much a start would read if the log on disk were in
-    segments of that size from its first byte on. That is an estimate: nothing says where they
-    would begin and end. UnreadableError where a log cannot be read.
+    segments of that size from its first byte on. That is an estimate: the bounds of such segments
+    are not known. UnreadableError if the log cannot be read.
     """
     floor = [number for number, one in enumerate(listed.segments) if one.base_offset <= point]
     rest = listed.segments[floor[-1] if floor else 0 :]

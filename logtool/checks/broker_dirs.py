@@ -119,7 +119,7 @@ class BrokerDirs:
 
     @property
     def limits(self) -> Iterator[str]:
-        """Yield what is not known, because of the release or because log dirs were not given."""
+        """Yield the limits of the checks, due to the release or to log dirs that were not given."""
         node = self.node
         if not node.given_kafka and node.shown_kafka and node.shown_kafka != node.kafka:
             yield (

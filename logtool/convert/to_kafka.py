@@ -118,7 +118,7 @@ def _data(
 
 
 def _aside(position: int, data: bytes, kind: int | None, filtered: int) -> dict[str, Any]:
-    """Return what is left out: bytes, type (None: damage), and offsets that are Raft's alone."""
+    """Return the entry of a left-out part: bytes, type (None: damage), count of Raft's offsets."""
     return {
         "position": position,
         "type": kind,

@@ -98,7 +98,7 @@ def _stretches(path: Path, base: int) -> Iterator[_TermRange]:
 
 
 def _left_out(path: Path) -> dict[str, Any] | None:
-    """Return what an earlier conversion left out of a log; None where there is no such file."""
+    """Return the parts that an earlier conversion left out of a log; None without such a file."""
     folder = path.absolute().parent
     aside = folder.parent.parent / LEFT_OUT / folder.name / path.with_suffix(".json").name
     try:
@@ -200,7 +200,7 @@ class _Writer:
         piece.neighbours[piece.target.with_suffix(".base_index")] = self._index.finish()
 
     def _put_back(self, piece: OutputSegment) -> Iterator[bytes]:
-        """Yield what was left out right here."""
+        """Yield the left-out bytes whose position is the current one."""
         while self._kept and self._kept[0]["position"] == self._at:
             one = self._kept.pop(0)
             data: bytes = one["data"]

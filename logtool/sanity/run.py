@@ -108,7 +108,7 @@ class Sanity:
             yield seen
 
     def _short_of(self) -> Iterator[Seen]:
-        """Yield what the host lacks for the logs given, which are those of one broker."""
+        """Yield the shortages of the host for the given logs, taken as the logs of one broker."""
         settings, first = self._settings, next(iter(self._needed), None)
         if first is None:
             return

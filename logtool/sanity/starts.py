@@ -52,7 +52,7 @@ class Lazy:
 def first_access(
     opener: Opener, partitions: Sequence[Partition], count: int, pace: Pace
 ) -> TimedStart:
-    """Check what a lazy start left unchecked, as the first readers, one after the other."""
+    """Check the indexes that a lazy start left unchecked, as the first readers do in turn."""
     wanted = readers(partitions, count)
     cost, items, waits = Cost(), list[Item](), list[float]()
     watch = Stopwatch()

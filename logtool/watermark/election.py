@@ -27,10 +27,10 @@ from logtool.watermark.replica_group import (
 def standings(
     known: PartitionRecord, nodes: Sequence[int | None], unclean_stops: Mapping[int, bool]
 ) -> list[Electability]:
-    """Return what each node may become.
+    """Return the electability of each node.
 
-    `unclean_stops` says of a node whether its last stop was an unclean one; those that are not in
-    it keep their standing.
+    `unclean_stops` maps a node to True if its last stop was unclean; a node that is not in the
+    mapping keeps its standing.
     """
     members = {*known.isr, *known.elr}
     left = {node for node in members if not unclean_stops.get(node, False)}

@@ -106,7 +106,7 @@ class Replica:
 
     @property
     def log(self) -> LogState:
-        """Return what the rules of truncation look at."""
+        """Return the state of the log that the truncation rules use."""
         return LogState(self.epochs, self.log_end, self.high_watermark)
 
     @property
@@ -187,7 +187,7 @@ def _written(file: File) -> int:
 
 
 def tail_of(listed: Partition, *, clean: bool) -> list[Finding | UnreadableError]:
-    """Return what is wrong at the end of the log, where a broker appends."""
+    """Return the findings at the end of the log, where a broker appends."""
     if not listed.segments:
         return []
     active = listed.segments[-1]

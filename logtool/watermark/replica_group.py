@@ -267,7 +267,7 @@ def furthest_of(replicas: Sequence[Replica]) -> Replica:
 def truncations_of(
     replicas: Sequence[Replica], leader: Replica, epoch: int, committed: Mapping[Path, int]
 ) -> Iterator[FollowerTruncation]:
-    """Yield what each other replica cuts once `leader` has begun an epoch at its log end."""
+    """Yield the truncation of each other replica after `leader` began an epoch at its log end."""
     epochs = [*leader.epochs, (epoch, leader.log_end)]
     leading = LogState(epochs, leader.log_end, leader.high_watermark)
     # Without its older epochs a leader takes every log of a follower for its own.

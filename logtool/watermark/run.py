@@ -227,7 +227,7 @@ class Watermarks:
             yield group
 
     def _choices(self, group: ReplicaGroup) -> tuple[Choice, ...]:
-        """Return what it would take, and cost, for each replica to lead."""
+        """Return the requirements and the cost of the leadership of each replica."""
         image, state = self._newest(group.replicas[0])
         known, least = self._known(group.replicas[0])
         if image is None or state is None or known is None:
@@ -249,10 +249,13 @@ class Watermarks:
         return None, None
 
     def _known(self, replica: Replica) -> tuple[PartitionRecord | None, int]:
-        """Return what the newest metadata log says, and how many the high watermark waits for.
+        """Return the newest record of the partition, and the least ISR size for the high watermark.
 
-        The replicas last in sync count as in sync: 4.x removes even the last one once it is gone.
-        Then the log of a broker that stopped earlier shows them, unless more has changed since.
+        None and 1 if no metadata log has the partition.
+
+        The replicas last in sync count as in sync: 4.x removes even the last one once its broker
+        is gone. Then the metadata log of a broker that stopped earlier shows them, unless the
+        partition has changed again since.
         """
         newest_first = sorted(self._images, key=lambda image: image.offset, reverse=True)
         states = [(image, state) for image in newest_first if (state := _state(image, replica))]

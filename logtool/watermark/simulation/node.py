@@ -41,7 +41,7 @@ class SimulatedNode:
 
     @property
     def state(self) -> LogState:
-        """Return what the rules of truncation look at."""
+        """Return the state of the log that the truncation rules use."""
         return LogState(self.epochs.rows, self.log_end, self.high_watermark)
 
     def append(self, records: Iterable[SimulatedRecord]) -> None:

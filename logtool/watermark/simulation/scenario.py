@@ -344,7 +344,7 @@ def happen(replicas: Replication, event: ScenarioEvent) -> None:
 
 
 def verdict(replicas: Replication) -> SimulationVerdict:
-    """Return what came of it."""
+    """Return the result of the simulated replication."""
     return SimulationVerdict(
         truncation=replicas.rule,
         committed_offset=len(replicas.committed),
