@@ -24,7 +24,7 @@ _STANDARD = ("__repr__", "__eq__", "__hash__")
 def _dataclass(
     *, frozen: bool = False, slots: bool = False, eq: bool = True, kw_only: bool = False
 ) -> Callable[[type], type]:
-    """Return what makes a dataclass of a class, with methods that are not yet compiled."""
+    """Return a decorator that makes a dataclass whose methods are compiled at the first use."""
 
     def decorated(plain: type) -> type:
         own = vars(plain).keys()
@@ -128,7 +128,7 @@ def _refuse_to_delete(self: Any, name: str) -> None:
 
 
 def _state(self: Any) -> list[Any]:
-    """Return what is pickled of a frozen object with slots, as the standard library does."""
+    """Return the pickled state of a frozen object with slots, as the standard library does."""
     return [getattr(self, field.name) for field in dataclasses.fields(self)]
 
 

@@ -110,13 +110,13 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         self._report.item(obj)
 
     def _finding(self, finding: Finding) -> None:
-        """Print what the host does not have for the logs."""
+        """Print a finding on a resource that the host lacks for the logs."""
         self._summary.add(finding)
         self._shown += 1
         self._report.item(FINDING.row(finding))
 
     def _withheld_line(self, *, failed: bool = False) -> str:
-        """Return what the table leaves out, for people; `failed`: it was not done as planned."""
+        """Return the line on files that the table omits; `failed`: not all was done as planned."""
         also = " as well" if self._shown else ""
         one = self._withheld == 1
         verb = ("was to be" if one else "were to be") if failed else "is" if one else "are"
@@ -139,7 +139,7 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
             yield f"{lost} {'was' if sum(self._lacking) == 1 else 'were'} lost before, in {where}"
 
     def _unchecked_lines(self) -> Iterator[str]:
-        """Yield what was not checked of logs that were trusted, and how to check it."""
+        """Yield the line on unchecked parts of trusted logs, with the command that checks them."""
         trusted = [one for one in self._forecasts if one.trusted]
         if not trusted:
             return

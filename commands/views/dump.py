@@ -50,7 +50,7 @@ def run(
     *,
     output_file: str | None,
 ) -> Exit:
-    """Print what is meant of the files, or write it to `output_file`; return the exit status."""
+    """Print the selected content of files, or write it to `output_file`; return the exit status."""
     asked, meaning = _asked(inputs, shown, selectors, settings)
     job, table, form = asked.job(), None, settings.format
     formless = form == "parquet" and not asked.shown.records
@@ -109,9 +109,9 @@ class _DumpRequest:
 def _asked(
     inputs: options.AnyInputs, shown: DumpContent, selectors: Selectors, settings: OutputSettings
 ) -> tuple[_DumpRequest, str | None]:
-    """Return what is asked for, and the line that says which times are meant where it is needed.
+    """Return the request, and a line on the times that are meant, None if it is not needed.
 
-    UsageError for a range or a content that makes no sense.
+    UsageError for a range or a content filter that is not valid.
     """
     content = parse_content(
         keys=selectors.key or (),
@@ -197,7 +197,7 @@ def _count_view(*, verbose: bool) -> View:
 
 
 def _block_lines(settings: OutputSettings, values: Values, chosen: Columns) -> BlockLines | None:
-    """Return what makes the lines of blocks, or None where a format takes single objects."""
+    """Return the maker of lines from blocks; None if single objects are printed instead."""
     if not _rendering.COMPILED:
         return None  # single objects are faster then
     form = settings.format
@@ -234,7 +234,7 @@ class DumpPrinter(Printer[Object | Block | memoryview]):
             self._report.item(item if self._raw else show_record(item, self._values))
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield what is not known here, and what was read."""
+        """Yield the notes on unknown content, and the summary of the dump."""
         return dump_notes.last_lines(self._report, self._job, looked_for=self._looked_for)
 
 
@@ -250,7 +250,7 @@ class CountPrinter(Printer[Object | PartitionCount | TotalCount]):
         self._report.item(item if isinstance(item, dict) else DOCUMENT.row(item))
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield what is not known here, and what was read."""
+        """Yield the notes on unknown content, and the summary of the dump."""
         return dump_notes.last_lines(self._report, self._job)
 
 

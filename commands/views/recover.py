@@ -91,7 +91,7 @@ class RecoverPrinter(ActionPrinter):
         self._summary.to_do |= to_make or self._unfilled > 0
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield what a recovery says in the end, and how to undo it where no row says so."""
+        """Yield the last lines of a recovery, and the undo commands if no row shows them."""
         for line in self._last_lines():
             yield line, None
         interrupted, undo_dirs = self._summary.interrupted, self._job.undo_dirs

@@ -100,7 +100,7 @@ def run(
     brokers: int | None,
     limits: str | None,
 ) -> Exit:
-    """Print what is measured while it runs; return the exit status."""
+    """Print the measurements as they are made; return the exit status."""
     given = inputs.resolved()
     later = (first_access, become_leader, background_threads)
     if given.output_flavour and (mode == "lazy" or any(later) or project):
@@ -138,7 +138,7 @@ def run(
 
 
 def _parse_size(given: str) -> Target:
-    """Return what ``segments=31800,partitions=6360`` or ``rate=80M,retention=7d`` asks for."""
+    """Return the target of ``segments=31800,partitions=6360`` or ``rate=80M,retention=7d``."""
     parts = [part.partition("=")[::2] for part in given.split(",")]
     size = dict(parts)
     grows = {"rate", "retention"} <= size.keys()

@@ -43,7 +43,7 @@ def run(
     max_batch_memory: str,
     fail_on: Severity,
 ) -> Exit:
-    """Print what logs add up to, batch by batch; with `segments` also a row for each segment."""
+    """Print statistics of the batches of logs; with `segments` also a row for each segment."""
     settings, given = printing.settings(), inputs.resolved()
     limit = parsing.parse_batch_memory(max_batch_memory)
     static = inputs.broker.take(*broker_config.TIMESTAMPS)
@@ -105,7 +105,7 @@ class StatPrinter(Printer[Surveyed]):
             self._findings.take(finding)
 
     def finish(self) -> None:
-        """Print what was held back, then topics and the sum of all."""
+        """Print the partitions that were held back, then the topics and the total."""
         key = self._key or ""
         self._waiting.sort(key=lambda waiting: -(waiting[0][key] or 0))
         for obj, objects in self._waiting[: self._top]:

@@ -35,7 +35,7 @@ def run(
     drop_cache: bool,
     spark: Spark | None,
 ) -> Exit:
-    """Print what is found at `level`, here or, with `spark`, by Spark; return the exit status.
+    """Print the findings at `level`, with `spark` those of Spark; return the exit status.
 
     Batches that decompress to more than `limit` bytes are not decompressed.
     """
@@ -68,7 +68,7 @@ def run(
 def _on_spark(
     job: Verification, master: str | None, conf: dict[str, str], stack: ExitStack
 ) -> Iterator[Finding | UnreadableError]:
-    """Yield what executors of Spark find; the session ends with `stack`."""
+    """Yield the findings of Spark's executors; `stack` closes the Spark session."""
     from logtool.spark.engine import SparkEngine
     from logtool.spark.session import session
 

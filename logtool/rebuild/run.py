@@ -240,9 +240,9 @@ class IndexOutput:
             outside.check(self._path, log_dir.resolve())
 
     def take(self, actions: Sequence[Action]) -> list[Action]:
-        """Write what was built; returns the actions with where that is.
+        """Write the built files; return the actions with the paths of these files.
 
-        A file that would only be removed is left out.
+        An action that only removes a file is left out.
         """
         return [
             self._written(action, action.change.content)
