@@ -24,7 +24,7 @@ _STANDARD = ("__repr__", "__eq__", "__hash__")
 def _dataclass(
     *, frozen: bool = False, slots: bool = False, eq: bool = True, kw_only: bool = False
 ) -> Callable[[type], type]:
-    """Return a decorator that makes a dataclass whose methods are compiled at the first use."""
+    """Return a decorator that makes a dataclass whose methods are not yet compiled."""
 
     def decorated(plain: type) -> type:
         own = vars(plain).keys()
