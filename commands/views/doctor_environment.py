@@ -29,7 +29,7 @@ _VIEW = View(
 
 
 def run(settings: OutputSettings) -> Exit:
-    """Print what logtool runs on, and the user's own defaults; return the exit status."""
+    """Print the components that logtool uses, and the user's defaults; return the exit status."""
     report = Report(settings, _VIEW, Summary())
     return report.consume(chain(components(), _own_settings()), RowPrinter(report, COMPONENT.row))
 

@@ -21,7 +21,7 @@ def last_lines(report: Report, job: Dump, *, looked_for: bool = False) -> Iterat
 
 
 def summary_lines(report: Report) -> Iterator[Line]:
-    """Yield what was dumped, where that is news: with -v, after damage or an interrupt."""
+    """Yield the counts of dumped data, but only with -v, after damage or after an interrupt."""
     summary = report.summary
     damage = summary.severities[Severity.ERROR]
     if not (report.settings.verbose or damage or (summary.bytes and not summary.complete)):

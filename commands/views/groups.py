@@ -152,7 +152,7 @@ class GroupPrinter(Printer[Item]):
         self._unknown = 0
 
     def show(self, item: Item) -> None:
-        """Print what a run yields."""
+        """Print one item of a run, and count it."""
         if isinstance(item, Finding):
             self._report.item(DOCUMENT.row(item))
         elif isinstance(item, OffsetsPartition):
@@ -187,7 +187,7 @@ class GroupPrinter(Printer[Item]):
             self._report.item(PENDING.row(waiting))
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield what the metadata log and the log dirs do not say, and the counts."""
+        """Yield warnings about a damaged metadata log and missing partitions, and the counts."""
         if self._job.metadata_damage:
             known = "topic ids are known only from partition.metadata"
             why = self._job.metadata_damage
@@ -226,7 +226,7 @@ class GroupSizePrinter(GroupPrinter):
         self._kept: list[Object] = []
 
     def _group(self, state: GroupState) -> None:
-        """Keep what is printed of a group."""
+        """Keep the row with the sizes of a group for `finish`."""
         self._kept.append(GROUP.row(replace(state, only_sizes=True)))
 
     def finish(self) -> None:
@@ -244,7 +244,7 @@ class RestorePrinter(GroupPrinter):
         self._number = self._left_out = self._in_use = 0
 
     def show(self, item: Item) -> None:
-        """Print what a run yields; a table is for a shell, and has commands alone."""
+        """Print one item of a run; in a table, which a shell reads, a finding becomes a note."""
         if self._in_table and isinstance(item, Finding):
             line = f"{item.severity} {item.code}  {item.path}  {item.message}"
             self._report.note(line, "warning")

@@ -84,7 +84,7 @@ class _Job:
         """Maker of the lines of blocks; None if each object is a line of its own."""
 
     def all(self, names: Sequence[str]) -> Iterator[Printed | UnreadableError]:
-        """Yield what is printed of each file, and the files that cannot be read."""
+        """Yield the output for each file, and the errors of files that cannot be read."""
         for name in names:
             if not name.endswith(_DUMPED):
                 yield _line(f"Dumping {name}")

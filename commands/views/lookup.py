@@ -61,7 +61,7 @@ def run(
 def _question(
     offset: int | None, timestamp: str | None
 ) -> tuple[LookupTarget, int | None, str | None]:
-    """Return what is looked for, and for people the time that a `timestamp` is."""
+    """Return the target, its offset or time in ms, and for people the time of `timestamp`."""
     if timestamp is None:
         return LookupTarget.OFFSET, offset, None
     if timestamp in (LookupTarget.EARLIEST, LookupTarget.LATEST):
@@ -103,7 +103,7 @@ def _view(settings: OutputSettings) -> View:
 
 
 def _asked(answer: LookupResult) -> Object:
-    """Return what was asked, with the answer in one line."""
+    """Return the object with the question, and the answer as a message of one line."""
     by_time = answer.asked == "timestamp"
     return LOOKUP.make(
         path=answer.partition.path,
@@ -123,7 +123,7 @@ def _asked(answer: LookupResult) -> Object:
 
 
 def _kafka(answer: LookupResult) -> str:
-    """Return what a Raft offset is to a client, for a log of Redpanda."""
+    """Return a note on the Kafka offset of a Raft offset; empty for a log of Kafka."""
     has_kafka_offset = answer.partition.flavour.has_raft_offsets and answer.asked != "latest"
     if not (has_kafka_offset and answer.is_there):
         return ""

@@ -77,7 +77,7 @@ def run(
 def _with_records(
     job: Salvage, records: str | None, damaged: bool
 ) -> Iterator[Saved | LogtoolError]:
-    """Yield what is saved or not, and behind each what is written of its records."""
+    """Yield the items of `job`, and after each saved item the files with its records."""
     # Two options need it, and it imports all of dump.
     from logtool.commands.program.salvage_output import Extras
 

@@ -277,7 +277,7 @@ def _layout(obj: Object, settings: OutputSettings, models: bool) -> Columns | st
 
 
 def _reader(obj: Object) -> str:
-    """Return what a first reader waits, on average and at most."""
+    """Return the mean and the longest wait of a first reader; empty if there is no reader."""
     if obj["readers"] is None:
         return ""
     mean, most = text.duration(obj["reader_mean_seconds"]), text.duration(obj["reader_max_seconds"])

@@ -339,7 +339,7 @@ class TransactionPrinter(Printer[PartitionTransactions]):
             self._print(objects)
 
     def finish(self) -> None:
-        """Print what was held back, and what the coordinators say of their own."""
+        """Print the postponed partitions, then the findings and the entries of the coordinators."""
         self._summary.to_do = self._states["hanging"] > 0
         for objects in self._later:
             self._print(objects)
@@ -354,7 +354,7 @@ class TransactionPrinter(Printer[PartitionTransactions]):
             self._report.item(obj)
 
     def _objects(self, audited: PartitionTransactions) -> Iterator[Object]:
-        """Yield what is printed of a partition."""
+        """Yield the objects to print for a partition; nothing if it has none worth a place."""
         findings = [FINDING.row(finding) for finding in audited.findings]
         transactions = [one for one in audited.transactions if self._every or one.is_open]
         producers = {} if self._only_open else audited.producers
@@ -377,7 +377,7 @@ class TransactionPrinter(Printer[PartitionTransactions]):
             yield _PRODUCER.row(PrintedProducer(audited, producer_id, producer))
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield what is said in the end, for people, and its style."""
+        """Yield the last lines for people, each with its style."""
         if self._left_out:
             count = text.count(self._left_out, "producer")
             yield f"{count} without transactions not shown (--all shows them)", "dim"
@@ -430,5 +430,5 @@ def _age(age_ms: int | None) -> str | None:
 
 
 def _said(obj: Object, key: str) -> Any:
-    """Return what the coordinators say of an open transaction."""
+    """Return a field of the coordinators' entry for an open transaction; None without an entry."""
     return (obj.get("coordinator") or {}).get(key)

@@ -83,7 +83,7 @@ class UndoPrinter(Printer[Action | RefusedError]):
             self._summary.to_do = not self._job.apply and journal.can_be_undone
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield what was put back or would be, unless some of it could not be."""
+        """Yield the outcome of the undo; nothing if the undo was refused or is incomplete."""
         journal, summary = self._job.journal, self._summary
         if journal is None or summary.refused or not summary.complete:
             return

@@ -58,7 +58,7 @@ class SimulationPrinter(Printer[Object]):
         self._report.item(item)
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield what is committed, lost and different."""
+        """Yield the line with the committed offset, the losses, and the differences of replicas."""
         outcome = self._outcome
         parts = [f"by {outcome.truncation}: {outcome.committed_offset} committed"]
         parts += [f"offset {offset} LOST" for offset in outcome.lost_offsets]
