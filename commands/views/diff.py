@@ -218,7 +218,7 @@ class DiffPrinter(Printer[CopiesVerdict]):
             yield f"saved in {self._saved}", "good"
 
     def _extent(self) -> str:
-        """Return the extent of the comparison and its result, for a person who will delete a copy."""
+        """Return the extent of the comparison and its result, for anyone who will delete a copy."""
         if not self._identical:
             return (
                 "only batches were compared, not log starts, leader epochs, indexes and producer "

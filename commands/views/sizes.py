@@ -32,7 +32,7 @@ def run(
     top: int | None,
     segments: bool,
 ) -> Exit:
-    """Print disk usage from file names and sizes alone; UsageError for `segments` and some `sort`."""
+    """Print disk usage from names and sizes; UsageError for `segments` and some `sort`."""
     settings, given = printing.settings(), inputs.resolved()
     if segments or sort not in _KEYS:
         raise UsageError(
