@@ -99,18 +99,14 @@ Topics = Annotated[
 ]
 ExcludeTopics = Annotated[
     list[str] | None,
-    typer.Option(
-        "--exclude-topic", metavar="GLOB", help="Leave out the topics that match; repeatable."
-    ),
-]
+    typer.Option("--exclude-topic", metavar="GLOB",
+                 help="Leave out the topics that match; repeatable."),
+]  # fmt: skip
 Partitions = Annotated[
     list[str] | None,
-    typer.Option(
-        "--partition",
-        metavar="N",
-        help="Select only these partitions, for example 0 or 0,3-5; repeatable.",
-    ),
-]
+    typer.Option("--partition", metavar="N",
+                 help="Select only these partitions, for example 0 or 0,3-5; repeatable."),
+]  # fmt: skip
 BrokerConfigFile = Annotated[
     BrokerConfig | None,
     typer.Option(
@@ -144,17 +140,15 @@ Wide = Annotated[
     bool,
     typer.Option(
         "--wide/--no-wide",
-        help="Show all columns of a table, even if they do not fit the terminal. Without it, "
-        "columns that do not fit are left out and named. Tables in pipes and files always have all "
-        "columns.",
+        help="Show all columns of a table, even if they do not fit the terminal; else those that "
+        "do not fit are left out and named. Tables in pipes and files have all columns.",
     ),
 ]
 FailOn = Annotated[
     Severity,
-    typer.Option(
-        "--fail-on", help="Exit with status 1 if there is a finding of this severity or higher."
-    ),
-]
+    typer.Option("--fail-on",
+                 help="Exit with status 1 if there is a finding of this severity or higher."),
+]  # fmt: skip
 ColorOption = Annotated[
     Color,
     typer.Option(
