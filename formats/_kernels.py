@@ -774,13 +774,13 @@ def place_records(
     offsets: Any, attributes: Any, stamps: Any, largest: Any, sequences: Any, counts: Any,
     latest: int, rows: Any,
 ) -> bool:  # fmt: skip
-    """Write what records take from their batches into columns 11 to 13 of `rows`.
+    """Write the offset, timestamp and sequence number of records into columns 11 to 13 of `rows`.
 
-    These are the offset, the timestamp (that of the append, where it counts) and the sequence
-    number, -1 for none. Each batch has `counts` of the rows, and its base offset, attributes,
-    base and largest timestamp and base sequence in a column each (all int64). Returns False where
-    a timestamp is less than -1 or greater than `latest`, in milliseconds; the rest of the rows is
-    then not written.
+    The timestamp is that of the append if the attributes of the batch say LogAppendTime; the
+    sequence number is -1 if the batch has none. Each batch has `counts` of the rows, and its base
+    offset, attributes, base and largest timestamp and base sequence in a column each (all int64).
+    Returns False if a timestamp is less than -1 or greater than `latest`, in milliseconds; the
+    other rows are then not written.
     """
     row = 0
     for batch in range(len(counts)):

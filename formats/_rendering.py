@@ -240,9 +240,9 @@ def _time(out: memoryview, at: int, milliseconds: int, delimiter: int, memo: Any
 
 
 def _ascii(out: memoryview, at: int, data: memoryview, first: int, length: int) -> int:
-    """Write what nearly all keys and values are in JSON, null or text in ASCII; `OTHER` else.
+    """Write a key or value for JSON if it is null or ASCII text, as most are; else return `OTHER`.
 
-    It calls nothing that is not inlined: a call would copy all that is known of the bytes.
+    Every function that this one calls is inlined: a call would copy the description of the bytes.
     """
     if length > 0 and not 0 <= first <= len(data) - length:
         return OUTSIDE

@@ -124,9 +124,9 @@ def printable(code: int) -> bool:
 
 
 def escaped(out: memoryview, at: int, data: memoryview, first: int, last: int) -> tuple[int, int]:
-    """Write what of ``data[first:last]`` stands before a control character or what is not ASCII.
+    """Write the bytes of ``data[first:last]`` before the first control or non-ASCII character.
 
-    Quotes and backslashes get a backslash. Returns where both end.
+    Quotes and backslashes get a backslash. Returns the ends of these bytes in `data` and `out`.
     """
     found = _ASCII.match(data, first, last)
     if not found or first >= last:

@@ -158,7 +158,7 @@ def _snappy(data: memoryview, limit: int, room: memoryview) -> memoryview:
 
 
 def _snappy_blocks(data: memoryview) -> list[memoryview]:
-    """Return what is not empty of the blocks of a xerial stream, or the one that stands alone."""
+    """Return the non-empty blocks of a xerial stream; data without its magic is one block."""
     position = _XERIAL_HEADER.size
     if len(data) < position or data[:8] != XERIAL_MAGIC:
         return [data] if len(data) else []

@@ -103,7 +103,7 @@ def parse_slices(
 
 
 def _damage(done: int, count: int, position: int, reason: int, size: int) -> FormatError | None:
-    """Return what stopped the decoding of `count` records at a position, if anything did."""
+    """Return the error that stopped the decoding of `count` records, or None without an error."""
     if count < 0:
         return FormatError(f"record count is {count}")
     if reason != _kernels.DONE:

@@ -118,6 +118,14 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return unpacked
 
 
+@pytest.fixture(scope="session")
+def template(scenario: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the log dir that tests of changes copy; it must not be changed."""
+    from changes import make_log_dir  # imports the engines
+
+    return make_log_dir(scenario("4.3.1/killed"), tmp_path_factory.mktemp("changes") / "template")
+
+
 @pytest.fixture
 def copy_of(scenario: Callable[[str], Path], tmp_path: Path) -> Callable[[str], Path]:
     """Return a function like `scenario` whose directories, time stamps kept, may be changed."""

@@ -20,7 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ALLOWED = Path(__file__).with_suffix(".toml")
-FIRST_WORDS = re.compile(r"(?:Of|What|Whether|That|Those|Who|Whose|Which|Where|How|As)\b")
+FIRST_WORDS = re.compile(
+    r"(?:Of|What|Whether|That|Those|Who|Whose|Which|Where|How|As|(?:Return|Yield) what)\b"
+)
 WORDS = re.compile(
     r"\b(?:(?i:told|tells?|telling|beside|whoever|nobody|foretell\w*|foretold|anew)"
     r"|(?:is|are) none)\b"

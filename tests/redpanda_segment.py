@@ -62,7 +62,7 @@ class Segment:
 
     @property
     def rests(self) -> tuple[tuple[int, Rest], ...]:
-        """Return what is no batch, each with its position in the file."""
+        """Return the damaged ranges, each with its position in the file."""
         return tuple((at, part) for at, part in self._placed() if isinstance(part, Rest))
 
     def _placed(self) -> Iterator[tuple[int, RedpandaBatch | Rest]]:
@@ -93,7 +93,7 @@ def build(batches: list[RedpandaBatch], *, room: int = 0) -> bytes:
 
 
 def parts(data: bytes) -> Iterator[RedpandaBatch | Rest]:
-    """Yield what `data` holds, one part behind the other."""
+    """Yield the parts of `data`, one part behind the other."""
     at = 0
     while at < len(data):
         batch = batch_at(data, at)

@@ -55,7 +55,7 @@ def prepare(home: Path) -> None:
 
 
 def screen(arguments: tuple[str, ...], home: Path) -> str:
-    """Return what a command shows on a terminal of 80 columns, and its exit status."""
+    """Return the screen of a command on a terminal of 80 columns, and its exit status."""
     environment = {
         **os.environ, "LOGTOOL_CONFIG": "", "PYTHONPATH": str(ROOT), "TERM": "xterm", "TZ": "UTC",
         "NO_COLOR": "1",

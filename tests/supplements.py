@@ -57,7 +57,7 @@ def write_out(shadow: Shadow, target: Path) -> Path:
 
 
 def both(path: Path, start: StartConditions) -> tuple[LoadResult, LoadResult]:
-    """Return what rebuilding and what supplementing makes of a partition.
+    """Return the results of rebuilding and of supplementing a partition.
 
     Where flushed data is gone, nothing counts as flushed for the supplement.
     """
@@ -105,7 +105,7 @@ def differences(
 
 
 def _aborts(name: str, mine: bytes, rebuilt: bytes, path: Path, producers: bool) -> Iterator[str]:
-    """Yield what differs in a transaction index; what was kept of it may know more."""
+    """Yield the differences in a transaction index; the kept part may know more."""
     size = transaction_index.ENTRY_SIZE
     there = [file for file in (path / f"{name}.swap", path / name) if file.exists()]
     before = there[0].read_bytes() if there else b""
@@ -122,7 +122,7 @@ def _aborts(name: str, mine: bytes, rebuilt: bytes, path: Path, producers: bool)
 
 
 def snapshot(loaded: LoadResult) -> dict[int, Producer] | None:
-    """Return what the snapshot at the log end holds, but for times."""
+    """Return the entries of the snapshot at the log end, without times."""
     found = decode(loaded.shadow.files[f"{loaded.log_end:020}.snapshot"].read())
     return found and {key: dataclasses.replace(one, timestamp=0) for key, one in found.items()}
 
@@ -148,7 +148,7 @@ def new_findings(path: Path, rebuilt: LoadResult, mine: LoadResult, work: Path) 
 
 
 def changed_again(path: Path, start: StartConditions) -> list[str]:
-    """Return what a second supplement changes in what the first one wrote.
+    """Return the changes of a second supplement to the files of the first one.
 
     A broker too drops epochs at each start that its last start left: those at the log end, say.
     """

@@ -65,7 +65,7 @@ class Outcome:
         return int(self.summary.exit_status())
 
     def above_info(self) -> list[str]:
-        """Return what would make a script fail, spelled out."""
+        """Return the findings that would make a script fail, as text."""
         return [described(f) for f in self.findings if f.severity is not Severity.INFO]
 
     def one(self, code: str) -> Finding:
@@ -189,7 +189,7 @@ def logs(directory: Path) -> list[Path]:
 
 
 def kind_of(path: Path) -> FileKind:
-    """Return what a file is by its name, in a partition or in the root."""
+    """Return the kind of a file by its name, in a partition or in the root."""
     kind = parse_partition_file(path.name).kind
     return kind if kind is not FileKind.UNKNOWN else parse_root_file(path.name).kind
 

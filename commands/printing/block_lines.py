@@ -179,9 +179,9 @@ class _Room:
         self._size = size
 
     def pieces(self) -> Iterator[memoryview]:
-        """Yield what was written: whole lines, few enough to be printed at once.
+        """Yield the written lines in pieces of whole lines, few enough to be printed at once.
 
-        In a JSON document a line ends behind the comma of the next one, and the last one nowhere.
+        In a JSON document, a comma and a line end precede each object; none follows the last.
         """
         first, size, written = 0, self._size, self._bytes
         while first < size:
@@ -230,9 +230,9 @@ class BlockLines:
         """The writes of the thread, each with its target, in order."""
 
     def among(self, items: Iterable[Item | Block]) -> Iterator[Item | memoryview]:
-        """Yield what is no block as it is, and the lines of blocks in their place, some at a time.
+        """Yield the lines of each block in its place, in pieces, and all other items unchanged.
 
-        Lines are good until the next ones.
+        A piece is valid until the next one is requested.
         """
         for item in items:
             if isinstance(item, Block):
@@ -293,7 +293,7 @@ class BlockLines:
     def _templates(
         self, block: Block, sorts: Sequence[_Sort], keys: dict[BatchKind, int]
     ) -> Templates:
-        """Return what the lines of each sort and kind have in common; those of one sort first."""
+        """Return the fixed texts and the cells of the lines of each sort and kind, sort by sort."""
         if block.origin != self._origin or len(self._known) > _MOST_KINDS:
             self._origin, self._last = block.origin, ()
             self._known.clear()

@@ -164,7 +164,10 @@ class ParquetFile:
 
     @contextlib.contextmanager
     def open(self) -> Iterator["ParquetFile"]:
-        """Write what is given meanwhile, and OutputError; on any exception nothing is left."""
+        """Open the file for rows, and complete it at the end; after an exception no file is left.
+
+        OutputError if the file cannot be written.
+        """
         try:
             with self._written():
                 yield self
@@ -282,7 +285,7 @@ def _keep_freed_memory() -> None:
 
 
 def _metadata(schema: Any) -> dict[str, str]:
-    """Return what a file says of its columns to Arrow: text, not numbers of words."""
+    """Return the metadata of a file; Arrow reads columns of words as text, not as dictionaries."""
     found = {key.decode(): value.decode() for key, value in schema.metadata.items()}
     return found | {"ARROW:schema": base64.b64encode(schema.serialize()).decode()}
 

@@ -148,7 +148,7 @@ def _least(cell: str) -> int:
 
 
 def _parts(cell: str) -> list[str]:
-    """Return what a cell is broken into."""
+    """Return the pieces of a cell between which a line may break."""
     return (_HUMP if _NAME.fullmatch(cell) else _BREAK).split(cell)
 
 

@@ -10,12 +10,12 @@ from logtool.formats import _rendering
 
 
 def of_objects() -> Callable[..., str | None]:
-    """Return what gives the lines of one object as `kafka_text.render`, on a terminal escaped."""
+    """Return the function that gives Kafka's lines of one object; on a terminal it escapes them."""
     return kafka_text.render_safely if terminal.is_terminal() else kafka_text.render
 
 
 def of_blocks(*, contents: bool = True) -> BlockLines | None:
-    """Return what makes the lines of blocks, not on a terminal, where they are escaped."""
+    """Return the writer of the lines of blocks; None on a terminal or without compiled code."""
     if not _rendering.COMPILED or terminal.is_terminal():
         return None
     of_record = partial(kafka_text.record_pattern, contents=contents)

@@ -160,7 +160,7 @@ def _metadata(obj: Object, key_size: int | str, value_size: int | str, names: st
 
 
 def _contents(obj: Object) -> str:
-    """Return what follows the metadata of a record."""
+    """Return the text after the metadata of a record: key and payload, plain or decoded."""
     if "decoded" in obj:
         return _decoded(obj)
     key, value = obj["key"], obj["value"]
@@ -169,7 +169,7 @@ def _contents(obj: Object) -> str:
 
 
 def _decoded(obj: Object) -> str:
-    """Return what follows the head of a record of one of brokers' own topics."""
+    """Return the decoded key and payload, or the error, of a record in one of brokers' topics."""
     offset, decoded = obj["offset"], obj["decoded"]
     if decoded.topic in FRAMED_TABLES:
         if decoded.value is None:

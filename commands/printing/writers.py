@@ -65,7 +65,7 @@ class Writer(Protocol):
 
 
 def _head(schema: str, flavour: str | None) -> Object:
-    """Return what begins an answer; the flavour is named where it is not Kafka's."""
+    """Return the first keys of an answer: the schema, and the flavour if it is not Kafka's."""
     return {"schema": schema} if flavour is None else {"schema": schema, "flavour": flavour}
 
 

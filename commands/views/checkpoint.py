@@ -44,7 +44,7 @@ class EditRun:
     """Text that is printed if there is nothing to do."""
 
     def run(self, find: Callable[[], Iterable[Edit | UnreadableError]]) -> Exit:
-        """Show what `find` returns, and do it if all of it could be found; returns the status."""
+        """Show the edits of `find`; with `apply`, make them if all were found; return status."""
         diffs: dict[str, str] = {}
         edits: list[Edit] = []
         undo_dir = None

@@ -9,7 +9,7 @@ from logtool.verify import SMALL_FILES, Level, Verification
 
 
 def run(inputs: options.LocalInputs, fail_on: Severity, printing: options.Printing) -> Exit:
-    """Print what verify finds in the small files alone; return the exit status."""
+    """Print the findings of verify in the small files alone; return the exit status."""
     settings, given = printing.settings(), inputs.resolved()
     job = Verification(given.paths, level=Level.QUICK, selection=given.selection, areas=SMALL_FILES)
     report = Report(settings, findings.make(settings), job.summary, given)

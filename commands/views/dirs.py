@@ -222,7 +222,7 @@ class AuditPrinter(ProofPrinter):
         return self._job.image.damage if self._job.image else None
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield what the metadata log does not say, and the counts."""
+        """Yield a line if the metadata log is missing or damaged, and the line with the counts."""
         if self._job.image is None:
             why = "the expected log dirs and the assignments of partitions are not known"
             yield f"the log dirs have no metadata log: {why}", "warning"

@@ -37,7 +37,7 @@ def run(
     inputs: options.Inputs, running: options.Running, printing: options.Printing,
     *, kafka_version: str | None, fail_on: Severity,
 ) -> Exit:  # fmt: skip
-    """Print what is wrong with log dirs and what to do; return the exit status."""
+    """Print the problems of log dirs and the steps to take; return the exit status."""
     settings, given = printing.settings(), inputs.resolved()
     keys = (*broker_config.INDEXES, *broker_config.JUDGED)
     hints = inputs.broker.hints() if kafka_version is None else ()
@@ -123,7 +123,7 @@ def _cut(line: str, width: int) -> str:
 
 
 def _sentences(obj: Object) -> Iterator[str]:
-    """Yield what an answer says in words."""
+    """Yield the sentences about an object of the diagnosis."""
     yield from _TEXTS[obj["type"]](obj)
 
 

@@ -37,9 +37,9 @@ class ExportPrinter(Printer[Object | Block]):
         self._waiting = bytearray()
 
     def records(self, same: Dump) -> Iterator[Object | Block | UnreadableError]:
-        """Yield what the job yields, after a look at all records of a dump of the `same` files.
+        """Yield the items of the job, after a check of all records of a dump of the `same` files.
 
-        RefusedError where one of them cannot be said.
+        RefusedError if the format cannot express one of the records.
         """
         same.progress.on_progress = self._report.show
         for obj in same:
@@ -75,7 +75,7 @@ class ExportPrinter(Printer[Object | Block]):
 
 
 def _notes(export: Export) -> Iterator[str]:
-    """Yield what a person must know of the lines."""
+    """Yield notes on the lines for people: the command to produce them, and the data they lack."""
     if not export.records:
         return
     yield f"{text.count(export.records, 'record')}; to produce them again: {export.command()}"

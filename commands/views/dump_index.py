@@ -46,5 +46,5 @@ class IndexPrinter(Printer[Object]):
         self._report.item(item)
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield what was dumped, where that is news."""
+        """Yield the counts of dumped data, but only with -v, after damage or after an interrupt."""
         return summary_lines(self._report)

@@ -76,7 +76,7 @@ def run(
 
 
 def _wanted(shown: "GapChoices", config: broker_config.BrokerConfig) -> GapOptions:
-    """Return what the engine is to find out."""
+    """Return the options of the engine, from those of the command line and the broker."""
     policy = None if shown.cleanup_policy is None else str(shown.cleanup_policy)
     settings = (*broker_config.TIMESTAMPS, *(() if policy else (broker_config.POLICY,)))
     return GapOptions(

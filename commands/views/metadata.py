@@ -83,7 +83,7 @@ _ROWS = frozenset(("entity", "change", "difference"))
 
 
 def _changed(obj: Object) -> str:
-    """Return what changed, on one line."""
+    """Return the changes of a record, on one line."""
     if obj.get("problem"):
         return f"CANNOT BE APPLIED: {obj['problem']}"
     parts = []
@@ -142,7 +142,7 @@ def run_log(
     *,
     show_secrets: bool,
 ) -> Exit:
-    """Print what each record of the logs changed; return the exit status."""
+    """Print the changes by each record of the logs; return the exit status."""
     settings, summary, given = printing.settings(), ActionSummary(), inputs.of_one_cluster()
     report = Report(settings=settings, view=make(), summary=summary, inputs=given)
     printer = HistoryPrinter(report, summary)
@@ -191,9 +191,9 @@ def run_diff(
     show_secrets: bool,
     offsets: str | None,
 ) -> Exit:
-    """Print what differs between two images; return the exit status.
+    """Print the differences between two images; return the exit status.
 
-    They are those of two paths, or those of one path at the ends of the range `offsets`.
+    The images are of two paths, or of one path at both ends of the range `offsets`.
     """
     paths = inputs.given()
     ends = [END, END]
@@ -267,7 +267,7 @@ class MetadataPrinter(Printer[Item]):
         """Things or records of the topics meant."""
 
     def _head(self, one: ReadImage) -> None:
-        """Print what an image is of, and how far it can be believed."""
+        """Print the summary of an image, and notes on records that it may lack or undo."""
         path, image, wanted = one.path, one.image, one.until.offset
         self._report.item(_image(path, image))
         if wanted is not None and image.offset <= wanted and not image.damage:
@@ -295,7 +295,7 @@ class MetadataPrinter(Printer[Item]):
             self._report.note(f"{path}: {count} of a newer release could not be read", "warning")
 
     def _findings(self, image: MetadataImage) -> None:
-        """Print what is wrong with an image."""
+        """Print the unreadable files and the findings of an image."""
         for one in image.skipped:
             if isinstance(one, UnreadableError):
                 self._report.unreadable(one)
@@ -359,7 +359,7 @@ class DifferencePrinter(MetadataPrinter[ReadImage | Difference]):
     """Prints what two images are of, and what differs between them."""
 
     def show(self, item: ReadImage | Difference) -> None:
-        """Print what an image is of, or one difference."""
+        """Print the summary and the findings of an image, or print one difference."""
         if isinstance(item, Difference):
             self._summary.to_do = True
             self._report.item(DIFFERENCE.row(item))

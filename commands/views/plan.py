@@ -51,7 +51,7 @@ class UnreadLogs:
 
 
 def unread_logs(forecasts: Sequence[PartitionForecast]) -> UnreadLogs | None:
-    """Return what no start of these partitions reads; None where it reads everything."""
+    """Return the unread parts of these logs, which no start reads; None if a start reads all."""
     unread = [forecast for forecast in forecasts if forecast.unread_bytes]
     if not unread:
         return None
@@ -76,7 +76,7 @@ def run(
     limits: str | None,
     policies: Sequence[str],
 ) -> Exit:
-    """Print what a broker does at its next start; return the exit status."""
+    """Print the actions of a broker at its next start; return the exit status."""
     settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
     if given.output_flavour and (strategy.supplements or policies):
         raise UsageError(
@@ -138,7 +138,7 @@ class PlanPrinter(ActionPrinter):
         return tuple(action for action in forecast.actions if action.action == "unnoticed")
 
     def finish(self) -> None:
-        """Print what the host lacks, how long the start takes, and what policies come to."""
+        """Print the findings about host limits, the duration, and the comparison of policies."""
         summary, partitions = self._summary, self._forecasts
         summary.to_do = self._grave > 0
         needed = sum((one.needs for one in partitions), host_limits.Needs())
@@ -169,7 +169,7 @@ class PlanPrinter(ActionPrinter):
         return rates.known(self._forecasts, self._rate, disks=disks)
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield what a forecast says in the end."""
+        """Yield the last lines of a forecast, each with its style."""
         style = "good" if self._report.exit_status() == 0 else None
         for line in self._last_lines():
             yield line, style
@@ -183,7 +183,7 @@ class PlanPrinter(ActionPrinter):
         yield text.state(self._summary) + self._verdict()
 
     def _verdict(self) -> str:
-        """Return what becomes of the partitions in all."""
+        """Return the line with the outcome for all partitions."""
         forecasts, complete = self._forecasts, self._summary.complete
         if not forecasts and complete:
             return NO_PARTITION

@@ -165,7 +165,7 @@ def run(
     accept_loss: Sequence[str],
     undo_dir: Path | None,
 ) -> Exit:
-    """Print what the copies of the metadata log say, and what it takes that `voters` vote."""
+    """Print the copies of the metadata log, and the changes that make `voters` the voters."""
     settings, sources = printing.settings(), inputs.node_dirs()
     order = _order(voters, accept_loss, undo_dir, apply=apply)
     given = inputs.resolved([source.path for source in sources])
@@ -191,7 +191,7 @@ def run(
 def _order(
     voters: str | None, accept_loss: Sequence[str], undo_dir: Path | None, *, apply: bool
 ) -> Order | None:
-    """Return what is ordered; None where the copies are only to be looked at."""
+    """Return the order to change the voters; None if the run only reads the copies."""
     if voters is None:
         if apply or accept_loss or undo_dir:
             raise UsageError("use --apply, --accept-loss and --undo-dir only with --voters")
@@ -282,7 +282,7 @@ class QuorumPrinter(Printer[Found | RefusedError | UnwritableError]):
             self._summary.to_do = False
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield what it comes to, for people, with the style of each line."""
+        """Yield the outcome of the run for people, each line with its style."""
         found = self._verdict
         if found is None or self._summary.out_of_time:
             return

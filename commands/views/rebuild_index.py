@@ -56,7 +56,7 @@ def run(
 
 
 def _wanted(kinds: Sequence[str], snapshot_every: str | None, *, everything: bool) -> FileChoice:
-    """Return what is to be built; UsageError for snapshots where others are wanted alone."""
+    """Return the files to build; UsageError for `snapshot_every` if `kinds` exclude snapshots."""
     every = None
     if snapshot_every is not None:
         every = parsing.parse_size("--snapshot-every", snapshot_every)

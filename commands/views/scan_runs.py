@@ -90,7 +90,7 @@ def run(
     compared: tuple[str, str] | None,
     has_history: bool,
 ) -> Exit:
-    """Print what is asked of the runs in `output`, or remove some; return the exit status."""
+    """Print the requested facts of the runs in `output`, or remove runs; return the exit status."""
     summary = ActionSummary()
     if compared:
         report = Report(settings, _view_of_comparison(verbose=settings.verbose), summary)
@@ -178,7 +178,7 @@ class RunPrinter(Printer[Object]):
         self._report.item(item)
 
     def finish(self) -> None:
-        """Note what a killed process left, or that there is nothing."""
+        """Print a note on files of a killed process, or the note that no run was found."""
         if self._states["killed"]:
             self._report.note(
                 "a killed process left files; logtool scan --clean --output removes them"

@@ -129,7 +129,7 @@ class WatermarkPrinter(Printer[Found]):
             self._report.item(obj)
 
     def _group(self, group: ReplicaGroup) -> None:
-        """Print what the replicas of a partition add up to; of one alone that is nothing new."""
+        """Print the conclusions from all replicas of a partition; a table omits a lone one."""
         self._partitions += 1
         self._lost += group.acknowledged_lost > 0
         self._unsure += [group] if group.may_be_lost != 0 else []
@@ -148,7 +148,7 @@ class WatermarkPrinter(Printer[Found]):
                 self._item(CHOICE.row(one))
 
     def finish(self) -> None:
-        """Print what was held back."""
+        """Print the objects that a table shows after all replicas."""
         for kind, objects in self._later.items():
             if objects:
                 self._report.item({"type": "title", "text": _TITLES[kind]})
@@ -156,7 +156,7 @@ class WatermarkPrinter(Printer[Found]):
                 self._report.item(obj)
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield what was not known and what is lost, the verdict last."""
+        """Yield notes on unknown watermarks, replicas and records at risk, the verdict last."""
         if not self._job.keeps_watermarks:
             yield (
                 "Redpanda keeps no high watermark on disk: records that a majority of the given "
@@ -186,7 +186,7 @@ class WatermarkPrinter(Printer[Found]):
 
 
 def _may_be_lost(group: ReplicaGroup) -> str:
-    """Return what a leader may lack that was acknowledged, and why that is not known."""
+    """Return a text: how many acknowledged records a leader may lack, and why this is not known."""
     offsets = group.may_be_lost
     much = "an unknown number of records" if offsets is None else f"up to {offsets:,} records"
     given = [node for node in group.not_looked_at if node not in group.unusable]

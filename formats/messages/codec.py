@@ -200,7 +200,7 @@ def _or_null(element: Read, *, null: int) -> Read:
 
 
 def _size_reader(code: str, *, flexible: bool) -> Read:
-    """Return what reads a size or count; it gives -1 for null."""
+    """Return a function that reads a size or count, and returns -1 for null."""
     if not flexible:
         return _number_reader(code)
 

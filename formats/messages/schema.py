@@ -51,7 +51,7 @@ class VersionRange:
     @classmethod
     @cache
     def parse(cls, text: str) -> "VersionRange":
-        """Return what ``2``, ``0-4``, ``3+`` or ``none`` means; ValueError for anything else."""
+        """Return the versions of ``2``, ``0-4``, ``3+`` or ``none``; else ValueError."""
         if text == "none":
             return cls()
         if text.endswith("+"):

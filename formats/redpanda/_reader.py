@@ -27,7 +27,7 @@ class Reader:
         return self._data[self.position - size : self.position]
 
     def rest(self) -> bytes:
-        """Return what is left."""
+        """Return the bytes that are left."""
         return self.take(self.left)
 
     def numbers(self, layout: struct.Struct) -> tuple[int, ...]:

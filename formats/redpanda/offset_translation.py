@@ -82,7 +82,7 @@ class Translation:
 
     @classmethod
     def of_map(cls, stored: OffsetMap) -> Self:
-        """Return what a map of the kvstore translates: up to the highest offset known to it."""
+        """Return the translation by a map of the kvstore, up to the highest offset in the map."""
         (first, length), *others = stored.elements or ((FIRST_OF_A_WHOLE_LOG, 1),)
         start = max(first + length, 0)
         filtered = [(base, base + size - 1) for base, size in others]

@@ -271,7 +271,7 @@ def cut(killed: Path) -> Path:
 
 @pytest.fixture
 def lock_up(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Return what makes a folder fail to be listed, for good or because it is gone."""
+    """Return a function that makes the listing of a folder fail, for good or because it is gone."""
     list_dir = files.list_dir
 
     def lock(path: Path, *, missing: bool = False) -> None:

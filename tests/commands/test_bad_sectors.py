@@ -15,7 +15,7 @@ PLACE = f"{BAD}: byte {AT}: "
 
 @pytest.fixture
 def home(copy_of):
-    """Return what a killed broker left, with the metadata and a fourth of the partitions."""
+    """Return the log dir of a killed broker, with the metadata and a fourth of the partitions."""
     home = copy_of("4.3.1/killed")
     kept = {BAD.partition("/")[0], "__cluster_metadata-0"}
     others = [path for path in sorted(home.iterdir()) if path.is_dir() and path.name not in kept]

@@ -96,7 +96,7 @@ def log_of(home: Path, *batches: bytes) -> Path:
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    """Return what commands take that have next to nothing to do, by their words."""
+    """Return the memory of commands that have next to nothing to do, by their words."""
     payload = record.encode([Record(0, value=b"v")])
     folder = log_of(tmp_path_factory.mktemp("small"), batch(payload, compression.ZSTD, 1))
     known: dict[tuple[object, ...], int] = {}

@@ -81,7 +81,7 @@ def _until(parent: int, pattern: str) -> str:
 
 
 def by_fish(line: str, place: Path) -> str:
-    """Return what fish offers, which is one word in every case."""
+    """Return the words that fish offers, one word in every case."""
     script = 'source completions/logtool.fish; cd "$argv[2]"; complete -C "$argv[1]"'
     done = subprocess.run(
         ["fish", "--no-config", "-c", script, line, str(place)],

@@ -31,7 +31,7 @@ def hostile(tmp_path: Path, make_batch: Callable[..., bytes]) -> Path:
 
 
 def rows(content: str, format: str) -> list[dict[str, str]]:
-    """Return what a spreadsheet reads."""
+    """Return the cells that a spreadsheet reads."""
     if format == "csv":
         return list(csv.DictReader(io.StringIO(content)))
     quoting: Any = csv.QUOTE_NONE

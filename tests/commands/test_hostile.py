@@ -10,18 +10,13 @@ import stat
 
 import crc32c
 import pytest
-from changes import Place, change, count, everything, failing, make_log_dir, prepare
+from changes import Place, change, count, everything, failing, prepare
 
 from logtool.actions import FileChange
 from logtool.apply import Journal, default_undo_dir, dirfd, disk, find_unfinished
 from logtool.errors import LogtoolError, RefusedError, UnreadableError
 
 LOG = "small-segments-0/00000000000000000042.log"
-
-
-@pytest.fixture(scope="module")
-def template(scenario, tmp_path_factory):
-    return make_log_dir(scenario("4.3.1/killed"), tmp_path_factory.mktemp("hostile") / "template")
 
 
 @pytest.fixture

@@ -5,15 +5,10 @@ import os
 
 import pytest
 from answers import assert_valid, last_line, numbers
-from changes import Place, disk_full, everything, failing, interrupt, make_log_dir, prepare
+from changes import Place, disk_full, everything, failing, interrupt, prepare
 from processes import locked_by_a_process
 
 from logtool.apply import default_undo_dir
-
-
-@pytest.fixture(scope="module")
-def template(scenario, tmp_path_factory):
-    return make_log_dir(scenario("4.3.1/killed"), tmp_path_factory.mktemp("undo") / "template")
 
 
 @pytest.fixture

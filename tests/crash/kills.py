@@ -71,7 +71,7 @@ def run(command: Command, moments: list[int], draw: random.Random) -> Tally:
 
 
 def judge(command: Command, *, goes_on: bool) -> Iterator[str]:
-    """Yield what is wrong after a kill: first with going on, then in any case with going back."""
+    """Yield the problems after a kill: first with going on, then in any case with going back."""
     if goes_on:
         status = command.run()
         if status:

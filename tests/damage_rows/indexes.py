@@ -62,7 +62,7 @@ def swap_fields(rows: np.ndarray, name: str, first: int, second: int) -> None:
 
 
 def one_for_two(rows: np.ndarray, number: int) -> np.ndarray:
-    """Return what a follower writes that fetched the batches of two entries at once."""
+    """Return the index of a follower that fetched the batches of two entries at once."""
     rows["position"][number] = rows["position"][number - 1]
     return np.delete(rows, number - 1)
 

@@ -125,7 +125,7 @@ class Source:
         return set()
 
     def _expand(self, node: ast.expr, module: str, function: Inside) -> Iterator[Place]:
-        """Yield what a name or a table can stand for, each with the place it stands in."""
+        """Yield the values that a name or a table stands for, each with the place it stands in."""
         if isinstance(node, ast.Subscript):
             for table, place, inside in self._expand(node.value, module, function):
                 if isinstance(table, ast.Dict):
@@ -154,7 +154,7 @@ class Source:
     def _unpacked(
         self, value: ast.expr, index: int | None, loops: bool, module: str, function: Inside
     ) -> Iterator[ast.expr]:
-        """Yield what a target gets: `value`, or its elements, or part `index` of either."""
+        """Yield the values of a target: `value`, or its elements, or part `index` of either."""
         values = [value]
         if loops:
             items = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)

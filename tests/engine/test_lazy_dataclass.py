@@ -66,7 +66,7 @@ EACH = pytest.mark.parametrize("number", range(len(SETTINGS)), ids=[str(s) for s
 
 
 def outcome_of(act: Callable[[], object]) -> object:
-    """Return what comes of something: a value as text, or an error, without the class's name."""
+    """Return the outcome of a call: a value as text, or an error, without the class's name."""
     try:
         done = act()
     except Exception as error:

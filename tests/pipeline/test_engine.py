@@ -38,7 +38,7 @@ def everything(outcome: Outcome) -> tuple[object, ...]:
 def agree(
     spark, *paths: Path, level: Level = Level.BATCHES, flavour: Flavour | None = None
 ) -> Outcome:
-    """Return what both engines say, which is the same."""
+    """Return the result of both engines, which is the same."""
     local = verify(*paths, level=level, flavour=flavour)
     engine = SparkEngine(spark)
     remote = verify(*paths, level=level, engine=engine, flavour=flavour)

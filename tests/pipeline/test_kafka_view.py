@@ -60,7 +60,7 @@ def write_more(bootstrap: str, topic: str) -> None:
 
 @pytest.fixture(scope="module")
 def compared(scenario, tmp_path_factory):
-    """Return what the same queries say to both, while the broker runs."""
+    """Return the answers of both to the same queries, while the broker runs."""
     from pipeline import connector
     from pyspark import __version__ as release
 

@@ -163,7 +163,7 @@ def fits(row: Row, wanted: RowFilter) -> bool:
 
 
 def some_wanted(rng: random.Random, table: str, rows: list[Row], path: Path) -> RowFilter:
-    """Return what is likely to want some of the rows and not all of them."""
+    """Return a filter that is likely to want some of the rows and not all of them."""
 
     def near(name: str) -> int | None:
         value = rng.choice(rows)[name]

@@ -166,7 +166,7 @@ def run(spark, home: Path, work: Path, **options: object) -> None:
 
 
 def rows(work: Path) -> list[tuple]:
-    """Return what the sink counts as written."""
+    """Return the number of rows that the sink counts as written."""
     import duckdb
 
     names = [

@@ -94,7 +94,7 @@ def figures(screen: str) -> list[Counter[str]]:
 
 
 def said(name: str) -> list[str]:
-    """Return what a recipe promises to show."""
+    """Return the words that a recipe promises to show."""
     lines = recipe(name).read_text().splitlines()
     return [line.removeprefix("# Shows: ") for line in lines if line.startswith("# Shows: ")]
 

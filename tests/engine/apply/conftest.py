@@ -3,13 +3,7 @@
 import os
 
 import pytest
-from changes import Place, make_log_dir
-
-
-@pytest.fixture(scope="session")
-def template(scenario, tmp_path_factory):
-    """Return a log dir that is copied and not changed."""
-    return make_log_dir(scenario("4.3.1/killed"), tmp_path_factory.mktemp("apply") / "template")
+from changes import Place
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ def identities(paths: Sequence[Path]) -> list[LogDirIdentity]:
 
 
 def actions(paths: Sequence[Path], kafka: tuple[int, int] = NEWEST) -> list[Action]:
-    """Return what a forecast says, of partitions and of log dirs."""
+    """Return the actions of a forecast, of partitions and of log dirs."""
     found: list[Action] = []
     for item in Forecast(paths, StartOptions(kafka)):
         if isinstance(item, PartitionForecast):

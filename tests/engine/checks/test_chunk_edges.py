@@ -24,7 +24,7 @@ def batch(offset: int, epoch: int = 3, size: int = 20, attributes: int = 0) -> b
 
 
 def findings(home: Path, log: bytes) -> list[Finding]:
-    """Return what is said of the only segment of a partition."""
+    """Return the findings of the only segment of a partition."""
     home.mkdir(exist_ok=True)
     (home / f"{0:020d}.log").write_bytes(log)
     (found,) = opening.open_partition(home).segments

@@ -131,7 +131,7 @@ def task_of(directory: Path) -> SegmentTask:
 
 
 def with_all_rows(task: SegmentTask) -> SegmentReport:
-    """Return what is said of a segment by the walk that keeps a row for each batch."""
+    """Return the report on a segment by the walk that keeps a row for each batch."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(segment, "plain_pass", lambda *_: None)
         return check_segment(task)

@@ -81,7 +81,7 @@ def partition_dirs(home: Path) -> list[Path]:
 
 
 def worth_a_look(outcome: Outcome) -> list[str]:
-    """Return what is above info, but for stray partitions: those are there, and are a warning."""
+    """Return the findings above info, but for the stray partitions, which are a warning."""
     return [text for text in outcome.above_info() if not text.startswith("partition/stray ")]
 
 

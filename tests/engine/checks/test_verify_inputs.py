@@ -185,7 +185,7 @@ def test_a_selection_takes_some_partitions(clean):
 
 
 def with_modes_that_bind(home: Path, *names: str) -> dict:
-    """Return what verify says of paths in `home` when it has no special rights."""
+    """Return the results of verify for paths in `home` when it has no special rights."""
     program = """
 import json, os, pathlib, sys
 from logtool.errors import UnreadableError

@@ -46,7 +46,7 @@ def delete(log: Path) -> None:
 
 
 def comparable(items: Iterable[Any]) -> list[object]:
-    """Return what an engine says, as it can be compared."""
+    """Return the results of an engine in a form that can be compared."""
     found: list[object] = []
     for item in items:
         if isinstance(item, UnreadableError):
@@ -136,7 +136,7 @@ def test_a_partition_that_is_deleted_meanwhile_is_passed_over(home: Path, name: 
 
 
 def sane(path: Path) -> tuple[list[str], bool]:
-    """Return what `sanity` finds or cannot read, and whether that is an alarm."""
+    """Return the findings and errors of `sanity`, and whether that is an alarm."""
     job = Sanity([path], Procedure())
     found = [
         str(item) if isinstance(item, UnreadableError) else item.finding.code

@@ -54,7 +54,7 @@ def the(kind, items):
 
 
 def grave(items):
-    """Return what plan warns of, of the log dirs and of the partitions."""
+    """Return the warnings of plan, on the log dirs and of the partitions."""
     for item in items:
         if isinstance(item, Action | PartitionForecast):
             actions = (item,) if isinstance(item, Action) else item.actions

@@ -595,7 +595,7 @@ def verdict(home):
 
 
 def holes(path):
-    """Return what `verify` says of missing offsets."""
+    """Return the findings of `verify` on missing offsets."""
     wanted = ("batch/hole", "segment/hole", "segment/gap")
     return {
         (finding.code, finding.first_offset, finding.last_offset): finding.message

@@ -39,7 +39,7 @@ def sent(found: list[Round]) -> list[tuple[int, int]]:
 
 
 def result_of(path: Path) -> Result:
-    """Return what `gaps` finds in a partition dir."""
+    """Return the result of `gaps` for a partition dir."""
     (result,) = Gaps([path], GapOptions(policy="compact"))
     assert isinstance(result, Result)
     return result

@@ -47,7 +47,7 @@ def load_dir(home: Path) -> dict[str, LoadResult]:
 
 
 def differences(loaded: LoadResult, home: Path) -> list[str]:
-    """Return what differs between the shadow and what a broker left, padding and order aside.
+    """Return the differences between the shadow and the files of a broker, padding and order aside.
 
     The broker of a fixture went on: it stopped in order, or was given new epochs.
     """

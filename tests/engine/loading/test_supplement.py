@@ -119,7 +119,7 @@ class Subject:
         return self.file(base_offset, suffix).read_bytes()
 
     def run(self, **more: Any) -> tuple[LoadResult, LoadResult]:
-        """Return what rebuilding and supplementing make of it, when they agree."""
+        """Return the results of rebuilding and of supplementing, when they agree."""
         start = dataclasses.replace(self.start, **more)
         rebuilt, mine = both(self.path, start)
         assert differences(self.path, rebuilt, mine) == []
@@ -129,7 +129,7 @@ class Subject:
         return rebuilt, mine
 
     def changes(self, mine: LoadResult) -> set[str]:
-        """Return what changes but for the padding of the active segment and a stray snapshot."""
+        """Return the changes but for the padding of the active segment and a stray snapshot."""
         usual = {f"{self.ACTIVE:020}.index", f"{self.ACTIVE:020}.timeindex",
                  f"{336:020}.snapshot", f"{self.END:020}.snapshot"}  # fmt: skip
         return {change.path.name for change in mine.shadow.changes()} - usual

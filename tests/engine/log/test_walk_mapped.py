@@ -135,7 +135,7 @@ def said(file: Copied, seen: Seen | None = None) -> Said:
 
 
 def both(path: Path) -> Said:
-    """Return what all ways say, which must be the same, and be said of a mapping."""
+    """Return the result of all ways, which must be the same, and be said of a mapping."""
     copied = said(Copied(path))
     file = Counting(path)
     assert said(file) == copied

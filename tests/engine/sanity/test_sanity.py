@@ -131,7 +131,7 @@ def tree(root, partitions, segments):
 
 
 def measured(path, **settings):
-    """Return what a run says of one path, measurements by mode."""
+    """Return the results of a run for one path, measurements by mode."""
     job = Sanity([path], Procedure(**settings))
     said = list(job)
     assert not [item for item in said if isinstance(item, UnreadableError)]
@@ -272,7 +272,7 @@ def test_time_by_kind_is_a_part_of_the_whole(scenario):
 
 
 def reported(partitions):
-    """Return what the rules find in the inactive and active segments of partitions, as JSON."""
+    """Return the findings in the inactive and active segments of partitions, as JSON."""
     found = judging.passed_over(partitions, {}, clean=False)
     return sorted(str(FINDING.row(one)) for one in found if isinstance(one, Finding))
 

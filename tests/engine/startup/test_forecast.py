@@ -189,7 +189,7 @@ def test_a_partition_that_waits_for_its_deletion_lacks_nothing(scenario: Scenari
 
 
 def fates(home: Path, kafka: tuple[int, int]) -> dict[str, str]:
-    """Return what becomes of directories that the metadata log does not know."""
+    """Return the fates of directories that the metadata log does not know."""
     partitions, _ = forecast(home, settings=StartOptions(kafka))
     kinds = ("stray", "delete", "adopt", "keep")
     return {

@@ -309,7 +309,7 @@ def test_a_high_watermark_stays_where_too_few_are_in_sync(scenario: Scenario) ->
 
 
 def state(*isr: int) -> PartitionRecord:
-    """Return what a metadata log says: nodes 2 and 3 have the partition, the first leads."""
+    """Return the state in a metadata log: nodes 2 and 3 have the partition, the first leads."""
     return PartitionRecord("", 0, (2, 3), isr, isr[0], 9, 0, ())
 
 
