@@ -106,6 +106,8 @@ GRAVE = frozenset(
         "unfilled",
         "zombie",
         "overlap",
+        "absent",
+        "lost",
     }
 )
 """Actions of a broker, and problems it does not notice, to know of before it starts."""

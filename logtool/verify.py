@@ -173,7 +173,8 @@ class Verification:
         return item.code.partition("/")[0] in self._areas
 
     def _all(self) -> Iterator[Item]:
-        opened = [(path, _open(path, self._flavour)) for path in files.each_once(self._paths)]
+        paths = list(files.each_once(self._paths))
+        opened = [(path, _open(path, self._flavour, paths)) for path in paths]
         self._gather(found for _, found in opened if _is_of_kafka(found))
         for path, found in opened:
             if self.summary.out_of_time:
@@ -430,8 +431,12 @@ class Verification:
         return isinstance(directory, PartitionDirectory) and self._selection.takes(directory)
 
 
-def _open(path: Path, flavour: Flavour | None) -> LogDir | PathKind | UnreadableError:
+def _open(
+    path: Path, flavour: Flavour | None, given: Sequence[Path]
+) -> LogDir | PathKind | UnreadableError:
     """Return the kind of a path, for a log dir its listing; errors are returned, not raised."""
+    if empty := inputs.new_disk(path, given, flavour):
+        return empty
     try:
         kind = inputs.kind_of(path, flavour, redpanda=True)
         return opening.open_log_dir(path, flavour) if kind is PathKind.LOG_DIR else kind

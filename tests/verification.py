@@ -5,11 +5,12 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import metadata_records
 import numpy as np
 
 from logtool.checks.fast_path import PlainPartitions
@@ -25,6 +26,8 @@ from logtool.log import opening
 from logtool.log.batches import read_batches
 from logtool.log.dir import Segment
 from logtool.log.producer_state import ProducerState
+from logtool.metadata import image as metadata_image
+from logtool.metadata.image import DIRECTORY
 from logtool.running.summary import Summary
 from logtool.verify import Level, Verification
 
@@ -94,7 +97,14 @@ def has_numbers(message: str, *wanted: int) -> bool:
 
 
 def verify(*paths: Path, level: Level = Level.RECORDS, **options: Any) -> Outcome:
-    """Run verify to its end, and check the rules that every answer keeps to."""
+    """Run verify to its end, and check the rules that every answer keeps to.
+
+    Log dirs without a metadata log are those of a broker that has it in another one.
+    """
+    if not any(files.has_dir(path / DIRECTORY) for path in paths):
+        elsewhere = ",".join(["/elsewhere", *map(str, paths)])
+        own = {"process.roles": "broker", "log.dirs": elsewhere}
+        options["static"] = {**own, **options.get("static", {})}
     run = Verification(paths, level=level, **options)
     items = list(run)
     findings = [item for item in items if isinstance(item, Finding)]
@@ -147,7 +157,10 @@ def fingerprint(path: Path) -> dict[str, tuple[int, int, int, str]]:
 
 
 def small_log_dir(source: Path, target: Path, *partitions: str) -> Path:
-    """Copy the files of a log dir's root and the named partitions, with no rows of others."""
+    """Copy the files of a log dir's root and the named partitions, with no rows of others.
+
+    A metadata log among them gives all other partitions to another node in its last batch.
+    """
     target.mkdir(parents=True)
     for entry in source.iterdir():
         if entry.is_file():
@@ -160,7 +173,28 @@ def small_log_dir(source: Path, target: Path, *partitions: str) -> Path:
             offsets = offset_checkpoint.parse(path.read_bytes()).offsets
             kept = {key: at for key, at in offsets.items() if f"{key[0]}-{key[1]}" in partitions}
             rewrite(path, offset_checkpoint.encode(offset_checkpoint.build(kept)))
+    if (target / DIRECTORY).is_dir():
+        give_away(target / DIRECTORY, partitions)
     return target
+
+
+def give_away(metadata_log: Path, kept: Sequence[str]) -> None:
+    """Append a batch that gives all partitions but the named ones to another node."""
+    image = metadata_image.read(metadata_log)
+    other, no_dir = metadata_records.numbers(9), metadata_records.uuid("A" * 22)
+    tags = {0: other, 1: metadata_records.int32(9), 2: other, 8: metadata_records.array(no_dir)}
+    values = [
+        metadata_records.change(topic_id, number, tags)
+        for topic_id, of_topic in image.partitions.items()
+        for number in of_topic
+        if f"{image.names[topic_id]}-{number}" not in kept
+    ]
+    if not values:
+        return
+    batch = bytearray(metadata_records.batch(image.offset, *values))
+    batch[12:16] = image.epoch.to_bytes(4, "big")  # The CRC does not cover the leader epoch.
+    log = max(metadata_log.glob("*.log"))
+    rewrite(log, log.read_bytes() + bytes(batch))
 
 
 def rewrite(path: Path, data: bytes) -> None:

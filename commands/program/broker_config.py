@@ -28,7 +28,10 @@ JUDGED = (*TIMESTAMPS, POLICY, INDEXES[0])
 """Settings that the findings of `verify` depend on."""
 LEAST_IN_SYNC = "min.insync.replicas"
 VOTERS = "controller.quorum.voters"
+NODE_IDS = ("node.id", "broker.id")
 PROTOCOL, ROLES, ZOOKEEPER = "inter.broker.protocol.version", "process.roles", "zookeeper.connect"
+OF_NODE = (LOG_DIRS, LOG_DIR, METADATA_LOG_DIR, ROLES, *NODE_IDS, VOTERS)
+"""Settings that are compared with the log dirs."""
 DEFAULT_LOG_DIR = "/tmp/kafka-logs"
 _INTEGERS = {
     INDEXES[0]: 0, INDEXES[1]: 12, THREADS: 1, LEAST_IN_SYNC: 1, "log.segment.bytes": 14,
@@ -39,7 +42,7 @@ _LONGS = {
     "log.retention.ms": -1, "log.retention.bytes": -1,
 }  # fmt: skip
 """By key: the least value."""
-_TEXTS = (LOG_DIRS, LOG_DIR, METADATA_LOG_DIR, POLICY, PROTOCOL, ROLES, VOTERS, ZOOKEEPER)
+_TEXTS = (*OF_NODE, POLICY, PROTOCOL, ZOOKEEPER)
 _KNOWN = frozenset({*_INTEGERS, *_LONGS, *_TEXTS})
 _RELEASE = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}(?![0-9])")
 _CONTROLS_AND_SPACE = "".join(map(chr, range(ord(" ") + 1)))
@@ -74,6 +77,18 @@ class BrokerConfig:
         for key, value in found.items():
             self._taken[key] = f"{key}={value} (line {self._lines[key]})"
         return found
+
+    def of_node(self) -> dict[str, str]:
+        """Return what the file says of the node and its log dirs, to compare it with them.
+
+        The log dirs are compared only where they are the given ones. The summary line names them
+        only if they come from the file.
+        """
+        dirs = {LOG_DIRS, LOG_DIR, METADATA_LOG_DIR}
+        if self._sources:
+            return self.take(*OF_NODE)
+        quiet = {key: self._values[key] for key in dirs & self._values.keys()}
+        return {**quiet, **self.take(*(key for key in OF_NODE if key not in dirs))}
 
     def hints(self) -> tuple[str, ...]:
         """Return the keys that hint at the release: those of ZooKeeper only without KRaft."""

@@ -82,8 +82,10 @@ class StartingBroker:
             kafka=parsing.kafka_version(self.kafka_version),
             index_interval=self.index_interval_bytes,
             index_size=self.index_size_max_bytes,
-            static=config.take(
-                *self._keys(), *(config.hints() if self.kafka_version is None else ())
+            static=config.of_node()
+            | config.take(
+                *self._keys(),
+                *(config.hints() if self.kafka_version is None else ()),
             ),
         )
 

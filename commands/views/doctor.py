@@ -44,7 +44,8 @@ def run(
     job = Examination(
         given.paths,
         StartOptions(
-            parsing.kafka_version(kafka_version), static=inputs.broker.take(*keys, *hints)
+            parsing.kafka_version(kafka_version),
+            static={**inputs.broker.of_node(), **inputs.broker.take(*keys, *hints)},
         ),
         selection=given.selection,
         flavour=given.flavour,

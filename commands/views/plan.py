@@ -185,7 +185,7 @@ class PlanPrinter(ActionPrinter):
     def _verdict(self) -> str:
         """Return the line with the outcome for all partitions."""
         forecasts, complete = self._forecasts, self._summary.complete
-        if not forecasts and complete:
+        if not forecasts and complete and not (self._lost or self._absent or self._unknown):
             return NO_PARTITION
         stops = sum(forecast.outcome != "loads" for forecast in forecasts)
         parts = [text.count(len(forecasts), "partition")]
@@ -195,6 +195,12 @@ class PlanPrinter(ActionPrinter):
             parts.append(f"{recovered:,} of {segments} recovered")
         if stops:
             parts.append(f"{stops:,} {'does' if stops == 1 else 'do'} not load")
+        if self._lost:
+            parts.append(f"{self._lost:,} absent and lost")
+        if self._absent:
+            parts.append(f"{self._absent:,} absent")
+        if self._unknown:
+            parts.append("it is not known what becomes of all of them")
         if self._stray:
             parts.append(f"{self._stray:,} set aside as stray")
         if self._offline:
@@ -223,6 +229,10 @@ class PlanPrinter(ActionPrinter):
             or self._discarded
             or self._zombies
             or self._overlaps
+            or self._lost
+            or self._lacks
+            or self._absent
+            or self._unknown
         )
         if forecasts and complete and not bad:
             line += ": no sound record is lost" if self._cut else ": nothing is lost"

@@ -123,6 +123,8 @@ QUORUM: Final = Table("quorum", "run", (
            value="keep.log_end"),
     Column("lost", Kind.OBJECT, "batches that other copies have and the copy to keep lacks",
            value="losses", of=LOSS, many=True),
+    Column("voters_are_behind", Kind.BOOL, "whether a node without a vote has records that no "
+           "voter has: the voters were restored, or lost data"),
     Column("unknown", Kind.STRING, "sentence about facts that are not known because copies "
            "are missing", null="nothing"),
 ), note="The result for all copies together.", type="quorum",
@@ -388,6 +390,13 @@ def _quorum(obj: Object, settings: OutputSettings) -> Iterator[str]:
         f"log end {end}"
     )
     yield from _lost(obj)
+    if obj["voters_are_behind"]:
+        line = (
+            f"NO VOTER has what {text.escape(obj['keep'])} has, which does not vote: the voters "
+            "lost it or were restored, and no broker can go on; stop all nodes, and give a voter "
+            f"the metadata log of {text.escape(obj['keep'])}"
+        )
+        yield terminal.paint_stdout(line, "error", settings.color)
     if obj["unknown"]:
         yield terminal.paint_stdout(text.escape(obj["unknown"]), "warning", settings.color)
 

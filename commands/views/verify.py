@@ -54,7 +54,8 @@ def run(
         selection=inputs.selection,
         limit=limit,
         budget=budget,
-        static={} if level == Level.QUICK else inputs.broker.take(*broker_config.JUDGED),
+        static=inputs.broker.of_node()
+        | ({} if level == Level.QUICK else inputs.broker.take(*broker_config.JUDGED)),
         on_progress=lambda progress: report.show(progress), flavour=inputs.given_flavour,
     )  # fmt: skip
     report = Report(settings, findings.make(settings), job.summary, inputs.resolved(paths))

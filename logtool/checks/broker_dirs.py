@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from logtool.checks import absence, own_file
 from logtool.checks.identity import Effect, differences, faults
 from logtool.findings import Broker, Finding
 from logtool.formats.names import (
@@ -38,7 +39,8 @@ class StartVerdict:
     """A finding, and its effect on a start of the broker."""
 
     finding: Finding
-    effect: Effect
+    effect: Effect | None
+    """None for a finding without an effect on a start."""
     log_dir: Path
 
 
@@ -76,6 +78,8 @@ class BrokerDirs:
             *self._two_metadata_logs(),
             *self._unknown_names(),
             *self._twice(),
+            *self._absent(),
+            *self._own_file(),
         )
 
     @cached_property
@@ -126,20 +130,6 @@ class BrokerDirs:
                 f"the broker last registered with Kafka {releases.text(node.shown_kafka)}; "
                 f"logtool shows the behaviour of {releases.text(node.kafka)}, because it has "
                 "not been compared with that release"
-            )
-        if node.is_kraft and node.metadata_log is None:
-            yield (
-                "holds no metadata log: the stray partitions, the topic settings and the "
-                "broker's log dirs are not known; give all log dirs of the broker together"
-            )
-        missing = node.missing_ids()
-        if missing:
-            s, be = ("s", "are") if len(missing) > 1 else ("", "is")
-            yield (
-                f"the metadata log lists log dir{s} {', '.join(sorted(missing))} of node "
-                f"{node.node_id}, which {be} not given: logtool cannot see partitions that "
-                "lie in two log dirs, ids that do not agree, or what the broker does with "
-                "those partitions"
             )
 
     @property
@@ -234,6 +224,16 @@ class BrokerDirs:
                     text = f"is also in {other.parent}"
                 yield _refusal("data-dir/duplicate-partition", text, path, key)
         yield from self._in_the_way()
+
+    def _absent(self) -> Iterator[StartVerdict]:
+        """Yield what files of the node name, and what no log dir of it holds."""
+        for finding, effect, home in absence.check(self.node):
+            yield StartVerdict(finding, effect, home.path)
+
+    def _own_file(self) -> Iterator[StartVerdict]:
+        """Yield where the broker's own file contradicts its log dirs."""
+        for conflict in own_file.check(self.node):
+            yield StartVerdict(*conflict)
 
     def _in_the_way(self) -> Iterator[StartVerdict]:
         """Yield future copies whose final name is taken by the live copy in their log dir."""

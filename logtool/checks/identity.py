@@ -23,6 +23,12 @@ class Effect(StrEnum):
     """The broker does not start."""
     OFFLINE = "offline"
     """The broker starts without the log dir."""
+    LOST = "lost"
+    """Something is absent, and what it held is lost."""
+    ABSENT = "absent"
+    """Something is absent, and the broker gets it from another node, or begins it empty."""
+    UNKNOWN = "unknown"
+    """The behaviour of the broker is not known."""
 
 
 def faults(

@@ -17,8 +17,10 @@ from logtool.formats import compression, leader_epoch_checkpoint, offset_index
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.log import small_files
+from logtool.log.claims import Presence, unmet
 from logtool.log.dir import Partition, Segment
 from logtool.log.file import File
+from logtool.log.partition_claims import end_claims
 from logtool.log.producer_state import ProducerState
 from logtool.log.redpanda import REDPANDA
 from logtool.node.settings import Settings
@@ -125,6 +127,8 @@ def _check(
             yield _in_segment(item, report)
         _count(facts, report, segment.log)
         reports.append(report)
+    if getattr(partition.directory, "kind", None) is DirectoryKind.LIVE:
+        yield from _lost_log(partition, request, facts)
     if not reports:
         return
     facts.first_base_offset = partition.segments[0].base_offset
@@ -140,6 +144,29 @@ def _check(
     steady = all(report.scanned and not report.changed for report in reports)
     if steady and not _grew(partition.segments[-1].log) and not _is_going(partition):
         yield from _check_epochs(partition, request, values, facts, reports)
+
+
+def _lost_log(
+    partition: Partition, request: CheckRequest, facts: PartitionSummary
+) -> Iterator[Finding]:
+    """Yield a finding if the logs are absent or empty, and other files prove that they were not.
+
+    An absent log counts as an empty one: a broker makes it at the log start offset.
+    """
+    if partition.is_metadata_log or any(segment.log.size for segment in partition.segments):
+        return
+    end = max([request.log_start_offset, *(one.base_offset for one in partition.segments)])
+    if not partition.segments:
+        facts.first_base_offset = facts.log_end_offset = end
+    claims = unmet(end_claims(partition), Presence(exists=True, end=end))
+    largest = max(claims, key=lambda one: one.offset, default=None)
+    if largest is None:
+        return
+    what = "is empty" if partition.segments else "is absent"
+    text = f"the log {what}, but {largest.evidence}: {largest.kind} {largest.offset}"
+    yield Finding(
+        "log/lost", text, path=partition.path, first_offset=end, last_offset=largest.offset - 1
+    )
 
 
 def judge(
@@ -227,6 +254,10 @@ def _log_start(
     leader stands where epochs change.
     """
     start = max(request.log_start_offset, partition.segments[0].base_offset)
+    if partition.is_metadata_log:
+        # Its log start is its oldest snapshot (``KafkaMetadataLog.deleteBeforeSnapshot``).
+        snapshots = [file.name.offset or 0 for file in partition.kraft_snapshots]
+        return max(start, min(snapshots, default=0))
     checkpoint = values.get(FileKind.LEADER_EPOCH_CHECKPOINT)
     if not request.clean and checkpoint and checkpoint.rows:
         row = checkpoint.rows[0]

@@ -12,6 +12,8 @@ redpanda_dir    names of directories and files of Redpanda
 small_files     small files of a log dir or a partition dir, parsed and checked
 batches         the batches of a log: the only way in to the walk
 chunk           sound batches, or a range of damage: the unit in which a log is read
+claims          what files say should exist: claims, the facts that end them, unmet claims
+partition_claims  the claims of the files of a partition dir
 damage          a range that is not a sound batch, and how it is described
 order           the batches of a log whose offsets are not the segment's, or do not rise
 records         reads the records of batches; the only module that decodes them

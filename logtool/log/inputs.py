@@ -16,7 +16,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import redpanda_dir
 from logtool.log.dir import LogDir
 from logtool.log.flavour import Flavour
-from logtool.log.kafka import holds_partition_files, is_root_file
+from logtool.log.kafka import KAFKA, holds_partition_files, is_root_file
 from logtool.log.opening import detect, flavour_at, flavour_of_file, open_log_dir
 from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
@@ -215,6 +215,32 @@ def log_dir_of(path: Path, flavour: Flavour | None = None) -> tuple[Path, bool]:
     return path.parent if is_real else real.parent, False
 
 
+def new_disk(path: Path, given: Sequence[Path], flavour: Flavour | None = None) -> LogDir | None:
+    """Return an empty directory as a log dir if a log dir of Kafka is `given` with it; else None.
+
+    A new disk is empty, and so is a mount point without its disk. ``lost+found`` does not count. A
+    name such as kafka-2 is that of a partition only within a log dir.
+    """
+    if len(given) < 2 or flavour is REDPANDA or files.is_remote(path):
+        return None
+    try:
+        names_there = {entry.name for entry in files.list_dir(path)}
+        around = files.list_dir(path.resolve().parent)
+    except UnreadableError:
+        return None
+    if not names_there <= {"lost+found"} or any(is_root_file(entry.name) for entry in around):
+        return None
+    is_one_of_several = any(_is_log_dir(one) for one in given if one != path)
+    return KAFKA.log_dir(path, []) if is_one_of_several else None
+
+
+def _is_log_dir(path: Path) -> bool:
+    try:
+        return not files.is_remote(path) and kind_of(path) is PathKind.LOG_DIR
+    except UnreadableError:
+        return False
+
+
 def open_each(
     paths: Iterable[Path], flavour: Flavour | None = None
 ) -> Iterator[OpenedPath | UnreadableError]:
@@ -223,8 +249,12 @@ def open_each(
     `flavour` overrules what the names of files and directories say.
     """
     known: dict[Path, LogDir | UnreadableError] = {}
+    paths = list(paths)
     for path in paths:
         within = None
+        if empty := new_disk(path, paths, flavour):
+            yield OpenedPath(path, None, empty, None, flavour)
+            continue
         try:
             if flavour_at(path, flavour) is REDPANDA:
                 log_dir, within = redpanda_dir.data_dir_of(path)

@@ -202,7 +202,8 @@ def _read_log(
         if batch.last_offset < image.offset:
             continue
         if batch.base_offset > image.offset:
-            missing = wording.offsets(image.offset, batch.base_offset - 1)
+            image.lacks = image.offset, batch.base_offset - 1
+            missing = wording.offsets(*image.lacks)
             raise FormatError(f"the metadata log lacks {missing}", batch.position, path)
         for entry in batch.entries:
             if entry.offset < image.offset:

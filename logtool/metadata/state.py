@@ -93,6 +93,9 @@ class MetadataImage:
     and fetches it again."""
     damaged_at: tuple[Path, int] | None = field(default=None, compare=False)
     """Place of the damage: the file, and the byte in it."""
+    lacks: tuple[int, int] | None = field(default=None, compare=False)
+    """First and last offset that are missing before the place of the damage; None if that is a
+    batch that cannot be read."""
     not_understood: int = 0
     """Number of records that are newer than this program; they may have changed this state."""
     problems: list["Problem"] = field(default_factory=list, compare=False)

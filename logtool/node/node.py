@@ -14,6 +14,7 @@ from logtool.formats.names import PartitionDirectory
 from logtool.metadata import image as metadata_image
 from logtool.metadata import releases
 from logtool.metadata.image import MetadataImage
+from logtool.node import own_file
 from logtool.node.identity import LogDirIdentity, topic_id_of
 
 WITH_DIRECTORY_IDS = (3, 7)
@@ -54,9 +55,14 @@ class Node:
 
     @cached_property
     def image(self) -> MetadataImage | None:
-        """Return the image of the metadata log; None if no metadata log can be opened."""
+        """Return the image of the metadata log; None if no metadata log can be opened.
+
+        It is empty if the log dir of the metadata log was given, the log is not in it, and no other
+        controller is known to have it: the node then begins an empty cluster.
+        """
         if self.metadata_log is None:
-            return None
+            gone = self.lacks_metadata_log and not self.has_other_controllers
+            return MetadataImage(static=self.static) if gone else None
         try:
             image = metadata_image.read(self.metadata_log.path / metadata_image.DIRECTORY)
         except UnreadableError as error:
@@ -64,6 +70,17 @@ class Node:
             return None
         image.static = self.static
         return image
+
+    @property
+    def lacks_metadata_log(self) -> bool:
+        """Return whether the log dir that the own file names for the metadata log lacks it."""
+        return self.own_metadata_dir in self.paths and self.metadata_log is None
+
+    @property
+    def has_other_controllers(self) -> bool:
+        """Return whether the broker's own file names a controller that is not this node."""
+        others = set(own_file.voters(self.static)) - {self.node_id}
+        return bool(others) or own_file.roles(self.static) == {"broker"}
 
     @cached_property
     def node_id(self) -> int | None:
@@ -134,6 +151,47 @@ class Node:
         assigned = state.directories[state.replicas.index(self.node_id)]
         return assigned == here.meta.directory_id
 
+    def ids_not_given(self) -> set[str]:
+        """Return the directory ids of log dirs that the node has and that were not given.
+
+        A log dir whose id the metadata log does not know replaces one that it knows: a new disk. If
+        as many were replaced as are missing, every log dir of the node was given; so it was if the
+        broker's own file names no other.
+        """
+        missing = self.missing_ids()
+        if not missing or self.has_all_log_dirs:
+            return set()
+        registered = self.image.log_dirs(self.node_id or 0) if self.image else set()
+        ids = [one.meta.directory_id for one in self.log_dirs if one.meta]
+        known = [one for one in ids if one is not None]
+        new = [one for one in known if one not in registered]
+        is_double = len(set(known)) < len(known)  # One of the two has lost its own.
+        return missing if len(new) < len(missing) and not is_double else set()
+
+    @cached_property
+    def has_all_log_dirs(self) -> bool:
+        """Return whether the broker's own file names log dirs, and all of them were given."""
+        return bool(self.own_log_dirs) and self.own_log_dirs <= self.paths
+
+    @cached_property
+    def paths(self) -> set[Path]:
+        """Return the real paths of the log dirs."""
+        return {real_path(one.path) for one in self.log_dirs}
+
+    @cached_property
+    def own_log_dirs(self) -> set[Path]:
+        """Return the log dirs that the broker's own file names.
+
+        Empty if one of the given log dirs is another one: then they are copies, for example.
+        """
+        named = own_file.log_dirs(self.static)
+        return named if self.paths <= named else set()
+
+    @property
+    def own_metadata_dir(self) -> Path | None:
+        """Return the log dir that the own file names for the metadata log; None as above."""
+        return own_file.metadata_dir(self.static) if self.own_log_dirs else None
+
     def missing_ids(self) -> set[str]:
         """Return the directory ids of this node that no log dir given has."""
         image = self.image
@@ -143,6 +201,11 @@ class Node:
         missing = image.log_dirs(self.node_id) - {*known} - NO_LOG_DIRS
         # A log dir that has lost its id may be any of them.
         return missing if len(missing) > known.count(None) else set()
+
+
+def real_path(path: Path) -> Path:
+    """Return a path without links; a URL as it is."""
+    return path if files.is_remote(path) else path.resolve()
 
 
 def nodes_of(
@@ -158,6 +221,8 @@ def nodes_of(
     groups: dict[str | None, list[LogDirIdentity]] = {}
     for one in log_dirs:
         groups.setdefault(one.node, []).append(one)
+    if len(groups) == 2 and None in groups:  # A log dir without an id is of the only node.
+        return [Node(log_dirs, kafka, static)]
     whole = [any(one.has_metadata_log for one in group) for group in groups.values()]
     if sum(whole) <= 1 and not (len(groups) > 1 and not any(whole)):
         return [Node(log_dirs, kafka, static)] if log_dirs else []

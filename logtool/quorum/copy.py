@@ -15,7 +15,7 @@ from logtool.copies.sources import ListedCopy, find
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import FormatError, NothingMatchedError, UnreadableError
-from logtool.formats import control_record, names
+from logtool.formats import control_record, names, wording
 from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.formats.quorum_state import QuorumState
@@ -280,6 +280,7 @@ def _read(
             f"{one.message}"
             for one in copy.real_damages
         ]
+        problems += _missing(copy, snapshots)
         changes = tuple(_changes(listed, copy, problems))
     except UnreadableError as error:
         yield error
@@ -295,6 +296,22 @@ def _read(
         problems=tuple(problems),
         changes=changes,
     )
+
+
+def _missing(copy: WholeCopy, snapshots: Sequence[KRaftSnapshot]) -> Iterator[str]:
+    """Yield the offsets that the log lacks: before its first batch, and between two of them."""
+    table = copy.batches
+    covered = max((one.end_offset for one in snapshots if not one.damage), default=0)
+    if copy.real_damages:
+        return
+    if copy.log_start > covered:
+        last = copy.log_start - 1
+        yield f"no batch and no snapshot holds {wording.offsets(covered, last)}"
+    holes = np.flatnonzero(table.base_offset[1:] > table.last_offset[:-1] + 1)
+    for row in holes.tolist():
+        first, last = int(table.last_offset[row]) + 1, int(table.base_offset[row + 1]) - 1
+        if last >= covered:
+            yield f"no batch holds {wording.offsets(first, last)}"
 
 
 def _meta_next_to(home: Path, problems: list[str]) -> MetaProperties | None:

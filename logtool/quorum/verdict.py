@@ -83,7 +83,20 @@ class Quorum:
         """Return whether a person must act before these controllers serve again."""
         damaged = any(copy.problems or copy.batches.real_damages for copy in self.copies)
         few = self.majority_offset is None
-        return bool(damaged or few or self.losses or len(self.clusters) > 1)
+        several = len(self.clusters) > 1
+        return bool(damaged or few or self.losses or several or self.voters_are_behind)
+
+    @property
+    def voters_are_behind(self) -> bool:
+        """Return whether a node that does not vote has records that no voter has.
+
+        It fetched them from a voter, so that all voters lost them, or were restored from a backup.
+        False if the copy of a voter was not given.
+        """
+        if self.voters is None or self.missing or self.keep.role != "observer":
+            return False
+        return all(copy.position < self.keep.position for copy in self.copies
+                   if copy.role == "voter")  # fmt: skip
 
     @property
     def unknown(self) -> str | None:

@@ -12,7 +12,7 @@ from logtool.actions import Action, Loss
 from logtool.checks.broker_dirs import WITH_STRAYS, BrokerDirs, FutureReplica
 from logtool.disk import files, in_use
 from logtool.errors import UnreadableError
-from logtool.formats import wording
+from logtool.formats import names, wording
 from logtool.formats.names import (
     FileKind,
     PartitionDirectory,
@@ -182,6 +182,13 @@ class Forecast:
                 yield Action(action="ignore", path=path, reason=text, topic=topic, partition=number)
             seen |= rows.keys()
 
+    def _is_selected(self, action: Action) -> bool:
+        """Return whether an action is about a log dir, or a partition that is selected."""
+        if action.topic is None:
+            return True
+        directory = names.parse_directory(f"{action.topic}-{action.partition}")
+        return isinstance(directory, PartitionDirectory) and self._selection.takes(directory)
+
     def _opened(self) -> Iterator[OpenedPath | UnreadableError]:
         """Yield the opened paths; those that were opened before as they are."""
         looked_up = open_each(
@@ -194,6 +201,7 @@ class Forecast:
         """Yield the partitions to load, and the notes on the log dirs as wholes."""
         members: dict[Path, LogDirIdentity] = {}
         opened: list[tuple[LogDir, list[tuple[Path, PartitionDirectory]]]] = []
+        whole: set[Path] = set()
         known = {one.path for one in self._given.node.log_dirs} if self._given else set()
         for one in self._opened():
             try:
@@ -206,6 +214,8 @@ class Forecast:
                 yield error
                 continue
             opened.append((root, chosen))
+            if one.name is None and one.within is None:
+                whole.add(root.path)
         if self._given is None:
             options = self.assumed
             node = Node(list(members.values()), options.kafka, options.static)
@@ -222,6 +232,9 @@ class Forecast:
                 self.log_dirs.append(start)
                 yield from start.unread
                 yield from start.notes
+            if self._given is None and root.path in whole:
+                whole.discard(root.path)
+                yield from filter(self._is_selected, start.absences)
             for folder, directory in () if start.is_offline else chosen:
                 try:
                     yield start.request(folder, directory, self._points)

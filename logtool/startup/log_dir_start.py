@@ -55,6 +55,8 @@ class LogDirStart(LogDirState):
         self.broker = broker or BrokerDirs(self.node)
         self.notes: list[Action] = []
         """The actions of the start on the log dir as a whole."""
+        self.absences: list[Action] = []
+        """Partitions and metadata logs that are absent, and log dirs that were not given."""
         self._options = options
         self._now_ms = time.time_ns() // 1_000_000
         self._in_raft = log_dir.flavour.has_raft_offsets
@@ -147,12 +149,26 @@ class LogDirStart(LogDirState):
         """Note the effects of `meta.properties` and of the metadata log on the start."""
         for verdict in self.broker.verdicts:
             finding = verdict.finding
-            if verdict.log_dir != self.log_dir.path:
+            if verdict.log_dir != self.log_dir.path or verdict.effect is None:
                 continue
             path, text = finding.path or verdict.log_dir, finding.message
+            topic, number = None, None
             if verdict.effect is Effect.OFFLINE:
                 path, text = verdict.log_dir, f"{path.name}: {text}"
-            self.notes.append(Action(action=str(verdict.effect), path=path, reason=text))
+            elif verdict.effect in (Effect.LOST, Effect.ABSENT) and finding.topic:
+                topic, number = finding.topic, finding.partition
+                path = verdict.log_dir / f"{topic}-{number}"
+                text = text.removeprefix(f"{topic}-{number} ")
+            is_absence = verdict.effect in (Effect.LOST, Effect.ABSENT, Effect.UNKNOWN)
+            (self.absences if is_absence else self.notes).append(
+                Action(
+                    action=str(verdict.effect),
+                    path=path,
+                    reason=text,
+                    topic=topic,
+                    partition=number,
+                )
+            )
         if not self.has_metadata_log or self.node.unread:
             return
         bootstrap = self.log_dir.files.get(FileKind.BOOTSTRAP_CHECKPOINT)

@@ -10,13 +10,16 @@ from logtool.actions import Action, FileChange, Loss
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import names, wording
+from logtool.formats.names import DirectoryKind
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.actions import actions
 from logtool.loading.index_building import INDEX_INTERVAL
 from logtool.loading.loader import load
 from logtool.loading.result import LoadResult, Logs, Outcome, Playback, StartConditions
 from logtool.log import opening
+from logtool.log.claims import Presence, unmet
 from logtool.log.dir import Partition, Segment
+from logtool.log.partition_claims import end_claims
 from logtool.node import host_limits
 from logtool.node.options import StartOptions
 from logtool.startup.disks import Cold, StretchTimes
@@ -179,7 +182,7 @@ def forecast_partition(
             unread = [one for one in listed.segments if one.base_offset not in recovered]
             if unread:
                 done += _unnoticed(unread, request)
-            done += _lacking(loaded, request, done)
+            done += _lacking(listed, loaded, request, done)
         other_end = _other_end(listed, loaded, request)
     except UnreadableError as error:
         return error
@@ -274,13 +277,20 @@ def _action_of(one: "Rejected") -> Action:
     )
 
 
-def _lacking(loaded: LoadResult, request: LoadRequest, done: Sequence[Action]) -> Iterator[Action]:
+def _lacking(
+    listed: Partition, loaded: LoadResult, request: LoadRequest, done: Sequence[Action]
+) -> Iterator[Action]:
     """Yield an action if the log ends below its high watermark before this start.
+
+    So it does if the log is absent or empty, and other files prove that it held records.
 
     None where an action of this start already loses records below the high watermark.
     """
     end, watermark = loaded.log_end, request.high_watermark or 0
-    if watermark <= end or any(action.loss.below_high_watermark for action in done):
+    if any(action.loss.below_high_watermark for action in done):
+        return
+    if watermark <= end:
+        yield from _proven_lost(listed, end, request)
         return
     text = (
         f"the log ends at {end}, below its high watermark {watermark}: this replica lacks "
@@ -288,6 +298,19 @@ def _lacking(loaded: LoadResult, request: LoadRequest, done: Sequence[Action]) -
         "replicas before this one becomes leader"
     )
     yield Action(action="lacks", path=request.path, reason=text)
+
+
+def _proven_lost(listed: Partition, end: int, request: LoadRequest) -> Iterator[Action]:
+    """Yield an action if no log has a byte, and another file proves offsets behind its end."""
+    is_live = getattr(listed.directory, "kind", None) is DirectoryKind.LIVE
+    if not is_live or any(segment.log.size for segment in listed.segments):
+        return
+    claims = unmet(end_claims(listed), Presence(exists=True, end=end))
+    largest = max(claims, key=lambda one: one.offset, default=None)
+    if largest:
+        what = "is empty" if listed.segments else "is absent"
+        text = f"the log {what}, but {largest.evidence}: {largest.kind} {largest.offset}"
+        yield Action(action="lacks", path=request.path, reason=text)
 
 
 def _other_end(listed: Partition, loaded: LoadResult, request: LoadRequest) -> int | None:

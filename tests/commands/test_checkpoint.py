@@ -89,7 +89,7 @@ def test_lint_has_the_findings_of_verify_in_the_small_files(run, home):
     (finding,) = result.of_type("finding")
     assert finding["code"] == "checkpoint/high-watermark-beyond-end"
     whole = run("verify", "-f", "ndjson", home).of_type("finding")
-    assert finding in whole
+    assert {**finding, "schema": None} in [{**one, "schema": None} for one in whole]
     assert len(whole) > 1
     assert result.of_type("summary")[0]["codes"] == {finding["code"]: 1}
     assert run("checkpoint", "lint", "--fail-on", "error", home).status == 1

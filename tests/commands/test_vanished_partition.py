@@ -10,7 +10,7 @@ from surveying import SURVEYING
 def log_dir(partition, tmp_path, monkeypatch, lock_up):
     """Return a log dir with orders-0 and orders-1, of which the latter goes when it is listed."""
     home = partition.parent
-    (home / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
+    (home / "meta.properties").write_text("version=0\ncluster.id=c\nbroker.id=1\n")
     going = home / "orders-1"
     shutil.copytree(partition, going)
     shutil.copytree(home, tmp_path / "OTHER")

@@ -137,7 +137,7 @@ STATE = [
         [("checkpoint/cleaner-out-of-range", CLEANER, 4)]),
     Row("a row of a topic with dots and dashes that is gone", PLAIN,
         offset(WATERMARK, "my.topic-with_all-3", 7),
-        [("checkpoint/unknown-partition", WATERMARK, SIZE)]),
+        [("checkpoint/unknown-partition", WATERMARK, SIZE), ("partition/lost", WATERMARK, SIZE)]),
     Row("a checkpoint of 0 bytes", PLAIN, on(WATERMARK, cut, 0),
         [("checkpoint/empty", WATERMARK, 0)]),
     Row("a recovery checkpoint of 0 bytes", PLAIN, on(RECOVERY, cut, 0),

@@ -6,7 +6,7 @@ What brokers do with each fault is held against them in ``tests/broker/test_log_
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from verification import has_numbers
 
 from logtool.actions import Action
 from logtool.checks.broker_dirs import BrokerDirs
+from logtool.findings import Finding
 from logtool.log import opening
 from logtool.metadata.releases import NEWEST
 from logtool.node.identity import LogDirIdentity, identify
@@ -68,19 +69,28 @@ def test_with_all_log_dirs_nothing_is_left_open(dirs: list[Path]) -> None:
     assert actions_of(dirs, "limits") == []
 
 
-def test_with_one_of_two_log_dirs_the_other_is_named_and_what_that_leaves_open(
-    dirs: list[Path],
-) -> None:
-    (limit,) = actions_of(dirs[:1], "limits")
-    assert directory_id(dirs[1]) in limit.reason
-    assert directory_id(dirs[0]) not in limit.reason
-    assert not limit.is_grave
+def verdicts(paths: Sequence[Path], static: Mapping[str, str] | None = None) -> list[Finding]:
+    (node,) = nodes_of(identities(paths), NEWEST, static)
+    return [one.finding for one in BrokerDirs(node).verdicts]
 
 
-def test_without_the_metadata_log_it_is_said_that_strays_are_not_known(dirs: list[Path]) -> None:
-    (limit,) = actions_of(dirs[1:], "limits")
-    assert limit.path == dirs[1]
-    assert "metadata log" in limit.reason
+def test_with_one_of_two_log_dirs_the_other_is_named(dirs: list[Path]) -> None:
+    (action,) = actions_of(dirs[:1], "unknown")
+    assert directory_id(dirs[1]) in action.reason
+    assert directory_id(dirs[0]) not in action.reason
+    (finding,) = verdicts(dirs[:1])
+    assert finding.code == "data-dir/not-given"
+
+
+def test_a_log_dir_that_only_the_own_file_names_was_left_out_on_purpose(dirs: list[Path]) -> None:
+    static = {"log.dirs": f"{dirs[0]},{dirs[1]}", "process.roles": "broker,controller"}
+    assert verdicts(dirs[:1], static) == []
+
+
+def test_without_the_metadata_log_its_absence_is_reported(dirs: list[Path]) -> None:
+    assert [one.path for one in actions_of(dirs[1:], "unknown")] == [dirs[1]]
+    (finding,) = verdicts(dirs[1:])
+    assert (finding.code, finding.path) == ("metadata/absent", dirs[1])
 
 
 def test_a_log_dir_that_lost_its_id_is_not_said_to_be_missing(dirs: list[Path]) -> None:

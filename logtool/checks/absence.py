@@ -1,0 +1,241 @@
+"""Rules for what is absent: partitions, and the metadata log, that files of the node name.
+
+A broker makes an empty log for a partition that the metadata log gives it and that no log dir
+holds. If no other replica is in sync, its records are gone; else it copies them from the leader. A
+node without its metadata log fetches it again from the other controllers. If it is the only
+controller, it begins an empty cluster, and renames all partitions to ``-stray``.
+Source: ``ReplicaManager.applyDelta``, ``LogManager.loadLogs``, ``KafkaMetadataLog``
+(Kafka 3.9 and 4.x).
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from logtool.checks.identity import Effect
+from logtool.disk import files
+from logtool.errors import UnreadableError
+from logtool.findings import Finding
+from logtool.formats import leader_epoch_checkpoint, quorum_state, wording
+from logtool.formats.names import CLUSTER_METADATA, FileKind
+from logtool.log import opening
+from logtool.log.claims import Claim, ClaimKind
+from logtool.log.dir import OFFSET_CHECKPOINTS, Partition
+from logtool.metadata import image as metadata_image
+from logtool.node.claims import AbsentPartition, absent_partitions
+from logtool.node.identity import LogDirIdentity
+from logtool.node.node import Node, real_path
+
+Absence = tuple[Finding, Effect | None, LogDirIdentity]
+"""A finding, its effect on a start (None: it has none), and the log dir that it is about."""
+_METADATA = metadata_image.DIRECTORY
+_RAN = (*OFFSET_CHECKPOINTS, FileKind.CLEAN_SHUTDOWN)
+"""Files that a broker writes into a log dir once it has loaded it."""
+
+
+def check(node: Node) -> Iterator[Absence]:
+    """Yield what is absent from the log dirs of a node."""
+    yield from _metadata_log(node)
+    yield from _log_dirs(node)
+    for absent in absent_partitions(node):
+        if absent.state is None and not absent.end:
+            continue  # Rows at offset 0 do not say that there were records.
+        finding, effect = _partition(node, absent)
+        yield finding, effect, absent.home
+
+
+def _log_dirs(node: Node) -> Iterator[Absence]:
+    """Yield a finding about log dirs of the node that were not given; none if its file has them."""
+    missing, holder = sorted(node.ids_not_given()), node.metadata_log
+    if not missing or holder is None or node.own_log_dirs - node.paths:
+        return
+    were = "log dir {} was" if len(missing) == 1 else "log dirs {} were"
+    named = were.format(", ".join(missing))
+    text = (
+        f"{named} not given, which the metadata log knows of node {node.node_id}: whether their "
+        "partitions exist is not known; give all "
+        "log dirs of the node together, or its file with --broker-config"
+    )
+    finding = Finding("data-dir/not-given", text, path=holder.path / _METADATA)
+    yield finding, Effect.UNKNOWN, holder
+
+
+def _partition(node: Node, absent: AbsentPartition) -> tuple[Finding, Effect | None]:
+    """Return the finding about an absent partition, and its effect on a start."""
+    state, me = absent.state, node.node_id
+    proof = _proof(absent.claims)
+    if absent.aside:
+        proof += f"; {absent.aside} has a log of it"
+    if state is None:
+        if absent.home.root.is_clean:
+            text = f"is in none of the log dirs: its records are lost: {proof}"
+            return _finding("partition/lost", text, absent), Effect.LOST
+        text = "is in none of the log dirs, unless it was deleted in the minute before the stop"
+        return _finding("partition/absent", f"{text}: {proof}", absent), Effect.ABSENT
+    others = [one for one in (*state.isr, *state.elr) if one != me]
+    if _was_never_made(node, absent):
+        text = "has no directory yet: the broker makes it at its next start"
+        return _finding("partition/not-created", text, absent), None
+    what = f"is in no log dir of node {me}: the broker makes an empty log"
+    if others:
+        shown = ", ".join(str(one) for one in dict.fromkeys(others))
+        text = f"{what} and copies it from the leader; in sync: {shown}"
+        return _finding("partition/absent", f"{text}; {proof}", absent), Effect.ABSENT
+    if not absent.end and absent.rows:
+        text = f"{what}, as it was before"
+        return _finding("partition/absent", f"{text}; {proof}", absent), Effect.ABSENT
+    lost = f"offsets below {absent.end} are lost" if absent.end else "its records are lost"
+    text = f"{what}, and no other replica is in sync, so that {lost}; {proof}"
+    return _finding("partition/lost", text, absent), Effect.LOST
+
+
+def _was_never_made(node: Node, absent: AbsentPartition) -> bool:
+    """Return whether the broker stopped before it made the directory of a new partition.
+
+    It then has no row in replication-offset-checkpoint, which has one for each partition of the
+    broker and is written every five seconds; and the metadata log has not changed it since it was
+    created, or does not count this replica as in sync.
+    """
+    state = absent.state
+    if state is None or absent.rows:
+        return False
+    if absent.disk_is_new or FileKind.REPLICATION_CHECKPOINT not in absent.home.root.files:
+        return False
+    is_new = state.leader_epoch == 0 and state.partition_epoch == 0
+    return is_new or node.node_id not in state.isr
+
+
+def _proof(claims: tuple[Claim, ...]) -> str:
+    """Return the strongest claim, and the one with the largest offset, as text."""
+    chosen = dict.fromkeys((claims[0], max(claims, key=lambda one: one.offset)))
+    parts = []
+    for one in chosen:
+        if one.kind is ClaimKind.REPLICA:
+            parts.append(f"{one.evidence.path} gives it to this node")
+        else:
+            parts.append(f"{one.evidence}: {one.kind} {one.offset}")
+    return "; ".join(parts)
+
+
+def _finding(code: str, text: str, absent: AbsentPartition) -> Finding:
+    strongest = absent.rows[0] if absent.rows else absent.claims[0]
+    topic, number = absent.key
+    return Finding(
+        code,
+        f"{topic}-{number} {text}",
+        path=strongest.evidence.path,
+        position=strongest.evidence.position,
+        topic=topic,
+        partition=number,
+    )
+
+
+def _metadata_log(node: Node) -> Iterator[Absence]:
+    """Yield a finding if the node has no metadata log, or an empty one, although it has run."""
+    if not node.is_kraft or not node.log_dirs:
+        return
+    holder = node.metadata_log
+    if holder is None:
+        yield from _no_metadata_log(node)
+        return
+    try:
+        listed = opening.open_partition(holder.path / _METADATA)
+    except UnreadableError:
+        return  # It is reported when the partition is read.
+    yield from _beginning(holder, listed)
+    yield from _hole(node, holder)
+    if any(one.size for one in listed.kraft_snapshots):
+        return
+    if any(segment.log.size for segment in listed.segments):
+        return
+    epoch = _last_epoch(listed)
+    is_used = epoch >= 0 or any(file.name.offset for file in listed.snapshots) or _ran(node)
+    if not is_used:
+        return
+    proof = f"; leader-epoch-checkpoint goes to epoch {epoch}" if epoch >= 0 else ""
+    yield _lost_metadata(node, holder, f"holds no batch of the metadata log{proof}")
+
+
+def _beginning(holder: LogDirIdentity, listed: Partition) -> Iterator[Absence]:
+    """Yield a finding if no snapshot covers the offsets before the first segment."""
+    start = listed.segments[0].base_offset if listed.segments else 0
+    snapshots = [one for one in listed.kraft_snapshots if one.size]
+    covered = max((file.name.offset or 0 for file in snapshots), default=0)
+    if start > covered:
+        text = f"the log begins at offset {start}, and no snapshot covers the offsets before it"
+        finding = Finding("kraft-snapshot/missing", text, path=listed.path)
+        yield finding, Effect.REFUSE, holder
+
+
+def _hole(node: Node, holder: LogDirIdentity) -> Iterator[Absence]:
+    """Yield a finding if offsets are missing between two batches of the metadata log."""
+    image = node.image
+    if image is None or image.lacks is None or image.damaged_at is None or not image.lacks[0]:
+        return
+    path, position = image.damaged_at
+    first, last = image.lacks
+    text = f"no batch holds {wording.offsets(first, last)}, which the controllers agreed on"
+    finding = Finding(
+        "metadata/hole", text, position, None, first_offset=first, last_offset=last, path=path
+    )
+    yield finding, Effect.UNKNOWN, holder
+
+
+def _no_metadata_log(node: Node) -> Iterator[Absence]:
+    """Yield a finding about log dirs of KRaft without a metadata log; none if no broker has run."""
+    if not _ran(node):
+        return
+    first = node.log_dirs[0]
+    expected = node.own_metadata_dir
+    here = [one for one in node.log_dirs if real_path(one.path) == expected]
+    if here:
+        text = f"holds no {_METADATA}, and is the log dir of the metadata log"
+        yield _lost_metadata(node, here[0], text)
+    elif expected is None:
+        text = (
+            f"no log dir given holds {_METADATA}, which every KRaft node has: without it a broker "
+            "renames all its partitions to -stray; give all log dirs of the node together, "
+            "metadata.log.dir too, or name its file with --broker-config"
+        )
+        finding = Finding("metadata/absent", text, path=first.path)
+        yield finding, Effect.UNKNOWN, first
+
+
+def _lost_metadata(node: Node, holder: LogDirIdentity, what: str) -> Absence:
+    """Return the finding about a metadata log that is gone; `what` says what is missing."""
+    path = holder.path / _METADATA
+    path = path if files.has_dir(path) else holder.path
+    voters = set(_voters_of_state(holder)) - {node.node_id}
+    if node.has_other_controllers or voters:
+        text = f"{what}: the node fetches it again from the other controllers; start them first"
+        return Finding("metadata/absent", text, path=path), Effect.ABSENT, holder
+    text = (
+        f"{what}: unless another controller holds it, the broker starts an empty cluster and "
+        "renames every partition to -stray"
+    )
+    return Finding("metadata/lost", text, path=path), Effect.LOST, holder
+
+
+def _voters_of_state(holder: LogDirIdentity) -> Iterator[int]:
+    """Yield the voters in quorum-state, which lists them up to 3.8."""
+    path = holder.path / _METADATA / FileKind.QUORUM_STATE.value
+    with suppress(UnreadableError):
+        yield from quorum_state.parse(files.read_small(path)).current_voters or ()
+
+
+def _ran(node: Node) -> bool:
+    """Return whether a broker has loaded the log dirs: it left partitions, or checkpoints."""
+    return any(
+        directory.topic != CLUSTER_METADATA for one in node.log_dirs
+        for _, directory in one.root.partitions
+    ) or any(kind in one.root.files for one in node.log_dirs for kind in _RAN)  # fmt: skip
+
+
+def _last_epoch(listed: Partition) -> int:
+    """Return the last leader epoch in leader-epoch-checkpoint; -1 without one."""
+    file = listed.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT)
+    if file is None:
+        return -1
+    with suppress(UnreadableError):
+        rows = leader_epoch_checkpoint.parse(files.read_small(file.path)).rows
+        return max((row.leader_epoch for row in rows), default=-1)
+    return -1

@@ -1,0 +1,185 @@
+"""Partitions that the files of a node name, and that no log dir of it holds.
+
+The metadata log gives partitions to a node, and offset checkpoints name those that a broker had
+when it wrote them. The metadata log is the better witness: a partition that it does not give to the
+node was deleted or moved, so that rows of it are stale.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from logtool.errors import UnreadableError
+from logtool.formats.messages.cluster_metadata import PartitionRecord
+from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind, TopicPartition
+from logtool.lazy_dataclass import dataclass
+from logtool.log.claims import (
+    Claim,
+    ClaimKind,
+    Evidence,
+    Presence,
+    Revocation,
+    standing,
+    unmet,
+)
+from logtool.log.dir import OF_TODAY
+from logtool.metadata import image as metadata_image
+from logtool.node.identity import LogDirIdentity
+from logtool.node.node import NO_LOG_DIRS, Node
+
+_KINDS = {
+    FileKind.REPLICATION_CHECKPOINT: ClaimKind.HIGH_WATERMARK,
+    FileKind.RECOVERY_POINT_CHECKPOINT: ClaimKind.RECOVERY_POINT,
+    FileKind.LOG_START_CHECKPOINT: ClaimKind.LOG_START,
+    FileKind.CLEANER_CHECKPOINT: ClaimKind.CLEANER_OFFSET,
+}
+_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+"""Names that a topic may have (``Topic.validate``)."""
+_ABSENT = Presence(exists=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentPartition:
+    """Partition that no log dir of its node holds, with the claims that it should be there."""
+
+    key: TopicPartition
+    claims: tuple[Claim, ...]
+    """The strongest first; at least one."""
+    home: LogDirIdentity
+    """Log dir that a row names it in, else that of its assignment, else the first of the node."""
+    state: PartitionRecord | None = None
+    """Replicas and ISR in the metadata log; None if the metadata log is not known."""
+    aside: Path | None = None
+    """Directory of the partition whose name ends in -stray; None without one."""
+    disk_is_new: bool = False
+    """True if another log dir, with another id, stands in place of that of its assignment."""
+
+    @property
+    def rows(self) -> list[Claim]:
+        """Return the claims of offset checkpoints."""
+        return [one for one in self.claims if one.kind is not ClaimKind.REPLICA]
+
+    @property
+    def end(self) -> int:
+        """Return the largest offset that a claim proves; 0 if no claim proves a record."""
+        return max(one.offset for one in self.claims)
+
+
+def absent_partitions(node: Node) -> Iterator[AbsentPartition]:
+    """Yield the partitions whose claims are not met by a directory, by topic and number.
+
+    A checkpoint that cannot be read makes no claim; `verify` reports it.
+    """
+    there = {
+        (directory.topic, directory.partition)
+        for one in node.log_dirs
+        for _, directory in one.root.partitions
+        if directory.kind in OF_TODAY
+    }
+    aside = {
+        (directory.topic, directory.partition): path
+        for one in node.log_dirs
+        for path, directory in one.root.partitions
+        if directory.kind is DirectoryKind.STRAY
+    }
+    states = _assigned(node)
+    facts: dict[TopicPartition, list[Claim | Revocation]] = {}
+    homes: dict[TopicPartition, LogDirIdentity] = {}
+    for claim, home in (*_replicas(node, states), *_rows(node)):
+        if claim.about not in there:
+            facts.setdefault(claim.about, []).append(claim)
+            homes[claim.about] = home
+    for revocation in _revocations(node, states, facts):
+        facts[revocation.about].append(revocation)
+    for key in sorted(facts):
+        claims = tuple(unmet(standing(facts[key]), _ABSENT))
+        if claims:
+            state = states.get(key)
+            yield AbsentPartition(
+                key, claims, homes[key], state, aside.get(key), _disk_is_new(node, state)
+            )
+
+
+def _disk_is_new(node: Node, state: PartitionRecord | None) -> bool:
+    """Return whether the metadata log gives a replica to a log dir that is not there any more."""
+    if state is None or node.node_id is None:
+        return False
+    assigned = _directory(state, node.node_id)
+    ids = {one.meta.directory_id for one in node.log_dirs if one.meta}
+    return assigned is not None and assigned not in ids
+
+
+def _assigned(node: Node) -> dict[TopicPartition, PartitionRecord]:
+    """Return the partitions that the metadata log gives to the node in a log dir that is given."""
+    image, me = node.image, node.node_id
+    if image is None or image.damage or me is None:
+        return {}
+    elsewhere = node.ids_not_given()
+    states = {}
+    for topic_id, of_topic in image.partitions.items():
+        for number, state in of_topic.items():
+            if me not in state.replicas:
+                continue
+            if _directory(state, me) not in elsewhere:
+                states[image.names[topic_id], number] = state
+    return states
+
+
+def _directory(state: PartitionRecord, node_id: int) -> str | None:
+    """Return the directory id of a replica; None if the metadata log does not say one."""
+    if len(state.directories) != len(state.replicas):
+        return None
+    found = state.directories[state.replicas.index(node_id)]
+    return None if found in NO_LOG_DIRS else found
+
+
+def _replicas(
+    node: Node, states: dict[TopicPartition, PartitionRecord]
+) -> Iterator[tuple[Claim, LogDirIdentity]]:
+    """Yield the claims of the metadata log, each with the log dir of its assignment."""
+    holder, me = node.metadata_log, node.node_id
+    if holder is None or me is None:
+        return
+    evidence = Evidence(holder.path / metadata_image.DIRECTORY)
+    by_id = {one.meta.directory_id: one for one in node.log_dirs if one.meta}
+    for key, state in states.items():
+        home = by_id.get(_directory(state, me), node.log_dirs[0])
+        yield Claim(key, ClaimKind.REPLICA, evidence), home
+
+
+def _rows(node: Node) -> Iterator[tuple[Claim, LogDirIdentity]]:
+    """Yield the claims of the offset checkpoints, each with the log dir of the file."""
+    for home in node.log_dirs:
+        for kind, claims in _KINDS.items():
+            with suppress(UnreadableError):
+                for key, row in home.root.rows(kind).items():
+                    if not _NAME.fullmatch(row.topic) or row.partition < 0:
+                        continue  # Damage: no broker wrote such a row.
+                    path = home.root.files[kind].path
+                    evidence = Evidence(path, row.line.number, row.line.position)
+                    yield Claim(key, claims, evidence, max(0, row.offset)), home
+
+
+def _revocations(
+    node: Node,
+    states: dict[TopicPartition, PartitionRecord],
+    claimed: Iterable[TopicPartition],
+) -> Iterator[Revocation]:
+    """Yield what ends claims: a directory that is being deleted, and another assignment."""
+    image = node.image
+    going = {
+        (directory.topic, directory.partition): path
+        for one in node.log_dirs
+        for path, directory in one.root.partitions
+        if directory.kind is DirectoryKind.DELETE
+    }
+    rows = frozenset(_KINDS.values())
+    for key in tuple(claimed):
+        if key in going:
+            yield Revocation(key, Evidence(going[key]), rows)
+        elif key[0] == CLUSTER_METADATA:
+            yield Revocation(key, Evidence(node.log_dirs[0].path))
+        elif image is not None and not image.damage and key not in states:
+            holder = node.metadata_log or node.log_dirs[0]
+            yield Revocation(key, Evidence(holder.path / metadata_image.DIRECTORY), rows)

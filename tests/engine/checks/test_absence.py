@@ -1,0 +1,298 @@
+"""Absence: what files of a node name and no log dir holds, on log dirs of real brokers."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from logtool.actions import Action
+from logtool.errors import UnreadableError
+from logtool.findings import Finding, Severity
+from logtool.formats import offset_checkpoint
+from logtool.node.options import StartOptions
+from logtool.startup.forecast import Forecast
+from logtool.startup.partition import PartitionForecast
+from logtool.verify import Level, Verification
+
+Copy = Callable[[str], Path]
+METADATA = "__cluster_metadata-0"
+HIGH_WATERMARKS, RECOVERY_POINTS = (
+    "replication-offset-checkpoint",
+    "recovery-point-offset-checkpoint",
+)
+NEW = frozenset({
+    "partition/lost", "partition/absent", "partition/not-created", "log/lost", "metadata/lost",
+    "metadata/absent", "metadata/hole", "metadata/location", "metadata/no-majority",
+    "kraft-snapshot/missing", "data-dir/not-given",
+})  # fmt: skip
+
+
+def verify(paths: Sequence[Path], static: Mapping[str, str] | None = None) -> list[Finding]:
+    """Return the findings of verify; a path that cannot be read fails the test."""
+    found = list(Verification(paths, level=Level.QUICK, static=static))
+    assert not [one for one in found if isinstance(one, UnreadableError)]
+    return [one for one in found if isinstance(one, Finding)]
+
+
+def codes(paths: Sequence[Path], static: Mapping[str, str] | None = None) -> list[str]:
+    """Return the codes about absence, in order."""
+    return [one.code for one in verify(paths, static) if one.code in NEW]
+
+
+def start(paths: Sequence[Path], static: Mapping[str, str] | None = None) -> list[Action]:
+    """Return the actions of the next start, of partitions and of log dirs."""
+    found: list[Action] = []
+    for item in Forecast(paths, StartOptions(static=static or {})):
+        assert not isinstance(item, UnreadableError)
+        found += item.actions if isinstance(item, PartitionForecast) else [item]
+    return found
+
+
+def kinds(paths: Sequence[Path], static: Mapping[str, str] | None = None) -> list[str]:
+    """Return the kinds of the grave actions."""
+    return [one.action for one in start(paths, static) if one.is_grave]
+
+
+def partitions(log_dir: Path) -> list[Path]:
+    """Return the partition dirs with records, without the metadata log."""
+    logs = (path for path in sorted(log_dir.glob("*-[0-9]*/*.log")) if path.stat().st_size)
+    return list(dict.fromkeys(log.parent for log in logs if log.parent.name != METADATA))
+
+
+def drop_row(log_dir: Path, partition: Path) -> None:
+    """Remove the rows of a partition from all offset checkpoints."""
+    topic, _, number = partition.name.rpartition("-")
+    for path in log_dir.glob("*-offset-checkpoint"):
+        rows = offset_checkpoint.parse(path.read_bytes()).by_partition
+        rows.pop((topic, int(number)), None)
+        left = {key: row.offset for key, row in rows.items()}
+        path.write_bytes(offset_checkpoint.encode(offset_checkpoint.build(left)))
+
+
+def batches(log: Path) -> list[bytes]:
+    """Return the batches of a sound log of magic 2."""
+    data, found = log.read_bytes(), []
+    while data:
+        size = 12 + int.from_bytes(data[8:12], "big")
+        if int.from_bytes(data[8:12], "big") == 0:
+            break
+        found.append(data[:size])
+        data = data[size:]
+    return found
+
+
+@pytest.mark.parametrize("release", ["3.9.2", "4.3.1"])
+@pytest.mark.parametrize("state", ["clean", "killed", "running", "empty", "formatted", "torn"])
+def test_nothing_is_absent_from_what_a_broker_left(copy_of: Copy, release: str, state: str) -> None:
+    home = copy_of(f"{release}/{state}")
+    assert codes([home]) == []
+    assert not {"lost", "absent", "unknown", "lacks"} & set(kinds([home]))
+
+
+def test_the_log_dirs_of_one_node_together_lack_nothing(copy_of: Copy) -> None:
+    home = copy_of("4.3.1/two-log-dirs")
+    assert codes([home / "dir-1", home / "dir-2"]) == []
+    replicas = copy_of("4.3.1/replicas")
+    for node in sorted(replicas.iterdir()):
+        assert codes([node]) == []
+
+
+@pytest.mark.parametrize("state", ["clean", "killed"])
+def test_a_partition_that_no_other_node_has_is_lost(copy_of: Copy, state: str) -> None:
+    home = copy_of(f"4.3.1/{state}")
+    gone = partitions(home)[0]
+    shutil.rmtree(gone)
+    (finding,) = [one for one in verify([home]) if one.code in NEW]
+    topic, _, number = gone.name.rpartition("-")
+    assert finding.code == "partition/lost"
+    assert (finding.topic, finding.partition) == (topic, int(number))
+    assert finding.severity is Severity.ERROR
+    (action,) = [one for one in start([home]) if one.action == "lost"]
+    assert action.path == gone
+
+
+def test_all_partitions_gone_are_lost_one_by_one(copy_of: Copy) -> None:
+    home = copy_of("3.9.2/clean")
+    gone = [one for one in home.glob("*-[0-9]*") if one.is_dir() and one.name[-1].isdigit()]
+    gone.remove(home / METADATA)
+    for one in gone:
+        shutil.rmtree(one)
+    found = [one for one in verify([home]) if one.code in NEW]
+    assert {f"{one.topic}-{one.partition}" for one in found} == {one.name for one in gone}
+    assert {one.code for one in found} <= {"partition/lost", "partition/absent"}
+    assert "partition/lost" in {one.code for one in found}
+
+
+def test_a_partition_that_other_nodes_have_in_sync_is_absent(copy_of: Copy) -> None:
+    home = copy_of("4.3.1/replicas") / "node-3"
+    shutil.rmtree(home / "replica.in-sync-0")
+    (finding,) = [one for one in verify([home]) if one.code in NEW]
+    assert (finding.code, finding.severity) == ("partition/absent", Severity.WARNING)
+    assert [one.action for one in start([home]) if one.topic == finding.topic][:1] == ["absent"]
+
+
+def test_a_partition_without_a_row_was_not_created_yet(copy_of: Copy) -> None:
+    home = copy_of("4.3.1/killed")
+    gone = partitions(home)[0]
+    shutil.rmtree(gone)
+    drop_row(home, gone)
+    (finding,) = [one for one in verify([home]) if one.code in NEW]
+    assert (finding.code, finding.severity) == ("partition/not-created", Severity.INFO)
+    assert "lost" not in kinds([home])
+
+
+@pytest.mark.parametrize("state", ["clean", "killed"])
+def test_without_a_metadata_log_the_rows_of_a_clean_stop_prove_a_loss(
+    copy_of: Copy, state: str
+) -> None:
+    home = copy_of("2.8.2/zookeeper")
+    marker = home / ".kafka_cleanshutdown"
+    if state == "killed":
+        marker.unlink()
+    gone = partitions(home)[0]
+    shutil.rmtree(gone)
+    expected = "partition/lost" if state == "clean" else "partition/absent"
+    assert codes([home]) == [expected]
+
+
+def test_a_directory_that_is_being_deleted_explains_a_row(copy_of: Copy) -> None:
+    home = copy_of("2.8.2/zookeeper")
+    gone = partitions(home)[0]
+    gone.rename(home / f"{gone.name}.{'0' * 32}-delete")
+    assert codes([home]) == []
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_an_absent_log_and_an_empty_one_are_the_same_loss(copy_of: Copy, *, empty: bool) -> None:
+    home = copy_of("4.3.1/clean")
+    (home / HIGH_WATERMARKS).unlink()
+    gone = next(one for one in partitions(home) if list(one.glob("*[1-9].snapshot")))
+    for log in gone.glob("*.log"):
+        log.write_bytes(b"") if empty else log.unlink()
+    (finding,) = [one for one in verify([home]) if one.code in NEW]
+    assert (finding.code, finding.path, finding.severity) == ("log/lost", gone, Severity.ERROR)
+    assert [one.path for one in start([home]) if one.action == "lacks"] == [gone]
+
+
+def test_a_metadata_log_that_is_gone_is_reported(copy_of: Copy) -> None:
+    home = copy_of("4.3.1/clean")
+    shutil.rmtree(home / METADATA)
+    assert codes([home]) == ["metadata/absent"]
+    assert "unknown" in kinds([home])
+
+
+def test_a_metadata_log_that_is_not_in_its_log_dir_is_lost(copy_of: Copy) -> None:
+    home = copy_of("4.3.1/clean")
+    shutil.rmtree(home / METADATA)
+    static = {"log.dirs": str(home), "process.roles": "broker,controller", "node.id": "1"}
+    assert codes([home], static) == ["metadata/lost"]
+    assert kinds([home], static)[0] == "lost"
+
+
+def test_a_broker_without_the_controller_role_fetches_its_metadata_log_again(copy_of: Copy) -> None:
+    home = copy_of("4.3.1/clean")
+    shutil.rmtree(home / METADATA)
+    static = {"log.dirs": str(home), "process.roles": "broker"}
+    assert codes([home], static) == ["metadata/absent"]
+    assert "lost" not in kinds([home], static)
+
+
+def test_an_empty_metadata_log_is_lost_and_its_partitions_are_stray(copy_of: Copy) -> None:
+    home = copy_of("4.3.1/clean")
+    for path in (home / METADATA).iterdir():
+        if path.suffix == ".checkpoint":
+            path.unlink()
+        elif path.suffix == ".log":
+            path.write_bytes(b"")
+    assert "metadata/lost" in codes([home])
+    assert "stray" in kinds([home])
+
+
+def test_a_metadata_log_without_its_beginning_stops_the_node(copy_of: Copy) -> None:
+    home = copy_of("4.3.1/clean")
+    log = home / METADATA / f"{0:020}.log"
+    first, *rest = batches(log)
+    start_of_rest = int.from_bytes(rest[0][:8], "big")
+    assert int.from_bytes(first[:8], "big") == 0
+    (log.parent / f"{start_of_rest:020}.log").write_bytes(b"".join(rest))
+    for path in log.parent.glob(f"{0:020}.*"):
+        path.unlink()
+    for path in log.parent.glob("*.checkpoint"):
+        path.unlink()
+    assert "kraft-snapshot/missing" in codes([home])
+    assert "refuse" in kinds([home])
+
+
+def test_a_batch_that_the_metadata_log_lacks_is_an_error(copy_of: Copy) -> None:
+    home = copy_of("4.3.1/clean")
+    log = home / METADATA / f"{0:020}.log"
+    found = batches(log)
+    for path in log.parent.glob("*.checkpoint"):
+        path.unlink()
+    log.write_bytes(b"".join([*found[:5], *found[6:]]))
+    (finding,) = [one for one in verify([home]) if one.code == "metadata/hole"]
+    assert finding.first_offset == int.from_bytes(found[5][:8], "big")
+    assert finding.position == sum(map(len, found[:5]))
+    assert "unknown" in kinds([home])
+
+
+@pytest.fixture
+def dirs(copy_of: Copy) -> list[Path]:
+    """Return the two log dirs of one broker, that with the metadata log first."""
+    home = copy_of("4.3.1/two-log-dirs")
+    found = [home / "dir-1", home / "dir-2"]
+    return sorted(found, key=lambda path: not (path / METADATA).is_dir())
+
+
+def test_a_disk_that_was_formatted_again_has_lost_its_partitions(dirs: list[Path]) -> None:
+    before = {one.name for one in dirs[1].glob("*-[0-9]*") if one.is_dir()}
+    meta = (dirs[1] / "meta.properties").read_text().splitlines()
+    shutil.rmtree(dirs[1])
+    dirs[1].mkdir()
+    new = [line for line in meta if not line.startswith("directory.id")]
+    (dirs[1] / "meta.properties").write_text(
+        "\n".join([*new, "directory.id=AAAAAAAAAAAAAAAAAAAAbw"])
+    )
+    found = [one for one in verify(dirs) if one.code in NEW]
+    assert {one.code for one in found} == {"partition/lost"}
+    assert {f"{one.topic}-{one.partition}" for one in found} == {
+        name for name in before if not name.endswith(("-future", "-delete", "-stray"))
+    }
+    assert "lost" in kinds(dirs)
+
+
+@pytest.mark.parametrize("content", [(), ("lost+found",)])
+def test_an_empty_disk_next_to_a_log_dir_stops_the_broker(
+    dirs: list[Path], content: Sequence[str]
+) -> None:
+    shutil.rmtree(dirs[1])
+    dirs[1].mkdir()
+    for name in content:
+        (dirs[1] / name).mkdir()
+    assert "meta-properties/missing" in [one.code for one in verify(dirs)]
+    refusals = [one.path for one in start(dirs) if one.action == "refuse"]
+    assert dirs[1] in refusals
+
+
+def test_a_log_dir_that_the_own_file_dropped_has_lost_its_partitions(dirs: list[Path]) -> None:
+    static = {"log.dirs": str(dirs[0]), "process.roles": "broker,controller"}
+    assert set(codes(dirs[:1], static)) == {"partition/lost"}
+    assert set(codes(dirs[:1])) == {"data-dir/not-given"}
+
+
+def test_the_own_file_is_compared_with_the_log_dirs(dirs: list[Path]) -> None:
+    right = {"log.dirs": f"{dirs[0]},{dirs[1]}", "process.roles": "broker,controller",
+             "node.id": "1", "controller.quorum.voters": "1@localhost:9093"}  # fmt: skip
+    assert [one for one in verify(dirs, right) if one.severity is not Severity.INFO] == []
+    other_node = verify(dirs, {**right, "node.id": "7"})
+    assert [one.code for one in other_node].count("meta-properties/mismatch") == 2
+    swapped = {**right, "log.dirs": f"{dirs[1]},{dirs[0]}"}
+    assert codes(dirs, swapped) == ["metadata/location"]
+    assert "refuse" in kinds(dirs, swapped)
+    assert codes(dirs, {**swapped, "metadata.log.dir": str(dirs[0])}) == []
+    voters = {**right, "controller.quorum.voters": "1@localhost:9093,2@localhost:9094"}
+    assert codes(dirs, voters) == ["metadata/no-majority"]
+    assert "unknown" in kinds(dirs, voters)
