@@ -17,13 +17,12 @@ from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import leader_epoch_checkpoint, quorum_state, wording
 from logtool.formats.names import CLUSTER_METADATA, FileKind
-from logtool.log import opening
 from logtool.log.claims import Claim, ClaimKind
 from logtool.log.dir import OFFSET_CHECKPOINTS, Partition
 from logtool.metadata import image as metadata_image
 from logtool.node.claims import AbsentPartition, absent_partitions
 from logtool.node.identity import LogDirIdentity
-from logtool.node.node import Node, real_path
+from logtool.node.node import Node
 
 Absence = tuple[Finding, Effect | None, LogDirIdentity]
 """A finding, its effect on a start (None: it has none), and the log dir that it is about."""
@@ -137,10 +136,9 @@ def _metadata_log(node: Node) -> Iterator[Absence]:
     if holder is None:
         yield from _no_metadata_log(node)
         return
-    try:
-        listed = opening.open_partition(holder.path / _METADATA)
-    except UnreadableError:
-        return  # It is reported when the partition is read.
+    listed = node.image.listed if node.image else None
+    if listed is None:
+        return  # That it cannot be read is reported elsewhere.
     yield from _beginning(holder, listed)
     yield from _hole(node, holder)
     if any(one.size for one in listed.kraft_snapshots):
@@ -186,7 +184,7 @@ def _no_metadata_log(node: Node) -> Iterator[Absence]:
         return
     first = node.log_dirs[0]
     expected = node.own_metadata_dir
-    here = [one for one in node.log_dirs if real_path(one.path) == expected]
+    here = [one for one in node.log_dirs if files.real_path(one.path) == expected]
     if here:
         text = f"holds no {_METADATA}, and is the log dir of the metadata log"
         yield _lost_metadata(node, here[0], text)

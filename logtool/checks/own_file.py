@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from logtool.checks.identity import Effect
+from logtool.disk import files
 from logtool.findings import Finding
 from logtool.formats.names import FileKind
 from logtool.metadata import image as metadata_image
 from logtool.node import own_file
-from logtool.node.node import Node, real_path
+from logtool.node.node import Node
 
 Conflict = tuple[Finding, Effect, Path]
 """A finding, its effect on a start, and the log dir that it is about."""
@@ -39,7 +40,7 @@ def _metadata_dir(node: Node) -> Iterator[Conflict]:
     """Yield a metadata log in a log dir where the broker does not expect it."""
     expected = node.own_metadata_dir
     for one in node.log_dirs:
-        if expected is None or not one.has_metadata_log or real_path(one.path) == expected:
+        if expected is None or not one.has_metadata_log or files.real_path(one.path) == expected:
             continue
         text = f"the broker's own file puts the metadata log into {expected}"
         path = one.path / metadata_image.DIRECTORY

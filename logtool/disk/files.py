@@ -62,6 +62,11 @@ def is_remote(path: Path) -> bool:
     return not isinstance(cast(object, path), Path)
 
 
+def real_path(path: Path) -> Path:
+    """Return a path without links; a URL as it is."""
+    return path if is_remote(path) else path.resolve()
+
+
 def open_readonly(path: Path) -> int:
     """Return a file descriptor for reading a regular file of this system."""
     if is_remote(path):

@@ -64,6 +64,7 @@ def read(metadata_dir: Path, until: Until = END, watcher: Watcher | None = None)
         replay.watcher = watcher
         watcher.begin(replay.image)
     image = replay.image
+    image.listed = log
     try:
         for segment in log.segments:
             if segment.next_base_offset is None or segment.next_base_offset > image.offset:

@@ -15,6 +15,7 @@ from logtool.formats.messages.cluster_metadata import PartitionRecord
 from logtool.formats.messages.codec import Value
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Partition
 
 METADATA_VERSION = "metadata.version"
 QuotaEntity = tuple[tuple[str, str | None], ...]
@@ -91,6 +92,8 @@ class MetadataImage:
     damage: str | None = None
     """Reason why reading ended early, or None. A torn tail is not a reason: a broker cuts it off
     and fetches it again."""
+    listed: Partition | None = field(default=None, compare=False)
+    """Files of the metadata log; None for a single snapshot and for a log that is absent."""
     damaged_at: tuple[Path, int] | None = field(default=None, compare=False)
     """Place of the damage: the file, and the byte in it."""
     lacks: tuple[int, int] | None = field(default=None, compare=False)

@@ -176,7 +176,7 @@ class Node:
     @cached_property
     def paths(self) -> set[Path]:
         """Return the real paths of the log dirs."""
-        return {real_path(one.path) for one in self.log_dirs}
+        return {files.real_path(one.path) for one in self.log_dirs}
 
     @cached_property
     def own_log_dirs(self) -> set[Path]:
@@ -201,11 +201,6 @@ class Node:
         missing = image.log_dirs(self.node_id) - {*known} - NO_LOG_DIRS
         # A log dir that has lost its id may be any of them.
         return missing if len(missing) > known.count(None) else set()
-
-
-def real_path(path: Path) -> Path:
-    """Return a path without links; a URL as it is."""
-    return path if files.is_remote(path) else path.resolve()
 
 
 def nodes_of(

@@ -8,6 +8,7 @@ Source: ``AbstractKafkaConfig.logDirs``, ``KafkaConfig.metadataLogDir`` (Kafka 3
 from collections.abc import Mapping
 from pathlib import Path
 
+from logtool.disk import files
 from logtool.formats.java_text import parse_int
 
 LOG_DIRS, METADATA_LOG_DIR, ROLES = "log.dirs", "metadata.log.dir", "process.roles"
@@ -34,12 +35,12 @@ def metadata_dir(static: Mapping[str, str]) -> Path | None:
     if not static.get(ROLES):
         return None
     named = [*filter(None, [static.get(METADATA_LOG_DIR)]), *_listed(static)]
-    return Path(named[0]).resolve() if named else None
+    return files.real_path(files.path_of(named[0])) if named else None
 
 
 def log_dirs(static: Mapping[str, str]) -> set[Path]:
     """Return the log dirs that the file names, that of the metadata log included; may be empty."""
-    named = {Path(name).resolve() for name in _listed(static)}
+    named = {files.real_path(files.path_of(name)) for name in _listed(static)}
     if not named:
         return set()
     metadata = metadata_dir(static)

@@ -158,18 +158,27 @@ def damaged(scenario, tmp_path):
     return home
 
 
+@pytest.fixture
+def options(damaged):
+    """Return the options for a broker with its metadata log in a log dir that was not given."""
+    own = {"process.roles": "broker", "log.dirs": f"/elsewhere,{damaged}"}
+    return StartOptions(static=own)
+
+
 def codes(reported):
     return {one.code for one in of(Finding, reported) if one.severity != "info"}
 
 
-def test_when_time_is_over_before_the_batches_the_quick_look_and_the_start_are_reported(damaged):
+def test_when_time_is_over_before_the_batches_the_quick_look_and_the_start_are_reported(
+    damaged, options
+):
     class UntilTheBatches(Pace):
         def spend(self, count):
             if run.forecast_ended:
                 self.end()
             super().spend(count)
 
-    run = Examination([damaged], StartOptions(), budget=Budget(pace=UntilTheBatches()))
+    run = Examination([damaged], options, budget=Budget(pace=UntilTheBatches()))
     reported = list(diagnosis.diagnose(run))
     assert codes(reported) == {"offset-index/length"}
     damage = the(DamageAnswer, reported)
@@ -208,8 +217,8 @@ def test_without_any_time_what_was_not_reached_is_counted(damaged):
     assert int(run.summary.exit_status()) == 6
 
 
-def test_what_a_signal_interrupts_is_reported_as_far_as_it_came(damaged):
-    run = Examination([damaged], StartOptions())
+def test_what_a_signal_interrupts_is_reported_as_far_as_it_came(damaged, options):
+    run = Examination([damaged], options)
 
     def interrupt(_):
         if run.forecast_ended:
