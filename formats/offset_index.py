@@ -55,16 +55,20 @@ class OffsetIndex:
         return self.relative_offsets.astype(np.int64) + base_offset
 
 
-def parse(data: bytes) -> OffsetIndex:
-    """Split `data` into columns. Never fails: damage is for `check` to find."""
-    whole = len(data) - len(data) % ENTRY_SIZE
+def parse(data: bytes, size: int | None = None) -> OffsetIndex:
+    """Split `data` into columns. Never fails: damage is for `check` to find.
+
+    `size` is that of the file, in bytes, if zeros at its end were not read.
+    """
+    size = len(data) if size is None else size
+    whole = size - size % ENTRY_SIZE
     used = count_used(data, ENTRY_SIZE)
     rows = np.frombuffer(data, ENTRY, used)
     return OffsetIndex(
         relative_offsets=column(rows, "relative_offset"),
         positions=column(rows, "position"),
         padding=whole - used * ENTRY_SIZE,
-        trailing=bytes(data[whole:]),
+        trailing=bytes(data[whole:]) or bytes(size - whole),
     )
 
 

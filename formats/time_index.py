@@ -51,16 +51,20 @@ class TimeIndex:
         return self.relative_offsets.astype(np.int64) + base_offset
 
 
-def parse(data: bytes) -> TimeIndex:
-    """Split `data` into columns. Never fails: damage is for `check` to find."""
-    slots = len(data) // ENTRY_SIZE
+def parse(data: bytes, size: int | None = None) -> TimeIndex:
+    """Split `data` into columns. Never fails: damage is for `check` to find.
+
+    `size` is that of the file, in bytes, if zeros at its end were not read.
+    """
+    size = len(data) if size is None else size
+    slots = size // ENTRY_SIZE
     used = 1 if slots == 1 else count_used(data, ENTRY_SIZE)
     rows = np.frombuffer(data, ENTRY, used)
     return TimeIndex(
         timestamps=column(rows, "timestamp"),
         relative_offsets=column(rows, "relative_offset"),
         padding=(slots - used) * ENTRY_SIZE,
-        trailing=bytes(data[slots * ENTRY_SIZE :]),
+        trailing=bytes(data[slots * ENTRY_SIZE :]) or bytes(size - slots * ENTRY_SIZE),
     )
 
 

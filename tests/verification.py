@@ -19,7 +19,7 @@ from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
 from logtool.formats import offset_checkpoint, record_batch
-from logtool.formats.names import FileKind, parse_directory, parse_partition_file, parse_root_file
+from logtool.formats.names import FileKind, parse_partition_file, parse_root_file
 from logtool.formats.record_batch import BatchTable
 from logtool.gaps.coverage import Coverage
 from logtool.log import opening
@@ -101,7 +101,7 @@ def verify(*paths: Path, level: Level = Level.RECORDS, **options: Any) -> Outcom
 
     Log dirs without a metadata log are those of a broker that has it in another one.
     """
-    if not any(parse_directory(path.name) or files.has_dir(path / DIRECTORY) for path in paths):
+    if not any(files.has_dir(path / DIRECTORY) for path in paths):
         elsewhere = ",".join(["/elsewhere", *map(str, paths)])
         own = {"process.roles": "broker", "log.dirs": elsewhere}
         options["static"] = {**own, **options.get("static", {})}

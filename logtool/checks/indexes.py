@@ -78,7 +78,7 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
     _joins = OffsetIndexJoin
 
     def __init__(self, segment: Segment, file: File) -> None:
-        super().__init__(segment, file, offset_index.parse(file.read_listed()))
+        super().__init__(segment, file, offset_index.parse(*file.read_index()))
 
     @property
     def last_position(self) -> int:
@@ -174,7 +174,7 @@ class TimeIndexRules(_IndexRules[TimeIndex, TimeIndexJoin]):
     _joins = TimeIndexJoin
 
     def __init__(self, segment: Segment, file: File) -> None:
-        super().__init__(segment, file, time_index.parse(file.read_listed()))
+        super().__init__(segment, file, time_index.parse(*file.read_index()))
 
     def accept(self, max_timestamp: int) -> None:
         """Take the entries for right without feeding: the log was held against them in pieces."""

@@ -28,6 +28,9 @@ SMALL_FILE_LIMIT = 64 * 1024 * 1024
 
 _READ_AT_ONCE = 128 * 1024
 """Bytes of a file that is read before reading ahead makes a difference."""
+_ZEROS = bytes(256 * 1024)
+_PADDING = 64
+"""Zeros that are read behind the last other byte, because an entry may end with zeros."""
 _LEAST_MAPPED = 512 * 1024
 """Bytes for which a mapping costs less than a copy."""
 MOST_MAPPED = 32 * 1024 * 1024
@@ -255,6 +258,21 @@ class LogFile:
         data = bytearray(max(0, min(size, self.size_now() - position)))
         return bytes(data[: self.read_into(memoryview(data), position)])
 
+    def read_unpadded(self, size: int) -> bytes:
+        """Return the first `size` bytes, without most of the zeros at their end.
+
+        A broker preallocates the indexes of an active segment with 10 MiB each: holes are not
+        read, and blocks of zeros are compared in one buffer.
+        """
+        end = min(self.data_end(), size)
+        block = memoryview(bytearray(len(_ZEROS)))
+        while end >= len(block):
+            self.read_into(block, end - len(block))
+            if block.obj != _ZEROS:
+                break
+            end -= len(block)
+        return self.read(0, min(end + _PADDING, size))
+
     def data_end(self) -> int:
         """Return the start of a hole that lasts to the end, which reads as zeros; or the size."""
         end = 0
@@ -310,6 +328,9 @@ class _RemoteFile(LogFile):
     def read(self, position: int, size: int) -> bytes:
         data = bytearray(max(0, min(size, self._window.size - position)))
         return bytes(data[: self._window.read_into(memoryview(data), position)])
+
+    def read_unpadded(self, size: int) -> bytes:
+        return self.read(0, size)
 
     def data_end(self) -> int:
         return self.size

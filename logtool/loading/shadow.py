@@ -19,8 +19,6 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.file import File
 
 _SNAPSHOT = ".snapshot"
-_MARGIN = 64
-"""Bytes of a hole that are read, because an entry may continue in the hole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +48,12 @@ class ShadowFile:
             return bytes(data[: file.read_into(data, start)])
 
     def read_entries(self) -> bytes:
-        """Return the bytes of an index without padding at its end that is a hole in the file.
-
-        A broker preallocates the indexes of the last segment, with 10 MiB each.
-        """
-        if self.origin is None or (self.origin.allocated or 0) >= self.size:
+        """Return the bytes of an index without most of the zeros at its end."""
+        if self.origin is None or self.content is not None or self.joined is not None:
             return self.read()
+        files.hold_to_limit(self.origin.path, self.size)
         with self.origin.open() as file:
-            end = min(file.data_end() + _MARGIN, self.size)
-        return self.read(0, end) if end < self.size else self.read()
+            return file.read_unpadded(self.size)
 
     def open(self) -> "LogFile | Joined | _Memory":
         """Open a log, as long as it would be, to be scanned."""

@@ -49,6 +49,15 @@ class File:
                 raise UnreadableError(self.path, "was replaced by another file", missing=True)
         return file
 
+    def read_index(self) -> tuple[bytes, int]:
+        """Return the content of an index without most of the zeros at its end, and its size."""
+        if files.is_remote(self.path):
+            data = files.read_small(self.path)
+            return data, len(data)
+        with self.open_listed() as file:
+            files.hold_to_limit(self.path, file.size)
+            return file.read_unpadded(file.size), file.size
+
     def read_listed(self) -> bytes:
         """Return the whole content of a small file, which is opened as by `open_listed`."""
         if files.is_remote(self.path):

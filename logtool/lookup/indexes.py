@@ -38,16 +38,15 @@ def reader_of(segment: Segment) -> IndexedLog:
 
 
 def _used(file: File) -> ShadowFile:
-    data = files.read_small(file.path)
-    index = offset_index.parse(data)
-    size = len(data) - index.padding - len(index.trailing)
-    return ShadowFile(file, size, data)
+    data, size = file.read_index()
+    index = offset_index.parse(data, size)
+    return ShadowFile(file, size - index.padding - len(index.trailing), data)
 
 
 def time_index_of(segment: Segment) -> TimeIndex:
     """Return the time index of a segment; an empty one if it is missing."""
     file = segment.indexes.get(FileKind.TIME_INDEX)
-    return time_index.parse(files.read_small(file.path) if file else b"")
+    return time_index.parse(*file.read_index() if file else (b"", 0))
 
 
 def largest_timestamp(segment: Segment, reader: IndexedLog, index: TimeIndex) -> int:
