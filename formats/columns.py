@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from logtool.findings import Broker, Finding
+from logtool.findings import Broker, Finding, Remedy
 
 _WORD = np.dtype(np.uint32)
 _ZEROS = bytes(64 * 1024)
@@ -74,6 +74,7 @@ def run_finding(
     entry_size: int,
     *,
     broker: Broker | None = None,
+    remedy: Remedy | None = None,
 ) -> Finding:
     """Return the finding for the entries `first` to `last`; `message` speaks of the first."""
     more = last - first
@@ -83,4 +84,5 @@ def run_finding(
         position=first * entry_size,
         length=(more + 1) * entry_size,
         broker_override=broker,
+        remedy_override=remedy,
     )

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from logtool.findings import Broker, Finding
+from logtool.findings import Broker, Finding, Remedy
 from logtool.formats.columns import column, run_finding, runs, unordered
 from logtool.lazy_dataclass import dataclass
 
@@ -127,7 +127,8 @@ def check(index: TransactionIndex, *, base_offset: int | None = None) -> Iterato
 def _check_versions(index: TransactionIndex) -> Iterator[Finding]:
     # A broker sees the high byte alone, and only a positive one stops it.
     stops = index.versions >> 8 > 0
-    for bad, broker in ((stops, None), (~stops & (index.versions != VERSION), Broker.NEVER)):
+    unseen = ~stops & (index.versions != VERSION)
+    for bad, broker, remedy in ((stops, None, None), (unseen, Broker.NEVER, Remedy.RECOVER)):
         for first, last in runs(bad):
             yield run_finding(
                 "transaction-index/version",
@@ -136,6 +137,7 @@ def _check_versions(index: TransactionIndex) -> Iterator[Finding]:
                 last,
                 ENTRY_SIZE,
                 broker=broker,
+                remedy=remedy,
             )
 
 

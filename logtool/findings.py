@@ -38,6 +38,30 @@ class Broker(StrEnum):
     REFUSES = "refuses-to-start"
 
 
+class Remedy(StrEnum):
+    """Way to mend what a finding reports."""
+
+    BROKER = "broker"
+    """The next start of the broker mends it."""
+    RECOVER = "recover"
+    """``recover --apply`` mends it without loss, with ``--full`` where no start would look."""
+    LOSS = "loss"
+    """Mending it costs records."""
+    REPLICA = "replica"
+    """Another copy is needed."""
+    NONE = "none"
+    """Nothing is to be mended, or an operator does it by hand."""
+
+
+REACTIONS = {
+    "start": "the next start does",
+    "cleaner": "the cleaner and retention do",
+    "follower": "a follower does",
+    "consumer": "a consumer does",
+}
+"""Keys of the table ``broker-does``, with the words that follow "what" in a heading."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One entry of the catalogue."""
@@ -45,16 +69,29 @@ class Rule:
     code: str
     severity: Severity
     broker: Broker
+    remedy: Remedy
     title: str
     """Title: the problem in one line."""
     meaning: str
     """The rule, and how the damage comes about."""
-    broker_does: str
-    """Reaction of a broker."""
     action: str
-    """Remedy for a person to carry out."""
+    """Steps for a person to carry out."""
+    start: str | None = None
+    """Reaction of the next start; None if the finding makes no difference to it."""
+    cleaner: str | None = None
+    """Reaction of retention and the log cleaner; None if the finding makes no difference to it."""
+    follower: str | None = None
+    """Effect on replicas that follow or lead; None if the finding makes no difference to them."""
+    consumer: str | None = None
+    """Effect on consumers; None if the finding makes no difference to them."""
     redpanda: str | None = None
     """Difference in a directory of Redpanda; None if the code does not occur there."""
+
+    @property
+    def broker_does(self) -> dict[str, str]:
+        """Return the texts by their keys in `REACTIONS`, without those that are None."""
+        said = {role: getattr(self, role) for role in REACTIONS}
+        return {role: text for role, text in said.items() if text is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +116,8 @@ class Finding:
     """The exact command to run next."""
     broker_override: Broker | None = None
     """Set where the broker's behaviour depends on more than the code."""
+    remedy_override: Remedy | None = None
+    """Set where the remedy depends on more than the code."""
 
     @property
     def severity(self) -> Severity:
@@ -89,6 +128,11 @@ class Finding:
     def broker(self) -> Broker:
         """Return the reaction of a broker to the finding."""
         return self.broker_override or rule(self.code).broker
+
+    @property
+    def remedy(self) -> Remedy:
+        """Return the way to mend what the finding reports."""
+        return self.remedy_override or rule(self.code).remedy
 
     def placed(
         self,
@@ -142,10 +186,11 @@ def _parsed(code: str, text: str) -> Rule:
         code=code,
         severity=Severity(entry["severity"]),
         broker=Broker(entry["broker"]),
+        remedy=Remedy(entry["remedy"]),
         title=entry["title"],
         meaning=entry["meaning"].strip(),
-        broker_does=entry["broker-does"].strip(),
         action=entry["action"].strip(),
+        **{role: text.strip() for role, text in entry["broker-does"].items()},
         redpanda=entry["redpanda"].strip() if "redpanda" in entry else None,
     )
 

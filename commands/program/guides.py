@@ -10,7 +10,7 @@ import re
 
 from logtool import formats
 from logtool.commands.program import manual, roff
-from logtool.findings import Rule, catalogue
+from logtool.findings import REACTIONS, Rule, catalogue
 
 _TITLE = re.compile(r"# (logtool[a-z-]*): (.+)\n")
 _BORDER = re.compile(r"[=-]+( +[=-]+)*")
@@ -26,6 +26,14 @@ inconsistency that loses no record. An `info` is legal, but worth knowing.
 
 A broker notices a problem at one of four occasions: `always` at its next start, `if-unclean` only
 at a start after an unclean shutdown, `never`, and `refuses-to-start`.
+
+The remedy says how the problem is mended. `broker`: the next start mends it. `recover`: `logtool
+recover --apply` mends it without loss, with `--full` if the segment lies below the recovery point.
+`loss`: mending it costs records, which `--accept-loss` has to allow; another copy may have them.
+`replica`: another copy is needed. `none`: nothing is to be mended, or an operator mends it by hand.
+
+A section says what the next start of a broker does, what retention and the log cleaner do, what a
+follower does, and what a consumer does. Where a part is missing, the problem changes nothing there.
 
 `logtool explain CODE` prints one of the sections below."""
 
@@ -103,12 +111,14 @@ def _findings() -> str:
 def _finding(rule: Rule) -> list[str]:
     parts = (
         ("What it means", rule.meaning),
-        ("What a broker does", rule.broker_does),
+        *((f"What {REACTIONS[role]}", text) for role, text in rule.broker_does.items()),
         ("What to do", rule.action),
         *((("What Redpanda does", rule.redpanda),) if rule.redpanda else ()),
     )
     lines = ["", f"### {rule.code}", "", _sentence(rule.title)]
-    lines += [f"Severity: `{rule.severity}`. A broker notices: `{rule.broker}`."]
+    lines += [
+        f"Severity: `{rule.severity}`. A broker notices: `{rule.broker}`. Remedy: `{rule.remedy}`."
+    ]
     for heading, text in parts:
         lines += ["", f"**{heading}.** {' '.join(text.split())}"]
     return lines

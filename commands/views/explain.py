@@ -11,7 +11,7 @@ from logtool.commands.printing.writers import Object, columns
 from logtool.commands.views.rows import RowPrinter
 from logtool.errors import UsageError
 from logtool.exits import Exit
-from logtool.findings import Rule, catalogue
+from logtool.findings import REACTIONS, Rule, catalogue
 from logtool.running.summary import Summary
 from logtool.schemas.columns import Column, Kind, Table, Way
 from logtool.schemas.document import Document
@@ -24,9 +24,11 @@ _RULE = Table("rule", "code of a finding", (
     Column("severity", Kind.STRING, "severity of the finding", words=FINDING["severity"].words),
     Column("broker", Kind.STRING, "whether a broker reacts to the finding at its next start",
            words=FINDING["broker"].words),
+    FINDING["remedy"],
     Column("title", Kind.STRING, "the finding in one line"),
     Column("meaning", Kind.STRING, "the rule, and how the damage comes about"),
-    Column("broker_does", Kind.STRING, "what a broker does about the finding"),
+    *(Column(role, Kind.STRING, f"what {words} about the finding", null="it changes nothing")
+      for role, words in REACTIONS.items()),
     Column("action", Kind.STRING, "what an operator should do"),
     Column("redpanda", Kind.STRING, "what Redpanda does, if it differs",
            null="the finding does not occur in a directory of Redpanda"),
@@ -34,7 +36,7 @@ _RULE = Table("rule", "code of a finding", (
 DOCUMENT: Final = Document(
     name="explain", title="Objects that logtool explain prints", tables=(_RULE,)
 )
-_LIST = columns("code", "severity", "broker", "title")
+_LIST = columns("code", "severity", "broker", "remedy", "title")
 
 
 def run(code: str | None, printing: options.Printing) -> Exit:
@@ -72,11 +74,15 @@ def _page(obj: Object) -> str:
     """Return the whole entry as a person reads it."""
     blocks = [
         f"{obj['code']}: {obj['title']}",
-        f"Severity: {obj['severity']}. A broker notices: {obj['broker']}.",
+        f"Severity: {obj['severity']}. A broker notices: {obj['broker']}. Remedy: {obj['remedy']}.",
     ]
-    sections = ("meaning", "broker_does", "action", "redpanda")
-    titles = ("What it means", "What a broker does", "What to do", "What Redpanda does")
-    for title, key in zip(titles, sections, strict=True):
+    sections = {
+        "meaning": "What it means",
+        **{role: f"What {words}" for role, words in REACTIONS.items()},
+        "action": "What to do",
+        "redpanda": "What Redpanda does",
+    }
+    for key, title in sections.items():
         if obj[key] is not None:
             blocks.append(f"{title}\n{_filled(obj[key])}")
     return "\n\n".join(blocks)

@@ -200,7 +200,9 @@ class ComparisonPrinter(Printer["RunComparison"]):
         report = self._report
         self._summary.to_do |= item.is_worse
         for state, row in item.findings:
-            values = {name: row[name] for name in _FINDING_KEYS}
+            values = {
+                name: row.get(name) for name in _FINDING_KEYS
+            }  # an earlier release wrote fewer
             report.item(FINDING.make(state=str(state), **values, next=None))
         for row in item.growth:
             report.item(GROWTH.make(**row))

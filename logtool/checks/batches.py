@@ -9,7 +9,7 @@ import numpy as np
 
 from logtool.checks.report import InnerGaps
 from logtool.disk import shell
-from logtool.findings import Finding
+from logtool.findings import Finding, Remedy
 from logtool.formats import compression, control_record, wording
 from logtool.formats.columns import runs
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
@@ -331,7 +331,7 @@ def _at(table: BatchTable, code: str, message: str, first: int, last: int) -> Fi
 
 def _damage_finding(region: _Region, *, active: bool, clean: bool) -> Finding:
     damage = region.damage
-    message = damage.message
+    message, remedy = damage.message, None
     if damage.resynchronised:
         code = _DAMAGE_CODES[damage.reason]
         follow = wording.count(
@@ -347,6 +347,7 @@ def _damage_finding(region: _Region, *, active: bool, clean: bool) -> Finding:
             code = "log/truncated"
         elif clean:
             code = "log/torn-tail-clean"
+            remedy = Remedy.RECOVER if damage.reason is DamageReason.ZEROS else None
     else:
         code = _DAMAGE_CODES[damage.reason]
         message += "; no sound batch follows in this segment"
@@ -358,4 +359,5 @@ def _damage_finding(region: _Region, *, active: bool, clean: bool) -> Finding:
         length=damage.length,
         first_offset=region.after_offset + 1,
         last_offset=last,
+        remedy_override=remedy,
     )

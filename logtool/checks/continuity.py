@@ -8,7 +8,7 @@ from logtool.checks.batches import with_next
 from logtool.checks.compaction import Cleaning, CompactionEvidence, Traces
 from logtool.checks.report import SegmentReport
 from logtool.disk import shell
-from logtool.findings import Finding
+from logtool.findings import Finding, Remedy
 from logtool.formats import wording
 from logtool.formats.leader_epoch_checkpoint import LeaderEpochCheckpoint
 from logtool.formats.names import FileKind, FileState
@@ -114,7 +114,15 @@ def check_epochs(
             return
         if epoch not in known:
             text = f"batches at {wording.offsets(first, last)} have epoch {epoch}, which has no row"
-            yield Finding("leader-epoch/missing-epoch", text, first_offset=first, last_offset=last)
+            # Recovery adds an epoch only above all those of the file.
+            remedy = Remedy.NONE if epoch < max(known) else None
+            yield Finding(
+                "leader-epoch/missing-epoch",
+                text,
+                first_offset=first,
+                last_offset=last,
+                remedy_override=remedy,
+            )
             continue
         behind = bisect_right(starts, first)
         at = rows[behind - 1] if behind else None

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from logtool.disk import files, shell
-from logtool.findings import Finding
+from logtool.findings import Finding, Remedy
 from logtool.formats import names, offset_index, time_index, wording
 from logtool.formats.columns import runs
 from logtool.formats.names import FileKind, FileState
@@ -100,7 +100,9 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
                 code = "offset-index/ahead-of-log" if clean else "offset-index/ahead"
                 finding = replace(finding, code=code)
             yield _placed(finding, self._file)
-        yield from _padding(self._segment, self._file, "offset-index", self._index.padding)
+        yield from _padding(
+            self._segment, self._file, "offset-index", self._index.padding, clean=clean
+        )
 
     def joined(
         self, time_entries: int, batches: int, largest_batch: int, interval: int, *, clean: bool
@@ -182,11 +184,13 @@ class TimeIndexRules(_IndexRules[TimeIndex, TimeIndexJoin]):
         self.join.finish()
         self.join.max_timestamp = max_timestamp
 
-    def alone(self) -> Iterator[Finding]:
+    def alone(self, *, clean: bool) -> Iterator[Finding]:
         """Yield the findings of the file by itself."""
         for finding in time_index.check(self._index):
             yield _placed(finding, self._file)
-        yield from _padding(self._segment, self._file, "time-index", self._index.padding)
+        yield from _padding(
+            self._segment, self._file, "time-index", self._index.padding, clean=clean
+        )
 
     def joined(self, *, damaged: bool, clean: bool) -> Iterator[Finding]:
         """Yield the findings of the file by itself and against the log.
@@ -194,7 +198,9 @@ class TimeIndexRules(_IndexRules[TimeIndex, TimeIndexJoin]):
         With a damaged log the closing entry is not judged.
         """
         yield from _reconciled(
-            list(self.alone()), list(self._mismatches(clean=clean)), time_index.ENTRY_SIZE
+            list(self.alone(clean=clean)),
+            list(self._mismatches(clean=clean)),
+            time_index.ENTRY_SIZE,
         )
         highest = self.join.max_timestamp
         last_stamp = int(self._index.timestamps[-1]) if len(self._index) else -1
@@ -291,12 +297,17 @@ def _last_offset(index: OffsetIndex | TimeIndex, segment: Segment) -> int:
     return int(index.relative_offsets[-1]) + segment.base_offset if len(index) else -1
 
 
-def _padding(segment: Segment, file: File, area: str, padding: int) -> Iterator[Finding]:
+def _padding(
+    segment: Segment, file: File, area: str, padding: int, *, clean: bool
+) -> Iterator[Finding]:
     if not padding:
         return
+    # A start after a clean stop takes the zeros for entries.
+    remedy = Remedy.RECOVER if clean else None
     code = f"{area}/preallocated" if segment.is_active else f"{area}/padding"
     text = f"{wording.count(padding, 'zero byte')} after the last entry"
-    yield _placed(Finding(code, text, position=file.size - padding, length=padding), file)
+    at = file.size - padding
+    yield _placed(Finding(code, text, position=at, length=padding, remedy_override=remedy), file)
 
 
 def _bad(join: OffsetIndexJoin | TimeIndexJoin) -> Iterator[tuple[EntryState, int, int]]:

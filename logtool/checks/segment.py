@@ -96,7 +96,7 @@ def judge_indexes(
     if time_rules and judged:
         report.findings += time_rules.joined(damaged=report.damaged, clean=task.clean)
     elif time_rules:
-        report.findings += time_rules.alone()
+        report.findings += time_rules.alone(clean=task.clean)
 
 
 def vanished(

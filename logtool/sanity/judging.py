@@ -48,7 +48,8 @@ class Seen:
         """Return the risk, in sentences: which start sees it, and what a broker then does."""
         known = rule(self.finding.code)
         of_redpanda = self.finding.code.startswith("base-index/")
-        does = " ".join(((of_redpanda and known.redpanda) or known.broker_does).split())
+        reactions = " ".join(known.broker_does.values())
+        does = " ".join(((of_redpanda and known.redpanda) or reactions).split())
         return f"{_LOOKS[self.by]} {does}"
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from logtool.findings import catalogue
+from logtool.findings import REACTIONS, catalogue
 
 
 def test_every_code_is_listed_with_severity_broker_and_title(run):
@@ -8,7 +8,7 @@ def test_every_code_is_listed_with_severity_broker_and_title(run):
     assert result.status == 0
     for code, rule in catalogue().items():
         (line,) = [line for line in result.lines if line.split()[:1] == [code]]
-        assert line.split()[1:3] == [rule.severity, rule.broker]
+        assert line.split()[1:4] == [rule.severity, rule.broker, rule.remedy]
         assert line.endswith(rule.title)
 
 
@@ -18,10 +18,12 @@ def test_a_code_is_explained_in_full(run, code):
     rule = catalogue()[code]
     assert (result.status, result.lines[0]) == (0, f"{code}: {rule.title}")
     (line,) = (line for line in result.lines if line.startswith("Severity: "))
-    assert (rule.severity in line, rule.broker in line) == (True, True)
+    assert all(word in line for word in (rule.severity, rule.broker, rule.remedy))
+    assert all((f"What {REACTIONS[role]}\n" in result.stdout) == (role in rule.broker_does)
+               for role in REACTIONS)  # fmt: skip
     for heading, part in (
         ("What it means", rule.meaning),
-        ("What a broker does", rule.broker_does),
+        *((f"What {REACTIONS[role]}", text) for role, text in rule.broker_does.items()),
         ("What to do", rule.action),
     ):
         assert f"\n{heading}\n" in result.stdout
@@ -39,3 +41,10 @@ def test_a_typo_gets_suggestions_or_the_way_to_the_list(run, typo):
     result = run("explain", typo)
     assert (result.status, result.stdout) == (2, "")
     assert "batch/crc" in result.stderr or "'logtool explain'" in result.stderr
+
+
+def test_the_object_of_a_code_has_each_reaction_as_a_key(run):
+    (obj, _) = run("explain", "batch/crc", "-f", "ndjson").objects
+    said = catalogue()["batch/crc"].broker_does
+    assert {role: obj[role] for role in REACTIONS if obj[role] is not None} == said
+    assert set(said) == set(REACTIONS)

@@ -229,7 +229,7 @@ def source() -> Source:
 
 
 def texts(rule: Rule) -> tuple[str, ...]:
-    said = rule.title, rule.meaning, rule.broker_does, rule.action
+    said = rule.title, rule.meaning, *rule.broker_does.values(), rule.action
     return said if rule.redpanda is None else (*said, rule.redpanda)
 
 
@@ -277,9 +277,14 @@ def test_each_rule_is_what_toml_reads_from_the_whole_file() -> None:
     assert list(catalogue()) == list(whole)
     for code, entry in whole.items():
         rule = catalogue()[code]
-        assert (rule.code, rule.severity, rule.broker) == (code, entry["severity"], entry["broker"])
-        said = ("title", "meaning", "broker-does", "action", "redpanda")
-        assert texts(rule) == tuple(entry[name].strip() for name in said if name in entry)
+        named = "severity", "broker", "remedy"
+        assert [getattr(rule, name) for name in named] == [entry[name] for name in named]
+        does = {role: text.strip() for role, text in entry["broker-does"].items()}
+        assert list(rule.broker_does.items()) == list(does.items())
+        head, tail = ("title", "meaning"), ("action", "redpanda")
+        before, after = ([entry[name].strip() for name in part if name in entry]
+                         for part in (head, tail))  # fmt: skip
+        assert list(texts(rule)) == [*before, *does.values(), *after]
 
 
 def test_a_rule_is_parsed_without_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,7 +313,9 @@ def test_form(rule: Rule) -> None:
     assert "\n" not in rule.title and len(rule.title) <= 80
     assert rule.title[0].islower() or rule.title.split()[0].isupper()
     assert not rule.title.endswith(".")
-    reported = (rule.meaning, 5), (rule.broker_does, 4), (rule.action, 4), (rule.redpanda or ".", 4)
+    said = dict.fromkeys(rule.broker_does.values(), 4)
+    reported = (rule.meaning, 5), (rule.action, 4), (rule.redpanda or ".", 4), *said.items()
+    assert said
     for text, most in reported:
         assert text.endswith((".", ":"))
         assert len(text.splitlines()) <= most

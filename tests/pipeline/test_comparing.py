@@ -33,6 +33,7 @@ def segment(topic: str, number: int, **more: Any) -> Row:
 def finding(code: str, number: int, **more: Any) -> Row:
     return {"log_dir": "/a", "directory": "t-0", "topic": "t", "partition": 0, "segment": 0,
             "number": number, "severity": "warning", "code": code, "broker": "never",
+            "remedy": "none",
             "path": "/a/t-0/0.log", "position": 5, "message": f"{number} of them",
             **more}  # fmt: skip
 

@@ -259,6 +259,7 @@ def finding_row(
             "severity",
             "code",
             "broker",
+            "remedy",
             "position",
             "length",
             "first_offset",

@@ -24,7 +24,7 @@ from logtool.checks.report import InnerGaps, SegmentReport, SegmentTask
 from logtool.disk import files
 from logtool.disk.files import text_of
 from logtool.errors import UnreadableError
-from logtool.findings import Broker, Finding
+from logtool.findings import Broker, Finding, Remedy
 from logtool.formats.record_batch import MAGIC, BatchTable
 from logtool.lazy_dataclass import dataclass
 from logtool.log.file import File
@@ -245,10 +245,15 @@ def _finding_as_json(finding: Finding) -> dict[str, Any]:
 
 
 def _finding_of(content: dict[str, Any]) -> Finding:
-    path, override = content["path"], content["broker_override"]
+    path, broker = content["path"], content["broker_override"]
+    remedy = content.get("remedy_override")
     return Finding(
         **content
-        | {"path": path and files.path_of(path), "broker_override": override and Broker(override)}
+        | {
+            "path": path and files.path_of(path),
+            "broker_override": broker and Broker(broker),
+            "remedy_override": remedy and Remedy(remedy),
+        }
     )
 
 

@@ -9,10 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from damage import copied, zero
-from damage_rows import batches as of_batches
-from damage_rows import checkpoints, indexes, segments
+from damage import zero
 from damage_rows.rows import PLAIN, WATERMARK, place
+from damage_rows.table import TABLE, log_dir_of
 from damage_rows.unseen import KNOWN_GAPS
 from log_dir_damage import (
     all_of,
@@ -29,7 +28,6 @@ from verification import (
     fingerprint,
     has_numbers,
     log_dirs,
-    small_log_dir,
     verify,
 )
 
@@ -40,15 +38,8 @@ from logtool.formats.record_batch import BatchTable
 from logtool.schemas.printed import SUMMARY
 from logtool.verify import Budget, Level
 
-VERSION = "4.3.1"
 DEEP = {"batch/records", "batch/record-offsets", "batch/max-timestamp", "batch/too-large"}
 """Codes that only the level `records` can find."""
-
-TABLE = [
-    *of_batches.BATCHES, *of_batches.TAILS, *segments.CHAIN, *segments.NAMES, *indexes.INDEXES,
-    *indexes.TRANSACTIONS, *indexes.SNAPSHOTS, *checkpoints.LEADER_EPOCHS, *checkpoints.STATE,
-    *checkpoints.SEVERAL,
-]  # fmt: skip
 
 NOT_IN_THE_TABLE = {
     "data-dir/in-use", "partition/changed",
@@ -75,11 +66,7 @@ absent (see test_absence)."""
 @pytest.fixture
 def log_dir(scenario, tmp_path) -> Callable[[str], Path]:
     def made(text: str) -> Path:
-        name, *partitions = text.split()
-        source, target = scenario(f"{VERSION}/{name}"), tmp_path / "log-dir"
-        if not partitions:
-            return copied(source, target)
-        return small_log_dir(source, target, *partitions)
+        return log_dir_of(scenario, text, tmp_path / "log-dir")
 
     return made
 

@@ -1,0 +1,85 @@
+"""The remedy of each finding, held against what `recover` and `plan` do with the table of damage.
+
+One row for each code runs always; the others are marked long.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from damage_rows.rows import Row
+from damage_rows.table import TABLE, log_dir_of
+from verification import batches, log_dirs, verify
+
+from logtool.checks import segment
+from logtool.findings import Remedy, rule
+
+WRITTEN_BY_A_BROKER = {
+    "checkpoint/negative-offset", "checkpoint/empty", "checkpoint/high-watermark-ahead",
+    "checkpoint/high-watermark-below-start", "checkpoint/high-watermark-behind",
+    "checkpoint/recovery-point-behind", "checkpoint/cleaner-out-of-range",
+    "checkpoint/unknown-partition", "checkpoint/no-recovery-point", "clean-shutdown/malformed",
+    "partition/pending-delete",
+}  # fmt: skip
+"""Codes about files that a running broker writes or removes, and `recover` leaves as they are."""
+JUDGED = {Remedy.BROKER, Remedy.RECOVER, Remedy.LOSS}
+STOPS = {"checkpoint/version", "data-dir/duplicate-partition"}
+
+
+def _codes(row: Row) -> set[str]:
+    return {code for code, _, _ in row.expected}
+
+
+def _judged(row: Row) -> bool:
+    return any(rule(code).remedy in JUDGED for code in _codes(row)) and not _codes(row) & STOPS
+
+
+def _rows() -> list[object]:
+    seen: set[str] = set()
+    rows = []
+    for row in filter(_judged, TABLE):
+        new = {code for code in _codes(row) if rule(code).remedy in JUDGED} - seen
+        seen |= new
+        rows.append(pytest.param(row, id=row.id, marks=() if new else pytest.mark.long))
+    return rows
+
+
+def _sound(home: Path) -> Counter[tuple[str, int, int]]:
+    """Return the sound batches of the segments by partition and offsets."""
+    found: Counter[tuple[str, int, int]] = Counter()
+    for log in home.rglob("*.log"):
+        if re.fullmatch(r"\d{20}\.log", log.name):
+            table = batches(log)
+            for first, last in zip(table.base_offset, table.last_offset, strict=True):
+                found[log.parent.name, int(first), int(last)] += 1
+    return found
+
+
+@pytest.mark.parametrize("row", _rows())
+def test_recover_does_what_the_remedy_says(
+    row: Row,
+    scenario: Callable[[str], Path],
+    run: Callable[..., object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(segment, "MAX_SEGMENT_SIZE", row.largest_log)
+    home = log_dir_of(scenario, row.home, tmp_path / "log-dir")
+    row.damage(home)
+    dirs = log_dirs(home)
+    remedy_of = {f.code: f.remedy for f in verify(*dirs).findings if f.code in _codes(row)}
+    before, remedies = _sound(home), set(remedy_of.values())
+    if Remedy.LOSS in remedies:
+        assert run("recover", "--full", "--apply", *dirs).status == 5
+        assert _sound(home) == before
+        return
+    options = ["--full"] if Remedy.RECOVER in remedies else []
+    planned = run("plan", "-f", "ndjson", *dirs).objects
+    assert not any(obj.get("lost_records") for obj in planned)
+    assert run("recover", *options, "--apply", *dirs).status == 0
+    assert not before - _sound(home)
+    mended = {code for code, remedy in remedy_of.items() if remedy in JUDGED}
+    left = {finding.code for finding in verify(*dirs).findings}
+    assert not mended & left - WRITTEN_BY_A_BROKER
