@@ -27,8 +27,8 @@ IMPOSSIBLE = {
     "time-index/wrong-offset",
 }
 COMMANDS = {
-    "verify", "dump", "dump-index", "explain", "groups", "metadata", "plan", "quorum",
-    "rebuild-index", "txns", "watermark",
+    "checkpoint", "verify", "dump", "dump-index", "explain", "groups", "metadata", "plan", "quorum",
+    "rebuild-index", "recover", "txns", "watermark",
 }  # fmt: skip
 
 Function = tuple[str, str]
