@@ -23,6 +23,7 @@ from logtool.log.keys import NONE
 from logtool.log.kvstore import Kvstores
 from logtool.log.producer_state import ProducerState
 from logtool.metadata import image as metadata_image
+from logtool.metadata import log_start
 from logtool.metadata.image import MetadataImage
 from logtool.node.identity import listed_topic_id
 
@@ -59,7 +60,7 @@ class Ends:
         self.problems: list[UnreadableError] = []
         """Errors of reading; the caller removes those that it reports."""
         images = [one for one in map(self._read_image, homes) if one]
-        newest = max(images, key=lambda one: one.offset, default=None)
+        newest = self._newest = max(images, key=lambda one: one.offset, default=None)
         self.damage = newest.damage if newest else None
         """Reason why the newest metadata log here ends early; None if it does not."""
         self._today = newest if newest and newest.offset and not newest.damage else None
@@ -113,7 +114,8 @@ class Ends:
             listed = opening.open_partition(path, home.flavour)
             if listed.flavour.has_raft_offsets:
                 return _of_redpanda(listed, self._raft_start(home, key), self._on_bytes)
-            return measure(listed, self._start(home).get(key, 0), self._on_bytes)
+            tiered = log_start.is_tiered(self._newest, key[0])
+            return measure(listed, self._start(home).get(key, 0), self._on_bytes, tiered=tiered)
         except UnreadableError as error:
             self.problems.append(error)
             return None
@@ -164,10 +166,12 @@ def measure(
     start: int,
     on_bytes: Callable[[int], None],
     look: Callable[[Chunk], None] | None = None,
+    *,
+    tiered: bool = False,
 ) -> LogEnds:
     """Read the start and the end of a log; `start` is its row in the checkpoint, 0 without one.
 
-    `look` is called with every chunk.
+    `look` is called with every chunk. `tiered` is that of `logtool.metadata.log_start`.
     """
     first = listed.segments[0].base_offset if listed.segments else 0
     since, state = _newest_snapshot(listed)
@@ -186,13 +190,13 @@ def measure(
             state.apply(producer_state.significant(table[table.base_offset >= since]))
             end = max(end, int(table.last_offset.max()) + 1)
             epoch = max(epoch, int(table.leader_epoch[-1]))
-    log_start = max(first, start)
-    stable = max(log_start, min(state.oldest_open(none=end), end))
+    begins = log_start.log_start(first, start, tiered=tiered)
+    stable = max(begins, min(state.oldest_open(none=end), end))
     return LogEnds(
         path=listed.path,
         topic_id=listed_topic_id(listed),
-        log_start=log_start,
-        log_end=max(end, log_start),
+        log_start=begins,
+        log_end=max(end, begins),
         last_stable=stable,
         leader_epoch=epoch,
     )

@@ -8,5 +8,6 @@ entities    the objects of an image, one by one, for printing
 history     the change of each record, for printing
 difference  the differences between two images
 policies    the topics that were ever compacted, as far back as the log goes
+log_start   the log start offset of a partition, also with segments in remote storage
 releases    the releases of Kafka that a log dir shows
 """
