@@ -9,6 +9,7 @@ decides what a broker accepts. They are imitated here and nowhere else:
 `split`                     ``Pattern.split``: empty strings at the end are dropped
 `parse_int`, `parse_long`   ``Integer.parseInt``, ``Long.parseLong``: no space, ``+`` allowed
 `parse_uuid`                ``org.apache.kafka.common.Uuid.fromString``
+`hash_code`                 ``String.hashCode``
 `parse_json_object`         Jackson with its defaults: what follows the object is ignored
 ==========================  =================================================================
 
@@ -18,6 +19,7 @@ Java also takes decimal digits of other scripts as digits; here only 0 to 9 are.
 import base64
 import json
 import re
+import struct
 from typing import Any
 
 from logtool.lazy_dataclass import dataclass
@@ -109,6 +111,15 @@ def format_uuid(value: bytes) -> str:
 def uuid_bytes(text: str) -> bytes:
     """Return the 16 big-endian bytes of a UUID that `parse_uuid` returned."""
     return base64.urlsafe_b64decode(text + "==")
+
+
+def hash_code(text: str) -> int:
+    """Return the hash of a text as Java computes it: from its UTF-16 units, in 32 bits."""
+    data = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for (unit,) in struct.iter_unpack(">H", data):
+        value = (31 * value + unit) & 0xFFFFFFFF
+    return value - 2**32 if value > INT_MAX else value
 
 
 def parse_json_object(text: str) -> dict[str, Any] | None:

@@ -94,6 +94,15 @@ class Ends:
         """Return whether the newest metadata log, read to its end, does not have the topic."""
         return self._today is not None and topic not in self._today.topics
 
+    def partition_count(self, topic: str, here: Collection[int]) -> int | None:
+        """Return the number of partitions of a topic; None without a metadata log that has it.
+
+        A metadata log that knows fewer than the log dirs hold, `here`, is older than they are.
+        """
+        topic_id = self.topic_id(topic)
+        known = self._today.partitions.get(topic_id, {}) if self._today and topic_id else {}
+        return len(known) if known and len(known) > max(here, default=0) else None
+
     def absent(self, topic: str, here: Collection[int]) -> int:
         """Return the number of a topic's partitions in the metadata log that are not in `here`."""
         topic_id = self.topic_id(topic)

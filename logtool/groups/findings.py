@@ -5,8 +5,10 @@ fetch and follows its ``auto.offset.reset``. A record that cannot be read ends t
 partition, and the groups there have no coordinator (``CoordinatorLoaderImpl``, Kafka 4.3).
 """
 
+from logtool.disk import shell
 from logtool.findings import Finding
 from logtool.formats import wording
+from logtool.formats.names import CONSUMER_OFFSETS
 
 
 def below_start(name: str, place: str, offset: int, log_start: int) -> Finding:
@@ -86,4 +88,30 @@ def refused_record(reason: str, offset: int | None) -> Finding:
         f"records after it: {reason}",
         first_offset=offset,
         last_offset=offset,
+    )
+
+
+def left_over(name: str, records: str, home: int, count: int, *, alone: bool) -> Finding:
+    """Return a finding: a group has records in a partition that its coordinator does not read.
+
+    `records` says which. `alone` says that the partition of its coordinator, `home` of `count`, has
+    no record of the group.
+    """
+    text = (
+        f"group {shell.quote(name)} has {records} in this partition, but its coordinator reads "
+        f"{CONSUMER_OFFSETS}-{home}, by the hash of its name and {count} partitions"
+    )
+    if not alone:
+        return Finding("group/left-over", f"{text}: the records here have no effect")
+    text += "; no record of the group is there, so its consumers follow their auto.offset.reset"
+    return Finding("group/misplaced", text)
+
+
+def in_two_partitions(name: str, records: str) -> Finding:
+    """Return a finding: a group is in several partitions, and its own is not known."""
+    return Finding(
+        "group/misplaced",
+        f"group {shell.quote(name)} has {records} in this partition and newer records in another; "
+        f"no metadata log here has the number of partitions of {CONSUMER_OFFSETS}, by which a "
+        "coordinator chooses: logtool uses the newer records",
     )

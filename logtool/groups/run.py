@@ -26,6 +26,7 @@ from logtool.groups.ends import Ends, LogEnds
 from logtool.groups.history import GroupEvent
 from logtool.groups.loading import LoadedGroups, Wrong, load
 from logtool.groups.membership import SHARE
+from logtool.groups.placing import FoundGroup, Placing
 from logtool.groups.share_groups import Shares
 from logtool.groups.state import GroupState, judge
 from logtool.lazy_dataclass import dataclass
@@ -102,6 +103,7 @@ class Groups:
     _matched: bool = False
     """True if the run found a selected group."""
     _homes: dict[Path, LogDir] = field(default_factory=dict)
+    _placing: Placing = field(default_factory=lambda: Placing(None))
     _shares: Shares = field(default_factory=Shares)
     _has_shares: bool = False
     _watermarks: dict[Path, Mapping[TopicPartition, int]] = field(default_factory=dict)
@@ -128,11 +130,16 @@ class Groups:
         self.run.bytes_total = sum(
             segment.log.size for ones in found.values() for one in ones for segment in one.segments
         )
+        self._placing = Placing(ends.partition_count(CONSUMER_OFFSETS, found))
         try:
             for number in sorted(found):
                 yield from self._partition(found[number], ends)
         except OutOfTimeError:
+            yield from (one.state for one in self._placing.settled())
             return
+        for one in self._placing.settled():
+            yield from self._group(one, ends)
+        yield from self._placing.findings()
         if not found and not self.summary.unreadable:
             for path in self.paths:
                 yield NothingMatchedError(path, f"holds no partition of {CONSUMER_OFFSETS}")
@@ -211,22 +218,27 @@ class Groups:
         yield from _findings(loaded)
         yield from self._lost(ranked, chosen, loaded.end_offset)
         retention = Retention(self.retention_ms, self.now_ms)
+        is_hashed = not loaded.listed.flavour.has_raft_offsets
+        self._placing.begin(loaded.number)
         for state in judge(loaded, ends, self._takes_group, self._takes, retention):
             self._matched = True
-            if state.type == SHARE:
-                yield from self._read_shares()
-                shares = self._shares.of_group(state.name, ends, self._takes)
-                state = replace(state, shares=shares)
-            yield state
-            for share in state.shares:
-                for finding in share.findings():
-                    where = share.extent.path if share.extent else loaded.listed.path
-                    yield finding.placed(where, topic=share.topic, partition=share.partition)
-            for one in state.offsets:
-                for finding in one.findings():
-                    where = one.extent.path if one.extent else loaded.listed.path
-                    yield finding.placed(where, topic=one.topic, partition=one.partition)
-            yield from _taken(ends.problems)
+            one = FoundGroup(state, loaded.listed.path)
+            if not is_hashed or self._placing.take(one):
+                yield from self._group(one, ends)
+
+    def _group(self, found: FoundGroup, ends: Ends) -> Iterator[Item | UnreadableError]:
+        """Yield a group, and the findings about its offsets."""
+        state = found.state
+        if state.type == SHARE:
+            yield from self._read_shares()
+            shares = self._shares.of_group(state.name, ends, self._takes)
+            state = replace(state, shares=shares)
+        yield state
+        for one in (*state.shares, *state.offsets):
+            for finding in one.findings():
+                where = one.extent.path if one.extent else found.path
+                yield finding.placed(where, topic=one.topic, partition=one.partition)
+        yield from _taken(ends.problems)
 
     def _history(self, ranked: list[OffsetsCopy], group: str) -> Iterator[Item | UnreadableError]:
         """Yield the events of a group; of equal copies an undamaged one is read."""
@@ -240,9 +252,12 @@ class Groups:
                 items = list(items)
                 if any(isinstance(one, Finding) for one in items):
                     continue
+            has_events = False
             for item in items:
-                self._matched |= isinstance(item, GroupEvent)
+                has_events |= isinstance(item, GroupEvent)
                 yield item
+            self._matched |= has_events
+            yield from self._placing.of_history(group, copy.listed, has_events=has_events)
             return
 
     def _lost(

@@ -15,6 +15,8 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.keys import NONE
 from logtool.times import rfc3339
 
+DEAD = "Dead"
+"""State of a group of which only records are left that delete it, or that come before those."""
 Takes = Callable[[str, int], bool]
 
 
@@ -177,7 +179,7 @@ def judge(
         yield GroupState(
             name=name,
             type=membership.type if membership else CLASSIC,
-            state=membership.state if membership else ("Empty" if exists else "Dead"),
+            state=membership.state if membership else ("Empty" if exists else DEAD),
             membership=membership,
             offsets=offsets,
             pending=open_commits,

@@ -49,6 +49,7 @@ NOT_IN_THE_TABLE = {
     "transaction-state/marker-refused", "transaction-state/marker-repeated",
     "group/offset-below-start", "group/offset-beyond-end", "group/other-topic-id",
     "group/unreadable-record", "group/missing-records", "group/refused-record",
+    "group/left-over", "group/misplaced",
     "metadata/ends-early",
     "batch/header-crc", "batch/type", "log/cannot-recover", "segment/term-order",
     "base-index/unreadable", "base-index/order", "base-index/not-a-batch", "base-index/max-offset",
