@@ -197,6 +197,9 @@ class GroupPrinter(Printer[Item]):
             are, them = ("is", "it") if self._job.absent == 1 else ("are", "them")
             where = f"{count} {are} missing from these log dirs"
             yield f"{where}; groups stored in {them} are not shown", "warning"
+        if not self._job.is_listed:
+            missing = "groups in absent partitions of __consumer_offsets are not known"
+            yield f"no file here lists the partitions that should exist: {missing}", "warning"
         yield self._last_line()
 
     def _last_line(self) -> Line:

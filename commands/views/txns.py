@@ -17,7 +17,6 @@ from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Column, Kind, Table, count, offset, timed
 from logtool.schemas.document import Document
 from logtool.schemas.tables import FINDING
-from logtool.txns.joining import Joining
 from logtool.txns.objects import AgeBase, PrintedProducer, PrintedTransaction, printed_entry
 from logtool.txns.open_transactions import MAX_AGE_MS, PartitionTransactions
 from logtool.txns.run import TransactionsRun
@@ -260,9 +259,7 @@ def run(
         run=running.run(report), summary=summary, flavour=given.flavour,
     )  # fmt: skip
     moment = AgeBase(now_ms, bootstrap)
-    printer = TransactionPrinter(
-        report, summary, job.joining, moment, every=every, only_open=only_open
-    )
+    printer = TransactionPrinter(report, summary, job, moment, every=every, only_open=only_open)
     if meaning:
         report.note(meaning, "dim")
     return report.consume(job, printer)
@@ -306,7 +303,7 @@ class TransactionPrinter(Printer[PartitionTransactions]):
         self,
         report: Report,
         summary: ActionSummary,
-        joining: Joining,
+        job: TransactionsRun,
         moment: AgeBase,
         *,
         every: bool,
@@ -314,7 +311,8 @@ class TransactionPrinter(Printer[PartitionTransactions]):
     ) -> None:
         self._report = report
         self._summary = summary
-        self._joining = joining
+        self._job = job
+        self._joining = job.joining
         self._moment = moment
         self._every = every
         self._only_open = only_open
@@ -384,6 +382,9 @@ class TransactionPrinter(Printer[PartitionTransactions]):
         if self._damaged:
             where = text.count(self._damaged, "partition")
             yield f"{where} with damage: a marker may be lost; see logtool verify", "warning"
+        if not self._job.is_listed:
+            missing = "transactions in absent partitions of __transaction_state are not known"
+            yield f"no file here lists the partitions that should exist: {missing}", "warning"
         hanging = self._states["hanging"]
         parts = [
             text.count(self._summary.partitions, "partition"),

@@ -71,7 +71,7 @@ def _partition(node: Node, absent: AbsentPartition) -> tuple[Finding, Effect | N
         text = "is in none of the log dirs, unless it was deleted in the minute before the stop"
         return _finding("partition/absent", f"{text}: {proof}", absent), Effect.ABSENT
     others = [one for one in (*state.isr, *state.elr) if one != me]
-    if _was_never_made(node, absent):
+    if was_never_made(node, absent):
         text = "has no directory yet: the broker makes it at its next start"
         return _finding("partition/not-created", text, absent), None
     what = f"is in no log dir of node {me}: the broker makes an empty log"
@@ -87,7 +87,7 @@ def _partition(node: Node, absent: AbsentPartition) -> tuple[Finding, Effect | N
     return _finding("partition/lost", text, absent), Effect.LOST
 
 
-def _was_never_made(node: Node, absent: AbsentPartition) -> bool:
+def was_never_made(node: Node, absent: AbsentPartition) -> bool:
     """Return whether the broker stopped before it made the directory of a new partition.
 
     It then has no row in replication-offset-checkpoint, which has one for each partition of the

@@ -59,8 +59,9 @@ class Ends:
         self._kvstores: dict[Path, Kvstores] = {}
         self.problems: list[UnreadableError] = []
         """Errors of reading; the caller removes those that it reports."""
-        images = [one for one in map(self._read_image, homes) if one]
-        newest = self._newest = max(images, key=lambda one: one.offset, default=None)
+        self.images = {one.path: image for one in homes if (image := self._read_image(one))}
+        """Images of the metadata logs, by log dir."""
+        newest = self._newest = max(self.images.values(), key=lambda one: one.offset, default=None)
         self.damage = newest.damage if newest else None
         """Reason why the newest metadata log here ends early; None if it does not."""
         self._today = newest if newest and newest.offset and not newest.damage else None

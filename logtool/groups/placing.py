@@ -108,8 +108,8 @@ class Placing:
 
 def _newest_ms(state: GroupState) -> int:
     """Return the newest time in the records of a group, in ms; -1 without one."""
-    times = [one.commit_ms for one in (*state.offsets, *state.pending)]
-    return max(*times, NONE if state.state_ms is None else state.state_ms, NONE, NONE)
+    times = [one.commit_ms for one in state.offsets] + [one.commit_ms for one in state.pending]
+    return max([*times, NONE if state.state_ms is None else state.state_ms])
 
 
 def _records_of(state: GroupState) -> str:

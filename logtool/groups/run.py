@@ -5,11 +5,13 @@ those the copy with the largest log end: the others are to become equal to it. I
 the run takes an undamaged copy with equal leader epoch and log end instead.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from logtool.checks import internal_topics
+from logtool.checks.internal_topics import AbsentNumbers
 from logtool.disk import files
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.findings import Finding
@@ -21,13 +23,13 @@ from logtool.formats.names import (
 )
 from logtool.groups import ends as group_ends
 from logtool.groups import findings, history, share_groups
-from logtool.groups.committed_offset import RETENTION_MS, Retention
+from logtool.groups.committed_offset import RETENTION_MS, CommittedOffset, Retention
 from logtool.groups.ends import Ends, LogEnds
 from logtool.groups.history import GroupEvent
 from logtool.groups.loading import LoadedGroups, Wrong, load
 from logtool.groups.membership import SHARE
 from logtool.groups.placing import FoundGroup, Placing
-from logtool.groups.share_groups import Shares
+from logtool.groups.share_groups import ShareOffset, Shares
 from logtool.groups.state import GroupState, judge
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
@@ -37,10 +39,13 @@ from logtool.log.inputs import PathKind
 from logtool.log.keys import NONE
 from logtool.log.selection import Selection
 from logtool.node import lost_end
+from logtool.node.node import Node
 from logtool.running.run import Run
 from logtool.running.summary import Summary
 from logtool.running.workers import OutOfTimeError
 
+_NOT_KNOWN = "groups that are stored there are not known"
+_NO_STARTS = "start offsets of share groups that are stored there are not known"
 _OLD_NAMESPACE, _OLD = "kafka_internal", "group"
 
 
@@ -96,6 +101,8 @@ class Groups:
     summary: Summary = field(default_factory=Summary)
     absent: int = 0
     """Number of the topic's partitions in the metadata log that no given log dir has; filled."""
+    is_listed: bool = True
+    """False if no file in the log dirs lists the partitions that should exist; filled."""
     metadata_damage: str | None = None
     """Reason why today's topics are not known; None if they are; filled."""
     flavour: Flavour | None = None
@@ -103,6 +110,8 @@ class Groups:
     _matched: bool = False
     """True if the run found a selected group."""
     _homes: dict[Path, LogDir] = field(default_factory=dict)
+    _nodes: list[Node] = field(default_factory=list)
+    """The nodes of the log dirs; empty unless every path is a log dir."""
     _placing: Placing = field(default_factory=lambda: Placing(None))
     _shares: Shares = field(default_factory=Shares)
     _has_shares: bool = False
@@ -125,8 +134,15 @@ class Groups:
         ends = Ends(list(self._homes.values()), self._spend)
         yield from _taken(ends.problems)
         self.metadata_damage = ends.damage
-        if all(path in self._homes for path in self.paths):
-            self.absent = ends.absent(CONSUMER_OFFSETS, found)
+        has_homes = all(path in self._homes for path in self.paths)
+        if has_homes:
+            self._nodes = internal_topics.kafka_nodes(self._homes.values(), ends.images)
+            self.is_listed = not self._nodes or internal_topics.lists_partitions(self._nodes)
+        missed = list(self._missed(CONSUMER_OFFSETS, found))
+        yield from (one.finding("group/absent-partitions", _NOT_KNOWN) for one in missed)
+        if has_homes:
+            named = {number for one in missed for number in one.numbers}
+            self.absent = ends.absent(CONSUMER_OFFSETS, {*found, *named})
         self.run.bytes_total = sum(
             segment.log.size for ones in found.values() for one in ones for segment in one.segments
         )
@@ -140,7 +156,7 @@ class Groups:
         for one in self._placing.settled():
             yield from self._group(one, ends)
         yield from self._placing.findings()
-        if not found and not self.summary.unreadable:
+        if not found and not missed and not self.summary.unreadable:
             for path in self.paths:
                 yield NothingMatchedError(path, f"holds no partition of {CONSUMER_OFFSETS}")
         wanted = list(self.groups) if self.history_of is None else []
@@ -148,6 +164,10 @@ class Groups:
             words = " ".join(f"--group {glob}" for glob in wanted) or f"--history {self.history_of}"
             for path in self.paths:
                 yield NothingMatchedError(path, f"nothing matched {words}")
+
+    def _missed(self, topic: str, here: Collection[int]) -> list[AbsentNumbers]:
+        """Return the partitions of a topic that should be in the log dirs, and are not."""
+        return list(internal_topics.absent(self._nodes, topic, here))
 
     def _open(self, path: Path, found: dict[int, list[Partition]]) -> Iterator[UnreadableError]:
         """Add the partitions of the topic at a path to `found`; yield errors of the others."""
@@ -234,7 +254,8 @@ class Groups:
             shares = self._shares.of_group(state.name, ends, self._takes)
             state = replace(state, shares=shares)
         yield state
-        for one in (*state.shares, *state.offsets):
+        ones: list[ShareOffset | CommittedOffset] = [*state.shares, *state.offsets]
+        for one in ones:
             for finding in one.findings():
                 where = one.extent.path if one.extent else found.path
                 yield finding.placed(where, topic=one.topic, partition=one.partition)
@@ -297,6 +318,8 @@ class Groups:
                     found.setdefault(listed.number or 0, []).append(OffsetsCopy(listed, extent))
                 except UnreadableError as error:
                     yield error
+        for one in self._missed(share_groups.TOPIC, found):
+            yield one.finding("group/absent-partitions", _NO_STARTS)
         for _, copies in sorted(found.items()):
             best = max(copies, key=lambda one: one.rank)
             try:

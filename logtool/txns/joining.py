@@ -140,6 +140,8 @@ class Joining:
     logs: list[CoordinatorLog] = field(default_factory=list)
     homes: Sequence[Path] = ()
     """Log dirs whose metadata gives the number of partitions of the topic."""
+    absent: list[Finding] = field(default_factory=list)
+    """Findings about absent partitions of the topic."""
     _active: list[TransactionalId] = field(default_factory=list)
     _active_ids: set[int] = field(default_factory=set)
     _by_producer: dict[int, tuple[CoordinatorLog, str]] = field(default_factory=dict)
@@ -270,6 +272,7 @@ class Joining:
 
     def findings(self) -> Iterator[Finding]:
         """Yield the findings on the topic, open transactions, and the markers of prepared ones."""
+        yield from self.absent
         for log in self.logs:
             yield from log.findings
             if log.newer:

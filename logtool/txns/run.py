@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
-from logtool.checks import compaction
+from logtool.checks import compaction, internal_topics
 from logtool.checks.partition import CheckRequest, check_partition, plan
 from logtool.checks.report import PartitionSummary, SegmentReport
 from logtool.checks.schedule import PartitionJob, Schedule
@@ -30,6 +30,7 @@ from logtool.txns.coordinator import TOPIC
 from logtool.txns.joining import Joining
 from logtool.txns.open_transactions import MAX_AGE_MS, PartitionTransactions, audit
 
+_NOT_KNOWN = "transactional ids that are stored there are not known"
 _AREAS = ("producer-snapshot", "transaction-index")
 _CODES = frozenset({"batch/plain-in-transaction"})
 
@@ -59,6 +60,8 @@ class TransactionsRun:
     summary: Summary = field(default_factory=Summary)
     joining: Joining = field(default_factory=Joining)
     """Entries of the coordinators of the log dirs, read first. At the end it has their findings."""
+    is_listed: bool = True
+    """False if no file in the log dirs lists the partitions that should exist; filled."""
     flavour: Flavour | None = None
     """The value of ``--flavour``; None: each directory by its names."""
     _homes: dict[Path, LogDir] = field(default_factory=dict)
@@ -92,6 +95,14 @@ class TransactionsRun:
                 lost = lost_end.lost(home, _watermarks(home, []), listed, log.end_offset)
                 if lost:
                     log.lose_end(lost)
+        if set(self.paths) == self._homes.keys():
+            here = {log.number for log in self.joining.logs}
+            nodes = internal_topics.kafka_nodes(self._homes.values(), {})
+            self.is_listed = not nodes or internal_topics.lists_partitions(nodes)
+            self.joining.absent = [
+                one.finding("transaction-state/absent-partitions", _NOT_KNOWN)
+                for one in internal_topics.absent(nodes, TOPIC, here)
+            ]
 
     def _problems_of_coordinators(self) -> Iterator[UnreadableError]:
         yield from self.joining.read(

@@ -99,3 +99,55 @@ def test_history_says_which_events_are_left_over(run, tmp_path):
     found = run("groups", "-f", "ndjson", "--history", "g", tmp_path)
     assert [one["offset"] for one in found.of_type("event")] == [50, 170, 180]
     assert (codes(found), found.status) == ([("group/left-over", 1)], 0)
+
+
+def node(home, number=1):
+    home.mkdir(exist_ok=True)
+    (home / "meta.properties").write_text(f"version=1\nnode.id={number}\ncluster.id=c\n")
+
+
+@pytest.mark.parametrize(
+    ("there", "checkpoint", "expected"),
+    [
+        ([0, 2], None, [("group/absent-partitions", 1)]),
+        ([], None, [("group/absent-partitions", None)]),
+        ([0, 1, 2], None, []),
+        # Created just before the broker stopped: the checkpoint has a row of each that it had.
+        ([0, 2], "0\n2\n__consumer_offsets 0 1\n__consumer_offsets 2 1\n", []),
+        ([0, 2], "0\n1\n__consumer_offsets 1 7\n", [("group/absent-partitions", 1)]),
+    ],
+)
+def test_partitions_of_the_topic_that_the_node_should_have(
+    run, tmp_path, there, checkpoint, expected
+):
+    node(tmp_path)
+    cluster(tmp_path, 3)
+    for number in there:
+        group_log(tmp_path, number)
+    if checkpoint:
+        (tmp_path / "replication-offset-checkpoint").write_text(checkpoint)
+    found = run("groups", "-f", "ndjson", tmp_path)
+    assert (codes(found), found.status) == (expected, bool(expected))
+
+
+def test_another_node_has_the_partition(run, tmp_path):
+    one, two = tmp_path / "1", tmp_path / "2"
+    node(one)
+    cluster(one, 2)
+    group_log(one, 0, 5, group="x")
+    assert codes(run("groups", "-f", "ndjson", one)) == [("group/absent-partitions", 1)]
+    node(two, 2)
+    group_log(two, 1, 5, group="y")
+    found = run("groups", "-f", "ndjson", one, two)
+    assert (codes(found), found.status) == ([], 0)
+
+
+def test_rows_of_a_checkpoint_name_absent_partitions_without_a_metadata_log(run, tmp_path):
+    group_log(tmp_path, 0, 5)
+    (tmp_path / "meta.properties").write_text("version=0\nbroker.id=1\n")
+    rows = tmp_path / "replication-offset-checkpoint"
+    rows.write_text("0\n2\n__consumer_offsets 0 1\n__consumer_offsets 1 9\n")
+    found = run("groups", "-f", "ndjson", tmp_path)
+    assert codes(found) == [("group/absent-partitions", 1)]
+    rows.write_text("0\n2\n__consumer_offsets 0 1\n__consumer_offsets 1 0\n")
+    assert codes(run("groups", "-f", "ndjson", tmp_path)) == []
