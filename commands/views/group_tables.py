@@ -170,6 +170,17 @@ SHARE: Final = Table("share-offset", "partition that a share group reads", (
 ), note="The offset at which a share group begins to read a partition, from __share_group_state.",
     type="share-offset", made_from="logtool.groups.share_groups:ShareOffset")  # fmt: skip
 
+REMOVED: Final = Table("removed-offset", "last offset of a group without committed offsets", (
+    _GROUP,
+    _TOPIC,
+    _PARTITION,
+    offset("offset", "the offset that was committed last"),
+    *_COMMITTED,
+    offset("record_offset", "offset of the tombstone in the partition of __consumer_offsets"),
+), note="The last offset of a partition, of a group whose offsets all expired or were deleted, as "
+        "long as the log still has the commit.",
+    type="removed-offset", made_from="logtool.groups.state:RemovedOffset")  # fmt: skip
+
 PENDING: Final = Table("pending", "commit in an open transaction", (
     _GROUP,
     _TOPIC,
@@ -221,5 +232,5 @@ RESTORE: Final = Table("restore", "group with offsets to restore", (
 DOCUMENT: Final = Document(
     name="groups",
     title="Objects that logtool groups prints",
-    tables=(PARTITION, GROUP, MEMBER, OFFSET, SHARE, PENDING, EVENT, RESTORE, FINDING),
+    tables=(PARTITION, GROUP, MEMBER, OFFSET, REMOVED, SHARE, PENDING, EVENT, RESTORE, FINDING),
 )

@@ -15,6 +15,7 @@ from logtool.commands.views.group_tables import (
     MEMBER,
     OFFSET,
     PENDING,
+    REMOVED,
     RESTORE,
     SHARE,
 )
@@ -22,7 +23,7 @@ from logtool.exits import Exit
 from logtool.findings import Finding, Severity
 from logtool.groups import restoring
 from logtool.groups.run import Groups, Item, OffsetsPartition
-from logtool.groups.state import GroupState
+from logtool.groups.state import DEAD, GroupState
 from logtool.running.summary import Summary
 
 SCHEMA = DOCUMENT.schema
@@ -50,6 +51,11 @@ _SHARE = keep((
     TableColumn("note", lambda obj: _NOTES.get(obj["place"]) if obj["lag"] else None),
     *columns("written", "topic_id"),
 ), "topic", "partition", "start_offset", "lag", where_said=("note",))  # fmt: skip
+_REMOVED = keep((
+    *columns("topic", "partition"),
+    TableColumn("last_offset", lambda obj: obj["offset"]),
+    *columns("committed"),
+), "topic", "partition", "last_offset")  # fmt: skip
 _MEMBER = columns("member", "client_id", "client_host", "instance_id", "epoch", "assigned")
 _EVENT = keep((
     *columns("record_offset", "time"),
@@ -117,6 +123,8 @@ def make(settings: OutputSettings, *, for_shell: bool = False) -> View:
                 return _SIZE if obj["only_sizes"] else _heading(obj)
             case "offset":
                 return _OFFSET
+            case "removed-offset":
+                return _REMOVED
             case "share-offset":
                 return _SHARE
             case "member":
@@ -135,7 +143,17 @@ def make(settings: OutputSettings, *, for_shell: bool = False) -> View:
         schema=SCHEMA,
         columns=_ROWS,
         layout=layout,
-        row_types=frozenset({"group", "offset", "share-offset", "pending", "event", "restore"}),
+        row_types=frozenset(
+            {
+                "group",
+                "offset",
+                "removed-offset",
+                "share-offset",
+                "pending",
+                "event",
+                "restore",
+            }
+        ),
         of_redpanda=f"# {_REDPANDA}" if for_shell else _REDPANDA,
     )
 
@@ -148,7 +166,7 @@ class GroupPrinter(Printer[Item]):
         self._job = job
         self._in_table = report.settings.format in ("table", "markdown")
         self._states: Counter[str] = Counter()
-        self._offsets = self._shares = self._pending = self._events = 0
+        self._removed = self._offsets = self._shares = self._pending = self._events = 0
         self._unknown = 0
 
     def show(self, item: Item) -> None:
@@ -161,6 +179,7 @@ class GroupPrinter(Printer[Item]):
         elif isinstance(item, GroupState):
             self._states[item.state] += 1
             self._offsets += len(item.offsets)
+            self._removed += bool(item.removed)
             self._pending += len(item.pending)
             self._shares += len(item.shares)
             self._group(item)
@@ -173,14 +192,17 @@ class GroupPrinter(Printer[Item]):
         self._report.item(DOCUMENT.row(item))
 
     def _group(self, state: GroupState) -> None:
-        """Print one group: a table leaves out what is deleted."""
-        if state.state == "Dead" and self._in_table and not self._report.settings.verbose:
+        """Print one group: a table leaves out a deleted one whose offsets the log has no more."""
+        is_left_out = self._in_table and not self._report.settings.verbose
+        if state.state == DEAD and not state.removed and is_left_out:
             return
         self._report.item(GROUP.row(state))
         for member in state.members:
             self._report.item(MEMBER.row(member))
         for one in state.offsets:
             self._report.item(OFFSET.row(one))
+        for removed in state.removed:
+            self._report.item(REMOVED.row(removed))
         for share in state.shares:
             self._report.item(SHARE.row(share))
         for waiting in state.pending:
@@ -205,12 +227,14 @@ class GroupPrinter(Printer[Item]):
     def _last_line(self) -> Line:
         """Return the line with the counts."""
         summary = self._report.summary
-        alive = sum(count for state, count in self._states.items() if state != "Dead")
+        alive = sum(count for state, count in self._states.items() if state != DEAD)
         parts = [text.count(alive, "group"), text.count(self._offsets, "committed offset")]
         if self._events:
             parts = [text.count(self._events, "event")]
         if self._shares:
             parts.append(f"{text.count(self._shares, 'start offset')} of share groups")
+        if self._removed:
+            parts.append(f"{text.count(self._removed, 'group')} whose offsets were removed")
         if self._pending:
             parts.append(f"{text.count(self._pending, 'commit')} in open transactions")
         if self._unknown:

@@ -24,12 +24,14 @@ _DTYPES = {
     "last_size": np.int32,
     "seen": np.int64,
     "record_offset": np.int64,
-    "live": np.int8,
+    "removed_at": np.int64,
     "offset": np.int64,
     "leader_epoch": np.int32,
     "commit_timestamp": np.int64,
     "topic_id": np.int32,
 }
+
+_NONE_AT_FIRST = frozenset({"seen", "record_offset", "removed_at", "topic_id"})
 
 
 @dataclass(slots=True)
@@ -89,10 +91,11 @@ class Slots(KeyTable):
     seen: Column
     """Offset of the last record with a value."""
     record_offset: Column
-    """Offset of the commit or tombstone that counts; -1 if absent."""
-    live: Column
-    """1 if the key has a committed offset."""
+    """Offset of the newest commit that took effect; -1 if absent."""
+    removed_at: Column
+    """Offset of the newest tombstone; -1 if absent."""
     offset: Column
+    """Offset of that commit, also if a tombstone follows it."""
     leader_epoch: Column
     commit_timestamp: Column
     topic_id: Column
@@ -109,6 +112,11 @@ class Slots(KeyTable):
         for name, dtype in _DTYPES.items():
             setattr(self, name, np.empty(0, dtype))
         super().__init__()
+
+    @property
+    def live(self) -> Column:
+        """Return True for each key that has a committed offset: no tombstone follows its commit."""
+        return self.record_offset > self.removed_at
 
     def number_of(self, topic_id: str) -> int:
         """Return the number of a topic id; a new number for a new topic id."""
@@ -132,12 +140,17 @@ class Slots(KeyTable):
         return np.flatnonzero(self._last_row[slot] == numbers)
 
     def apply(self, rows: CommitRows) -> None:
-        """Apply commits and tombstones, except where a newer one of the key was applied."""
+        """Apply commits and tombstones, in any order: of each key the newest of both counts."""
+        tombstones = rows.live == 0
+        if tombstones.any():
+            gone = rows[tombstones]
+            np.maximum.at(self.removed_at, gone.slot, gone.record_offset)
+            rows = rows[~tombstones]
         last = self.last_of_each(rows.slot)
         rows = rows[last[rows.record_offset[last] > self.record_offset[rows.slot[last]]]]
         slot = rows.slot
         for name in (
-            "record_offset", "live", "offset", "leader_epoch", "commit_timestamp", "topic_id",
+            "record_offset", "offset", "leader_epoch", "commit_timestamp", "topic_id",
         ):  # fmt: skip
             getattr(self, name)[slot] = getattr(rows, name)
         if self.metadata or any(rows.metadata):
@@ -156,7 +169,7 @@ class Slots(KeyTable):
     def _lengthen(self, room: int) -> None:
         super()._lengthen(room)
         for name in _DTYPES:
-            empty = NONE if name in ("seen", "record_offset", "topic_id") else 0
+            empty = NONE if name in _NONE_AT_FIRST else 0
             setattr(self, name, lengthened(getattr(self, name), self.count, room, empty))
         self._last_row = np.empty(room, np.int32)
 
@@ -204,8 +217,7 @@ class Pending:
         """Forget commits of keys that a tombstone has removed since."""
         if self.rows is None:
             return
-        slot = self.rows.slot
-        gone = (slots.live[slot] == 0) & (slots.record_offset[slot] > self.rows.record_offset)
+        gone = slots.removed_at[self.rows.slot] > self.rows.record_offset
         if gone.any():
             self.rows = self.rows[~gone] if not gone.all() else None
             self.producer_id = self.producer_id[~gone]

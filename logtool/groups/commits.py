@@ -54,7 +54,8 @@ class Taken:
 def take(records: RecordTable, slots: Slots) -> Taken:
     """Decode records, give each key its slot, and count it there.
 
-    Of the commits that count at once only the last of each key is in the result.
+    Of what counts at once only the last commit and the last tombstone of each key are in the
+    result.
     """
     spans, count = records.spans, len(records.offset)
     usable = np.flatnonzero(spans.key_length >= _KEY_HEAD)
@@ -74,6 +75,10 @@ def take(records: RecordTable, slots: Slots) -> Taken:
     producer_id = np.where(kind == _offset_commits.COMMIT_TOMBSTONE, NONE, producer_ids)
     at_once = np.flatnonzero(is_plain & (producer_id == NONE))
     last = at_once[slots.last_of_each(slot[at_once])]
+    is_tombstone = kind[at_once] == _offset_commits.COMMIT_TOMBSTONE
+    if is_tombstone.any():
+        parts = at_once[is_tombstone], at_once[~is_tombstone]
+        last = np.sort(np.concatenate([one[slots.last_of_each(slot[one])] for one in parts]))
     waiting = np.flatnonzero(is_plain & (producer_id != NONE))
     rows = np.sort(np.concatenate([last, waiting])) if len(waiting) else last
     commits = _plain_rows(records, rows, slot, fields[rows], slots)

@@ -125,6 +125,7 @@ def _replay(loaded: LoadedGroups, chunk: Chunk, path: Path, base: int, limit: in
     ended = redpanda.ends(table)
     if ended:
         loaded.pending.end(ended, loaded.slots)
+    loaded.pending.drop_superseded(loaded.slots)
 
 
 def _replay_taken(
@@ -138,7 +139,6 @@ def _replay_taken(
         else:
             loaded.slots.apply(commits[at_once])
             loaded.pending.add(commits[~at_once], producer_id[~at_once])
-        loaded.pending.drop_superseded(loaded.slots)
     for one in taken.others:
         offset = int(records.offset[one.row])
         refused = loaded.memberships.replay(one.type, one.key, one.value, offset)

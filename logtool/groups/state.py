@@ -40,6 +40,24 @@ class PendingCommit:
 
 
 @dataclass(frozen=True, slots=True)
+class RemovedOffset:
+    """The last committed offset of a partition, which a tombstone removed: expired or deleted."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+    commit_ms: int
+    record_offset: int
+    """Offset of the tombstone in the log of ``__consumer_offsets``."""
+
+    @property
+    def committed(self) -> str | None:
+        """Return the time of the commit, as text; None if it is out of range of a date."""
+        return rfc3339(self.commit_ms)
+
+
+@dataclass(frozen=True, slots=True)
 class GroupMember:
     """A member with the names of the topics that it reads."""
 
@@ -91,6 +109,8 @@ class GroupState:
     """Names of the topics in the metadata log, by topic id."""
     shares: Sequence[ShareOffset] = ()
     """Start offsets of a share group."""
+    removed: Sequence[RemovedOffset] = ()
+    """Its last offsets, as far as the log still has them, if all of its offsets were removed."""
     only_sizes: bool = False
     """True if the group is printed without its members and offsets."""
 
@@ -160,6 +180,7 @@ def judge(
     edges = np.searchsorted(numbers[order], np.arange(len(names) + 1))
     by_name = {name: number for number, name in enumerate(names)}
     pending = _pending_by_group(loaded, numbers)
+    is_live, was_live = slots.live, slots.record_offset != NONE
     for name in sorted({*by_name, *memberships.groups}):
         if not takes_group(name):
             continue
@@ -172,8 +193,9 @@ def judge(
         maker = OffsetMaker(name, slots, membership, ends, retention, {
             (one.topic, one.partition) for one in open_commits
         })  # fmt: skip
-        alive = commits[slots.live[commits] == 1]
+        alive = commits[is_live[commits]]
         offsets = [maker.make(slot) for slot in _in_order(slots, alive, takes)]
+        gone = commits[was_live[commits]] if not len(alive) else commits[:0]
         seen = int(slots.seen[commits].max()) if len(commits) else NONE
         exists = membership is not None or seen > memberships.removed.get(name, NONE)
         yield GroupState(
@@ -186,6 +208,7 @@ def judge(
             sizes=_sizes(slots, mine),
             offsets_partition=loaded.number,
             topic_names=ends.topic_names,
+            removed=[_removed(name, slots, slot) for slot in _in_order(slots, gone, takes)],
         )
 
 
@@ -216,6 +239,18 @@ def _in_order(slots: Slots, chosen: Column, takes: Takes) -> list[int]:
         if takes(topic, number):
             found.append((topic, number, slot))
     return [slot for _, _, slot in sorted(found)]
+
+
+def _removed(group: str, slots: Slots, slot: int) -> RemovedOffset:
+    _, topic, number = parse_commit_key(slots.key(slot))
+    return RemovedOffset(
+        group=group,
+        topic=topic,
+        partition=number,
+        offset=int(slots.offset[slot]),
+        commit_ms=int(slots.commit_timestamp[slot]),
+        record_offset=int(slots.removed_at[slot]),
+    )
 
 
 def _pending_by_group(

@@ -73,12 +73,12 @@ def test_groups_of_a_broker_with_their_offsets(run, running):
     assert of_group["group-tx", "groups.input", 0]["lag"] == 158
 
 
-def test_a_person_sees_groups_and_not_those_that_are_deleted(run, running):
+def test_a_person_sees_groups_and_the_last_offsets_of_deleted_ones(run, running):
     found = run("groups", running)
     assert found.lines[0].startswith("group-classic: classic, Empty, ")
     assert numbers(found.lines[0])[:2] == [0, 2]  # members, generation
-    assert "group.gone" not in found.stdout
-    assert numbers(last_line(found)) == [3, 6]  # groups, committed offsets
+    assert "group.gone: classic, Dead" in found.stdout
+    assert numbers(last_line(found)) == [3, 6, 1]  # groups, committed offsets, removed groups
 
 
 def test_a_share_group_has_state_and_start_offsets(run, scenario):
@@ -363,7 +363,7 @@ def test_no_partition_of_the_topic_is_no_answer(run, tmp_path, words, inner):
 def test_one_log_dir_of_a_broker_may_be_without_groups(run, running, tmp_path):
     data_log(tmp_path, "orders-0", 100, first=50, topic_id=NEW)
     found = run("groups", tmp_path, running)
-    assert (found.status, numbers(last_line(found))) == (0, [3, 6])
+    assert (found.status, numbers(last_line(found))) == (0, [3, 6, 1])
 
 
 def test_a_person_sees_where_records_are_missing(run, damaged):

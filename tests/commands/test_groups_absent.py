@@ -1,7 +1,7 @@
 """``logtool groups`` where partitions, offsets or segments are not in the log dirs."""
 
 import pytest
-from group_records import OffsetsLog, data_log
+from group_records import FIRST_MS, OffsetsLog, data_log
 from metadata_records import config, log_dir_of, partition, topic
 
 ORDERS = "AAAAAAAAAAAAAAAAAAAAAg"
@@ -151,3 +151,30 @@ def test_rows_of_a_checkpoint_name_absent_partitions_without_a_metadata_log(run,
     assert codes(found) == [("group/absent-partitions", 1)]
     rows.write_text("0\n2\n__consumer_offsets 0 1\n__consumer_offsets 1 0\n")
     assert codes(run("groups", "-f", "ndjson", tmp_path)) == []
+
+
+def test_last_offsets_of_a_group_without_any(run, tmp_path):
+    log = OffsetsLog()
+    for offset in (40, 50, None):
+        log.commit("expired", "orders", 0, offset)
+    log.commit("streams", "orders", 1, 7, producer_id=9)
+    log.end_transaction(9, commit=True)
+    log.commit("streams", "orders", 1, None)
+    log.add(2, {"group": "streams"}, None)
+    log.commit("partly", "orders", 0, 60)
+    log.commit("partly", "orders", 1, 61)
+    log.commit("partly", "orders", 1, None)
+    log.commit("compacted", "orders", 0, None)
+    log.commit("back", "orders", 0, 1)
+    log.commit("back", "orders", 0, None)
+    log.commit("back", "orders", 0, 2)
+    log.write(tmp_path)
+    found = run("groups", "-f", "ndjson", tmp_path)
+    assert shown(found, "removed-offset") == [("expired", 50), ("streams", 7)]
+    assert shown(found) == [("back", 2), ("partly", 60)]
+    assert (codes(found), found.status) == ([], 0)
+    one = found.of_type("removed-offset")[0]
+    assert (one["commit_ms"], one["record_offset"]) == (FIRST_MS + 1, 2)
+    assert "expired" in run("groups", tmp_path).stdout
+    plans = run("groups", "-f", "ndjson", "--restore-plan", tmp_path).of_type("restore")
+    assert [one["group"] for one in plans] == ["back", "partly"]

@@ -57,12 +57,12 @@ def loaded_of(log: OffsetsLog, home: Path) -> LoadedGroups:
     return load(opening.open_partition(log.write(home)), lambda _: None)
 
 
-def committed(loaded: LoadedGroups) -> dict[Key, tuple[int, int]]:
+def committed(loaded: LoadedGroups, *, also_removed: bool = False) -> dict[Key, tuple[int, int]]:
     slots = loaded.slots
     return {
         parse_commit_key(slots.key(slot)): (int(slots.record_offset[slot]), int(slots.offset[slot]))
         for slot in range(len(slots))
-        if slots.live[slot]
+        if slots.live[slot] or (also_removed and slots.record_offset[slot] >= 0)
     }
 
 
@@ -70,18 +70,22 @@ def committed(loaded: LoadedGroups) -> dict[Key, tuple[int, int]]:
 def test_commits_tombstones_and_transactions_in_any_order(
     steps: list[tuple], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    log, judge = OffsetsLog(), Coordinator()
+    log, judge, of_last = OffsetsLog(), Coordinator(), Coordinator()
     for step in steps:
         if step[0] == "end":
             log.end_transaction(step[1], commit=step[2])
             judge.end(step[1], step[2])
+            of_last.end(step[1], step[2])
         else:
             _, key, producer_id, offset = step
             group, topic, number = key
             at = log.commit(group, topic, number, offset, producer_id=producer_id)
             judge.replay(at, producer_id, key, offset)
+            if offset is not None:
+                of_last.replay(at, producer_id, key, offset)
     loaded = loaded_of(log, tmp_path_factory.mktemp("log"))
     assert committed(loaded) == judge.offsets
+    assert committed(loaded, also_removed=True) == of_last.offsets
     pending = loaded.pending
     rows = pending.rows
     found: dict[tuple[int, Key], tuple[int, int]] = {}
