@@ -58,6 +58,8 @@ class CommittedOffset:
     """The partition on these disks; None if these disks do not have it."""
     pending: bool
     """True if an open transaction holds a newer commit."""
+    epoch_today: int | None
+    """Leader epoch of the partition in the metadata log; None if it is not known."""
     expired: bool
     """True if it may be removed: it has expired, and no transaction holds a newer commit."""
 
@@ -112,10 +114,18 @@ class CommittedOffset:
         if self.topic_id and self.topic_is in ("other", "gone"):
             today = self.extent.topic_id if self.extent else None
             yield findings.other_topic(name, where, self.offset, self.topic_id, today)
-        elif self.extent and self.place == "below-start":
+            return
+        epoch, now = self.leader_epoch, self.epoch_today
+        if epoch is not None and now is not None and epoch > now:
+            yield findings.epoch_ahead(name, where, self.offset, epoch, now)
+        if self.extent and self.place == "below-start":
             yield findings.below_start(name, where, self.offset, self.extent.log_start)
         elif self.extent and self.place == "beyond-end":
             yield findings.beyond_end(name, where, self.offset, self.extent.log_end)
+        elif self.extent and epoch is not None:
+            end = self.extent.end_of_epoch(epoch)
+            if end is not None and end < self.offset:
+                yield findings.epoch_ended(name, where, self.offset, epoch, end)
 
 
 class OffsetMaker:
@@ -168,6 +178,7 @@ class OffsetMaker:
             topic_id=topic_id,
             topic_is=self._topic_is(topic, topic_id, today),
             extent=extent,
+            epoch_today=self._ends.leader_epoch(topic, number),
             pending=pending,
             expired=is_over and not pending,
         )

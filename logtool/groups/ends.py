@@ -6,6 +6,7 @@ The newest producer snapshot stands for the log before it, as it does when a bro
 """
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from logtool.errors import UnreadableError
 from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE
 from logtool.lazy_dataclass import dataclass
+from logtool.loading.epochs import EpochCache
+from logtool.loading.epochs import read as read_epochs
+from logtool.loading.kafka_reading import OfflineError, StartFailsError
 from logtool.loading.producers import decode
 from logtool.log import kafka_start, kvstore, opening, producer_state
 from logtool.log.chunk import Chunk
@@ -40,6 +44,13 @@ class LogEnds:
     last_stable: int
     leader_epoch: int
     """The last leader epoch; -1 without one."""
+    epochs: tuple[tuple[int, int], ...] = ()
+    """Leader epochs in leader-epoch-checkpoint and in the batches behind it, each with its start
+    offset; empty without that file."""
+
+    def end_of_epoch(self, epoch: int) -> int | None:
+        """Return where a leader epoch ended, as OffsetsForLeaderEpoch answers; None if it lasts."""
+        return next((start for later, start in self.epochs if later > epoch), None)
 
 
 class Ends:
@@ -90,6 +101,12 @@ class Ends:
     def topic_id(self, topic: str) -> str | None:
         """Return today's id of a topic; None without a whole metadata log that has the topic."""
         return self._today.topics.get(topic) if self._today else None
+
+    def leader_epoch(self, topic: str, number: int) -> int | None:
+        """Return today's leader epoch of a partition, as `topic_id`."""
+        topic_id = self.topic_id(topic)
+        state = self._today.partition(topic_id, number) if self._today and topic_id else None
+        return state.leader_epoch if state else None
 
     def is_gone(self, topic: str) -> bool:
         """Return whether the newest metadata log, read to its end, does not have the topic."""
@@ -186,6 +203,7 @@ def measure(
     first = listed.segments[0].base_offset if listed.segments else 0
     since, state = _newest_snapshot(listed)
     end, epoch = first, NONE
+    epochs = _epochs(listed)
     for segment in listed.segments:
         end = max(end, segment.base_offset)
         if segment.next_base_offset is not None and segment.next_base_offset <= since:
@@ -200,6 +218,10 @@ def measure(
             state.apply(producer_state.significant(table[table.base_offset >= since]))
             end = max(end, int(table.last_offset.max()) + 1)
             epoch = max(epoch, int(table.leader_epoch[-1]))
+            if epochs:
+                epochs.add(table)
+    if epochs:
+        epochs.truncate_from_end(end)
     begins = log_start.log_start(first, start, tiered=tiered)
     stable = max(begins, min(state.oldest_open(none=end), end))
     return LogEnds(
@@ -209,7 +231,16 @@ def measure(
         log_end=max(end, begins),
         last_stable=stable,
         leader_epoch=epoch,
+        epochs=tuple(epochs.rows) if epochs else (),
     )
+
+
+def _epochs(listed: Partition) -> EpochCache | None:
+    """Return the leader epochs of a log; None without a file that a broker can read."""
+    file = listed.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT)
+    with suppress(UnreadableError, OfflineError, StartFailsError):
+        return read_epochs(files.read_small(file.path)) if file else None
+    return None
 
 
 def _newest_snapshot(listed: Partition) -> tuple[int, ProducerState]:

@@ -36,6 +36,29 @@ def beyond_end(
     )
 
 
+def epoch_ahead(name: str, place: str, offset: int, epoch: int, today: int) -> Finding:
+    """Return a finding: the leader epoch of a commit is newer than that of the metadata log."""
+    return Finding(
+        "group/epoch-ahead",
+        f"group {name} has committed {offset} of {place} with leader epoch {epoch}, but the "
+        f"metadata log has epoch {today}: a Java consumer of the group ignores every leader below "
+        f"epoch {epoch} and reads nothing",
+        first_offset=offset,
+    )
+
+
+def epoch_ended(name: str, place: str, offset: int, epoch: int, end: int) -> Finding:
+    """Return a finding: the leader epoch of a commit ended at `end`, below the offset."""
+    return Finding(
+        "group/epoch-ended",
+        f"group {name} has committed {offset} of {place} with leader epoch {epoch}, which ended at "
+        f"{end}: the group has read {wording.offsets(end, offset - 1)} before the log lost them, "
+        f"and its consumers go back to {end}, or fail with auto.offset.reset=none",
+        first_offset=end,
+        last_offset=offset - 1,
+    )
+
+
 def other_topic(name: str, place: str, offset: int, committed: str, today: str | None) -> Finding:
     """Return a finding: an offset was committed for a deleted topic of the same name."""
     now = f"the current topic has the id {today}" if today else "no topic of that name exists now"

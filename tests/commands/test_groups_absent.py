@@ -178,3 +178,25 @@ def test_last_offsets_of_a_group_without_any(run, tmp_path):
     assert "expired" in run("groups", tmp_path).stdout
     plans = run("groups", "-f", "ndjson", "--restore-plan", tmp_path).of_type("restore")
     assert [one["group"] for one in plans] == ["back", "partly"]
+
+
+@pytest.mark.parametrize(
+    ("epoch", "rows", "expected"),
+    [
+        (0, "0 0\n", []),
+        (0, "0 0\n1 50\n", [("group/epoch-ended", 0)]),
+        (1, "0 0\n1 50\n", [("group/epoch-ahead", 0)]),
+        (0, "0 0\n1 100\n", []),  # begins at the log end: a broker drops the row
+        (0, "0 0\nx 50\n", []),
+    ],
+)
+def test_the_leader_epoch_of_a_commit(run, tmp_path, epoch, rows, expected):
+    cluster(tmp_path, 4, partition(ORDERS, 0, [1]))
+    log = OffsetsLog()
+    log.commit("g", "orders", 0, 60, leaderEpoch=epoch)
+    log.write(tmp_path, 3)
+    data_log(tmp_path, "orders-0", 100)
+    text = f"0\n{rows.count(chr(10))}\n{rows}"
+    (tmp_path / "orders-0" / "leader-epoch-checkpoint").write_text(text)
+    found = run("groups", "-f", "ndjson", tmp_path)
+    assert (codes(found), found.status) == (expected, bool(expected))

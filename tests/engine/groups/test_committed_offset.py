@@ -14,7 +14,7 @@ ENDS = LogEnds(
 COMMITTED = CommittedOffset(
     group="readers", topic="orders", partition=0, offset=20, record_offset=7, leader_epoch=None,
     metadata="", commit_ms=1000, member=None, expires_ms=None, topic_id=None, topic_is="unknown",
-    extent=ENDS, pending=False, expired=False,
+    extent=ENDS, epoch_today=None, pending=False, expired=False,
 )  # fmt: skip
 
 
@@ -40,3 +40,37 @@ def test_without_the_partition_nothing_is_known() -> None:
     one = replace(COMMITTED, extent=None)
     assert (one.place, one.lag, one.stable_lag) == ("unknown", None, None)
     assert list(one.findings()) == []
+
+
+EPOCHS = ((0, 20), (2, 30), (3, 30), (6, 45))
+AHEAD, ENDED = "group/epoch-ahead", "group/epoch-ended"
+
+
+@pytest.mark.parametrize(
+    ("epoch", "offset", "today", "codes"),
+    [
+        (0, 30, 6, []),
+        (0, 31, 6, [ENDED]),
+        (1, 31, 6, [ENDED]),
+        (3, 45, 6, []),
+        (3, 46, 6, [ENDED]),
+        (5, 46, None, [ENDED]),
+        (6, 50, 6, []),
+        (7, 50, 7, []),  # a leader that has written nothing yet
+        (7, 50, None, []),
+        (7, 50, 6, [AHEAD]),
+        (17, 19, 1, [AHEAD, "group/offset-below-start"]),
+        (None, 46, 6, []),
+    ],
+)
+def test_the_leader_epoch_of_a_commit_and_those_of_the_log(
+    epoch: int | None, offset: int, today: int | None, codes: list[str]
+) -> None:
+    extent = replace(ENDS, epochs=EPOCHS)
+    one = replace(COMMITTED, offset=offset, leader_epoch=epoch, epoch_today=today, extent=extent)
+    assert [finding.code for finding in one.findings()] == codes
+
+
+def test_an_epoch_of_a_deleted_topic_says_nothing() -> None:
+    one = replace(COMMITTED, leader_epoch=9, epoch_today=1, topic_id="A", topic_is="other")
+    assert [finding.code for finding in one.findings()] == ["group/other-topic-id"]
