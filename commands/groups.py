@@ -76,8 +76,10 @@ def groups(
 
     Lag is the distance to the log end and to the last stable offset of partitions in the same log
     dirs. Findings are: committed offsets that are not in the log any more, or beyond its end;
-    offsets committed for a deleted topic that a new topic of the same name would receive; records
-    that cannot be read; and records that are missing below the high watermark.
+    offsets committed for a deleted topic that a new topic of the same name would receive; a leader
+    epoch of a commit that the log or the cluster does not have; partitions of the topic that are
+    absent; records in a partition that the coordinator of the group does not read; records that
+    cannot be read; and records that are missing below the high watermark.
 
     Examples:
       logtool groups --group 'billing-*' --json /mnt/broker-1 /mnt/broker-2
@@ -89,8 +91,12 @@ def groups(
     If a partition has several copies, logtool reads the copy with the newest leader epoch, then
     with the highest log end offset. An offset expires after --offsets-retention: in a classic
     group, counted from the moment when the group became empty; in all other groups, from its
-    commit. It does not expire while a member subscribes to its topic. A member is shown if the log
-    contains the member that owned the partition at the commit.
+    commit. It does not expire while a member subscribes to its topic. If all offsets of a group
+    expired or were deleted, its last offsets are shown as long as the log has them. A member is
+    shown if the log contains the member that owned the partition at the commit.
+
+    A coordinator reads a group only in the partition that the hash of its name and the number of
+    partitions name. Records of the group in other partitions are a finding.
 
     Share groups:
 
@@ -100,7 +106,8 @@ def groups(
 
     Restoring offsets:
 
-    --restore-plan leaves out offsets of deleted topics. Kafka runs the printed commands only for
+    --restore-plan leaves out offsets of deleted topics, and names the groups that have committed
+    metadata with offsets: Kafka's tool cannot set it. Kafka runs the printed commands only for
     groups without members.
 
     Redpanda:

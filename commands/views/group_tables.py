@@ -225,6 +225,8 @@ RESTORE: Final = Table("restore", "group with offsets to restore", (
     count("members", "members of the group", "group.member_count"),
     count("offsets", "offsets that the command commits", "offset_count"),
     count("left_out", "offsets of deleted topics, which the command does not commit"),
+    count("metadata_left_out", "offsets whose metadata the command does not commit: the file of "
+          "Kafka's tool has no place for it", "metadata_count"),
     _text("command", "the command"),
 ), note="The command that commits the offsets of one group again.", type="restore",
     made_from="logtool.groups.restoring:Restore")  # fmt: skip

@@ -19,6 +19,7 @@ from logtool.commands.views.group_tables import (
     RESTORE,
     SHARE,
 )
+from logtool.disk import shell
 from logtool.exits import Exit
 from logtool.findings import Finding, Severity
 from logtool.groups import restoring
@@ -269,6 +270,7 @@ class RestorePrinter(GroupPrinter):
         super().__init__(report, job)
         self._bootstrap = bootstrap
         self._number = self._left_out = self._in_use = 0
+        self._without_metadata: list[str] = []
 
     def show(self, item: Item) -> None:
         """Print one item of a run; in a table, which a shell reads, a finding becomes a note."""
@@ -291,7 +293,17 @@ class RestorePrinter(GroupPrinter):
             return
         self._number += 1
         self._in_use += bool(state.member_count)
+        if restore.metadata_count:
+            self._without_metadata.append(state.name)
         self._report.item(RESTORE.row(restore))
+
+    def last_lines(self) -> Iterator[Line]:
+        """Yield the names of groups whose metadata is lost, and the lines of all groups."""
+        if self._without_metadata:
+            names = ", ".join(shell.quote(one) for one in self._without_metadata)
+            what = "the metadata that was committed with offsets, which Kafka's tool cannot set"
+            yield f"the commands leave out {what}; groups with metadata: {names}", "warning"
+        yield from super().last_lines()
 
     def _last_line(self) -> Line:
         """Return the line with the counts, and what the commands do not do."""

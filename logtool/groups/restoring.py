@@ -1,7 +1,8 @@
 """The commands that commit the offsets of groups again, with Kafka's own tools.
 
 Each group has one command: ``--reset-offsets --from-file`` takes lines of topic, partition and
-offset, and commits them for the group of ``--group``. The group must have no members. Source:
+offset, and commits them for the group of ``--group``, with empty metadata and without a leader
+epoch. The group must have no members. Source:
 ``ConsumerGroupCommand`` and ``CsvUtils`` (Kafka 3.9 and 4.3).
 """
 
@@ -24,6 +25,11 @@ class Restore:
     """Number of offsets of deleted topics: they would be applied to a new topic of that name."""
     command: str | None
     """None if there is nothing to restore."""
+
+    @property
+    def metadata_count(self) -> int:
+        """Return the number of its offsets with metadata: the file has no column for it."""
+        return sum(bool(one.metadata) for one in self.offsets)
 
     @property
     def offset_count(self) -> int:

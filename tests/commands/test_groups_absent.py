@@ -200,3 +200,16 @@ def test_the_leader_epoch_of_a_commit(run, tmp_path, epoch, rows, expected):
     (tmp_path / "orders-0" / "leader-epoch-checkpoint").write_text(text)
     found = run("groups", "-f", "ndjson", tmp_path)
     assert (codes(found), found.status) == (expected, bool(expected))
+
+
+def test_restore_plan_names_groups_whose_metadata_it_leaves_out(run, tmp_path):
+    log = OffsetsLog()
+    log.commit("with", "orders", 0, 60, metadata="m")
+    log.commit("with", "orders", 1, 61)
+    log.commit("without-any", "orders", 0, 60)
+    log.write(tmp_path)
+    found = run("groups", "-f", "ndjson", "--restore-plan", tmp_path)
+    counts = [(one["group"], one["metadata_left_out"]) for one in found.of_type("restore")]
+    assert counts == [("with", 1), ("without-any", 0)]
+    notes = run("groups", "--restore-plan", tmp_path).stderr
+    assert ("with" in notes.split(), "without-any" in notes.split()) == (True, False)
