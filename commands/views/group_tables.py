@@ -79,6 +79,8 @@ GROUP: Final = Table("group", "group", (
     _text("protocol_type", "type of protocol of a classic group, such as consumer", _NOT_CLASSIC),
     _text("protocol", "how a classic group assigns its partitions, such as range", _NOT_CLASSIC),
     _text("leader", "id of the member that leads a classic group", _NOT_CLASSIC),
+    Column("source_topics", Kind.STRINGS, "topics that a streams group reads, by its topology",
+           null="the group is not a streams group, or no record gives its topology"),
     *_time("state_ms", "state_since", "time at which a classic group entered its state",
            _NOT_CLASSIC),
     _number("offsets_partition", "number of the partition of __consumer_offsets that stores the "

@@ -323,6 +323,8 @@ def _heading(obj: Object) -> str:
         parts.append(f"{word} {obj['epoch']}")
     if obj["protocol"]:
         parts.append(obj["protocol"])
+    if obj["source_topics"]:
+        parts.append(f"reads {', '.join(obj['source_topics'])}")
     if obj["state_since"]:
         parts.append(f"since {obj['state_since']}")
     parts.append(f"in __consumer_offsets-{obj['offsets_partition']}")

@@ -141,6 +141,13 @@ class GroupState:
         return self.membership.epoch if self.membership else None
 
     @property
+    def source_topics(self) -> list[str] | None:
+        """Return the topics that a streams group reads, by name; None for other groups."""
+        if self.membership is None or self.membership.topology_epoch is None:
+            return None
+        return sorted(self.membership.source_topics)
+
+    @property
     def protocol_type(self) -> str | None:
         """Return the type of protocol of a classic group; None where no record has it."""
         return self.membership.protocol_type if self.membership else None

@@ -213,3 +213,21 @@ def test_restore_plan_names_groups_whose_metadata_it_leaves_out(run, tmp_path):
     assert counts == [("with", 1), ("without-any", 0)]
     notes = run("groups", "--restore-plan", tmp_path).stderr
     assert ("with" in notes.split(), "without-any" in notes.split()) == (True, False)
+
+
+def test_topics_of_a_streams_group(run, tmp_path):
+    part = {
+        "subtopologyId": "0", "sourceTopics": ["orders"], "sourceTopicRegex": [],
+        "stateChangelogTopics": [], "repartitionSinkTopics": ["by-key"],
+        "repartitionSourceTopics": [], "copartitionGroups": [],
+    }  # fmt: skip
+    again = {"name": "by-key", "partitions": 1, "replicationFactor": 1, "topicConfigs": []}
+    other = {**part, "subtopologyId": "1", "sourceTopics": [], "repartitionSourceTopics": [again]}
+    log = OffsetsLog()
+    log.add(17, {"groupId": "s"}, {"epoch": 1, "metadataHash": 0, "validatedTopologyEpoch": 1})
+    log.add(23, {"groupId": "s"}, {"epoch": 1, "subtopologies": [part, other]})
+    log.commit("classic", "orders", 0, 1)
+    log.write(tmp_path)
+    found = run("groups", "-f", "ndjson", tmp_path)
+    topics = [(one["group"], one["source_topics"]) for one in found.of_type("group")]
+    assert topics == [("classic", None), ("s", ["by-key", "orders"])]
