@@ -1,4 +1,4 @@
-"""``logtool groups`` where partitions, offsets or segments are not in the log dirs."""
+"""`groups` and `txns` where partitions, offsets or segments are not in the log dirs."""
 
 import pytest
 from group_records import FIRST_MS, OffsetsLog, data_log
@@ -28,6 +28,7 @@ def test_a_group_reads_records_in_remote_storage(run, tmp_path, remote, codes, s
 
 
 OFFSETS = "AAAAAAAAAAAAAAAAAAAAAw"
+NEXT, ANOTHER = "AAAAAAAAAAAAAAAAAAAABA", "AAAAAAAAAAAAAAAAAAAABQ"
 
 
 def cluster(home, partitions, *more):
@@ -128,6 +129,37 @@ def test_partitions_of_the_topic_that_the_node_should_have(
         (tmp_path / "replication-offset-checkpoint").write_text(checkpoint)
     found = run("groups", "-f", "ndjson", tmp_path)
     assert (codes(found), found.status) == (expected, bool(expected))
+
+
+def test_transactions_and_share_groups_in_absent_partitions_are_not_known(run, tmp_path):
+    node(tmp_path)
+    cluster(
+        tmp_path, 4, topic("__transaction_state", NEXT), partition(NEXT, 0, [1]),
+        topic("__share_group_state", ANOTHER), partition(ANOTHER, 0, [1]),
+    )  # fmt: skip
+    for number in range(4):
+        group_log(tmp_path, number)
+    found = run("txns", "-f", "ndjson", tmp_path)
+    assert codes(found) == [("transaction-state/absent-partitions", 0)]
+    assert found.status == 1
+    assert codes(run("groups", "-f", "ndjson", tmp_path)) == []
+    log = OffsetsLog()
+    log.add(11, {"groupId": "g"}, {"epoch": 1, "metadataHash": 0})
+    log.write(tmp_path, 3)
+    found = run("groups", "-f", "ndjson", tmp_path)
+    assert codes(found) == [("group/absent-partitions", 0)]
+    OffsetsLog("__share_group_state").write(tmp_path)
+    assert codes(run("groups", "-f", "ndjson", tmp_path)) == []
+
+
+@pytest.mark.parametrize("command", ["groups", "txns"])
+def test_without_a_list_of_partitions_it_is_said_that_there_is_none(run, tmp_path, command):
+    group_log(tmp_path, 0, 5)
+    alone = run(command, tmp_path)
+    (tmp_path / "replication-offset-checkpoint").write_text("0\n1\n__consumer_offsets 0 1\n")
+    listed = run(command, tmp_path)
+    assert (alone.status, listed.status) == (0, 0)
+    assert len(alone.stderr.splitlines()) == len(listed.stderr.splitlines()) + 1
 
 
 def test_another_node_has_the_partition(run, tmp_path):
