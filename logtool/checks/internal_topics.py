@@ -7,6 +7,7 @@ which partitions a node has; a copy on another node whose log dirs are given mak
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from logtool.checks.absence import was_never_made
@@ -34,20 +35,22 @@ class AbsentNumbers:
     """Place of the strongest claim about the first of them."""
     node_id: int | None
 
-    def finding(self, code: str, lost: str) -> Finding:
-        """Return the finding of a code; `lost` says what is not known for their absence."""
+    @property
+    def text(self) -> str:
+        """Return which partitions are absent, and the file that names them."""
         whose = "" if self.node_id is None else f" of node {self.node_id}"
-        count = len(self.numbers)
-        noun, verb = ("partition", "is") if count == 1 else ("partitions", "are")
-        text = (
+        one = len(self.numbers) == 1
+        noun, verb, them = ("partition", "is", "it") if one else ("partitions", "are", "them")
+        return (
             f"{noun} {_ranges(self.numbers)} of {self.topic} {verb} in no log dir{whose}, although "
-            f"{self.evidence} names {'it' if count == 1 else 'them'}: {lost}"
+            f"{self.evidence} names {them}"
         )
-        number = self.numbers[0] if count == 1 else None
-        return Finding(
-            code, text, path=self.evidence.path, position=self.evidence.position,
-            topic=self.topic, partition=number,
-        )  # fmt: skip
+
+    def placed(self, finding: Finding) -> Finding:
+        """Return a finding with the place of the evidence."""
+        number = self.numbers[0] if len(self.numbers) == 1 else None
+        placed = finding.placed(self.evidence.path, topic=self.topic, partition=number)
+        return replace(placed, position=self.evidence.position)
 
 
 def kafka_nodes(log_dirs: Iterable[LogDir], images: Mapping[Path, MetadataImage]) -> list[Node]:

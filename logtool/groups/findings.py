@@ -138,3 +138,10 @@ def in_two_partitions(name: str, records: str) -> Finding:
         f"no metadata log here has the number of partitions of {CONSUMER_OFFSETS}, by which a "
         "coordinator chooses: logtool uses the newer records",
     )
+
+
+def absent_partitions(absent: str, stored: str) -> Finding:
+    """Return a finding: partitions of the topic are absent; `stored` is what is not known so."""
+    return Finding(
+        "group/absent-partitions", f"{absent}: {stored} that are stored there are not known"
+    )

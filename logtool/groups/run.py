@@ -44,8 +44,6 @@ from logtool.running.run import Run
 from logtool.running.summary import Summary
 from logtool.running.workers import OutOfTimeError
 
-_NOT_KNOWN = "groups that are stored there are not known"
-_NO_STARTS = "start offsets of share groups that are stored there are not known"
 _OLD_NAMESPACE, _OLD = "kafka_internal", "group"
 
 
@@ -139,7 +137,8 @@ class Groups:
             self._nodes = internal_topics.kafka_nodes(self._homes.values(), ends.images)
             self.is_listed = not self._nodes or internal_topics.lists_partitions(self._nodes)
         missed = list(self._missed(CONSUMER_OFFSETS, found))
-        yield from (one.finding("group/absent-partitions", _NOT_KNOWN) for one in missed)
+        for one in missed:
+            yield one.placed(findings.absent_partitions(one.text, "groups"))
         if has_homes:
             named = {number for one in missed for number in one.numbers}
             self.absent = ends.absent(CONSUMER_OFFSETS, {*found, *named})
@@ -153,8 +152,8 @@ class Groups:
         except OutOfTimeError:
             yield from (one.state for one in self._placing.settled())
             return
-        for one in self._placing.settled():
-            yield from self._group(one, ends)
+        for group in self._placing.settled():
+            yield from self._group(group, ends)
         yield from self._placing.findings()
         if not found and not missed and not self.summary.unreadable:
             for path in self.paths:
@@ -319,7 +318,8 @@ class Groups:
                 except UnreadableError as error:
                     yield error
         for one in self._missed(share_groups.TOPIC, found):
-            yield one.finding("group/absent-partitions", _NO_STARTS)
+            stored = "start offsets of share groups"
+            yield one.placed(findings.absent_partitions(one.text, stored))
         for _, copies in sorted(found.items()):
             best = max(copies, key=lambda one: one.rank)
             try:

@@ -31,6 +31,12 @@ def lost_end(lost: range) -> Finding:
     )
 
 
+def absent_partitions(absent: str) -> Finding:
+    """Return the finding for partitions of the topic that are absent."""
+    text = f"{absent}: transactional ids that are stored there are not known"
+    return Finding("transaction-state/absent-partitions", text)
+
+
 def unreadable_record(offset: int, reason: str) -> Finding:
     """Return the finding for a record that no coordinator can read."""
     text = f"offset {offset}: no coordinator can read this record: {reason}"

@@ -26,11 +26,11 @@ from logtool.log.selection import Selection
 from logtool.node import lost_end
 from logtool.running.run import Run
 from logtool.running.summary import Summary
+from logtool.txns import findings
 from logtool.txns.coordinator import TOPIC
 from logtool.txns.joining import Joining
 from logtool.txns.open_transactions import MAX_AGE_MS, PartitionTransactions, audit
 
-_NOT_KNOWN = "transactional ids that are stored there are not known"
 _AREAS = ("producer-snapshot", "transaction-index")
 _CODES = frozenset({"batch/plain-in-transaction"})
 
@@ -100,7 +100,7 @@ class TransactionsRun:
             nodes = internal_topics.kafka_nodes(self._homes.values(), {})
             self.is_listed = not nodes or internal_topics.lists_partitions(nodes)
             self.joining.absent = [
-                one.finding("transaction-state/absent-partitions", _NOT_KNOWN)
+                one.placed(findings.absent_partitions(one.text))
                 for one in internal_topics.absent(nodes, TOPIC, here)
             ]
 
