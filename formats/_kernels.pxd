@@ -281,7 +281,7 @@ cpdef (Py_ssize_t, Py_ssize_t, int) walk_records(
 ) noexcept
 
 @cython.locals(
-    span=int64_t, count=int64_t, position=Py_ssize_t, before=int64_t, highest=int64_t,
+    base=int64_t, span=int64_t, count=int64_t, position=Py_ssize_t, before=int64_t, highest=int64_t,
     left=int64_t, length=int64_t, stop=Py_ssize_t, stamp=int64_t, delta=int64_t, _=int,
     untimed=bint, latest=int64_t
 )

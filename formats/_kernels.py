@@ -807,7 +807,8 @@ def judge_records(
     ``data[starts[i]:ends[i]]`` (all int64). The records must decode as by `decode_records`, have
     the count of the header and fill the batch, have offset deltas that rise from 0 or more to at
     most the last one, and have the largest timestamp of the header, unless that is the time of the
-    append or the batch is a control batch. Writes 0 to `wrong[i]` (uint8) for sound records, and 1
+    append or the batch is a control batch. Timestamps wrap in 64 bits, and a header may have -1
+    where all of them are less, as ``LogValidator`` writes it (Kafka 4.1). Writes 0 to `wrong[i]` (uint8) for sound records, and 1
     for others. No column is written, so any count is cheap.
     """
     batches = len(starts)
@@ -848,6 +849,7 @@ def walk_records(
 
 def _sound_records(heads: memoryview, head: int, data: memoryview, start: int, end: int) -> bool:
     """Return whether the records of one batch keep every rule; one without records does."""
+    base = int64(heads, head + 27)
     span = int32(heads, head + 23)
     count = int32(heads, head + 57)
     position = start
@@ -865,6 +867,7 @@ def _sound_records(heads: memoryview, head: int, data: memoryview, start: int, e
         if position < 0 or delta <= before or delta > span:
             return False
         before = delta
+        stamp = sum64(base, stamp)
         if left == count or stamp > highest:
             highest = stamp
         for _ in range(2):
@@ -886,7 +889,7 @@ def _sound_records(heads: memoryview, head: int, data: memoryview, start: int, e
     # The timestamp of an append, or of a control batch, is not a timestamp of its records.
     untimed = int16(heads, head + 21) & 0x28 != 0
     latest = int64(heads, head + 35)
-    return position == end and (untimed or sum64(int64(heads, head + 27), highest) == latest)
+    return position == end and (untimed or latest == highest or (latest == -1 and highest < -1))
 
 
 def _decode_record(data: memoryview, position: int, stop: int, rows: Any, row: int) -> int:

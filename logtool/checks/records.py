@@ -85,7 +85,7 @@ def _check_batch(chunk: Chunk, row: int, limit: int) -> Iterator[Finding]:
     is_legacy = bool(table.magic[row] < MAGIC)
     if not is_legacy and (codec >= len(compression.NAMES) or not 0 <= count <= last - first + 1):
         return  # the rules for headers report it
-    seen = _Seen(last - first)
+    seen = _Seen(last - first, table.base_timestamp[row])
     for part in (batch_records if is_legacy else batch_spans)(chunk, row, limit=limit):
         if isinstance(part, Unread):
             where = "" if codec == compression.NONE else " of the decompressed records"
@@ -109,14 +109,14 @@ def _check_batch(chunk: Chunk, row: int, limit: int) -> Iterator[Finding]:
 class _Seen:
     """The offsets and timestamps of the records of one batch, read slice after slice."""
 
-    def __init__(self, room: int) -> None:
-        """`room` is the largest offset delta that stays in the batch."""
-        self._room = room
+    def __init__(self, room: int, base_timestamp: np.int64) -> None:
+        """`room` is the largest offset delta that stays in the batch; the timestamp is in ms."""
+        self._room, self._base_timestamp = room, base_timestamp
         self._count, self._delta = 0, -1
         self.wrong_offset: str | None = None
         """The first offset that does not rise, or lies outside of the batch, in words."""
         self.latest: int | None = None
-        """Largest timestamp delta, ms; None without records."""
+        """Largest timestamp, ms; None without records."""
 
     def add(self, records: RecordSpans) -> None:
         """Take the next records."""
@@ -130,21 +130,21 @@ class _Seen:
             text = f"record {self._count + at} has offset delta {deltas[at]}, expected more than "
             text += f"{deltas[at - 1] if at else self._delta} and at most {self._room}"
             self.wrong_offset = text
-        latest = int(records.timestamp_delta.max())
+        latest = int((self._base_timestamp + records.timestamp_delta).max())
         self.latest = latest if self.latest is None else max(self.latest, latest)
         self._count, self._delta = self._count + len(deltas), int(deltas[-1])
 
 
 def _check_timestamps(chunk: Chunk, row: int, latest: int | None) -> Iterator[Finding]:
-    """Compare the header's largest timestamp with the records; an empty batch is not judged."""
-    if latest is None:
+    """Compare the header's largest timestamp with the records; an empty batch is not judged.
+
+    A broker writes -1 where every record has a lower one (``LogValidator``, Kafka 4.1).
+    """
+    if latest is None or chunk.table.is_control[row]:
         return
-    highest = latest + int(chunk.table.base_timestamp[row])
     stored = int(chunk.table.max_timestamp[row])
-    if chunk.table.base_timestamp[row] == NO_TIMESTAMP and highest <= NO_TIMESTAMP:
-        return
-    if highest != stored and not chunk.table.is_control[row]:
-        text = f"the largest timestamp of its records is {highest}, but the header has {stored}"
+    if stored not in (latest, max(latest, NO_TIMESTAMP)):
+        text = f"the largest timestamp of its records is {latest}, but the header has {stored}"
         yield _finding("batch/max-timestamp", chunk, row, text)
 
 

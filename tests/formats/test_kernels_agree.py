@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import SCENARIOS
 from crc32c import crc32c
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from logtool.formats import _kernels as compiled
@@ -216,10 +216,10 @@ def test_they_agree_on_any_records(data, counts):
     assert decode(compiled, data, counts) == decode(plain, data, counts)
 
 
-def head(count: int, span: int, newest: int, attributes: int) -> bytes:
-    """Return a header of magic 2 with these values; its base timestamp is 7."""
+def head(count: int, span: int, base: int, newest: int, attributes: int) -> bytes:
+    """Return a header of magic 2 with these values; the timestamps are in ms."""
     return struct.pack(
-        ">qiibIhiqqqhii", 0, 0, 0, 2, 0, attributes, span, 7, newest, -1, -1, -1, count
+        ">qiibIhiqqqhii", 0, 0, 0, 2, 0, attributes, span, base, newest, -1, -1, -1, count
     )
 
 
@@ -241,11 +241,16 @@ some_records = st.lists(
 
 
 @given(
-    some_records, st.integers(-1, 1), st.sampled_from([-1, 0, 3, 2**31 - 1]), st.booleans(),
+    some_records, st.integers(-1, 1), st.sampled_from([-1, 0, 3, 2**31 - 1]),
+    st.sampled_from([7, -(2**63), 2**63 - 1]), st.sampled_from(["highest", -1, 5]),
     st.sampled_from([0, 0x10, 8, 0x20, 0x28]), FLIPS, st.integers(0, 2),
 )  # fmt: skip
+@example([record.Record(0, 2**63 - 1), record.Record(1, 3)], 0, 1, 7, "highest", 0, [], 0)
+@example([record.Record(0, -9)], 0, 0, 7, -1, 0, [], 0)
+@example([record.Record(0, -9)], 0, 0, 7, "highest", 0, [], 0)
+@example([record.Record(0, -6)], 0, 0, 7, -1, 0, [], 0)
 def test_a_batch_is_judged_as_its_columns_are(
-    records, more, span, as_written, attributes, flips, behind
+    records, more, span, base, newest, attributes, flips, behind
 ):
     data = bytearray(record.encode(records) + bytes(behind))
     for place, bit in flips if data else ():
@@ -253,11 +258,12 @@ def test_a_batch_is_judged_as_its_columns_are(
     count = max(len(records) + more, 0)
     table, damage = record.parse(memoryview(data), count)
     steps = np.diff(table.offset_delta, prepend=-1)
-    latest = int(table.timestamp_delta.max(initial=-(2**63))) if as_written else 5
+    highest = int((np.int64(base) + table.timestamp_delta).max(initial=-(2**63)))
+    newest = highest if newest == "highest" else newest
     sound = damage is None and bool((steps > 0).all() and (table.offset_delta <= span).all())
     if len(table) and not attributes & 0x28:  # the time of an append or of a control batch
-        sound = sound and int(table.timestamp_delta.max()) == latest
-    heads = head(count, span, (7 + latest + 2**63) % 2**64 - 2**63, attributes)
+        sound = sound and newest in (highest, max(highest, -1))
+    heads = head(count, span, base, newest, attributes)
     for kernels in (compiled, plain):
         assert judge(kernels, heads, bytes(data)) == (not sound)
 

@@ -144,3 +144,37 @@ def test_every_shape_of_a_snappy_stream_is_judged_as_it_is_alone(limit: int) -> 
     assert reported == alone
     assert {finding.code for finding in reported} >= {"batch/records", "batch/record-offsets"}
     assert ("batch/too-large" in {finding.code for finding in reported}) == (limit < max(SIZES))
+
+
+MIN = -(2**63)
+
+
+@pytest.mark.parametrize(
+    ("base", "deltas", "stored", "codes"),
+    [
+        # As brokers of 4.1.1 wrote the batches of librdkafka.
+        (MIN, [0], -1, []),
+        (MIN, [0, 1795619351180 - MIN - 2**64], 1795619351180, []),
+        (-1000, [0, -5], -1, []),
+        (-1000, [0, -5], -1000, []),
+        (-1000, [0, 1001], 1, []),
+        (-1000, [0, -5], -2, ["batch/max-timestamp"]),
+        (-1000, [0, 1001], -1, ["batch/max-timestamp"]),
+        (-1, [0], 7, ["batch/max-timestamp"]),
+        (MIN, [0, -1], 5, ["batch/max-timestamp"]),
+    ],
+)
+def test_the_largest_timestamp_wraps_and_is_never_below_none(
+    tmp_path: Path, base: int, deltas: list[int], stored: int, codes: list[str]
+) -> None:
+    payload = record.encode([record.Record(at, delta) for at, delta in enumerate(deltas)])
+    log = tmp_path / f"{0:020d}.log"
+    log.write_bytes(record_batch.encode(
+        payload, base_offset=0, last_offset_delta=len(deltas) - 1, record_count=len(deltas),
+        leader_epoch=0, base_timestamp=base, max_timestamp=stored,
+    ))  # fmt: skip
+    with LogFile(log) as source:
+        (chunk,) = read_batches(source, base_offset=0)
+        assert [finding.code for finding in records.check_records(chunk, LIMIT)] == codes
+        alone = records._check_batch(chunk, 0, LIMIT)
+        assert [finding.code for finding in alone] == codes
