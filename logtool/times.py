@@ -28,6 +28,11 @@ def rfc3339(milliseconds: int | None) -> str | None:
     return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
+def shown(milliseconds: int) -> str:
+    """Return a time for people: as `rfc3339`, or its milliseconds where a calendar has no date."""
+    return rfc3339(milliseconds) or str(milliseconds)
+
+
 EXPECTED = (
     "milliseconds, a time such as 2026-11-22T10:30:00Z (UTC without a zone), a date, -2h, now, "
     "today or yesterday"

@@ -54,6 +54,15 @@ def columns(*keys: str) -> tuple[TableColumn, ...]:
     return tuple(TableColumn(key, _getter(key)) for key in keys)
 
 
+def moment(obj: Object, key: str, milliseconds: str | None = None) -> object:
+    """Return the time `key` of an object, or its milliseconds where no calendar has the time.
+
+    `milliseconds` is the key of these, by default ``<key>_ms``.
+    """
+    date = obj.get(key)
+    return obj.get(milliseconds or f"{key}_ms") if date is None else date
+
+
 class Writer(Protocol):
     """Turns objects into text."""
 
@@ -142,6 +151,8 @@ class DelimitedWriter:
 class TableWriter:
     """A table for people or a Markdown one, block by block; a new kind of object starts a new one.
 
+    A time that no calendar has is shown as its milliseconds (`moment`).
+
     `layout` gives the columns of an object, or a line of text that stands between tables. With a
     `width`, that of a terminal, no line is longer: columns give way (`hidden` has their titles),
     texts are wrapped, and in the end a row becomes a record of several lines.
@@ -185,7 +196,7 @@ class TableWriter:
             self._flush()
             self._behind_a_table = bool(self._columns) and chosen is not self._columns
             self._columns = chosen
-        self._rows.append([self._cell(text.cell(column.value(obj))) for column in chosen])
+        self._rows.append([self._cell(text.cell(_for_people(obj, column))) for column in chosen])
         self._characters += sum(map(len, self._rows[-1]))
 
     def close(self, summary: Object) -> None:
@@ -279,6 +290,11 @@ class LineWriter:
 
     def close(self, summary: Object) -> None:
         """Write nothing: people read the summary on stderr."""
+
+
+def _for_people(obj: Object, column: TableColumn) -> object:
+    value = column.value(obj)
+    return moment(obj, column.title) if value is None else value
 
 
 def _getter(key: str) -> Callable[[Object], object]:

@@ -88,11 +88,11 @@ def parse_moment(option: str, text: str) -> tuple[int, str | None]:
     from logtool import times
 
     moment = times.parse_moment(text, now_ms())
-    if moment is None or abs(moment.first) > _LARGEST:
+    if moment is None or not -_LARGEST - 1 <= moment.first <= _LARGEST:
         raise UsageError(f"{option} {text}: expected {times.EXPECTED}")
     if not moment.is_assumed:
         return moment.first, None
-    return moment.first, f"{option} {text} means {times.rfc3339(moment.first)}, in UTC"
+    return moment.first, f"{option} {text} means {times.shown(moment.first)}, in UTC"
 
 
 def parse_topic_partition(option: str, name: str) -> "TopicPartition":

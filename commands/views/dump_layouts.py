@@ -6,7 +6,7 @@ from typing import Any
 
 from logtool.commands import output
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Columns, Object, TableColumn, columns
+from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, moment
 from logtool.dump.state import kind_name
 from logtool.formats.names import FileKind
 from logtool.schemas import entries, tables
@@ -120,7 +120,7 @@ _JOIN = (
     TableColumn("batch_position", lambda o: (o.get("batch") or {}).get("position")),
     TableColumn("batch_base_offset", lambda o: (o.get("batch") or {}).get("base_offset")),
     TableColumn("batch_last_offset", lambda o: (o.get("batch") or {}).get("last_offset")),
-    TableColumn("batch_max_timestamp", lambda o: (o.get("batch") or {}).get("max_timestamp")),
+    TableColumn("batch_max_timestamp", lambda o: moment(o.get("batch") or {}, "max_timestamp")),
     *columns("verdict"),
 )
 _BATCH_KINDS = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT, FileKind.BOOTSTRAP_CHECKPOINT)

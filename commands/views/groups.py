@@ -7,7 +7,7 @@ from dataclasses import replace
 from logtool.commands import options
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import terminal, text
-from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep
+from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep, moment
 from logtool.commands.program import parsing
 from logtool.commands.views.group_tables import (
     DOCUMENT,
@@ -43,7 +43,8 @@ _NOTES = {
 _OFFSET = keep((
     *columns("topic", "partition", "offset", "log_end_offset", "lag"),
     TableColumn("note", lambda obj: _note(obj)),
-    *columns("committed", "stable_lag"),
+    TableColumn("committed", lambda obj: moment(obj, "committed", "commit_ms")),
+    *columns("stable_lag"),
     TableColumn("expires", lambda obj: _expiry(obj)),
     *columns("member", "metadata"),
 ), "topic", "partition", "offset", "lag", where_said=("note",))  # fmt: skip
@@ -325,8 +326,8 @@ def _heading(obj: Object) -> str:
         parts.append(obj["protocol"])
     if obj["source_topics"]:
         parts.append(f"reads {', '.join(obj['source_topics'])}")
-    if obj["state_since"]:
-        parts.append(f"since {obj['state_since']}")
+    if since := moment(obj, "state_since", "state_ms"):
+        parts.append(f"since {since}")
     parts.append(f"in __consumer_offsets-{obj['offsets_partition']}")
     return f"{text.escape(obj['group'])}: {text.escape(', '.join(parts))}"
 
@@ -347,7 +348,7 @@ def _pending_line(obj: Object) -> str:
     where = f"{obj['topic']}-{obj['partition']}"
     return (
         f"  in an open transaction of producer {obj['producer_id']}: offset {obj['offset']} of "
-        f"{text.escape(where)}, since {obj['committed']}"
+        f"{text.escape(where)}, since {moment(obj, 'committed', 'commit_ms')}"
     )
 
 
@@ -367,7 +368,7 @@ def _committed_for(obj: Object) -> str | None:
     return None if obj["topic"] is None else f"{obj['topic']}-{obj['partition']}"
 
 
-def _expiry(obj: Object) -> str | None:
+def _expiry(obj: Object) -> object:
     return "EXPIRED" if obj["expired"] else obj["expires"]
 
 

@@ -15,7 +15,7 @@ from logtool.lookup.run import Location, Lookup, LookupResult, LookupTarget, par
 from logtool.running.run import Progress
 from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Way
-from logtool.times import rfc3339
+from logtool.times import rfc3339, shown
 
 SCHEMA = DOCUMENT.schema
 _PLACE = columns(*PLACE.names(Way.CSV))
@@ -157,7 +157,7 @@ def _missing(answer: LookupResult) -> str:
     """Return why nothing was found, by either way."""
     value, start, end = answer.value, answer.log_start, answer.log_end
     if answer.asked == "timestamp":
-        return f"no record has a timestamp of {rfc3339(value) or value} or a later one"
+        return f"no record has a timestamp of {shown(value)} or a later one"
     if value is not None and value < start:
         return f"offset {value} is below the log start offset {start}"
     if value is None:

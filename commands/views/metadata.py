@@ -8,7 +8,7 @@ from logtool.checks import metadata_records
 from logtool.commands import options
 from logtool.commands.output import Item, Printer, Report, View
 from logtool.commands.printing import text
-from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep
+from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep, moment
 from logtool.commands.views.metadata_tables import CHANGE, DIFFERENCE, DOCUMENT, ENTITY, IMAGE
 from logtool.dump.values import parse_offsets
 from logtool.errors import NothingMatchedError, UnreadableError, UsageError
@@ -249,8 +249,8 @@ def _head(obj: Object) -> str:
     counts = obj["counts"]
     counted = [wording.count(counts[kind], kind) for kind in ("topic", "partition", "broker")]
     line = f"{obj['path']}: ends at offset {obj['end_offset']}"
-    if obj["timestamp"]:
-        line += f", epoch {obj['leader_epoch']}, {obj['timestamp']}"
+    if time := moment(obj, "timestamp"):
+        line += f", epoch {obj['leader_epoch']}, {time}"
     line += f": {', '.join(counted)}"
     if obj["snapshot"]:
         line += f"; begins with {Path(obj['snapshot']).name}"

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from logtool.errors import UsageError
 from logtool.lazy_dataclass import dataclass
-from logtool.times import EXPECTED, parse_moment, rfc3339
+from logtool.times import EXPECTED, parse_moment, shown
 
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 
@@ -117,7 +117,7 @@ def parse_timestamps(text: str, now_ms: int) -> tuple[Range, str | None]:
 
 def _described(times: Range) -> str:
     parts = [
-        f"{word} {rfc3339(end) or end}"
+        f"{word} {shown(end)}"
         for word, end in (("from", times.first), ("through", times.last))
         if end is not None
     ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from logtool.disk import shell
 from logtool.formats.names import PartitionDirectory
-from logtool.formats.record_batch import MAGIC, BatchTable, Column
+from logtool.formats.record_batch import MAGIC, NO_TIMESTAMP, BatchTable, Column
 from logtool.lazy_dataclass import dataclass
 
 
@@ -77,6 +77,8 @@ class OffsetTimeRange:
     def of_batches(self, table: BatchTable) -> BatchTable:
         """Return the batches that hold an offset and have a largest timestamp of the span."""
         mask = self._near(table) & (table.base_offset <= self.last)
+        if self.timed:
+            mask &= table.max_timestamp != NO_TIMESTAMP
         return _where(table, mask & (table.max_timestamp <= self.until))
 
     def of_their_batches(self, table: BatchTable) -> BatchTable:
@@ -92,12 +94,14 @@ class OffsetTimeRange:
             return None
         mask = (offsets >= self.first) & (offsets <= self.last)
         if self.timed:
-            mask &= (timestamps >= max(0, self.since)) & (timestamps <= self.until)
+            mask &= (timestamps != NO_TIMESTAMP) & (timestamps >= self.since)
+            mask &= timestamps <= self.until
         return mask
 
     def _near(self, table: BatchTable) -> Column:
         mask = table.last_offset >= self.first
-        return mask & (table.max_timestamp >= max(0, self.since)) if self.timed else mask
+        # A header with -1 may stand before records with lower times, never before higher ones.
+        return mask & (table.max_timestamp >= self.since) if self.timed else mask
 
 
 WHOLE: Final = OffsetTimeRange()

@@ -26,7 +26,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.flavour import Flavour
 from logtool.log.producer_state import NONE, Marker, Producer
 from logtool.metadata import image
-from logtool.times import rfc3339
+from logtool.times import shown
 from logtool.txns import findings
 from logtool.txns.coordinator import (
     COMPLETE_COMMIT,
@@ -386,9 +386,9 @@ def advice_on(entry: TransactionalId, now_ms: int, *, refused: bool = False) -> 
     if time <= now_ms:
         return (
             "wait: the coordinator aborts the transaction once its broker runs "
-            f"(timeout {rfc3339(time)})"
+            f"(timeout {shown(time)})"
         )
-    return f"wait: its client ends the transaction, or its coordinator aborts it at {rfc3339(time)}"
+    return f"wait: its client ends the transaction, or its coordinator aborts it at {shown(time)}"
 
 
 def _ends(marker: Marker, entry: TransactionalId) -> bool:
