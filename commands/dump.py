@@ -93,6 +93,11 @@ def dump(
     --format kafka prints the lines of kafka-dump-log.sh as in Kafka 4.3, whatever release wrote the
     log. 'logtool kafka-dump-log' takes the options of kafka-dump-log.sh.
 
+    --format csv and --format tsv quote cells by the rules of CSV: the cell of a key or value holds
+    its text, line ends too. key_encoding and value_encoding are base64 for bytes that are not
+    UTF-8, and empty for null. The cell of the headers is JSON. --csv-escaped writes a record as one
+    line.
+
     --format parquet writes one table to --output: batches, or records with --records. Its columns
     are the fields of ndjson. Keys, values and headers are binary; each time is stored as a UTC
     timestamp and in milliseconds. This format needs pip install 'kafka-logtool[parquet]'.

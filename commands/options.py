@@ -136,6 +136,16 @@ CsvSafe = Annotated[
         "tab or a carriage return, because a spreadsheet would run it as a formula.",
     ),
 ]
+CsvEscaped = Annotated[
+    bool,
+    typer.Option(
+        "--csv-escaped",
+        help="In CSV and TSV, write each row as one line: a backslash as \\\\, and line ends, tabs "
+        "and characters that are not printable as \\n, \\x1b or \\u2028, in keys, values, headers "
+        "and all other cells. TSV then has no quotes. Default: cells hold the text of the log, "
+        "quoted by the rules of CSV (RFC 4180), and only output to a terminal is escaped.",
+    ),
+]
 Wide = Annotated[
     bool,
     typer.Option(
@@ -407,6 +417,7 @@ class Printing:
 
     format: FormatOption = Format.TABLE
     csv_safe: CsvSafe = False
+    csv_escaped: CsvEscaped = False
     as_json: AsJson = False
     color: ColorOption = Color.AUTO
     progress: Progress = None
@@ -423,8 +434,9 @@ class Printing:
         chosen = self.format if chosen is None else chosen
         if self.as_json and chosen not in ("table", "json"):
             raise UsageError(f"--json and --format {chosen} contradict each other")
-        if self.csv_safe and (self.as_json or chosen not in ("csv", "tsv")):
-            raise UsageError("--csv-safe requires --format csv or tsv")
+        for name, given in (("--csv-safe", self.csv_safe), ("--csv-escaped", self.csv_escaped)):
+            if given and (self.as_json or chosen not in ("csv", "tsv")):
+                raise UsageError(f"{name} requires --format csv or tsv")
         if self.summary_to_stdout and (self.as_json or chosen not in ("table", "markdown")):
             raise UsageError(
                 "--summary-to-stdout requires --format table or markdown; JSON always has a summary"
@@ -440,6 +452,7 @@ class Printing:
             verbose=self.verbose,
             progress=self.progress,
             csv_safe=self.csv_safe,
+            csv_escaped=self.csv_escaped,
             wide=self.wide,
             summary_to_stdout=self.summary_to_stdout,
         )

@@ -70,10 +70,17 @@ class OutputSettings:
     """None: a bar if stderr is a terminal."""
     csv_safe: bool = False
     """True if no cell of CSV and TSV may be taken for a formula."""
+    csv_escaped: bool = False
+    """True if a row of CSV and TSV is one line, with escapes in its cells."""
     summary_to_stdout: bool = False
     """True if totals and next commands follow the data, and do not go to stderr."""
     wide: bool = False
     """True if tables have all columns, also on a terminal that is too narrow for them."""
+
+    @property
+    def escapes_cells(self) -> bool:
+        """Return whether cells of CSV and TSV are escaped: those on a terminal always are."""
+        return self.csv_escaped or terminal.is_terminal()
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,6 +355,7 @@ class Report:
                 emit=self._emit,
                 chosen=view.columns,
                 delimiter=delimiter,
+                escaped=self.settings.escapes_cells,
                 safe=self.settings.csv_safe,
             )
         return TableWriter(self._emit, view.layout, markdown=chosen == "markdown", width=width)

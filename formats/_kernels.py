@@ -808,8 +808,8 @@ def judge_records(
     the count of the header and fill the batch, have offset deltas that rise from 0 or more to at
     most the last one, and have the largest timestamp of the header, unless that is the time of the
     append or the batch is a control batch. Timestamps wrap in 64 bits, and a header may have -1
-    where all of them are less, as ``LogValidator`` writes it (Kafka 4.1). Writes 0 to `wrong[i]` (uint8) for sound records, and 1
-    for others. No column is written, so any count is cheap.
+    where all of them are less, as ``LogValidator`` writes it (Kafka 4.1). Writes 0 to `wrong[i]`
+    (uint8) for sound records, and 1 for others. No column is written, so any count is cheap.
     """
     batches = len(starts)
     with cython.nogil:

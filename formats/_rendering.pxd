@@ -25,7 +25,7 @@ cpdef enum:
     END, NUMBER, OPTIONAL, TIME, VALUE, HEADERS, TEXT
 
 cpdef enum:
-    UTF8, HEX, BASE64, SIZE, KAFKA
+    UTF8, HEX, BASE64, SIZE, KAFKA, ESCAPED
 
 cdef enum:
     FULL = -1
@@ -175,14 +175,16 @@ cdef Py_ssize_t _json(
     Py_ssize_t last
 ) noexcept nogil
 
-@cython.locals(quoted=bint, byte=uint32_t, code=int64_t, size=Py_ssize_t)
+@cython.locals(escapes=bint, quoted=bint, byte=uint32_t, code=int64_t, size=Py_ssize_t)
 cdef Py_ssize_t _cell(
     unsigned char[::1] out, Py_ssize_t at, const unsigned char[::1] data, Py_ssize_t first,
-    Py_ssize_t last, int delimiter
+    Py_ssize_t last, int encoding, unsigned char delimiter
 ) noexcept nogil
 
+@cython.locals(byte=uint32_t)
 cdef bint _needs_quotes(
-    const unsigned char[::1] data, Py_ssize_t first, Py_ssize_t last
+    const unsigned char[::1] data, Py_ssize_t first, Py_ssize_t last, unsigned char delimiter,
+    bint escapes
 ) noexcept nogil
 
 @cython.locals(lead=int64_t, size=Py_ssize_t, code=int64_t, place=Py_ssize_t)

@@ -39,7 +39,7 @@ if not cython.compiled:
     # What a cell is.
     END, NUMBER, OPTIONAL, TIME, VALUE, HEADERS, TEXT = range(7)
     # How the bytes of keys and values are shown.
-    UTF8, HEX, BASE64, SIZE, KAFKA = range(5)
+    UTF8, HEX, BASE64, SIZE, KAFKA, ESCAPED = range(6)
     # What stands in the place of where a cell ends.
     FULL, OUTSIDE, OTHER = -1, -2, -3
 
@@ -95,6 +95,8 @@ def render(
     null. The other kinds take the next column, too: `VALUE` is position and length of bytes in
     `data` (negative is null), `HEADERS` position and count of headers there, `TEXT` where in
     `texts` it begins and ends. `delimiter` is 0 for JSON; there are no `HEADERS` otherwise.
+    `ESCAPED` is UTF8 for cells of CSV and TSV in which a row is a line: with escapes for a
+    backslash and for what is not printable. Without them a cell is quoted by the rules of CSV.
     With the encoding `KAFKA` a value is text as Java decodes it, a null takes the text before it
     away, and of `HEADERS` the names are listed up to a bracket that closes. `memo` is room for
     three int64 of each cell of a line; what is in it does not matter.
@@ -309,10 +311,9 @@ def _cells(
         out[at] = out[at + 1] = delimiter
         return at + 2
     end = at
-    if encoding == UTF8:
-        end = _cell(out, at, data, first, first + length, delimiter)
-        if end < 0:
-            encoding = BASE64
+    if encoding in (UTF8, ESCAPED):
+        end = _cell(out, at, data, first, first + length, encoding, delimiter)
+        encoding = BASE64 if end < 0 else UTF8
     if encoding == HEX:
         end = _hex(out, at, data, first, first + length)
     elif encoding == BASE64:
@@ -475,16 +476,25 @@ def _json(out: memoryview, at: int, data: memoryview, first: int, last: int) -> 
     return at
 
 
-def _cell(out: memoryview, at: int, data: memoryview, first: int, last: int, delimiter: int) -> int:
+def _cell(
+    out: memoryview,
+    at: int,
+    data: memoryview,
+    first: int,
+    last: int,
+    encoding: int,
+    delimiter: int,
+) -> int:
     """Write ``data[first:last]`` as a cell of CSV or TSV; -1 where it is not UTF-8."""
-    quoted = delimiter == 44 and _needs_quotes(data, first, last)
+    escapes = encoding == ESCAPED
+    quoted = _needs_quotes(data, first, last, delimiter, escapes)
     if quoted:
         out[at] = 34
         at += 1
     while first < last:
         byte = data[first]
         if 32 <= byte < 127:
-            if byte == 92 or (quoted and byte == 34):
+            if (escapes and byte == 92) or (quoted and byte == 34):
                 out[at] = byte
                 at += 1
             out[at] = byte
@@ -495,7 +505,7 @@ def _cell(out: memoryview, at: int, data: memoryview, first: int, last: int, del
         if code < 0:
             return -1
         size = _size(code)
-        if code > 127 and printable(code):
+        if not escapes or (code > 127 and printable(code)):
             copy(out, at, data, first, first + size)
             at += size
         elif code in (9, 10, 13):
@@ -515,10 +525,19 @@ def _cell(out: memoryview, at: int, data: memoryview, first: int, last: int, del
     return at
 
 
-def _needs_quotes(data: memoryview, first: int, last: int) -> bool:
-    while first < last and data[first] != 34 and data[first] != 44:
+def _needs_quotes(data: memoryview, first: int, last: int, delimiter: int, escapes: bool) -> bool:
+    """Return whether a cell must be quoted: it holds the delimiter, a quote or a line end.
+
+    With escapes it holds no line end, and TSV no quotes either.
+    """
+    if escapes and delimiter == 9:
+        return False
+    while first < last:
+        byte = data[first]
+        if byte == 34 or byte == delimiter or (not escapes and (byte == 10 or byte == 13)):
+            return True
         first += 1
-    return first < last
+    return False
 
 
 def _character(data: memoryview, at: int, end: int) -> int:

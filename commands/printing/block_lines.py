@@ -208,14 +208,19 @@ class BlockLines:
         patterns: Patterns | None = None,
         *,
         document: bool = False,
+        escaped: bool = False,
     ) -> None:
         """Take how values are shown; with `patterns` it is as Kafka's tool shows them.
 
-        In a JSON `document` each object follows a comma, as none of them is the first.
+        Cells of CSV and TSV are `escaped` or quoted, as by `text.delimited`. In a JSON `document`
+        each object follows a comma, as none of them is the first.
         """
         self._document = document
         self._values = values
         self._encoding = _rendering.KAFKA if patterns else _ENCODINGS[values]
+        if escaped and self._encoding == _rendering.UTF8:
+            self._encoding = _rendering.ESCAPED
+        self._cell = partial(text.delimited, delimiter=delimiter, escaped=escaped)
         self._patterns = patterns
         self._columns = columns
         self._delimiter = delimiter
@@ -270,7 +275,7 @@ class BlockLines:
         delimiter = ord(self._delimiter or "\0")
         lines = _Lines(block, templates, of_lines, self._encoding, delimiter)
         if block.records and self._delimiter:
-            lines.add(*_header_cells(block.records, self._values, self._delimiter))
+            lines.add(*_header_cells(block.records, self._values, self._cell))
         return lines
 
     def _sorts(self, block: Block) -> list[_Sort]:
@@ -316,7 +321,7 @@ class BlockLines:
         # The loop writes the encoding and the size of a key or value behind it.
         behind = {f"{name}_{more}" for name in sort.cells for more in ("encoding", "size")}
         cells = [
-            MARK if c.title in sort.cells else cell(text.cell(c.value(obj)), self._delimiter)
+            MARK if c.title in sort.cells else self._cell(text.cell(c.value(obj)))
             for c in self._columns
             if c.title not in behind
         ]
@@ -384,25 +389,19 @@ def _batch_numbers(table: BatchTable) -> Column:
     ])  # fmt: skip
 
 
-def _header_cells(records: RecordTable, values: Values, delimiter: str) -> tuple[bytes, Column]:
+def _header_cells(
+    records: RecordTable, values: Values, cell: Callable[[str], str]
+) -> tuple[bytes, Column]:
     """Return the headers as cells of CSV or TSV, and where that of each record begins and ends."""
     spans = records.spans
     some = np.flatnonzero(spans.header_count)
-    cells = [cell(text.cell([]), delimiter).encode()]
+    cells = [cell(text.cell([])).encode()]
     for row in some.tolist():
         at, count = int(spans.header_position[row]), int(spans.header_count[row])
         shown = show_headers(record.parse_headers(records.data, at, count), values)
-        cells.append(cell(text.cell(shown), delimiter).encode())
+        cells.append(cell(text.cell(shown)).encode())
     ends = np.cumsum([len(content) for content in cells])
     which = np.zeros(len(spans), np.int64)
     which[some] = np.arange(1, len(cells))
     starts = ends - [len(content) for content in cells]
     return b"".join(cells), np.column_stack([starts[which], ends[which]])
-
-
-def cell(value: str, delimiter: str) -> str:
-    """Return a value as a cell: nothing in it ends a row, and CSV quotes as `csv` does."""
-    escaped = text.escape(value.replace("\\", "\\\\"))
-    if delimiter == "," and ("," in escaped or '"' in escaped):
-        return '"' + escaped.replace('"', '""') + '"'
-    return escaped

@@ -60,6 +60,22 @@ def cell(value: object) -> str:
     return str(value)
 
 
+def delimited(value: str, delimiter: str, *, escaped: bool) -> str:
+    r"""Return a value as a cell of CSV or TSV: quoted by the rules of CSV (RFC 4180).
+
+    An `escaped` one has ``\\`` for a backslash and the escapes of `escape`, so that a row is a
+    line; TSV has no quotes then.
+    """
+    if escaped:
+        value = escape(value.replace("\\", "\\\\"))
+        special = "" if delimiter == "\t" else f'{delimiter}"'
+    else:
+        special = f'{delimiter}"\r\n'
+    if any(one in value for one in special):
+        return '"' + value.replace('"', '""') + '"'
+    return value
+
+
 def safe_cell(value: object) -> str:
     """Return the text of a cell that no spreadsheet runs: a text like a formula is quoted by ``'``.
 

@@ -4,7 +4,6 @@ A writer gets JSON-ready objects one by one and at last the summary, and calls `
 Every text is made from the same object as the JSON.
 """
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -117,12 +116,21 @@ class JsonWriter:
 class DelimitedWriter:
     """CSV (RFC 4180 with LF) or TSV: one header for the whole stream, then one row an object.
 
-    Backslash and control characters in a cell are written as escapes, so that a row is a line.
-    With `safe`, a text that a spreadsheet would take for a formula has an apostrophe before it.
+    With `escaped`, a row is a line: see `text.delimited`. With `safe`, a text that a spreadsheet
+    would take for a formula has an apostrophe before it.
     """
 
-    def __init__(self, emit: Emit, chosen: Columns, delimiter: str, *, safe: bool = False) -> None:
+    def __init__(
+        self,
+        emit: Emit,
+        chosen: Columns,
+        delimiter: str,
+        *,
+        escaped: bool = False,
+        safe: bool = False,
+    ) -> None:
         self._emit = emit
+        self._escaped = escaped
         self._safe = safe
         self._columns = chosen
         self._delimiter = delimiter
@@ -137,15 +145,11 @@ class DelimitedWriter:
         """Write nothing: the summary is not a row."""
 
     def _row(self, cells: Sequence[str]) -> None:
-        escaped = [text.escape(value.replace("\\", "\\\\")) for value in cells]
-        if self._delimiter == "\t":
-            self._emit("\t".join(escaped) + "\n")
-            return
-        line = io.StringIO()
-        import csv
-
-        csv.writer(line, lineterminator="\n").writerow(escaped)
-        self._emit(line.getvalue())
+        line = self._delimiter.join(
+            text.delimited(value, self._delimiter, escaped=self._escaped) for value in cells
+        )
+        # A line without anything is no row to a reader of CSV.
+        self._emit((line or '""') + "\n")
 
 
 class TableWriter:

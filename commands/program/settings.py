@@ -213,7 +213,8 @@ def defaults(group: Any, arguments: Sequence[str]) -> dict[str, Any]:
 def _gives_way(name: str, value: object, arguments: Sequence[str]) -> bool:
     """Return whether an option of the command line contradicts the setting."""
     if name == "format":
-        rows = "--csv-safe" in arguments and value not in ("csv", "tsv")
+        cells = not {"--csv-safe", "--csv-escaped"}.isdisjoint(arguments)
+        rows = cells and value not in ("csv", "tsv")
         return rows or "--json" in arguments
     if name in ("jobs", "max_rate"):
         before = zip(("", *arguments), arguments, strict=False)

@@ -210,7 +210,8 @@ def _block_lines(settings: OutputSettings, values: Values, chosen: Columns) -> B
     if form in ("csv", "tsv") and all(
         taken.get(column.title, column) is column for column in chosen if column.title == "key"
     ):
-        return BlockLines(values, chosen, "," if form == "csv" else "\t")
+        delimiter = "," if form == "csv" else "\t"
+        return BlockLines(values, chosen, delimiter, escaped=settings.escapes_cells)
     return None
 
 

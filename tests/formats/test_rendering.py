@@ -9,7 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from logtool.commands.printing import kafka_text, text
-from logtool.commands.printing.block_lines import cell
 from logtool.dump.values import Values, show_bytes, show_headers
 from logtool.formats import _rendering as chosen
 from logtool.formats import record
@@ -44,10 +43,12 @@ def render(
     room=1 << 13,
     first=0,
     before=b"",
+    escaped=False,
 ):
     """Return the row at which it stopped and the written bytes, with `before` each cell.
 
     `WIDTHS` has the number of columns of a cell; without `values` the format is that of Kafka.
+    Text of CSV and TSV is `escaped` or quoted.
     """
     table = np.array(rows, np.int64).reshape(len(rows), -1)
     starts = np.cumsum([0, *(WIDTHS[op] for op in ops)])[:-1].tolist()
@@ -55,6 +56,7 @@ def render(
     cells = [*([op, start, 0, size] for op, start in zip(ops, starts, strict=True)),
              [chosen.END, 0, size, size + 1]]  # fmt: skip
     encoding = chosen.KAFKA if values is None else ENCODINGS[values]
+    encoding = chosen.ESCAPED if escaped and values is Values.UTF8 else encoding
     out = bytearray(room)
     batch, stop, size = module.render(
         memoryview(data), np.empty((1, 0), np.int64), table, np.array([len(rows)]),
@@ -229,20 +231,21 @@ def test_names_of_headers_are_shown_as_kafkas_tool_shows_them(module, headers):
     assert one(module, data, chosen.HEADERS, *place, values=None, before=b"[") == f"[{names}]"
 
 
-def cells_of(content, values, delimiter):
+def cells_of(content, values, delimiter, *, escaped):
     shown = show_bytes(content, values)
     encoding = next((name for name in ("utf8", "hex", "base64") if name in shown), "len")
-    return delimiter.join([cell(shown.get(encoding, ""), delimiter), encoding, str(len(content))])
+    cell = text.delimited(shown.get(encoding, ""), delimiter, escaped=escaped)
+    return delimiter.join([cell, encoding, str(len(content))])
 
 
 @both
 @pytest.mark.parametrize("delimiter", [CSV, TSV])
 @pytest.mark.parametrize("values", Values)
-@given(contents, contents)
-def test_bytes_are_shown_as_csv_shows_them(module, delimiter, values, before, content):
+@given(contents, contents, st.booleans())
+def test_bytes_are_shown_as_csv_shows_them(module, delimiter, values, before, content, escaped):
     got = one(module, before + content, chosen.VALUE, len(before), len(content),
-              values=values, delimiter=delimiter)  # fmt: skip
-    assert got == cells_of(content, values, delimiter)
+              values=values, delimiter=delimiter, escaped=escaped)  # fmt: skip
+    assert got == cells_of(content, values, delimiter, escaped=escaped)
 
 
 @both
@@ -255,8 +258,10 @@ def test_every_character_is_shown_as_json_and_csv_show_it(module):
         data = part.encode()
         got = one(module, data, chosen.VALUE, 0, len(data), room=1 << 18)
         assert got == text.to_json(show_bytes(data, Values.UTF8))
-        got = one(module, data, chosen.VALUE, 0, len(data), room=1 << 18, delimiter=TSV)
-        assert got == cells_of(data, Values.UTF8, TSV)
+        for delimiter, escaped in ((TSV, True), (CSV, False)):
+            got = one(module, data, chosen.VALUE, 0, len(data), room=1 << 18,
+                      delimiter=delimiter, escaped=escaped)  # fmt: skip
+            assert got == cells_of(data, Values.UTF8, delimiter, escaped=escaped)
 
 
 @both
@@ -339,12 +344,13 @@ def test_a_line_is_written_whole_or_not_at_all(module, delimiter, rows, room):
     table = [[number, time, end - len(content), len(content)]
              for (number, time, content), end in zip(rows, ends, strict=True)]  # fmt: skip
     ops = [chosen.NUMBER, chosen.TIME, chosen.VALUE]
-    stop, whole = render(module, data, table, ops, delimiter=delimiter)
+    form = {"delimiter": delimiter, "escaped": True}  # so that a row is a line
+    stop, whole = render(module, data, table, ops, **form)
     assert stop == len(rows)
-    stop, some = render(module, data, table, ops, delimiter=delimiter, room=room)
+    stop, some = render(module, data, table, ops, **form, room=room)
     assert some == b"".join(whole.splitlines(keepends=True)[:stop])
     assert len(some) <= room
-    _, rest = render(module, data, table, ops, delimiter=delimiter, first=stop)
+    _, rest = render(module, data, table, ops, **form, first=stop)
     assert some + rest == whole
 
 
