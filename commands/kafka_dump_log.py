@@ -130,7 +130,8 @@ def kafka_dump_log(
     print other words for records of __transaction_state, and do not print the leader of a quorum.
 
     Unlike Kafka's tool, the command changes no file, continues after damage and with the next file,
-    and returns an exit status for errors. The messages on standard error are different.
+    and returns an exit status for errors. The messages on standard error are different, except the
+    lines on non-consecutive offsets, which are those of Kafka's tool.
 
     Examples:
       logtool kafka-dump-log --files 00000000000000000000.log --print-data-log

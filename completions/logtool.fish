@@ -324,7 +324,7 @@ complete -c logtool -n '__fish_seen_subcommand_from dump' -l max-batch-memory -x
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l limit -x -d 'Stop after N batches, records and entries; with a search by content, after N records.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l key -x -d 'Print only records with this key: text, hex:.., base64:.., or null: for no key; utf8:.. for text that begins like one of these. Repeatable: any of them. Implies --records, as --value, --header, --grep and --json-path do; a record must match all of these options.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l value -x -d 'Print only records with this value, in the forms of --key; null: finds tombstones.'
-complete -c logtool -n '__fish_seen_subcommand_from dump' -l header -x -d 'Print only records with this header; VALUE is written as for --key. Repeatable: a record must have every header.'
+complete -c logtool -n '__fish_seen_subcommand_from dump' -l header -x -d 'Print only records with this header; VALUE is written as for --key, and =VALUE is for an empty name. Repeatable: a record must have every header.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l grep -x -d 'Print only records whose key or value matches a Python regular expression, for example (?i)refund. Repeatable: all of them.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l json-path -x -d 'Print only records whose JSON value has this path, for example $.order.id=4711, $.items[*].sku or $[\'a b\'][-1]. Repeatable: all of them.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l count -d 'Print only the number of matching records, for each partition and in total.'

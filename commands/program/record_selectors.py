@@ -38,8 +38,8 @@ class Selectors:
         typer.Option(
             "--header",
             metavar="NAME[=VALUE]",
-            help="Print only records with this header; VALUE is written as for --key. Repeatable: "
-            "a record must have every header.",
+            help="Print only records with this header; VALUE is written as for --key, and "
+            "=VALUE is for an empty name. Repeatable: a record must have every header.",
         ),
     ] = None
     grep: Annotated[

@@ -1,7 +1,11 @@
 """A run of ``kafka-dump-log``: the lines of Kafka's own tool, file by file."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
 
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import kafka_lines
@@ -9,12 +13,14 @@ from logtool.commands.printing.block_lines import BlockLines
 from logtool.commands.printing.writers import Object
 from logtool.commands.views.dump_notes import unknown_notes
 from logtool.disk import files
+from logtool.dump.blocks import Block
 from logtool.dump.index import IndexDump
 from logtool.dump.log import Filter
 from logtool.dump.stream import Dump
 from logtool.errors import UnreadableError
 from logtool.exits import Exit
 from logtool.formats.names import FileKind, parse_partition_file
+from logtool.formats.record_batch import Column
 from logtool.lazy_dataclass import dataclass
 from logtool.running.summary import Summary
 from logtool.sanity import kafka_check
@@ -37,6 +43,7 @@ class KafkaDump:
     verify: bool
 
 
+Item = TypeVar("Item")
 Printed = Object | memoryview | Line
 """An object, the lines of many, or a line for people."""
 
@@ -74,6 +81,42 @@ class KafkaDumpPrinter(Printer[Printed]):
             self._report.item(item)
 
 
+class _OffsetGaps:
+    """The places of one log where the next record does not have the next offset."""
+
+    def __init__(self, name: str) -> None:
+        self._path = Path(name).absolute()
+        self._last = -1
+        self._found: dict[int, int] = {}
+        """The offset of the next record by that of the one before."""
+
+    def watch(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield the items of a dump, and note the offsets of their records."""
+        for item in items:
+            if isinstance(item, Block) and item.records:
+                self._add(item.records.offset)
+            elif isinstance(item, dict) and item["type"] == "record":
+                self._add(np.array([item["offset"]]))
+            yield item
+
+    def _add(self, offsets: Column) -> None:
+        if len(offsets):
+            before = np.concatenate(([self._last], offsets[:-1]))
+            rows = np.flatnonzero(offsets != before + 1)
+            self._found.update(zip(before[rows].tolist(), offsets[rows].tolist(), strict=True))
+            self._last = int(offsets[-1])
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the lines of Kafka's tool, in the order of its ``TreeMap`` (Kafka 4.3).
+
+        In that release the first record follows -1, so that only a log from offset 0 has no line.
+        """
+        if self._found:
+            yield f"Non-consecutive offsets in {self._path}", None
+        for before, offset in sorted(self._found.items()):
+            yield f"  {before} is followed by {offset}", None
+
+
 class _Job:
     """Lines that the tool prints for files; `summary` is filled meanwhile."""
 
@@ -82,6 +125,7 @@ class _Job:
         self._summary = summary
         self._blocks = blocks
         """Maker of the lines of blocks; None if each object is a line of its own."""
+        self._gaps: list[_OffsetGaps] = []
 
     def all(self, names: Sequence[str]) -> Iterator[Printed | UnreadableError]:
         """Yield the output for each file, and the errors of files that cannot be read."""
@@ -95,6 +139,8 @@ class _Job:
                 yield from self._dump(name)
                 if name.endswith(_CHECKED):
                     yield from self._compare(name)
+        for gaps in self._gaps:
+            yield from gaps.lines()
 
     def _dump(self, name: str) -> Iterator[Printed | UnreadableError]:
         wanted = self._wanted
@@ -107,7 +153,10 @@ class _Job:
             in_blocks=self._blocks is not None,
             summary=self._summary,
         )
-        for item in self._blocks.among(job) if self._blocks else job:
+        gaps = _OffsetGaps(name)
+        self._gaps.append(gaps)
+        items = gaps.watch(job)
+        for item in self._blocks.among(items) if self._blocks else items:
             if isinstance(item, dict):
                 yield from self._of_object(name, item)
             elif isinstance(item, UnreadableError | memoryview):

@@ -145,9 +145,9 @@ def parse_bytes(option: str, text: str) -> bytes | None:
 
 
 def parse_header(text: str) -> HeaderWanted:
-    """Parse ``NAME`` or ``NAME=VALUE``."""
+    """Parse ``NAME`` or ``NAME=VALUE``; the name of a header may be empty."""
     name, equals, value = text.partition("=")
-    if not name:
+    if not text:
         raise UsageError(f"--header {text}: expected NAME or NAME=VALUE")
     key = name.encode("utf-8", "surrogateescape")
     if not equals:

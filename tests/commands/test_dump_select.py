@@ -248,7 +248,7 @@ def test_a_flipped_bit_within_compressed_records_is_an_error(run, scenario, tmp_
     [
         (["--key", "hex:6"], "--key hex:6: "),
         (["--value", "base64:?"], "--value base64:?: "),
-        (["--header", "=1"], "--header =1: "),
+        (["--header", ""], "--header : "),
         (["--grep", "("], "--grep (: "),
         (["--json-path", "order.id"], "--json-path order.id: "),
         (["--json-path", "$..id"], "--json-path $..id: "),
@@ -261,3 +261,11 @@ def test_what_cannot_be_looked_for_is_wrong_usage(run, log, options, line):
     assert result.status == 2
     assert line in result.stderr.splitlines()[0]
     assert options[0] in result.stderr.splitlines()[0]
+
+
+def test_the_name_of_a_header_may_be_empty(run, log, make_batch):
+    headers = ([(b"", b"v")], [(b"", b"w")], [(b"n", b"v")], [])
+    log.write_bytes(make_batch(0, [Record(n, headers=one) for n, one in enumerate(headers)]))
+    for wanted, offsets in (("=v", [0]), ("=w", [1]), ("=", []), ("n=v", [2])):
+        found = run("dump", "--header", wanted, "-f", "ndjson", log).of_type("record")
+        assert [one["offset"] for one in found] == offsets

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 from dumps import expected, failures
+from log_dir_damage import new_batch
+
+from logtool.formats import _rendering, record
 
 DECODERS = {
     "__consumer_offsets": "--offsets-decoder",
@@ -102,3 +105,52 @@ def test_what_is_no_file_of_a_log_is_said_and_a_java_class_is_refused(run, kille
     done = run("kafka-dump-log", "--files", "none.log", "--value-decoder-class", text)
     assert (done.status, done.stdout) == (2, "")
     assert text in done.stderr
+
+
+# What the tool of Kafka 4.3.1 said of the logs of `gaps`.
+NON_CONSECUTIVE = """\
+Non-consecutive offsets in {home}/00000000000000000000.log
+  1 is followed by 5
+  5 is followed by 20
+  20 is followed by 23
+  23 is followed by 25
+  26 is followed by 40
+Non-consecutive offsets in {home}/00000000000000000050.log
+  -1 is followed by 52
+Non-consecutive offsets in {home}/00000000000000000060.log
+  -1 is followed by 60
+  61 is followed by 64
+"""
+
+
+@pytest.fixture
+def gaps(tmp_path, monkeypatch):
+    """Return the names of logs with offsets that are missing between batches and in one."""
+    records = [record.Record(0, 0, b"k", b"v"), record.Record(3, 1, b"k", b"v")]
+    cleaned = new_batch(20, *[b""] * 5, payload=record.encode(records), record_count=2,
+                        max_timestamp=1_700_000_000_001)  # fmt: skip
+    logs = {
+        0: [new_batch(0, b"x", b"x"), new_batch(5, b"x"), cleaned, new_batch(25, b"x", b"x"),
+            new_batch(40, b"x")],
+        50: [new_batch(52, b"x", b"x"), new_batch(54, b"x")],
+        60: [new_batch(60, b"x", b"x"), new_batch(64, b"x")],
+    }  # fmt: skip
+    for base, batches in logs.items():
+        (tmp_path / f"{base:020d}.log").write_bytes(b"".join(batches))
+    monkeypatch.chdir(tmp_path)
+    return [f"{base:020d}.log" for base in logs]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("flag", ["--deep-iteration", "--print-data-log"])
+def test_offsets_that_are_not_consecutive_are_named_as_kafkas_tool_names_them(
+    run, gaps, tmp_path, monkeypatch, flag, compiled
+):
+    monkeypatch.setattr(_rendering, "COMPILED", compiled and _rendering.COMPILED)
+    done = run("kafka-dump-log", flag, "--files", ",".join(gaps))
+    assert (done.status, done.stderr) == (0, NON_CONSECUTIVE.format(home=tmp_path))
+
+
+def test_no_offsets_are_compared_where_no_records_are_read(run, gaps):
+    done = run("kafka-dump-log", "--files", ",".join(gaps))
+    assert (done.status, done.stderr) == (0, "")
