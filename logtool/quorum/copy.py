@@ -23,9 +23,11 @@ from logtool.formats.record_batch import CONTROL
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening, small_files
 from logtool.log.batches import read_batches
+from logtool.log.claims import Presence, unmet
 from logtool.log.dir import Partition
 from logtool.log.file import File
 from logtool.log.inputs import NodeDir, PathKind
+from logtool.log.partition_claims import end_claims
 from logtool.log.records import one_batch
 from logtool.log.selection import Selection
 from logtool.metadata.image import DIRECTORY
@@ -65,6 +67,8 @@ class MetadataCopy:
     """Faults in the log or in the files next to it that no controller could read, a line each."""
     changes: tuple[tuple[int, int, Any], ...] = ()
     """(offset of the batch, control type, message) of the records about voters."""
+    missing: tuple[tuple[int, int], ...] = ()
+    """First and last offset of each range that the log lacks and that no snapshot covers."""
 
     @property
     def node(self) -> int | None:
@@ -98,6 +102,11 @@ class MetadataCopy:
             (table.segment == segment) & (table.position < position)
         )
         return table[before]
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether no controller needs another copy to start: no range of it is missing."""
+        return not self.missing
 
     @property
     def newest(self) -> KRaftSnapshot | None:
@@ -280,7 +289,8 @@ def _read(
             f"{one.message}"
             for one in copy.real_damages
         ]
-        problems += _missing(copy, snapshots)
+        missing = tuple(_missing(copy, listed, snapshots))
+        problems += [f"no batch and no snapshot holds {text}" for *_, text in missing]
         changes = tuple(_changes(listed, copy, problems))
     except UnreadableError as error:
         yield error
@@ -295,23 +305,36 @@ def _read(
         snapshots=snapshots,
         problems=tuple(problems),
         changes=changes,
+        missing=tuple((first, last) for first, last, _ in missing),
     )
 
 
-def _missing(copy: WholeCopy, snapshots: Sequence[KRaftSnapshot]) -> Iterator[str]:
-    """Yield the offsets that the log lacks: before its first batch, and between two of them."""
+def _missing(
+    copy: WholeCopy, listed: Partition, snapshots: Sequence[KRaftSnapshot]
+) -> Iterator[tuple[int, int, str]]:
+    """Yield the first and last offset of each range that the log lacks, and the range as text.
+
+    A range lies before the first batch, between two batches, or behind the last one, where another
+    file of the directory names an offset of the log.
+    """
     table = copy.batches
     covered = max((one.end_offset for one in snapshots if not one.damage), default=0)
     if copy.real_damages:
         return
     if copy.log_start > covered:
         last = copy.log_start - 1
-        yield f"no batch and no snapshot holds {wording.offsets(covered, last)}"
+        yield covered, last, wording.offsets(covered, last)
     holes = np.flatnonzero(table.base_offset[1:] > table.last_offset[:-1] + 1)
     for row in holes.tolist():
         first, last = int(table.last_offset[row]) + 1, int(table.base_offset[row + 1]) - 1
         if last >= covered:
-            yield f"no batch holds {wording.offsets(first, last)}"
+            yield first, last, wording.offsets(first, last)
+    end = max([covered, copy.log_start, *table.last_offset[-1:].tolist()])
+    end += int(len(table) > 0 and end == int(table.last_offset[-1]))
+    claims = unmet(end_claims(listed), Presence(exists=True, end=end))
+    if largest := max(claims, key=lambda one: one.offset, default=None):
+        name, last = largest.evidence.path.name, largest.offset - 1
+        yield end, last, f"{wording.offsets(end, last)} ({name}: {largest.kind} {largest.offset})"
 
 
 def _meta_next_to(home: Path, problems: list[str]) -> MetaProperties | None:

@@ -26,13 +26,9 @@ class CopyLoss:
 
     copy: MetadataCopy
     first_offset: int
+    last_offset: int
     batches: int
     records: int
-
-    @property
-    def last_offset(self) -> int:
-        """Return the last offset that the copy has."""
-        return self.copy.log_end - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +38,8 @@ class Quorum:
     copies: tuple[MetadataCopy, ...]
     pairs: tuple[CopyPair, ...]
     keep: MetadataCopy
-    """The copy with the highest last epoch, and of those the longest."""
+    """The copy with the highest last epoch, and of those the longest; a copy that lacks offsets
+    only if all copies do."""
     voters: tuple[Voter, ...] | None
     """Voters by the kept copy or the configuration; None if neither has voters."""
     voters_from: str | None
@@ -95,12 +92,19 @@ class Quorum:
         """
         if self.voters is None or self.missing or self.keep.role != "observer":
             return False
-        return all(copy.position < self.keep.position for copy in self.copies
-                   if copy.role == "voter")  # fmt: skip
+        return all(copy.position < self.keep.position or not copy.is_whole
+                   for copy in self.copies if copy.role == "voter")  # fmt: skip
 
     @property
     def unknown(self) -> str | None:
         """Return in a sentence what cannot be known because copies are missing."""
+        if not self.keep.is_whole:
+            first, last = self.keep.missing[0]
+            return (
+                f"no copy given is whole, and {self.keep.label} lacks "
+                f"{wording.offsets(first, last)}: whether those records exist is not known; give "
+                "the metadata log of another controller or broker"
+            )
         if self.voters is None:
             return (
                 "these copies do not contain the voters; a static quorum has them in "
@@ -139,7 +143,12 @@ def judge(
     These count if no control record has voters. Among copies with the same end, that of a node in
     `wanted` is kept, else that of a voter.
     """
-    keep = max(copies, key=lambda copy: (copy.position, copy.node in wanted, copy.role == "voter"))
+    keep = max(
+        copies,
+        key=lambda copy: (
+            copy.is_whole, copy.position, copy.node in wanted, copy.role == "voter"
+        ),
+    )  # fmt: skip
     voters, source, _ = keep.voted
     if configured and source != "log" and source != "snapshot":
         voters, source = tuple(configured), "controller.quorum.voters"
@@ -149,7 +158,7 @@ def judge(
     for voter in voters or ():
         own = [copy for copy in copies if _is_of(copy, voter)]
         if own:
-            ends.append(max(_agreed(copy, keep, pairs) for copy in own))
+            ends.append(max(_whole_end(copy, _agreed(copy, keep, pairs)) for copy in own))
         else:
             missing.append(voter)
     majority = len(voters) // 2 + 1 if voters else 0
@@ -197,6 +206,11 @@ def _agreed(copy: MetadataCopy, keep: MetadataCopy, pairs: Sequence[CopyPair]) -
     return min(ends)
 
 
+def _whole_end(copy: MetadataCopy, end: int) -> int:
+    """Return the end of the part of a copy, up to `end`, that lacks no offset."""
+    return min([end, *(first for first, _ in copy.missing)])
+
+
 def _losses(
     copies: Sequence[MetadataCopy], keep: MetadataCopy, pairs: Sequence[CopyPair]
 ) -> list[CopyLoss]:
@@ -204,9 +218,12 @@ def _losses(
     for copy in copies:
         end = _agreed(copy, keep, pairs)
         table = copy.usable
-        gone = table[np.asarray(table.last_offset >= end)]
+        lacks = np.asarray(table.last_offset >= end)
+        for first, last in keep.missing:
+            lacks |= np.asarray((table.last_offset >= first) & (table.base_offset <= last))
+        gone = table[lacks]
         if copy is not keep and len(gone):
-            found.append(
-                CopyLoss(copy, int(gone.base_offset[0]), len(gone), int(gone.record_count.sum()))
-            )
+            first, last = int(gone.base_offset[0]), int(gone.last_offset[-1])
+            records = int(gone.record_count.sum())
+            found.append(CopyLoss(copy, first, last, len(gone), records))
     return found

@@ -10,6 +10,7 @@ from logtool.errors import FormatError, NothingMatchedError, UnreadableError, Us
 from logtool.formats import control_record
 from logtool.log.inputs import NodeDir
 from logtool.log.records import one_batch
+from logtool.metadata.image import DIRECTORY
 from logtool.quorum import voters
 from logtool.quorum.copy import MetadataCopy, read
 from logtool.quorum.verdict import Quorum, judge
@@ -198,3 +199,56 @@ def test_voters_are_named_with_or_without_their_directory() -> None:
 def test_what_names_no_voter_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_named(text)
+
+
+def test_a_copy_without_its_beginning_is_not_kept(tmp_path: Path) -> None:
+    cut = log_dir(tmp_path, 1, data(2, NO_OP), data(3, NO_OP), data(4, NO_OP))
+    log = cut / DIRECTORY / f"{0:020d}.log"
+    log.rename(log.with_name(f"{2:020d}.log"))
+    whole = log_dir(tmp_path, 9, BEGIN, data(2, NO_OP), data(3, NO_OP))
+    both = judged(cut, whole)
+    assert both.copies[0].missing == ((0, 1),)
+    assert (both.keep.node, both.majority_offset, both.is_grave) == (9, None, True)
+    (loss,) = both.losses
+    assert (loss.copy.node, loss.first_offset, loss.last_offset) == (1, 4, 4)
+    alone = judged(cut)
+    assert alone.keep.node == 1
+    assert alone.unknown
+
+
+def test_the_losses_of_the_kept_copy_include_its_holes(tmp_path: Path) -> None:
+    hole = log_dir(tmp_path, 1, BEGIN, data(3, NO_OP), data(4, NO_OP))
+    cut = log_dir(tmp_path, 2, data(2, NO_OP))
+    log = cut / DIRECTORY / f"{0:020d}.log"
+    log.rename(log.with_name(f"{2:020d}.log"))
+    both = judged(hole, cut)
+    assert (both.keep.node, both.keep.missing) == (1, ((2, 2),))
+    assert [(one.first_offset, one.last_offset) for one in both.losses] == [(2, 2)]
+
+
+@pytest.mark.parametrize("proof", ["snapshot", "epochs"])
+def test_an_end_that_another_file_proves_is_missing(tmp_path: Path, proof: str) -> None:
+    home = log_dir(tmp_path, 1, BEGIN, data(2, NO_OP))
+    assert copies_of(home)[0].is_whole
+    if proof == "snapshot":
+        (home / DIRECTORY / f"{7:020d}.snapshot").write_bytes(b"")
+    else:
+        (home / DIRECTORY / "leader-epoch-checkpoint").write_text("0\n2\n1 0\n3 7\n")
+    (copy,) = copies_of(home)
+    assert copy.missing == ((3, 6),)
+    assert judged(home).is_grave
+
+
+def test_an_epoch_that_begins_at_the_end_proves_no_loss(tmp_path: Path) -> None:
+    home = log_dir(tmp_path, 1, BEGIN, data(2, NO_OP))
+    (home / DIRECTORY / "leader-epoch-checkpoint").write_text("0\n2\n1 0\n3 3\n")
+    assert copies_of(home)[0].is_whole
+
+
+def test_voters_that_cannot_start_are_behind_an_observer(tmp_path: Path) -> None:
+    begin = voters_batch(0, (1,))
+    cut = log_dir(tmp_path, 1, voters_batch(2, (1,)), data(4, NO_OP))
+    log = cut / DIRECTORY / f"{0:020d}.log"
+    log.rename(log.with_name(f"{2:020d}.log"))
+    whole = log_dir(tmp_path, 9, begin, voters_batch(2, (1,)))
+    assert judged(cut, whole).voters_are_behind
