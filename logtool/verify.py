@@ -9,6 +9,7 @@ from logtool.checks import compaction, file_names, metadata_records, root, topic
 from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.fast_path import PlainPartitions
+from logtool.checks.leader_epochs import check_epochs
 from logtool.checks.partition import CheckRequest, Item, check_partition, plan
 from logtool.checks.report import PartitionSummary
 from logtool.checks.schedule import EarlierReports, Engine, PartitionJob, Schedule
@@ -33,7 +34,7 @@ from logtool.log.selection import Selection
 from logtool.metadata.releases import NEWEST
 from logtool.node import settings
 from logtool.node.identity import identify
-from logtool.node.node import Node, nodes_of
+from logtool.node.node import Node, images_of, nodes_of
 from logtool.node.settings import Settings
 from logtool.running.budget import Budget
 from logtool.running.run import Progress, Run
@@ -47,7 +48,6 @@ SMALL_FILES = frozenset(
 )  # fmt: skip
 """The areas of the text files next to the logs."""
 
-
 _REPAIRED = frozenset(
     {"batch/crc", "batch/size", "batch/magic", "batch/zero-run", "batch/offset-order",
      "batch/offset-range", "batch/last-offset", "batch/leader-epoch-order", "batch/record-count",
@@ -55,7 +55,6 @@ _REPAIRED = frozenset(
      "segment/overlap", "partition/orphan-index", "checkpoint/high-watermark-beyond-end"}
 )  # fmt: skip
 """Damage that `recover --fill-from` may repair."""
-
 
 _NO_REQUEST = CheckRequest()
 _WENT = "was renamed or deleted while logtool checked its log dir"
@@ -303,6 +302,8 @@ class Verification:
         cleaned = checkpoints.get(FileKind.CLEANER_CHECKPOINT, {})
         known = self._settings(self._settings_of, home.path)
         plain = self._plain(home.path)
+        node = self._nodes.get(home.path)
+        images = images_of(self._nodes.values(), node.cluster_id) if node else []
 
         def jobs() -> Iterator[PartitionJob]:
             chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
@@ -336,6 +337,7 @@ class Verification:
                 what = home, subject.key, subject.facts, checkpoints
                 yield from root.check_partition_offsets(*what)
                 yield from root.check_missing_rows(*what)
+                yield from check_epochs(home, images, subject.key, subject.facts)
 
         yield from self._partitions(jobs(), judged)
         yield from root.check_topic_ids(home, facts, self._topic_ids.setdefault(home.path, {}))

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from logtool.checks import timestamps
+from logtool.checks import leader_epochs, timestamps
 from logtool.checks.report import PartitionSummary
 from logtool.disk import files
 from logtool.formats import (
@@ -162,6 +162,7 @@ class PlainPartitions:
         if due:
             due.has_producers = bool(producers) or any(self._read(home, at) for at in snapshots)
         facts.log_end_offset = end
+        facts.epoch_starts = leader_epochs.rising((epoch, first) for epoch, first, _ in runs)
         log_path = Path(newest)
         name = names.parse_partition_file(log_path.name)
         facts.newest_log = File(log_path, name, size, facts.newest_log_mtime_ns)

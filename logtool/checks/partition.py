@@ -6,7 +6,7 @@ from dataclasses import field, replace
 from functools import cache
 from typing import Any
 
-from logtool.checks import continuity, file_names, indexes, producers
+from logtool.checks import continuity, file_names, indexes, leader_epochs, producers
 from logtool.checks.compaction import NOT_KNOWN, Cleaning, CompactionEvidence
 from logtool.checks.kraft_snapshot import check_kraft_snapshot
 from logtool.checks.report import Level, PartitionSummary, SegmentReport, SegmentTask
@@ -133,6 +133,8 @@ def _check(
         return
     facts.first_base_offset = partition.segments[0].base_offset
     facts.log_end_offset = _log_end(partition, reports)
+    runs = (run for report in reports for run in report.epochs)
+    facts.epoch_starts = leader_epochs.rising((epoch, first) for epoch, first, _ in runs)
     start = request.log_start_offset
     for segment, report in zip(partition.segments, reports, strict=True):
         yield from (

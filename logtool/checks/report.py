@@ -148,3 +148,5 @@ class PartitionSummary:
     made_ns: int = 0
     """Time at which partition.metadata was written with the new partition; 0 without that file."""
     topic_id: str | None = None
+    epoch_starts: tuple[tuple[int, int], ...] = ()
+    """Each leader epoch that is larger than all before it, with the first offset of its batches."""

@@ -4,7 +4,7 @@ A broker reads `meta.properties` of all its log dirs before it opens a log, and 
 of all of them into one table. `logtool.checks.broker_dirs` has the rules of that start.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -90,6 +90,12 @@ class Node:
             if one.node_id is not None:
                 return one.node_id
         return None
+
+    @cached_property
+    def cluster_id(self) -> str | None:
+        """Return the id of its cluster; None if no meta.properties has it."""
+        ids = (one.meta.cluster_id for one in self.log_dirs if one.meta)
+        return next(filter(None, ids), None)
 
     @cached_property
     def shown_kafka(self) -> tuple[int, int] | None:
@@ -201,6 +207,14 @@ class Node:
         missing = image.log_dirs(self.node_id) - {*known} - NO_LOG_DIRS
         # A log dir that has lost its id may be any of them.
         return missing if len(missing) > known.count(None) else set()
+
+
+def images_of(nodes: Iterable[Node], cluster_id: str | None) -> list[MetadataImage]:
+    """Return the undamaged metadata images of the nodes of one cluster, the newest first."""
+    found = {id(node): node for node in nodes if node.cluster_id == cluster_id}
+    images = (node.image for node in found.values() if node.metadata_log)
+    whole = (image for image in images if image is not None and not image.damage)
+    return sorted(whole, key=lambda image: (image.epoch, image.offset), reverse=True)
 
 
 def nodes_of(
