@@ -108,6 +108,7 @@ GRAVE = frozenset(
         "overlap",
         "absent",
         "lost",
+        "ahead",
     }
 )
 """Actions of a broker, and problems it does not notice, to know of before it starts."""

@@ -44,9 +44,10 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         self._filled = self._unfilled = 0
         """Damaged ranges that another copy fills, and those that none does."""
         self._offline = self._discarded = self._unnoticed = self._zombies = self._overlaps = 0
-        self._lacks = self._lost = self._absent = self._unknown = 0
+        self._lacks = self._lost = self._absent = self._unknown = self._ahead = 0
         """Logs that lack their end; partitions and metadata logs that are absent and lost, or only
-        absent; log dirs of which it is not known what the broker does."""
+        absent; log dirs of which it is not known what the broker does; logs whose leader epochs
+        the metadata log does not know."""
         self._refuses = False
         """True if a broker would not start, for a reason that is not in a partition."""
 
@@ -107,6 +108,7 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         self._lost += action.action == "lost"
         self._absent += action.action == "absent"
         self._unknown += action.action == "unknown"
+        self._ahead += action.action == "ahead"
         self._refuses |= action.action == "refuse" and action.topic is None
         if self._brief and is_routine(obj):
             # A file that is written twice, as recovery points that fall and rise are, counts once.

@@ -201,6 +201,8 @@ class PlanPrinter(ActionPrinter):
             parts.append(f"{self._absent:,} absent")
         if self._unknown:
             parts.append("it is not known what becomes of all of them")
+        if self._ahead:
+            parts.append(f"{self._ahead:,} with batches that followers skip")
         if self._stray:
             parts.append(f"{self._stray:,} set aside as stray")
         if self._offline:
@@ -233,6 +235,7 @@ class PlanPrinter(ActionPrinter):
             or self._lacks
             or self._absent
             or self._unknown
+            or self._ahead
         )
         if forecasts and complete and not bad:
             line += ": no sound record is lost" if self._cut else ": nothing is lost"

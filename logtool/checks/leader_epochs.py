@@ -30,10 +30,17 @@ _TOLERANCE_MS = 60_000
 class LoggedEpochs(Protocol):
     """The facts about one log that the rule needs."""
 
-    epoch_starts: tuple[tuple[int, int], ...]
-    """Each epoch that is larger than all before it, with the first offset of its batches."""
-    topic_id: str | None
-    newest_log: File | None
+    @property
+    def epoch_starts(self) -> tuple[tuple[int, int], ...]:
+        """Return epochs that are larger than all before, with the first offset of its batches."""
+
+    @property
+    def topic_id(self) -> str | None:
+        """Return the topic id in partition.metadata; None if it is not known."""
+
+    @property
+    def newest_log(self) -> File | None:
+        """Return the segment that was written last; None if it is not known."""
 
 
 def check_epochs(
@@ -45,15 +52,17 @@ def check_epochs(
     """
     if not images or not log.epoch_starts:
         return
-    image, (topic, number) = images[0], key
-    topic_id = log.topic_id or image.topics.get(topic)
-    state = image.partition(topic_id, number) if topic_id else None
+    image, (topic, number), largest = images[0], key, log.epoch_starts[-1][0]
+    named = image.partition(image.topics.get(topic, ""), number)
+    if named and named.leader_epoch >= largest:
+        return  # The usual case, for which partition.metadata need not be read.
+    state = image.partition(log.topic_id, number) if log.topic_id else named
     if state is None:
         return
     above = [(epoch, first) for epoch, first in log.epoch_starts if epoch > state.leader_epoch]
     if not above:
         return
-    first, largest = above[0][1], above[-1][0]
+    first = above[0][1]
     text = (
         f"batches from offset {first} onwards have leader epochs up to {largest}, above "
         f"{state.leader_epoch}, that of the partition in the metadata log"

@@ -44,8 +44,8 @@ ACTION: Final = Table("action", "action on a partition or its log dir", (
     Column("action", Kind.STRING, "kind of the action", words=(
         "truncate", "append", "replace", "create", "remove", "rename", "recover", "refuse",
         "lacks", "fill", "unfilled", "zombie", "overlap", "discard", "offline", "unknown", "stray",
-        "delete", "keep", "absent", "lost", "adopt", "ignore", "unnoticed", "move", "promote",
-        "limits", "in-use", "finish", "damaged", "impossible")),
+        "delete", "keep", "absent", "lost", "ahead", "adopt", "ignore", "unnoticed", "move",
+        "promote", "limits", "in-use", "finish", "damaged", "impossible")),
     Column("path", Kind.PATH, "path of the file or directory"),
     Column("target", Kind.PATH, "new name of a file, or the copy from which damage is filled",
            null="the action has no target"),
@@ -82,7 +82,8 @@ ACTION: Final = Table("action", "action on a partition or its log dir", (
         "which leader epochs do not decide), move (the copy to another log dir continues), "
         "promote (the future replica becomes the partition), discard (a replica is deleted with "
         "its records), limits (facts that are not known because log dirs were not given), in-use, "
-        "finish, damaged (a log) and impossible (an index or snapshot that cannot be built) "
+        "finish, ahead (batches have a leader epoch above that of the metadata log), damaged (a "
+        "log) and impossible (an index or snapshot that cannot be built) "
         "change no file.",
     type="action", made_from="logtool.actions:Action")  # fmt: skip
 UNDO: Final = Table("undo", "undo directory", (

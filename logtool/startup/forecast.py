@@ -10,8 +10,10 @@ from pathlib import Path
 
 from logtool.actions import Action, Loss
 from logtool.checks.broker_dirs import WITH_STRAYS, BrokerDirs, FutureReplica
+from logtool.checks.leader_epochs import check_epochs
 from logtool.disk import files, in_use
 from logtool.errors import UnreadableError
+from logtool.findings import Severity
 from logtool.formats import names, wording
 from logtool.formats.names import (
     FileKind,
@@ -26,7 +28,7 @@ from logtool.log.flavour import Flavour
 from logtool.log.inputs import OpenedPath, open_each
 from logtool.log.selection import Selection
 from logtool.node.identity import LogDirIdentity, identify
-from logtool.node.node import Node
+from logtool.node.node import Node, images_of
 from logtool.node.options import StartOptions
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
@@ -111,7 +113,7 @@ class Forecast:
                 elif not self._is_gone(request, result):
                     if isinstance(result, PartitionForecast):
                         self._loaded[request.path] = replace(result, actions=())
-                        result = self._with_fix(result)
+                        result = self._with_epochs(self._with_fix(result))
                     yield result
         if self._given is None:
             yield from self._afterwards()
@@ -130,6 +132,27 @@ class Forecast:
 
         places = [path for path in self._paths if isinstance(path, Path)]
         return replace(forecast, fix=propose.repair(forecast.request.path, places))
+
+    def _with_epochs(self, forecast: PartitionForecast) -> PartitionForecast:
+        """Return the forecast, with an action for leader epochs above the metadata log."""
+        request, node = forecast.request, self.broker.node
+        home = next((one for one in node.log_dirs if one.path == request.log_dir), None)
+        is_loaded = forecast.outcome is Outcome.LOADS and not request.fate
+        if self._given is not None or home is None or not is_loaded:
+            return forecast
+        key = request.topic or "", request.partition or 0
+        found = check_epochs(home.root, images_of([node], node.cluster_id), key, forecast)
+        actions = tuple(
+            Action(
+                action="limits" if one.severity is Severity.INFO else "ahead",
+                path=request.path,
+                reason=one.message,
+                topic=request.topic,
+                partition=request.partition,
+            )
+            for one in found
+        )
+        return replace(forecast, actions=forecast.actions + actions)
 
     def _afterwards(self) -> Iterator[Action]:
         """Yield the actions on the log dirs as wholes, and on future replicas."""

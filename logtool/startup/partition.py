@@ -19,8 +19,10 @@ from logtool.loading.result import LoadResult, Logs, Outcome, Playback, StartCon
 from logtool.log import opening
 from logtool.log.claims import Presence, unmet
 from logtool.log.dir import Partition, Segment
+from logtool.log.file import File
 from logtool.log.partition_claims import end_claims
 from logtool.node import host_limits
+from logtool.node.identity import topic_id_of
 from logtool.node.options import StartOptions
 from logtool.startup.disks import Cold, StretchTimes
 from logtool.startup.request import LoadRequest
@@ -57,6 +59,10 @@ class PartitionForecast:
     """Recoveries of segments, by the reason: one without an offset index may have two."""
     needs: host_limits.Needs = field(default_factory=host_limits.Needs)
     """Numbers of files and indexes of the log, for the limits of the host."""
+    epoch_starts: tuple[tuple[int, int], ...] = ()
+    """Leader epochs in which batches were written, with their first offsets."""
+    newest_log: File | None = field(default=None, repr=False)
+    """Segment that was written last; None without a segment."""
     unread_segments: int = 0
     """Segments that are not recovered: no broker checks whether their logs are sound."""
     unread_bytes: int = 0
@@ -95,6 +101,11 @@ class PartitionForecast:
         if watermark is None or self.outcome is not Outcome.LOADS:
             return None
         return max(0, watermark - max(self.log_end, self.log_start))
+
+    @property
+    def topic_id(self) -> str | None:
+        """Return the topic id in partition.metadata, which is read now; None without one."""
+        return topic_id_of(self.request.path)
 
     @property
     def bytes_read(self) -> int:
@@ -207,6 +218,10 @@ def forecast_partition(
         producers=loaded.producers,
         indexes_changed=sum(_changes_index(action) for action in done),
         why=Counter(str(segment.why) for segment in loaded.recovered),
+        epoch_starts=tuple(one for one in loaded.epochs if one[1] < loaded.log_end),
+        newest_log=max(
+            (one.log for one in listed.segments), key=lambda log: log.mtime_ns, default=None
+        ),
         unread_segments=0 if request.assumed.verify else len(unread),
         unread_bytes=0 if request.assumed.verify else sum(one.log.size for one in unread),
         log_bytes=sum(one.log.size for one in listed.segments),

@@ -116,3 +116,18 @@ def test_another_topic_of_that_name_is_not_compared(tmp_path: Path) -> None:
     home = node(tmp_path, *BACK, later_ms=3_600_000)
     (home / "t-0" / "partition.metadata").write_text("version: 0\ntopic_id: " + "Q" * 21 + "A")
     assert codes(home) == []
+
+
+def actions(home: Path) -> list[str]:
+    """Return the actions of plan on t-0 that are about leader epochs."""
+    found = [one for one in Forecast([home], StartOptions()) if isinstance(one, PartitionForecast)]
+    return [one.action for all_of in found for one in all_of.actions
+            if one.action in ("ahead", "limits")]  # fmt: skip
+
+
+def test_plan_says_the_same(tmp_path: Path) -> None:
+    home = node(tmp_path, *BACK)
+    assert actions(home) == ["limits"]
+    (home / ".kafka_cleanshutdown").touch()
+    assert actions(home) == ["ahead"]
+    assert actions(node(tmp_path, (0, 0), number=2)) == []
