@@ -1,5 +1,6 @@
 """Output of replicas and their groups."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from logtool.actions import Action
@@ -10,10 +11,12 @@ from logtool.commands.printing.writers import Columns, Object, columns, keep
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.views.watermark_tables import CHOICE, DOCUMENT, GROUP, TRUNCATION
 from logtool.exits import Exit
-from logtool.findings import Severity
+from logtool.findings import Finding, Severity
+from logtool.formats.names import TopicPartition
 from logtool.node.options import StartOptions
 from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Way
+from logtool.watermark.replica import Replica
 from logtool.watermark.replica_group import ReplicaGroup
 from logtool.watermark.run import Found, Watermarks
 
@@ -34,6 +37,11 @@ _TRUNCATION = columns(
 _CHOICE = keep(columns(
     *(name for name in CHOICE.names(Way.CSV) if name != "path"),
 ), "topic", "partition", "node", "election", "acknowledged_lost")  # fmt: skip
+_NOT_KNOWN = (
+    "partition/absent", "metadata/lost", "metadata/absent", "metadata/hole",
+    "kraft-snapshot/missing", "data-dir/not-given", "checkpoint/high-watermark-ahead",
+)  # fmt: skip
+"""Findings after which it is not known what the log dirs should hold, or hold."""
 _FINDING = columns("severity", "code", "path", "position", "message")
 _LAYOUTS = {
     "replica": _REPLICA, "group": _GROUP, "truncation": _TRUNCATION, "choice": _CHOICE,
@@ -53,8 +61,9 @@ _CSV = columns(
     "log_end_offset", "uncommitted_records", "leader_epoch", "epoch_start_offset", "tail",
     "acknowledged_gone", "lost_records", "in_sync", "in_sync_from", "least_in_sync",
     "not_looked_at", "leader", "furthest",
-    "assumed_leader", "follower", "by_high_watermark", "diverges_from", "by_leader_epoch",
-    "removed_by_leader_epoch", "epoch_unknown", "acknowledged_lost", "may_be_lost", "other_topic",
+    "assumed_leader", "best_leader", "keep_stopped", "follower", "by_high_watermark",
+    "diverges_from", "by_leader_epoch", "removed_by_leader_epoch", "epoch_unknown",
+    "acknowledged_lost", "may_be_lost", "other_topic",
     "election", "eligible", "unclean_stop",
     "topic_id",
     "severity", "code", "message",
@@ -102,10 +111,16 @@ class WatermarkPrinter(Printer[Found]):
         self._later: dict[str, list[Object]] = {
             kind: [] for kind in ("group", "truncation", "choice", "finding")
         }
-        self._partitions = self._lost = self._offline = self._dropped = 0
+        self._partitions = self._lost = self._offline = self._dropped = self._twins = 0
         self._unsure: list[ReplicaGroup] = []
         """Groups whose leader may lack records that were acknowledged."""
         self._other: list[str] = []
+        self._advised: list[ReplicaGroup] = []
+        """Groups in which an election that no person asks for loses more than another one."""
+        self._unloaded: set[TopicPartition] = set()
+        """Partitions with a replica that no broker loads, and without one that loads."""
+        self._found: Counter[str] = Counter()
+        """Findings by code."""
 
     def show(self, item: Found) -> None:
         """Print one item, of which an action is for people alone."""
@@ -115,6 +130,10 @@ class WatermarkPrinter(Printer[Found]):
         elif isinstance(item, ReplicaGroup):
             self._group(item)
         else:
+            if isinstance(item, Replica) and not item.usable:
+                self._unloaded.add((item.topic, item.partition))
+            if isinstance(item, Finding):
+                self._found[item.code] += 1
             self._item(DOCUMENT.row(item))
 
     def _item(self, obj: Object) -> None:
@@ -131,9 +150,22 @@ class WatermarkPrinter(Printer[Found]):
     def _group(self, group: ReplicaGroup) -> None:
         """Print the conclusions from all replicas of a partition; a table omits a lone one."""
         self._partitions += 1
+        self._unloaded.discard((group.topic, group.partition))
+        self._advised += [group] if group.keep_stopped else []
         self._lost += group.acknowledged_lost > 0
         self._unsure += [group] if group.may_be_lost != 0 else []
-        self._other += [str(replica.path) for replica in group.other_topic]
+        self._twins += bool(group.other_topic) and group.topic_id is None
+        for replica in group.other_topic:
+            who = f"{replica.path}: topic id {replica.topic_id}"
+            if group.topic_id is None:
+                first = group.replicas[0]
+                who += (
+                    f", but {first.path} has {first.topic_id}: NOT KNOWN which is right; give the "
+                    "metadata log of a controller"
+                )
+            else:
+                who += f", ANOTHER TOPIC with this name: the others have {group.topic_id}"
+            self._other.append(who)
         if self._table and len(group.replicas) + len(group.other_topic) < 2:
             return
         self._item(GROUP.row(group))
@@ -163,26 +195,69 @@ class WatermarkPrinter(Printer[Found]):
                 "replicas has count as committed; for a single replica nothing is known",
                 None,
             )
-        style = "warning" if self._job.summary.to_do else "good"
+        problems = self._problems()
+        is_calm = not problems and not self._job.summary.to_do
+        style = "good" if is_calm else "warning"
         if self._offline:
             yield f"{text.count(self._offline, 'replica')} with which no broker starts", style
         for path in self._other:
-            yield f"{text.escape(path)}: ANOTHER TOPIC with this name, but another topic id", style
+            yield text.escape(path), style
         for group in self._unsure:
             yield f"{text.escape(group.topic)}-{group.partition}: {_may_be_lost(group)}", style
-        verdict = "no acknowledged record is lost"
-        if self._lost:
-            verdict = f"acknowledged records are lost in {self._lost:,}"
-        elif self._unsure:
-            verdict = f"acknowledged records may be lost in {len(self._unsure)}"
-        elif self._dropped:
-            records = text.count(self._dropped, "record")
-            verdict = f"the next start cuts {records}, which may have been acknowledged"
-        summary = self._report.summary
-        if not summary.complete and not (self._lost or self._unsure):
-            verdict = "not every replica was read, so acknowledged records may be lost"
+        for group in self._advised:
+            yield f"{text.escape(group.topic)}-{group.partition}: {_advice(group)}", style
         partitions = text.count(self._partitions, "partition")
-        yield f"{text.state(summary)}{partitions}: {verdict}", style
+        verdict = "; ".join(problems) or "no acknowledged record is lost"
+        yield f"{text.state(self._report.summary)}{partitions}: {verdict}", style
+
+    def _problems(self) -> list[str]:
+        """Return what is lost, or may be lost, each as a text; empty if nothing is."""
+        found = []
+        if self._lost:
+            found.append(f"acknowledged records are lost in {self._lost:,}")
+        if self._unsure:
+            found.append(f"acknowledged records may be lost in {len(self._unsure)}")
+        if self._dropped:
+            records = text.count(self._dropped, "record")
+            found.append(f"the next start cuts {records}, which may have been acknowledged")
+        if gone := self._found["partition/lost"]:
+            found.append(f"{text.count(gone, 'other partition')} absent and lost")
+        if self._unloaded:
+            others = text.count(len(self._unloaded), "other partition")
+            found.append(f"{others} of which no broker starts with a replica")
+        if self._twins:
+            found.append(f"it is not known which topic is right in {self._twins:,}")
+        if above := self._found["leader-epoch/above-metadata"]:
+            found.append(f"followers skip batches in {above:,}")
+        if unknown := sum(self._found[code] for code in _NOT_KNOWN):
+            named = text.count(unknown, "finding")
+            found.append(f"it is not known what else is lost, because of {named}")
+        if not self._report.summary.complete and not (self._lost or self._unsure):
+            found.append("not every replica was read, so acknowledged records may be lost")
+        return found
+
+
+def _advice(group: ReplicaGroup) -> str:
+    """Return a text: the nodes that should not lead, and the election that loses least."""
+    cut = max(one.acknowledged_lost for one in group.choices
+              if one.replica.node in group.keep_stopped)  # fmt: skip
+    best = next(one for one in group.choices if one.replica.node == group.best_leader)
+    named = ", ".join(map(str, group.keep_stopped))
+    who = "node" if len(group.keep_stopped) == 1 else "nodes"
+    lost = text.count(best.acknowledged_lost, "acknowledged record")
+    loses = f"{lost} would be lost" if best.acknowledged_lost else "none is lost"
+    how = f"start node {group.best_leader} alone first"
+    if best.standing.election != "clean":
+        how = (
+            f"start node {group.best_leader} without {who} {named}, and request an unclean "
+            "election: kafka-leader-election.sh --election-type unclean "
+            f"--topic {text.escape(group.topic)} --partition {group.partition}"
+        )
+    return (
+        f"if {who} {named} is up, controllers may elect it, and up to "
+        f"{text.count(cut, 'acknowledged record')} are lost; with node {group.best_leader} as "
+        f"leader {loses}: {how}"
+    )
 
 
 def _may_be_lost(group: ReplicaGroup) -> str:

@@ -90,9 +90,16 @@ GROUP: Final = Table("group", "partition", (
     _count("may_be_lost", "offsets that may have been acknowledged and that the assumed leader "
            "lacks, because nodes of not_looked_at were in sync and the assumed leader was not",
            _UNCOUNTED),
+    Column("topic_id", Kind.STRING, "topic id of the replicas that are compared",
+           null="no replica has one, or as many replicas have another one, and no metadata log "
+           "says which is right"),
     Column("other_topic", Kind.NODES, "node ids of replicas of another topic of this name, with "
            "another topic id; they are left out of the other results",
            value="nodes_of_other_topic"),
+    _node("best_leader", "id of the node that loses least as leader",
+          "no metadata log shows who may lead"),
+    Column("keep_stopped", Kind.NODES, "node ids of replicas that controllers may elect by "
+           "themselves, and that lose more than best_leader"),
 ), note="The replicas of a partition together. Records that all in-sync replicas have count as "
         "committed.",
     type="group", made_from="logtool.watermark.replica_group:ReplicaGroup")  # fmt: skip

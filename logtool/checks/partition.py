@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from logtool.checks import continuity, file_names, indexes, leader_epochs, producers
+from logtool.checks.absence import lost_log
 from logtool.checks.compaction import NOT_KNOWN, Cleaning, CompactionEvidence
 from logtool.checks.kraft_snapshot import check_kraft_snapshot
 from logtool.checks.report import Level, PartitionSummary, SegmentReport, SegmentTask
@@ -17,10 +18,8 @@ from logtool.formats import compression, leader_epoch_checkpoint, offset_index
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.log import small_files
-from logtool.log.claims import Presence, unmet
 from logtool.log.dir import Partition, Segment
 from logtool.log.file import File
-from logtool.log.partition_claims import end_claims
 from logtool.log.producer_state import ProducerState
 from logtool.log.redpanda import REDPANDA
 from logtool.node.settings import Settings
@@ -151,24 +150,12 @@ def _check(
 def _lost_log(
     partition: Partition, request: CheckRequest, facts: PartitionSummary
 ) -> Iterator[Finding]:
-    """Yield a finding if the logs are absent or empty, and other files prove that they were not.
-
-    An absent log counts as an empty one: a broker makes it at the log start offset.
-    """
-    if partition.is_metadata_log or any(segment.log.size for segment in partition.segments):
-        return
+    """Yield a finding if the logs are absent or empty, and other files prove that they were not."""
     end = max([request.log_start_offset, *(one.base_offset for one in partition.segments)])
-    if not partition.segments:
+    if not partition.segments and not partition.is_metadata_log:
         facts.first_base_offset = facts.log_end_offset = end
-    claims = unmet(end_claims(partition), Presence(exists=True, end=end))
-    largest = max(claims, key=lambda one: one.offset, default=None)
-    if largest is None:
-        return
-    what = "is empty" if partition.segments else "is absent"
-    text = f"the log {what}, but {largest.evidence}: {largest.kind} {largest.offset}"
-    yield Finding(
-        "log/lost", text, path=partition.path, first_offset=end, last_offset=largest.offset - 1
-    )
+    if found := lost_log(partition, end):
+        yield found
 
 
 def judge(

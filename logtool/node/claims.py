@@ -138,7 +138,8 @@ def _replicas(
     node: Node, states: dict[TopicPartition, PartitionRecord]
 ) -> Iterator[tuple[Claim, LogDirIdentity]]:
     """Yield the claims of the metadata log, each with the log dir of its assignment."""
-    holder, me = node.metadata_log, node.node_id
+    source = node if node.metadata_log or node.elsewhere is None else node.elsewhere
+    holder, me = source.metadata_log, node.node_id
     if holder is None or me is None:
         return
     evidence = Evidence(holder.path / metadata_image.DIRECTORY)

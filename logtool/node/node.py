@@ -32,11 +32,15 @@ class Node:
         log_dirs: Sequence[LogDirIdentity],
         kafka: tuple[int, int] | None,
         static: Mapping[str, str] | None = None,
+        *,
+        elsewhere: "Node | None" = None,
     ) -> None:
         """Keep the log dirs and the release `kafka`; None: the release that the log dirs show.
 
-        `static` holds the settings in the broker's own file.
+        `static` holds the settings in the broker's own file. If the log dirs hold no metadata log,
+        that of the node `elsewhere`, of the same cluster, is read.
         """
+        self.elsewhere = elsewhere
         self.log_dirs = tuple(log_dirs)
         self.static = static or {}
         self.given_kafka = kafka
@@ -60,6 +64,8 @@ class Node:
         It is empty if the log dir of the metadata log was given, the log is not in it, and no other
         controller is known to have it: the node then begins an empty cluster.
         """
+        if self.metadata_log is None and self.elsewhere is not None:
+            return self.elsewhere.image
         if self.metadata_log is None:
             gone = self.lacks_metadata_log and not self.has_other_controllers
             return MetadataImage(static=self.static) if gone else None

@@ -7,20 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logtool.actions import Action, FileChange, Loss
+from logtool.checks.absence import lost_log
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import names, wording
-from logtool.formats.names import DirectoryKind
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.actions import actions
 from logtool.loading.index_building import INDEX_INTERVAL
 from logtool.loading.loader import load
 from logtool.loading.result import LoadResult, Logs, Outcome, Playback, StartConditions
 from logtool.log import opening
-from logtool.log.claims import Presence, unmet
 from logtool.log.dir import Partition, Segment
 from logtool.log.file import File
-from logtool.log.partition_claims import end_claims
 from logtool.node import host_limits
 from logtool.node.identity import topic_id_of
 from logtool.node.options import StartOptions
@@ -305,7 +303,8 @@ def _lacking(
     if any(action.loss.below_high_watermark for action in done):
         return
     if watermark <= end:
-        yield from _proven_lost(listed, end, request)
+        if found := lost_log(listed, end):
+            yield Action(action="lacks", path=request.path, reason=found.message)
         return
     text = (
         f"the log ends at {end}, below its high watermark {watermark}: this replica lacks "
@@ -313,19 +312,6 @@ def _lacking(
         "replicas before this one becomes leader"
     )
     yield Action(action="lacks", path=request.path, reason=text)
-
-
-def _proven_lost(listed: Partition, end: int, request: LoadRequest) -> Iterator[Action]:
-    """Yield an action if no log has a byte, and another file proves offsets behind its end."""
-    is_live = getattr(listed.directory, "kind", None) is DirectoryKind.LIVE
-    if not is_live or any(segment.log.size for segment in listed.segments):
-        return
-    claims = unmet(end_claims(listed), Presence(exists=True, end=end))
-    largest = max(claims, key=lambda one: one.offset, default=None)
-    if largest:
-        what = "is empty" if listed.segments else "is absent"
-        text = f"the log {what}, but {largest.evidence}: {largest.kind} {largest.offset}"
-        yield Action(action="lacks", path=request.path, reason=text)
 
 
 def _other_end(listed: Partition, loaded: LoadResult, request: LoadRequest) -> int | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from logtool.checks.absence import lost_log
 from logtool.checks.report import Level, SegmentTask
 from logtool.checks.segment import check_segment
 from logtool.disk import files
@@ -76,7 +77,8 @@ class Replica:
     uncommitted_records: int = 0
     """Records from the high watermark to the log end."""
     acknowledged_gone: int = 0
-    """Offsets below the high watermark that was checkpointed which its log has lost."""
+    """Offsets that its log has lost, below the checkpointed high watermark or, if the log is absent
+    or empty, below the largest offset that another file proves."""
     alone: bool = False
     """True if its broker's metadata log says that it led and was the only one in sync: then its
     high watermark rose with its log end, even above the checkpointed one."""
@@ -93,6 +95,11 @@ class Replica:
     def usable(self) -> bool:
         """Return whether a broker would come up with this replica."""
         return self.outcome == Outcome.LOADS
+
+    @property
+    def epoch_starts(self) -> tuple[tuple[int, int], ...]:
+        """Return the leader epochs in which batches were written, with their first offsets."""
+        return tuple(one for one in self.epochs if one[1] < self.log_end)
 
     @property
     def last_epoch(self) -> int:
@@ -143,7 +150,8 @@ def measure(
     try:
         listed = opening.open_partition(request.path, request.flavour)
         loaded = load(listed, request.start, on_bytes)
-        tail = tail_of(listed, clean=request.start.clean)
+        gone = lost_log(listed, loaded.log_end)
+        tail = tail_of(listed, clean=request.start.clean) + ([gone] if gone else [])
         broken = [item.code for item in tail if isinstance(item, Finding)]
         start, end = loaded.log_start, loaded.log_end
         watermark = max(start, min(request.high_watermark or 0, end))
@@ -175,6 +183,7 @@ def measure(
         tail=broken[0] if broken else SOUND,
         lost_records=_lost(loaded),
         uncommitted_records=uncommitted,
+        acknowledged_gone=(gone.last_offset or 0) + 1 - loaded.log_end if gone else 0,
         topic_id=topic_id,
         findings=tuple(tail),
         newest_log=max((segment.log for segment in listed.segments), key=_written, default=None),

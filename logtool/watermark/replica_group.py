@@ -114,6 +114,9 @@ class ReplicaGroup:
     furthest: Replica
     """The replica with the most records of the newest leader epoch."""
     truncations: tuple[FollowerTruncation, ...]
+    topic_id: str | None = None
+    """Topic id of the replicas that are compared; None if none of them has one, or if as many
+    replicas have another id and no metadata log says which is right."""
     other_topic: tuple[Replica, ...] = ()
     """Replicas of another topic of that name, deleted or created since; not part of this group."""
     unusable: tuple[int | None, ...] = ()
@@ -130,6 +133,22 @@ class ReplicaGroup:
         """Return how many acknowledged offsets go if the assumed leader leads."""
         cut = (truncation.acknowledged_lost for truncation in self.truncations)
         return max([self.assumed.acknowledged_gone, *cut])
+
+    @property
+    def best_leader(self) -> int | None:
+        """Return the node whose leadership loses least; None without a metadata log."""
+        best = min(self.choices, key=_loss, default=None)
+        return best.replica.node if best else None
+
+    @property
+    def keep_stopped(self) -> tuple[int | None, ...]:
+        """Return the nodes that controllers may elect, and that lose more than the best leader."""
+        least = min(map(_loss, self.choices), default=(0.0, 0))
+        return tuple(
+            one.replica.node
+            for one in self.choices
+            if one.standing.election is not Election.UNCLEAN and _loss(one) > least
+        )
 
     @property
     def not_looked_at(self) -> tuple[int | None, ...]:
@@ -186,7 +205,7 @@ def group_replicas(
     loading = [replica for replica in replicas if replica.usable]
     if not loading:
         return None
-    topic_id = _topic_id(loading, known)
+    topic_id, is_sure = _topic_id(loading, known)
     usable = tuple(replica for replica in loading if replica.topic_id in (None, topic_id))
     if known and known.topic_id != topic_id and topic_id:
         known = None  # it speaks of another topic
@@ -223,18 +242,35 @@ def group_replicas(
         assumed=assumed,
         furthest=furthest_of(usable),
         truncations=tuple(truncations_of(usable, assumed, epoch, committed)),
+        topic_id=topic_id if is_sure else None,
         other_topic=tuple(replica for replica in loading if replica not in usable),
         elr=known.elr if known else (),
         unusable=tuple(replica.node for replica in replicas if not replica.usable),
     )
 
 
-def _topic_id(replicas: Sequence[Replica], known: PartitionRecord | None) -> str | None:
-    """Return the topic id that the metadata log has, if any replica has it, else that of most."""
+def _loss(choice: Choice) -> tuple[float, int]:
+    """Return a key by which the choice that loses least is the smallest."""
+    may_be_lost = float("inf") if choice.may_be_lost is None else choice.may_be_lost
+    return choice.acknowledged_lost + may_be_lost, choice.acknowledged_lost
+
+
+def _topic_id(
+    replicas: Sequence[Replica], known: PartitionRecord | None
+) -> tuple[str | None, bool]:
+    """Return the topic id to compare, and True if it is known that this id is the right one.
+
+    It is the id that the metadata log has, if any replica has it, else that of most replicas. If as
+    many replicas have another id, the right one is not known, and the smaller one is taken, for
+    every order of the replicas.
+    """
     topic_ids = [replica.topic_id for replica in replicas if replica.topic_id]
     if known and known.topic_id in topic_ids:
-        return known.topic_id
-    return max(topic_ids, key=topic_ids.count, default=None)
+        return known.topic_id, True
+    ranked = sorted({(-topic_ids.count(one), one) for one in topic_ids})
+    if not ranked:
+        return None, True
+    return ranked[0][1], len(ranked) < 2 or ranked[0][0] < ranked[1][0]
 
 
 def _agreed(replicas: Sequence[Replica], epoch: int) -> int | None:

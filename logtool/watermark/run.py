@@ -9,17 +9,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 
 from logtool.actions import Action
-from logtool.checks import root
+from logtool.checks import absence, root
+from logtool.checks.leader_epochs import check_epochs
 from logtool.checks.report import PartitionSummary
 from logtool.disk import files
 from logtool.errors import UnreadableError
-from logtool.findings import Finding
-from logtool.formats import clean_shutdown
+from logtool.findings import Finding, Severity
+from logtool.formats import clean_shutdown, names
 from logtool.formats.java_text import parse_int
 from logtool.formats.messages.cluster_metadata import PartitionRecord
-from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind, TopicPartition
+from logtool.formats.names import (
+    CLUSTER_METADATA,
+    DirectoryKind,
+    FileKind,
+    PartitionDirectory,
+    TopicPartition,
+)
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening, redpanda_dir
 from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir
@@ -30,6 +38,8 @@ from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.metadata import releases
 from logtool.metadata.image import MetadataImage
+from logtool.node.identity import LogDirIdentity, identify
+from logtool.node.node import Node
 from logtool.node.options import StartOptions
 from logtool.running.run import Run
 from logtool.running.summary import ActionSummary
@@ -59,6 +69,8 @@ class _Broker:
     rows: root.Checkpoints
     epoch: int | None
     """Broker epoch in the clean marker, from the last clean stop; None without one."""
+    identity: LogDirIdentity | None = None
+    """Identity of a log dir of Kafka that was given as a whole; None for a partition dir."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +109,7 @@ class Watermarks:
         self._leader = leader
         self._run = run or Run()
         self._images: list[MetadataImage] = []
+        """The newest first, once all places are open."""
         self._brokers: list[_Broker] = []
         self.summary = summary or ActionSummary()
         self.summary.pace = self._run.budget.pace
@@ -115,6 +128,7 @@ class Watermarks:
 
     def _all(self) -> Iterator[Item]:
         work: list[_ReplicaRequest] = []
+        whole: list[LogDirIdentity] = []
         for place in self._places:
             try:
                 broker, chosen, notes = self._open(place)
@@ -122,12 +136,16 @@ class Watermarks:
                 yield error
                 continue
             self._brokers.append(broker)
+            if broker.identity:
+                whole.append(broker.identity)
             yield from broker.home.unread
             # A kvstore that cannot be read says where logs begin: that is unknown.
             stops = {"refuse", "unknown"} if broker.home.log_dir.flavour is REDPANDA else {"refuse"}
             self.summary.to_do |= any(note.action in stops for note in notes)
             yield from notes
             work += [_ReplicaRequest(broker, request) for request in chosen]
+        self._images.sort(key=_age, reverse=True)
+        yield from self._absences(whole)
         work.sort(key=lambda one: one.key)
         sizes = {one.request.path: _size(one.request) for one in work}
         self._run.bytes_total = sum(sizes.values())
@@ -158,8 +176,32 @@ class Watermarks:
             and self._selection.takes(directory)
             and (whole or path.name == name)
         ]
-        broker = _Broker(home, node, _checkpoints(root_dir), _stopped_epoch(root_dir))
+        identity = replace(identify(root_dir), given_node=place.node) if whole else None
+        broker = _Broker(home, node, _checkpoints(root_dir), _stopped_epoch(root_dir), identity)
         return broker, chosen, home.notes
+
+    def _absences(self, whole: Sequence[LogDirIdentity]) -> Iterator[Finding]:
+        """Yield what the log dirs of each node should hold and do not hold, infos left out."""
+        members: dict[tuple[str | None, str | None, Path | None], list[LogDirIdentity]] = {}
+        for one in whole:
+            cluster = one.meta.cluster_id if one.meta else None
+            alone = one.path if one.node is None else None
+            members.setdefault((cluster, one.node, alone), []).append(one)
+        kafka, static = self._settings.kafka, self._settings.static
+        nodes = [Node(log_dirs, kafka, static) for log_dirs in members.values()]
+        for node in nodes:
+            known = [one for one in nodes if one.metadata_log and one.cluster_id == node.cluster_id]
+            if node.metadata_log is None and known:
+                newest = max(known, key=lambda one: _age(one.image) if one.image else (-1, -1))
+                node = Node(node.log_dirs, kafka, static, elsewhere=newest)
+            for finding, _, _ in absence.check(node):
+                if finding.severity is not Severity.INFO and self._is_selected(finding):
+                    yield finding
+
+    def _is_selected(self, finding: Finding) -> bool:
+        """Return whether a finding is about a log dir, or a partition that is selected."""
+        directory = names.parse_directory(f"{finding.topic}-{finding.partition}")
+        return not isinstance(directory, PartitionDirectory) or self._selection.takes(directory)
 
     def _open_redpanda(self, place: NodeDir) -> tuple[_Broker, list[LoadRequest], list[Action]]:
         """Open a data directory of Redpanda, or a folder in one; a kvstore is no log of Raft's."""
@@ -190,14 +232,19 @@ class Watermarks:
             else:
                 violations = list(_violations(work, result))
                 gone = any(one.code == _GONE for one in violations)
-                checkpointed = result.checkpointed or 0
+                lost = (result.checkpointed or 0) - result.log_end if gone else 0
+                if result.usable and work.broker.home.log_dir.flavour is not REDPANDA:
+                    home = work.broker.home.log_dir
+                    violations += check_epochs(
+                        home, [one for one in self._images if not one.damage], work.key, result
+                    )
                 replicas.append(
                     replace(
                         result,
                         alone=_was_alone(
                             result, work.broker, self._settings.kafka or releases.KNOWN[-1]
                         ),
-                        acknowledged_gone=checkpointed - result.log_end if gone else 0,
+                        acknowledged_gone=max(lost, result.acknowledged_gone),
                     )
                 )
                 self.summary.to_do |= not result.usable
@@ -243,7 +290,7 @@ class Watermarks:
 
     def _newest(self, replica: Replica) -> tuple[MetadataImage | None, PartitionRecord | None]:
         """Return the newest image that has the partition, and what it says of it."""
-        for image in sorted(self._images, key=lambda image: image.offset, reverse=True):
+        for image in self._images:
             if state := _state(image, replica):
                 return image, state
         return None, None
@@ -257,8 +304,7 @@ class Watermarks:
         is gone. Then the metadata log of a broker that stopped earlier shows them, unless the
         partition has changed again since.
         """
-        newest_first = sorted(self._images, key=lambda image: image.offset, reverse=True)
-        states = [(image, state) for image in newest_first if (state := _state(image, replica))]
+        states = [(image, state) for image in self._images if (state := _state(image, replica))]
         if not states:
             return None, 1
         image, state = states[0]
@@ -270,6 +316,11 @@ class Watermarks:
             image, state, replica.topic, state.leader, self._settings.kafka or releases.KNOWN[-1]
         )
         return replace(state, isr=in_sync), least
+
+
+def _age(image: MetadataImage) -> tuple[int, int]:
+    """Return a key by which the newest metadata image is the largest."""
+    return image.epoch, image.offset
 
 
 def least_in_sync(

@@ -379,11 +379,23 @@ def test_a_replica_of_another_topic_of_that_name_takes_no_part(scenario: Scenari
     group = group_replicas((leader, older), record)
     assert group and (group.replicas, group.other_topic) == ((leader,), (older,))
     assert (group.truncations, group.from_metadata) == ((), True)
+    assert group.topic_id == leader.topic_id
     # Without a metadata log most decide; a metadata log that knows neither says nothing.
     for unknown in (None, state(2)):
         group = group_replicas((older, leader, replace(follower, node=4)), unknown)
         assert group and [one.node for one in group.replicas] == [2, 4]
         assert (group.other_topic, group.from_metadata) == ((older,), False)
+
+
+def test_without_a_metadata_log_two_topics_are_not_distinguished(
+    scenario: Scenario,
+) -> None:
+    seen = Seen(*nodes(scenario("4.3.1/replicas")))
+    one = seen.replicas["replica.lagging-0", 2]
+    other = replace(seen.replicas["replica.lagging-0", 3], topic_id="A" * 21 + "Q")
+    both = [group_replicas(order, None) for order in ((one, other), (other, one))]
+    assert [group and (group.topic_id, group.assumed) for group in both] == [(None, other)] * 2
+    assert [group and group.other_topic for group in both] == [(one,)] * 2
 
 
 def test_a_topic_that_was_made_again_is_reported(copy_of: Scenario) -> None:
@@ -419,3 +431,48 @@ def test_a_path_that_is_not_there_leaves_the_rest(scenario: Scenario, tmp_path: 
     assert [error.path.name for error in seen.errors] == ["missing"]
     assert len(seen.replicas) == 4
     assert seen.job.summary.exit_status() == 4
+
+
+def test_what_a_node_should_hold_and_does_not_is_reported(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/clean")
+    assert not [code for code, _ in Seen(home).findings if "/absent" in code or "/lost" in code]
+    gone = next(path for path in sorted(home.glob("*-0")) if path.name != "__cluster_metadata-0")
+    shutil.rmtree(gone)
+    seen = Seen(home)
+    assert ("partition/lost", gone.name.rpartition("-")[0]) in seen.findings
+    assert seen.job.summary.exit_status() == 1
+
+
+def test_a_log_that_other_files_prove_is_lost(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/clean")
+    (path, *_) = [log.parent for log in sorted(home.glob("*-0/*.log")) if log.stat().st_size
+                  and log.parent.name != "__cluster_metadata-0"]  # fmt: skip
+    for file in path.glob("*.log"):
+        remove_file(file)
+    for name in ("replication", "recovery-point", "log-start"):
+        remove_file(home / f"{name}-offset-checkpoint")
+    seen = Seen(home)
+    assert ("log/lost", path.name.rpartition("-")[0]) in seen.findings
+    assert seen.groups[path.name].acknowledged_lost > 0
+
+
+def test_a_metadata_log_of_another_node_says_what_a_node_should_hold(copy_of: Scenario) -> None:
+    home = copy_of("4.3.1/replicas")
+    shutil.rmtree(home / "node-2" / "__cluster_metadata-0")
+    shutil.rmtree(home / "node-2" / "replica.lagging-0")
+    for file in (home / "node-2").glob("*-offset-checkpoint"):
+        remove_file(file)
+    alone = [code for code, _ in Seen(home / "node-2").findings]
+    assert alone == ["metadata/absent"]
+    found = Seen(*nodes(home)).findings
+    assert ("metadata/absent", None) not in found
+    assert {topic for code, topic in found if code.startswith("partition/")} == {"replica.lagging"}
+
+
+def test_an_election_that_loses_more_than_another_is_named(scenario: Scenario) -> None:
+    seen = Seen(*nodes(scenario("4.3.1/replicas")))
+    groups = {
+        group.topic: (group.best_leader, group.keep_stopped) for group in seen.groups.values()
+    }
+    assert groups["replica.diverged"] == (2, (3,))
+    assert groups["replica.in-sync"][1] == ()
