@@ -112,7 +112,7 @@ class Verification:
         self._selection = selection or Selection()
         self._verdicts: dict[Path, list[Finding]] = {}
         """Findings about the start with a log dir, among the others of its broker, by log dir."""
-        self._repairs: dict[Path, str | None] = {}
+        self._repairs: dict[tuple[Path, int | None], str | None] = {}
         """The command that repairs each damaged log, where another copy is at hand."""
         self._topic_ids: dict[Path, root.TopicIds] = {}
         """Topic ids by log dir; all log dirs of a broker share one object."""
@@ -159,11 +159,12 @@ class Verification:
         home = item.path.parent
         if item.code == "checkpoint/high-watermark-beyond-end":
             home = home / f"{item.topic}-{item.partition}"
-        if home not in self._repairs:
+        key = home, item.first_offset if item.code == "batch/leader-epoch-order" else None
+        if key not in self._repairs:
             from logtool.repair import propose
 
-            self._repairs[home] = propose.repair(home, self._paths)
-        command = self._repairs[home]
+            self._repairs[key] = propose.repair(home, self._paths, key[1])
+        command = self._repairs[key]
         return replace(item, next=command) if command else item
 
     def _is_wanted(self, item: Item) -> bool:
@@ -302,8 +303,7 @@ class Verification:
         cleaned = checkpoints.get(FileKind.CLEANER_CHECKPOINT, {})
         known = self._settings(self._settings_of, home.path)
         plain = self._plain(home.path)
-        node = self._nodes.get(home.path)
-        images = images_of(self._nodes.values(), node.cluster_id) if node else []
+        images = images_of(self._nodes, home.path)
 
         def jobs() -> Iterator[PartitionJob]:
             chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]

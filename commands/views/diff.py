@@ -38,6 +38,8 @@ PARTITION: Final = Table("partition", "partition", (
     Column("superset", Kind.STRINGS, "copies that have all batches that any copy has"),
     Column("behind", Kind.STRINGS, "copies that end before another copy and are the same up to "
            "their end"),
+    Column("stuck", Kind.STRINGS, "copies in behind that do not catch up by following, because a "
+           "batch that they lack has a larger leader epoch than a later batch"),
     Column("damaged", Kind.STRINGS, "copies with damage; an unfinished append does not count"),
     Column("unfilled", Kind.INT64, "damaged ranges that no other copy can fill; an unfinished "
            "append does not count", "count"),
@@ -192,7 +194,7 @@ class DiffPrinter(Printer[CopiesVerdict]):
         self._found[status] = self._found.get(status, 0) + 1
         unequal = self._identical and not item.identical
         self._unequal += unequal
-        summary.to_do |= status.is_grave or unequal
+        summary.to_do |= status.is_grave or unequal or bool(item.stuck)
         if self._brief and status in (Status.SAME, Status.ALONE) and not unequal:
             return
         self._report.item(PARTITION.row(item))
@@ -258,6 +260,13 @@ def _partition(obj: Object, settings: OutputSettings) -> str:
         line += f"; complete: {_names(obj['superset'])}"
     if obj["behind"]:
         line += f"; behind: {_names(obj['behind'])}"
+    if obj["stuck"]:
+        line += (
+            f"; {_names(obj['stuck'])} CANNOT CATCH UP: a follower skips batches whose leader "
+            "epoch is above that of the partition, and later batches show a smaller one; stop both "
+            f"brokers and copy the partition directory of {_names(obj['superset']) or 'the leader'}"
+            ", or elect leaders until the epoch of the partition is larger"
+        )
     if obj["unfilled"]:
         line += f"; {text.count(obj['unfilled'], 'range')} that no copy can fill"
     if obj["in_sync"] is not None:

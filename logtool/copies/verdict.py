@@ -68,6 +68,21 @@ class CopiesVerdict:
         return min(offsets, default=None)
 
     @property
+    def stuck(self) -> tuple[str, ...]:
+        """Return the copies that are behind, and that do not catch up by following.
+
+        A follower of 3.9.2 or 4.x skips a batch whose leader epoch is above its own, and all
+        batches behind it (KAFKA-18723). A later batch with a smaller epoch shows that the epoch of
+        the partition is below that of such a batch.
+        """
+        return tuple(
+            copy.label
+            for copy in self.copies
+            if copy.label in self.behind
+            and any(_has_epoch_above(other, copy.log_end) for other in self.copies)
+        )
+
+    @property
     def unfilled(self) -> int:
         """Return the number of damaged ranges that no copy can fill, without unfinished appends."""
         return sum(
@@ -115,6 +130,19 @@ class CopiesVerdict:
     def eligible(self) -> tuple[int, ...] | None:
         """Return the eligible leader replicas; None if no metadata log has the partition."""
         return self.standing.eligible if self.standing else None
+
+
+def _has_epoch_above(copy: Copy, offset: int) -> bool:
+    """Return whether a batch from an offset on has a larger leader epoch than a later batch."""
+    least: int | None = None
+    end = copy.log_end
+    for epoch, first in reversed(copy.batch_epochs):
+        if least is not None and epoch > least and end > offset:
+            return True
+        if epoch >= 0:
+            least = epoch if least is None else min(least, epoch)
+        end = first
+    return False
 
 
 def judge(

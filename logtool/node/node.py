@@ -4,7 +4,7 @@ A broker reads `meta.properties` of all its log dirs before it opens a log, and 
 of all of them into one table. `logtool.checks.broker_dirs` has the rules of that start.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -215,9 +215,15 @@ class Node:
         return missing if len(missing) > known.count(None) else set()
 
 
-def images_of(nodes: Iterable[Node], cluster_id: str | None) -> list[MetadataImage]:
-    """Return the undamaged metadata images of the nodes of one cluster, the newest first."""
-    found = {id(node): node for node in nodes if node.cluster_id == cluster_id}
+def images_of(nodes: Mapping[Path, Node], log_dir: Path) -> list[MetadataImage]:
+    """Return the undamaged metadata images of the cluster of a log dir, the newest first.
+
+    `nodes` has the node of each log dir.
+    """
+    own = nodes.get(log_dir)
+    if own is None:
+        return []
+    found = {id(node): node for node in nodes.values() if node.cluster_id == own.cluster_id}
     images = (node.image for node in found.values() if node.metadata_log)
     whole = (image for image in images if image is not None and not image.damage)
     return sorted(whole, key=lambda image: (image.epoch, image.offset), reverse=True)

@@ -141,7 +141,7 @@ class Forecast:
         if self._given is not None or home is None or not is_loaded:
             return forecast
         key = request.topic or "", request.partition or 0
-        found = check_epochs(home.root, images_of([node], node.cluster_id), key, forecast)
+        found = check_epochs(home.root, images_of({home.path: node}, home.path), key, forecast)
         actions = tuple(
             Action(
                 action="limits" if one.severity is Severity.INFO else "ahead",

@@ -11,9 +11,8 @@ from metadata_logs import log_dir
 
 from logtool.findings import Finding, Severity
 from logtool.formats import record, record_batch
-from logtool.formats.names import DirectoryKind
-from logtool.node.options import StartOptions
 from logtool.log.inputs import NodeDir
+from logtool.node.options import StartOptions
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
 from logtool.verify import Level, Verification
@@ -26,9 +25,7 @@ NOW_MS = 1_790_000_000_000
 
 def metadata_batch(base_offset: int, *values: bytes, at_ms: int = NOW_MS) -> bytes:
     """Return a batch of metadata records whose time is `at_ms`."""
-    return metadata_records.batch(
-        base_offset, *values, base_timestamp=at_ms, max_timestamp=at_ms
-    )
+    return metadata_records.batch(base_offset, *values, base_timestamp=at_ms, max_timestamp=at_ms)
 
 
 def partition_dir(home: Path, *batches: tuple[int, int]) -> Path:
@@ -125,9 +122,32 @@ def actions(home: Path) -> list[str]:
             if one.action in ("ahead", "limits")]  # fmt: skip
 
 
+def test_watermark_says_the_same(tmp_path: Path) -> None:
+    home = node(tmp_path, *BACK, later_ms=3_600_000)
+    found = [one for one in Watermarks([NodeDir(home)], StartOptions()) if isinstance(one, Finding)]
+    assert [one.code for one in found if one.topic == "t" and one.code in (ABOVE, AHEAD)] == [ABOVE]
+
+
 def test_plan_says_the_same(tmp_path: Path) -> None:
     home = node(tmp_path, *BACK)
     assert actions(home) == ["limits"]
     (home / ".kafka_cleanshutdown").touch()
     assert actions(home) == ["ahead"]
     assert actions(node(tmp_path, (0, 0), number=2)) == []
+
+
+@pytest.mark.parametrize(("other", "proposed"), [([(0, 0), (2, 1), (2, 2)], 1), ([(0, 0)], 0)])
+def test_only_a_copy_with_the_batch_is_proposed_for_its_epoch(
+    tmp_path: Path, other: list[tuple[int, int]], proposed: int
+) -> None:
+    fallen = partition_dir(make(tmp_path / "1"), (0, 0), (7, 1), (2, 2))
+    copy = partition_dir(make(tmp_path / "2"), *other)
+    found = [one for one in Verification([fallen, copy]) if isinstance(one, Finding)]
+    (finding,) = [one for one in found if one.code == "batch/leader-epoch-order"]
+    assert str(finding.next).count("--fill-from") == proposed
+
+
+def make(path: Path) -> Path:
+    """Make a directory and return it."""
+    path.mkdir()
+    return path

@@ -48,3 +48,26 @@ def test_copies_with_other_batches_are_not_identical(status: Status) -> None:
 def test_an_unfinished_append_is_not_damage_that_a_person_must_act_on() -> None:
     assert verdict(damages=(DAMAGE, TAIL)).damaged == ("2",)
     assert verdict(damages=(TAIL,)).damaged == ()
+
+
+@pytest.mark.parametrize(
+    ("runs", "end", "stuck"),
+    [
+        ([(0, 0), (17, 40), (2, 60)], 40, True),
+        ([(0, 0), (17, 40), (2, 60)], 50, True),
+        ([(0, 0), (17, 40), (2, 60)], 60, False),
+        ([(0, 0), (17, 40)], 40, False),
+        ([(0, 0), (1, 40), (2, 60)], 40, False),
+        ([(0, 0), (-1, 40), (2, 60)], 40, False),
+        ([(0, 0), (17, 40), (-1, 60), (2, 80)], 40, True),
+    ],
+)
+def test_a_follower_does_not_pass_a_leader_epoch_above_that_of_later_batches(
+    runs: list[tuple[int, int]], end: int, stuck: bool
+) -> None:
+    leader = replace(LEFT, tally=BatchTotals())
+    leader.tally.epochs = runs
+    follower = replace(LEFT, path="b/orders-0", node=2, label="2", log_end=end)
+    both = replace(verdict(Status.BEHIND), copies=(leader, follower), behind=("2",))
+    assert both.stuck == (("2",) if stuck else ())
+    assert replace(both, behind=()).stuck == ()
