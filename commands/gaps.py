@@ -172,8 +172,8 @@ def gaps(
     Every offset from the log start to the log end is one of three: a visible record, a transaction
     marker ("control"), or missing. Missing offsets are before the first batch, between batches or
     segments, or inside a batch from which compaction removed records. The reasons are compaction,
-    retention (below the log start offset), segment-missing, truncation-hole, damage, and unknown;
-    the last four may mean data loss.
+    retention (below the log start offset), remote (in remote storage), segment-missing,
+    truncation-hole, damage, and unknown; the last four may mean data loss.
 
     The table shows each partition, and the gaps that may mean loss; -v shows all gaps. A topic
     counts as compacted if the metadata log in the same log dir sets or has set that policy, if

@@ -114,6 +114,7 @@ def _asked(answer: LookupResult) -> Object:
         asked_timestamp_ms=answer.value if by_time else None,
         asked_timestamp=rfc3339(answer.value) if by_time else None,
         log_start_offset=answer.log_start,
+        local_log_start_offset=answer.local_start,
         log_end_offset=answer.log_end,
         found=answer.is_there,
         agree=answer.agree,
@@ -156,6 +157,15 @@ def _message(answer: LookupResult) -> str:
 def _missing(answer: LookupResult) -> str:
     """Return why nothing was found, by either way."""
     value, start, end = answer.value, answer.log_start, answer.log_end
+    local = answer.local_start
+    remote = f"is in remote storage, which logtool does not read: local segments begin at {local}"
+    if answer.asked == "timestamp" and start < local:
+        return (
+            f"no local record has a timestamp of {rfc3339(value) or value} or a later one; offsets "
+            f"{start} through {local - 1} are in remote storage, which logtool does not read"
+        )
+    if answer.asked != "timestamp" and start <= (start if value is None else value) < local:
+        return f"offset {start if value is None else value} {remote}"
     if answer.asked == "timestamp":
         return f"no record has a timestamp of {shown(value)} or a later one"
     if value is not None and value < start:

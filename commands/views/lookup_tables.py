@@ -21,6 +21,8 @@ LOOKUP: Final = Table("lookup", "question", (
     *timed("asked_timestamp_ms", "the timestamp to look up", "the lookup was not for a "
            "timestamp"),
     offset("log_start_offset", "start of the log"),
+    offset("local_log_start_offset", "first offset of the local segments; offsets below it, from "
+           "log_start_offset on, are in remote storage"),
     offset("log_end_offset", "end of the log that a broker finds when it loads the log",
            "a broker cannot find the end of the log"),
     Column("found", Kind.BOOL, "whether reading the log finds a record"),

@@ -55,7 +55,8 @@ _TITLES = {
     "finding": "Findings:",
 }
 _CSV = columns(
-    "type", "path", "topic", "partition", "node", "outcome", "log_start_offset", "recovery_point",
+    "type", "path", "topic", "partition", "node", "outcome", "log_start_offset",
+    "local_log_start_offset", "recovery_point",
     "high_watermark", "initial_high_watermark", "expected_high_watermark", "committed_offset",
     "last_stable_offset",
     "log_end_offset", "uncommitted_records", "leader_epoch", "epoch_start_offset", "tail",

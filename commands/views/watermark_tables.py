@@ -44,6 +44,8 @@ REPLICA: Final = Table("replica", "replica of a partition", (
            "replica",
            "checkpointed"),
     offset("log_start_offset", "start of the log", _NOT_LOADED, "offsets.log_start"),
+    offset("local_log_start_offset", "first offset of the local segments; offsets below it, from "
+           "log_start_offset on, are in remote storage", _NOT_LOADED, "offsets.local_log_start"),
     offset("initial_high_watermark", "high watermark with which the broker begins", _NO_WATERMARK,
            "offsets.high_watermark"),
     offset("committed_offset", "offset below which the records are known to be committed",

@@ -284,7 +284,10 @@ class BatchRules:
             text += str(epochs[last + 1])
             yield _at(table, "batch/leader-epoch-order", text, first, last)
         for first, last in runs((epochs < highest[:-1]) & (epochs > NO_EPOCH)):
-            text = f"leader epoch {epochs[first]} follows {highest[first]}"
+            text = (
+                f"leader epoch {epochs[first]} follows {highest[first]}: a follower that lacks the "
+                "batches with the larger epoch skips them, and does not catch up"
+            )
             yield _at(table, "batch/leader-epoch-order", text, first, last)
         self.leader_epoch = int(highest[-1])
 

@@ -33,6 +33,8 @@ class Facts:
     first_base: int = 0
     """Base offset of the first segment. If the log start is below it, the broker stopped in order
     and had the offsets from the log start on at that time."""
+    is_tiered: bool = False
+    """True if segments of the topic are in remote storage, where offsets below `first_base` are."""
     witnesses: tuple[tuple[int, str, bool], ...] = ()
     """Offset and name of index files without a log, and of producer snapshots (True), by offset."""
     indexed: tuple[tuple[int, int], ...] = ()
@@ -73,6 +75,10 @@ def decide(gaps: GapTable, facts: Facts, traces: Traces) -> tuple[list[GapCauses
     chosen[inside] = 1
     chosen[damaged] = 2
     chosen[inside & damaged] = 3
+    if facts.is_tiered:
+        text = f"segments below offset {facts.first_base} are in remote storage"
+        verdicts.append(GapCauses(GapReason.REMOTE, text))
+        chosen[gaps.first_offset < facts.first_base] = len(verdicts) - 1
     return verdicts, chosen
 
 

@@ -63,7 +63,7 @@ def of(ledger: Ledger, facts: Facts, *, following: bool = False) -> Ghosts:
     """
     gaps = ledger.gaps
     wanted = (gaps.kind <= GapPlace.SEGMENTS) & (gaps.position >= 0)
-    rows = np.flatnonzero(wanted & ~ledger.having([GapReason.RETENTION]))
+    rows = np.flatnonzero(wanted & ~ledger.having([GapReason.RETENTION, GapReason.REMOTE]))
     filled = fill(gaps[rows], Facts() if following else facts)
     return replace(filled, gap=rows[filled.gap])
 

@@ -22,6 +22,7 @@ from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.redpanda import REDPANDA, given_up_segments, is_compacted, is_reserved_room
 from logtool.log.selection import Selection
+from logtool.metadata.log_start import is_tiered, log_start
 from logtool.node import settings
 from logtool.node.identity import topic_id_of
 from logtool.node.log_dir_state import LogDirState
@@ -170,7 +171,8 @@ def _facts(
     if isinstance(directory, PartitionDirectory) and directory.kind in OF_TODAY:
         key = directory.topic, directory.partition
     row = home.rows(FileKind.LOG_START_CHECKPOINT).get(key) if key else None
-    start = first if row is None else max(row, first)
+    tiered = key is not None and is_tiered(home.image, key[0])
+    start = log_start(first, row, tiered=tiered)
     if row is not None and row < first and home.clean and not _may_be_remote(home, listed):
         start = row
     gone = [file for file in given_up_segments(listed) if not is_reserved_room(file)]
@@ -188,6 +190,7 @@ def _facts(
         log_start=start,
         cleaning=_with_policy(cleaning, listed, wanted, known, topic_id),
         first_base=first,
+        is_tiered=tiered,
         witnesses=tuple(sorted(witnesses)),
         epochs=epochs,
     )
@@ -204,7 +207,7 @@ def _may_be_remote(home: LogDirState, listed: Partition) -> bool:
     """Return whether older segments may be in remote storage: enabled, or not known."""
     if not home.image or listed.topic not in home.image.topics:
         return True
-    return home.image.topic_config(listed.topic or "", "remote.storage.enable") == "true"
+    return is_tiered(home.image, listed.topic)
 
 
 def _epochs(listed: Partition) -> tuple[Epochs, tuple[UnreadableError, ...]]:

@@ -37,6 +37,8 @@ class GapReason(StrEnum):
     COMPACTION = "compaction"
     RETENTION = "retention"
     """Below the log start: deleted on purpose."""
+    REMOTE = "remote"
+    """Below the first local segment of a tiered topic: consumers read it from remote storage."""
     CONTROL = "control-batch"
     """The offset of a marker, which no consumer gets."""
     ABORTED = "aborted"
@@ -60,7 +62,12 @@ class GapReason(StrEnum):
     @property
     def is_missing(self) -> bool:
         """Return whether it counts as missing: above the log start, and not on disk."""
-        return self not in (GapReason.RETENTION, GapReason.CONTROL, GapReason.ABORTED)
+        return self not in (
+            GapReason.RETENTION,
+            GapReason.REMOTE,
+            GapReason.CONTROL,
+            GapReason.ABORTED,
+        )
 
 
 @dataclass(frozen=True, slots=True)

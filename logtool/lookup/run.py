@@ -30,6 +30,8 @@ from logtool.log.records import batch_records
 from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.lookup import indexes
+from logtool.metadata.log_start import is_tiered, log_start
+from logtool.node import settings
 from logtool.running.run import Progress
 from logtool.running.summary import Summary
 from logtool.times import rfc3339
@@ -145,6 +147,8 @@ class LookupResult:
     value: int | None
     """The offset, or the timestamp in ms, that was looked up; None for an end of the log."""
     log_start: int
+    local_start: int
+    """First offset of the local segments; segments below are in remote storage."""
     log_end: int | None
     """Log end offset that a broker finds when it loads the log; None if it cannot."""
     by_index: Location
@@ -228,9 +232,10 @@ class Lookup:
         self._in_raft = self._partition.flavour.has_raft_offsets
         if not self._partition.segments:
             raise UnreadableError(path, "holds no log")
-        self._start = max(
-            _checkpointed_start(self._partition), self._partition.segments[0].base_offset
-        )
+        self._local_start = self._partition.segments[0].base_offset
+        row = _checkpointed_start(self._partition)
+        tiered = row < self._local_start and _is_tiered(self._partition)
+        self._start = log_start(self._local_start, row, tiered=tiered)
         self._summary = summary
         self._limit = limit
         self._progress = progress or Progress()
@@ -249,7 +254,8 @@ class Lookup:
             by_scan = self._time_by_scan(stamp)
         else:
             offset = self._start if value is None else value
-            below = offset < self._start  # a broker answers OFFSET_OUT_OF_RANGE
+            # A broker answers OFFSET_OUT_OF_RANGE, or reads from remote storage.
+            below = offset < max(self._start, self._local_start)
             by_index = Location() if below else _stopped(lambda: self._offset_by_index(offset))
             by_scan = Location() if below else self._offset_by_scan(offset)
         return LookupResult(
@@ -257,6 +263,7 @@ class Lookup:
             asked=asked,
             value=value,
             log_start=self._start,
+            local_start=max(self._start, self._local_start),
             log_end=end,
             by_index=by_index,
             by_scan=by_scan,
@@ -417,6 +424,13 @@ def _checkpointed_start(partition: Partition) -> int:
         return 0  # a partition dir without a log dir
     row = rows.get((partition.topic or "", -1 if partition.number is None else partition.number))
     return row.offset if row else 0
+
+
+def _is_tiered(partition: Partition) -> bool:
+    """Return whether the metadata log next to a partition puts its topic into remote storage."""
+    if partition.flavour.has_raft_offsets:
+        return False
+    return is_tiered(settings.around(partition.path).image, partition.topic)
 
 
 def _stopped(search: Callable[[], Location]) -> Location:

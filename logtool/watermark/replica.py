@@ -38,6 +38,7 @@ class StartOffsets:
     """The offsets with which a broker begins; None for those that are not known."""
 
     log_start: int | None = None
+    local_log_start: int | None = None
     high_watermark: int | None = None
     committed: int | None = None
     last_stable: int | None = None
@@ -60,6 +61,8 @@ class Replica:
     reason: str = ""
     first_base_offset: int | None = None
     log_start: int = 0
+    local_log_start: int = 0
+    """First offset of the local segments; segments below are in remote storage."""
     recovery_point: int | None = None
     """Recovery point in the checkpoint; None without a row."""
     checkpointed: int | None = None
@@ -130,6 +133,7 @@ class Replica:
         known = self.keeps_watermark
         return StartOffsets(
             log_start=self.log_start,
+            local_log_start=self.local_log_start,
             high_watermark=self.high_watermark if known else None,
             committed=self.committed if known else None,
             last_stable=self.last_stable,
@@ -174,6 +178,7 @@ def measure(
         reason=reason,
         first_base_offset=first,
         log_start=start,
+        local_log_start=start,
         recovery_point=recovery_point,
         checkpointed=request.high_watermark,
         high_watermark=watermark,

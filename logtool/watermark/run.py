@@ -38,6 +38,7 @@ from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.metadata import releases
 from logtool.metadata.image import MetadataImage
+from logtool.metadata.log_start import is_tiered, log_start
 from logtool.node.identity import LogDirIdentity, identify
 from logtool.node.node import Node
 from logtool.node.options import StartOptions
@@ -238,9 +239,13 @@ class Watermarks:
                     violations += check_epochs(
                         home, [one for one in self._images if not one.damage], work.key, result
                     )
+                row = work.request.start.log_start or None
+                tiered = is_tiered(self._newest(result)[0], result.topic)
                 replicas.append(
                     replace(
                         result,
+                        log_start=log_start(result.log_start, row, tiered=tiered),
+                        local_log_start=result.log_start,
                         alone=_was_alone(
                             result, work.broker, self._settings.kafka or releases.KNOWN[-1]
                         ),
