@@ -15,6 +15,7 @@ from logtool.checks.report import PartitionSummary
 from logtool.checks.schedule import EarlierReports, Engine, PartitionJob, Schedule
 from logtool.checks.segment import Level, vanished
 from logtool.checks.single_file import Neighbours, check_single_file
+from logtool.checks.topic_ids import TopicIds
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
@@ -114,8 +115,7 @@ class Verification:
         """Findings about the start with a log dir, among the others of its broker, by log dir."""
         self._repairs: dict[tuple[Path, int | None], str | None] = {}
         """The command that repairs each damaged log, where another copy is at hand."""
-        self._topic_ids: dict[Path, root.TopicIds] = {}
-        """Topic ids by log dir; all log dirs of a broker share one object."""
+        self._topic_ids = TopicIds()
         self._nodes: dict[Path, Node] = {}
         """By log dir: its node, with all log dirs of it that were given."""
         self._neighbours: Neighbours = {}
@@ -190,6 +190,7 @@ class Verification:
                     yield from self._file(path)
             except UnreadableError as error:
                 yield error
+        yield from self._topic_ids.check(self._nodes)
 
     def _gather(self, homes: Iterable[LogDir]) -> None:
         """Group the log dirs by node, and judge each group as a start of the node would."""
@@ -197,10 +198,8 @@ class Verification:
         # A meta.properties that cannot be read is reported when the files are checked.
         readable = [one for one in identities if not one.unread]
         for node in nodes_of(readable, NEWEST, self._static):
-            topic_ids: root.TopicIds = {}
             for one in node.log_dirs:
                 self._nodes[one.path] = node
-                self._topic_ids[one.path] = topic_ids
             for verdict in BrokerDirs(node).verdicts:
                 self._verdicts.setdefault(verdict.log_dir, []).append(verdict.finding)
             if node.metadata_log and node.image:
@@ -340,7 +339,7 @@ class Verification:
                 yield from check_epochs(home, images, subject.key, subject.facts)
 
         yield from self._partitions(jobs(), judged)
-        yield from root.check_topic_ids(home, facts, self._topic_ids.setdefault(home.path, {}))
+        self._topic_ids.note(self._nodes.get(home.path), home, facts)
         # The metadata log is closed after the marker is written, and recovered at every start.
         logs = [entry for directory, entry in facts.items() if root.key_of(directory)]
         yield from root.check_marker(home, logs)

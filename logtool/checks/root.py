@@ -9,7 +9,7 @@ from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.formats.names import CLUSTER_METADATA, FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.offset_checkpoint import OffsetRow
-from logtool.log.dir import OF_TODAY, LogDir
+from logtool.log.dir import LogDir
 from logtool.log.flavour import Flavour
 
 if TYPE_CHECKING:
@@ -138,33 +138,6 @@ def check_marker(root: LogDir, all_facts: Sequence["PartitionSummary"]) -> Itera
             "after the broker wrote the marker"
         )
         yield Finding("clean-shutdown/stale", text, path=marker.path)
-
-
-TopicIds = dict[str, tuple[str, PartitionDirectory]]
-"""The id of each topic, with the partition that has it."""
-
-
-def check_topic_ids(
-    root: LogDir, facts: Mapping[PartitionDirectory, "PartitionSummary"], seen: TopicIds
-) -> Iterator[Finding]:
-    """Yield partitions of one topic that claim different topic ids.
-
-    `seen` has the ids from the log dirs of the broker that were checked before; it is extended.
-    """
-    for directory, one in facts.items():
-        # A topic that was deleted and created again leaves old -delete and -stray directories.
-        if one.topic_id is None or directory.kind not in OF_TODAY:
-            continue
-        topic_id, first = seen.setdefault(directory.topic, (one.topic_id, directory))
-        if topic_id != one.topic_id:
-            text = f"topic id {one.topic_id}, but {first.name} has {topic_id}"
-            yield Finding(
-                "partition-metadata/topic-id",
-                text,
-                topic=directory.topic,
-                path=root.path / directory.name / "partition.metadata",
-                partition=directory.partition,
-            )
 
 
 def key_of(directory: PartitionDirectory) -> TopicPartition | None:
