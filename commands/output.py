@@ -182,6 +182,8 @@ class Report:
             except OutOfTimeError:
                 pass  # the pace of the run has noted it
             printer.finish()
+        if self.summary.partition_list is False:
+            self.note("no file here lists the partitions that should exist")
         for message, style in printer.last_lines():
             self.note(message, style)
         return self.exit_status(fail_on)

@@ -34,6 +34,7 @@ from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.metadata.releases import NEWEST
 from logtool.node import settings
+from logtool.node.claims import has_list
 from logtool.node.identity import identify
 from logtool.node.node import Node, images_of, nodes_of
 from logtool.node.settings import Settings
@@ -191,6 +192,8 @@ class Verification:
             except UnreadableError as error:
                 yield error
         yield from self._topic_ids.check(self._nodes)
+        lone = (path for path, found in opened if found is PathKind.PARTITION_DIR)
+        self.summary.partition_list = has_list(self._nodes.values(), lone)
 
     def _gather(self, homes: Iterable[LogDir]) -> None:
         """Group the log dirs by node, and judge each group as a start of the node would."""
@@ -395,11 +398,8 @@ class Verification:
         key: TopicPartition | None = None,
     ) -> PartitionJob:
         tasks = plan(result, request) if isinstance(result, Partition) else []
-        job = PartitionJob(
-            path,
-            tasks,
-            _PartitionToCheck(partition=result, request=request, facts=PartitionSummary(), key=key),
-        )
+        subject = _PartitionToCheck(result, request, PartitionSummary(), key)
+        job = PartitionJob(path, tasks, subject)
         self._run.bytes_total += job.bytes
         return job
 

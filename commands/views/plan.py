@@ -21,6 +21,7 @@ from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
 from logtool.log.redpanda import REDPANDA
 from logtool.node import host_limits
+from logtool.node.claims import has_list
 from logtool.node.host_limits import Limits
 from logtool.running.summary import ActionSummary
 from logtool.startup import rates
@@ -141,6 +142,7 @@ class PlanPrinter(ActionPrinter):
         """Print the findings about host limits, the duration, and the comparison of policies."""
         summary, partitions = self._summary, self._forecasts
         summary.to_do = self._grave > 0
+        summary.partition_list = has_list([self._forecast.broker.node])
         needed = sum((one.needs for one in partitions), host_limits.Needs())
         for start in self._forecast.log_dirs[:1]:
             for finding in host_limits.judge(needed, self._limits, start.log_dir.path):

@@ -18,6 +18,7 @@ from logtool.findings import Finding
 from logtool.lazy_dataclass import dataclass
 from logtool.log.flavour import Flavour
 from logtool.log.selection import Selection
+from logtool.node.claims import has_list
 from logtool.node.options import StartOptions
 from logtool.running.budget import Budget
 from logtool.running.run import Progress, Run
@@ -164,3 +165,4 @@ class Examination:
         for error in self.unread:
             summary.add(error)
         summary.to_do = bool(self.actions)
+        summary.partition_list = has_list([self.forecast.broker.node])

@@ -10,10 +10,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats.messages.cluster_metadata import PartitionRecord
 from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind, TopicPartition
 from logtool.lazy_dataclass import dataclass
+from logtool.log import opening
 from logtool.log.claims import (
     Claim,
     ClaimKind,
@@ -24,8 +26,10 @@ from logtool.log.claims import (
     unmet,
 )
 from logtool.log.dir import OF_TODAY
+from logtool.log.kafka import KAFKA
+from logtool.log.redpanda import REDPANDA
 from logtool.metadata import image as metadata_image
-from logtool.node.identity import LogDirIdentity
+from logtool.node.identity import LogDirIdentity, identify
 from logtool.node.node import NO_LOG_DIRS, Node
 
 _KINDS = {
@@ -64,6 +68,32 @@ class AbsentPartition:
     def end(self) -> int:
         """Return the largest offset that a claim proves; 0 if no claim proves a record."""
         return max(one.offset for one in self.claims)
+
+
+def has_list(nodes: Iterable[Node], partition_dirs: Iterable[Path] = ()) -> bool | None:
+    """Return whether each node has a file that names its partitions; None without a log of Kafka.
+
+    That is a metadata log without damage, or an offset checkpoint with a row. The log dirs around
+    `partition_dirs` count too.
+    """
+    known = {id(node): node for node in nodes if node.log_dirs}
+    for path in partition_dirs:
+        if files.is_remote(path) or opening.try_flavour(path) is REDPANDA:
+            continue
+        with suppress(UnreadableError):
+            home = opening.open_log_dir(path.resolve().parent, KAFKA)
+            node = Node([identify(home)], None)
+            known[id(node)] = node
+    return all(map(_has_list, known.values())) if known else None
+
+
+def _has_list(node: Node) -> bool:
+    has_log = node.metadata_log is not None or node.elsewhere is not None
+    if has_log and node.image is not None and not node.image.damage:
+        return True
+    for _ in _rows(node):
+        return True
+    return False
 
 
 def absent_partitions(node: Node) -> Iterator[AbsentPartition]:

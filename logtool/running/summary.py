@@ -49,6 +49,9 @@ class Summary:
     """Unreadable inputs at which nothing matched."""
     unwritten: int = 0
     """Outputs that could not be written; any makes the result incomplete."""
+    partition_list: bool | None = None
+    """True if a file that was given names the partitions that should exist, so that absent ones are
+    found; None if the command does not look for absent partitions."""
     refused: bool = False
     """True if something was refused for safety."""
     ended_by: int = 0

@@ -20,6 +20,9 @@ SUMMARY: Final = Table("summary", "run", (
     Column("findings", Kind.OBJECT, "number of findings by severity", value="severity_counts",
            of=SEVERITIES),
     Column("codes", Kind.COUNTS, "number of findings by code", value="code_counts"),
+    Column("partition_list", Kind.BOOL, "whether a metadata log or an offset checkpoint names the "
+           "partitions that should exist; if none does, absent partitions are not found",
+           null="the command does not look for absent partitions"),
     Column("next", Kind.STRINGS, "commands to run next, each once, in the order in which they were "
            "found"),
 ), note="The last line. complete is false after an interrupt, when something could not be read, "

@@ -39,6 +39,7 @@ from logtool.log.selection import Selection
 from logtool.metadata import releases
 from logtool.metadata.image import MetadataImage
 from logtool.metadata.log_start import is_tiered, log_start
+from logtool.node.claims import has_list
 from logtool.node.identity import LogDirIdentity, identify
 from logtool.node.node import Node
 from logtool.node.options import StartOptions
@@ -146,6 +147,9 @@ class Watermarks:
             yield from notes
             work += [_ReplicaRequest(broker, request) for request in chosen]
         self._images.sort(key=_age, reverse=True)
+        homes = [one.home for one in self._brokers if one.home.log_dir.flavour is not REDPANDA]
+        is_listed = any(not image.damage for image in self._images) if homes else None
+        self.summary.partition_list = is_listed or has_list(one.node for one in homes)
         yield from self._absences(whole)
         work.sort(key=lambda one: one.key)
         sizes = {one.request.path: _size(one.request) for one in work}
