@@ -101,7 +101,7 @@ GROUP: Final = Table("group", "partition", (
     _node("best_leader", "id of the node that loses least as leader",
           "no metadata log shows who may lead"),
     Column("keep_stopped", Kind.NODES, "node ids of replicas that controllers may elect by "
-           "themselves, and that lose more than best_leader"),
+           "themselves, and that lose records, although best_leader loses none"),
 ), note="The replicas of a partition together. Records that all in-sync replicas have count as "
         "committed.",
     type="group", made_from="logtool.watermark.replica_group:ReplicaGroup")  # fmt: skip

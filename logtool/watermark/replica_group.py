@@ -142,12 +142,16 @@ class ReplicaGroup:
 
     @property
     def keep_stopped(self) -> tuple[int | None, ...]:
-        """Return the nodes that controllers may elect, and that lose more than the best leader."""
-        least = min(map(_loss, self.choices), default=(0.0, 0))
+        """Return the nodes that controllers may elect and that lose records, if another loses none.
+
+        Empty if every leader loses some: these are different records, and a person has to choose.
+        """
+        if min(map(_loss, self.choices), default=_NO_LOSS) > _NO_LOSS:
+            return ()
         return tuple(
             one.replica.node
             for one in self.choices
-            if one.standing.election is not Election.UNCLEAN and _loss(one) > least
+            if one.standing.election is not Election.UNCLEAN and _loss(one) > _NO_LOSS
         )
 
     @property
@@ -247,6 +251,9 @@ def group_replicas(
         elr=known.elr if known else (),
         unusable=tuple(replica.node for replica in replicas if not replica.usable),
     )
+
+
+_NO_LOSS = (0.0, 0)
 
 
 def _loss(choice: Choice) -> tuple[float, int]:

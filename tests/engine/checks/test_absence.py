@@ -12,10 +12,12 @@ from logtool.actions import Action
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
 from logtool.formats import offset_checkpoint
+from logtool.log.inputs import NodeDir
 from logtool.node.options import StartOptions
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
 from logtool.verify import Level, Verification
+from logtool.watermark.run import Watermarks
 
 Copy = Callable[[str], Path]
 METADATA = "__cluster_metadata-0"
@@ -296,3 +298,26 @@ def test_the_own_file_is_compared_with_the_log_dirs(dirs: list[Path]) -> None:
     voters = {**right, "controller.quorum.voters": "1@localhost:9093,2@localhost:9094"}
     assert codes(dirs, voters) == ["metadata/no-majority"]
     assert "unknown" in kinds(dirs, voters)
+
+
+def listed(*paths: Path) -> bool | None:
+    """Return whether verify found a file that lists the partitions; watermark must agree."""
+    job = Verification(paths, level=Level.QUICK)
+    assert list(job) is not None
+    other = Watermarks([NodeDir(path) for path in paths], StartOptions())
+    assert list(other) is not None
+    assert other.summary.partition_list == job.summary.partition_list
+    return job.summary.partition_list
+
+
+def test_it_is_known_which_partitions_should_exist_if_a_file_lists_them(copy_of: Copy) -> None:
+    home = copy_of("3.9.2/clean")
+    some = partitions(home)[0]
+    assert listed(home) is True
+    shutil.rmtree(home / METADATA)
+    assert listed(home) is True
+    assert listed(some) is True
+    for path in home.glob("*-offset-checkpoint"):
+        path.write_bytes(b"0\n0\n")
+    assert listed(home) is False
+    assert listed(some) is False
