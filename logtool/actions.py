@@ -109,6 +109,7 @@ GRAVE = frozenset(
         "absent",
         "lost",
         "ahead",
+        "leaderless",
     }
 )
 """Actions of a broker, and problems it does not notice, to know of before it starts."""

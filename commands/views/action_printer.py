@@ -48,6 +48,8 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         """Logs that lack their end; partitions and metadata logs that are absent and lost, or only
         absent; log dirs of which it is not known what the broker does; logs whose leader epochs
         the metadata log does not know."""
+        self._leaderless = 0
+        """Log dirs whose replicas do not lead during the start."""
         self._refuses = False
         """True if a broker would not start, for a reason that is not in a partition."""
 
@@ -109,6 +111,7 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         self._absent += action.action == "absent"
         self._unknown += action.action == "unknown"
         self._ahead += action.action == "ahead"
+        self._leaderless += action.action == "leaderless"
         self._refuses |= action.action == "refuse" and action.topic is None
         if self._brief and is_routine(obj):
             # A file that is written twice, as recovery points that fall and rise are, counts once.

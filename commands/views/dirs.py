@@ -22,8 +22,11 @@ DIRECTORY: Final = Table("directory", "log dir", (
            "log if the log dir was not given", null="the log dir has no id"),
     Column("status", Kind.STRING, "state according to the registration of the broker; absent: the "
            "log dir was not given; unidentified: the log dir has no id and others have one; "
-           "unknown: there is no registration",
-           words=("online", "cordoned", "offline", "absent", "unidentified", "unknown")),
+           "unregistered: the metadata log does not know its id, and the broker registers it at "
+           "its next start; metadata: it holds only the metadata log, and a metadata.log.dir "
+           "outside of log.dirs is never registered; unknown: there is no registration",
+           words=("online", "cordoned", "offline", "absent", "unidentified", "unregistered",
+                  "metadata", "unknown")),
     Column("partitions", Kind.INT64, "live partition dirs in the log dir; if the log dir was not "
            "given, partitions assigned to it", "count"),
     Column("deleting", Kind.INT64, "partition dirs that wait to be deleted", "count"),
@@ -150,7 +153,8 @@ _ROWS = keep(columns(
     "may_delete", "batches", "records", "bytes", "digest",
 ), "type", "path", "status", "may_delete")  # fmt: skip
 _STYLES = {"online": "good", "caught-up": "good", "catching-up": "info", "cordoned": "info",
-           "unknown": "info", "unassigned": "info", "migrating": "info"}  # fmt: skip
+           "unknown": "info", "unassigned": "info", "migrating": "info", "metadata": "good",
+           "unregistered": "info"}  # fmt: skip
 _MOST_RANGES = 8
 
 

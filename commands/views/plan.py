@@ -209,6 +209,9 @@ class PlanPrinter(ActionPrinter):
             parts.append(f"{self._stray:,} set aside as stray")
         if self._offline:
             parts.append(f"{text.count(self._offline, 'log dir')} offline")
+        if self._leaderless:
+            where = text.count(self._leaderless, "log dir")
+            parts.append(f"replicas in {where} do not lead during the start")
         if self._discarded:
             parts.append(f"{text.count(self._discarded, 'copy', 'copies')} emptied or deleted")
         if self._refuses:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from logtool.checks import absence, own_file
+from logtool.checks import absence, directory_ids, own_file
 from logtool.checks.identity import Effect, differences, faults
 from logtool.findings import Broker, Finding
 from logtool.formats.names import (
@@ -57,6 +57,11 @@ class FutureReplica:
     the partition as soon as all logs are loaded, and the broker deletes the live copy."""
 
     @property
+    def places(self) -> tuple[Path, ...]:
+        """Return the directories of the copy and of the live copy."""
+        return (self.path, self.live) if self.live else (self.path,)
+
+    @property
     def is_blocked(self) -> bool:
         """Return whether its log dir already holds the live copy, which has the final name."""
         return self.live is not None and self.live.parent == self.path.parent
@@ -79,6 +84,7 @@ class BrokerDirs:
             *self._unknown_names(),
             *self._twice(),
             *self._absent(),
+            *self._directory_ids(),
             *self._own_file(),
         )
 
@@ -228,6 +234,11 @@ class BrokerDirs:
     def _absent(self) -> Iterator[StartVerdict]:
         """Yield what files of the node name, and what no log dir of it holds."""
         for finding, effect, home in absence.check(self.node):
+            yield StartVerdict(finding, effect, home.path)
+
+    def _directory_ids(self) -> Iterator[StartVerdict]:
+        """Yield log dirs whose replicas are assigned to a log dir that is not there."""
+        for finding, effect, home in directory_ids.check(self.node):
             yield StartVerdict(finding, effect, home.path)
 
     def _own_file(self) -> Iterator[StartVerdict]:

@@ -27,6 +27,10 @@ class Effect(StrEnum):
     """Something is absent, and what it held is lost."""
     ABSENT = "absent"
     """Something is absent, and the broker gets it from another node, or begins it empty."""
+    LEADERLESS = "leaderless"
+    """The broker starts, and some of its replicas lead nothing until the start after the next."""
+    IGNORE = "ignore"
+    """The broker starts, and something of it does not work."""
     UNKNOWN = "unknown"
     """The behaviour of the broker is not known."""
 

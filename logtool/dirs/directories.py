@@ -42,8 +42,8 @@ class AuditedDir:
     """None if it is absent."""
     directory_id: str | None
     status: str
-    """``online``, ``cordoned``, ``offline``, ``absent``, ``unidentified``, or ``unknown`` if no
-    registration of the broker lists log dirs."""
+    """``online``, ``cordoned``, ``offline``, ``absent``, ``unregistered``, ``metadata``,
+    ``unidentified``, or ``unknown`` if no registration of the broker lists log dirs."""
     partitions: int
     """Number of live partitions in it; for an absent log dir, of partitions assigned to it."""
     deleting: int = 0
@@ -223,6 +223,7 @@ class DirsRun:
         online, cordoned = (
             set((registered or {}).get(name) or ()) for name in ("logDirs", "cordonedLogDirs")
         )
+        known = image.log_dirs(node) if image and node is not None else set()
         given = set()
         for one in of.log_dirs:
             own = one.meta.directory_id if one.meta else None
@@ -232,7 +233,7 @@ class DirsRun:
                 node=node,
                 path=one.path,
                 directory_id=own,
-                status=_status(own, online, cordoned),
+                status=_status(one, online, cordoned, known),
                 partitions=kinds.count(DirectoryKind.LIVE) - one.has_metadata_log,
                 deleting=kinds.count(DirectoryKind.DELETE),
             )
@@ -329,15 +330,21 @@ def _log_dir(path: Path, node: int | None = None) -> LogDirIdentity:
     return replace(identify(opening.open_log_dir(path)), given_node=node)
 
 
-def _status(own: str | None, online: set[str], cordoned: set[str]) -> str:
+def _status(log_dir: LogDirIdentity, online: set[str], cordoned: set[str], known: set[str]) -> str:
+    """Return the state of a log dir; `known` are the ids in the registration and in assignments."""
+    own = log_dir.meta.directory_id if log_dir.meta else None
     if own in cordoned:
         return "cordoned"
     if not online:
         # No log dir of a broker before 3.7, or with ZooKeeper, has an id.
         return "unknown"
-    if own is None:
-        return "unidentified"
-    return "online" if own in online else "offline"
+    if own in online:
+        return "online"
+    if own in known:
+        return "offline"
+    if log_dir.has_only_metadata_log:
+        return "metadata"
+    return "unidentified" if own is None else "unregistered"
 
 
 def _assigned(

@@ -46,6 +46,14 @@ class LogDirIdentity:
         return any(directory.topic == CLUSTER_METADATA for _, directory in self.root.partitions)
 
     @property
+    def has_only_metadata_log(self) -> bool:
+        """Return whether the log dir holds the metadata log and no other partition.
+
+        A metadata.log.dir outside of log.dirs is such a log dir; a broker does not register its id.
+        """
+        return self.has_metadata_log and len(self.root.partitions) == 1
+
+    @property
     def node(self) -> str | None:
         """Return the id of the broker as the file spells it."""
         if self.given_node is not None:

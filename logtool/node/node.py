@@ -174,9 +174,15 @@ class Node:
         if not missing or self.has_all_log_dirs:
             return set()
         registered = self.image.log_dirs(self.node_id or 0) if self.image else set()
-        ids = [one.meta.directory_id for one in self.log_dirs if one.meta]
-        known = [one for one in ids if one is not None]
-        new = [one for one in known if one not in registered]
+        holders = [one for one in self.log_dirs if one.meta and one.meta.directory_id]
+        known = [one.meta.directory_id for one in holders if one.meta]
+        new = [
+            one
+            for one in holders
+            if one.meta
+            and one.meta.directory_id not in registered
+            and not one.has_only_metadata_log
+        ]
         is_double = len(set(known)) < len(known)  # One of the two has lost its own.
         return missing if len(new) < len(missing) and not is_double else set()
 

@@ -47,7 +47,8 @@ ACTION: Final = Table("action", "action on a partition or its log dir", (
     Column("action", Kind.STRING, "kind of the action", words=(
         "truncate", "append", "replace", "create", "remove", "rename", "recover", "refuse",
         "lacks", "fill", "unfilled", "zombie", "overlap", "discard", "offline", "unknown", "stray",
-        "delete", "keep", "absent", "lost", "ahead", "adopt", "ignore", "unnoticed", "move",
+        "delete", "keep", "absent", "lost", "ahead", "leaderless", "adopt", "ignore", "unnoticed",
+        "move",
         "promote", "limits", "in-use", "finish", "damaged", "impossible")),
     Column("path", Kind.PATH, "path of the file or directory"),
     Column("target", Kind.PATH, "new name of a file, or the copy from which damage is filled",

@@ -158,22 +158,29 @@ class Forecast:
         """Yield the actions on the log dirs as wholes, and on future replicas."""
         whole, node = self.broker, self.broker.node
         skip = self.out_of_time or whole.refuses
+        starts = {one.log_dir.path: one for one in self.log_dirs}
+        broken = {
+            path.parent for path, one in self._loaded.items() if one.outcome is Outcome.OFFLINE
+        }
+        gone = broken | {path for path, start in starts.items() if start.offline_notes}
+        broken |= {path for path, start in starts.items() if start.fails_while_loading}
         for future in () if skip else whole.future_replicas:
+            if future.assigned and future.path.parent in broken:
+                text = (
+                    "goes offline while it holds "
+                    f"{future.path.name}, which the metadata log gives to it: the broker cannot "
+                    "rename that directory, and does not start"
+                )
+                yield Action(action="refuse", path=future.path.parent, reason=text)
+                continue
+            if not future.assigned and {one.parent for one in future.places} & gone:
+                continue  # Neither of the two logs is read or written.
             copy, live = self._loaded.get(future.path), None
             if future.live:
                 live = self._loaded.get(future.live)
             is_kept = copy and copy.outcome is Outcome.LOADS and not copy.request.fate
             if copy and is_kept and not future.is_blocked:
                 yield from _future(future, copy, live)
-        starts = {one.log_dir.path: one for one in self.log_dirs}
-        gone = {
-            path
-            for path, start in starts.items()
-            if any(note.action == "offline" for note in start.notes)
-        }
-        gone |= {
-            path.parent for path, one in self._loaded.items() if one.outcome is Outcome.OFFLINE
-        }
         needed = next((path for path in sorted(gone) if node.needs(path)), None)
         if needed:
             text = "goes offline with the metadata log: the broker does not start"

@@ -40,6 +40,9 @@ _NO_NUMBER = {
         "is compacted",
 }  # fmt: skip
 """The effect of a number that a broker cannot parse, which it does not count as an I/O error."""
+_READ_BEFORE_LOGS = frozenset({
+    FileKind.RECOVERY_POINT_CHECKPOINT.value, FileKind.LOG_START_CHECKPOINT.value,
+})  # fmt: skip
 
 
 class LogDirStart(LogDirState):
@@ -68,6 +71,19 @@ class LogDirStart(LogDirState):
     def is_offline(self) -> bool:
         """Return whether the broker starts without the log dir, and loads nothing of it."""
         return self.log_dir.path in self.broker.offline
+
+    @property
+    def offline_notes(self) -> list[Action]:
+        """Return the notes that take the log dir offline."""
+        return [one for one in self.notes if one.action == "offline"]
+
+    @property
+    def fails_while_loading(self) -> bool:
+        """Return whether a checkpoint that is read before the logs takes the log dir offline.
+
+        The others are read once all logs are loaded, and future replicas promoted.
+        """
+        return any(one.path.name in _READ_BEFORE_LOGS for one in self.offline_notes)
 
     def request(self, path: Path, directory: PartitionDirectory, points: Points) -> LoadRequest:
         """Return the request to load one of its partitions."""

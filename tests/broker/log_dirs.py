@@ -185,7 +185,7 @@ def predicted(version: str, home: Home) -> Outcome:
             name = f"{action.topic}-{action.partition}"
             starts &= action.action != "refuse"
             if action.action == "offline":
-                offline.add(action.path)
+                offline.add(action.path if action.path.is_dir() else action.path.parent)
             elif action.action in ("stray", "delete"):
                 renamed.add((action.path, f"{name}-{action.action}"))
             elif action.action in ("promote", "move", "discard"):
@@ -356,6 +356,13 @@ def _assigned_alone(home: Home) -> None:
     shutil.rmtree(home.root / "c" / name)
 
 
+def _fails(name: str) -> Change:
+    """Give a log dir a checkpoint that takes it offline when it is loaded."""
+    return lambda home: (home.root / name / "log-start-offset-checkpoint").write_bytes(
+        b"0\n1\norders 0\n"
+    )
+
+
 def _future_stray(home: Home) -> None:
     copies("future", "c")(home)
     (copy,) = (home.root / "c").glob("*-future")
@@ -442,6 +449,10 @@ FAULTS = (
     Fault("futures", "copies on their way to two log dirs", copies("future", "ac")),
     Fault("future-assigned", "a copy on its way to the assigned log dir", _assigned),
     Fault("future-assigned-alone", "the same, and no live one", _assigned_alone),
+    Fault("future-offline", "a copy on its way, in a log dir that goes offline",
+          lambda home: [make(home) for make in (copies("future", "c"), _fails("c"))], True),
+    Fault("future-assigned-offline", "a copy in the assigned log dir, which goes offline",
+          lambda home: [make(home) for make in (_assigned, _fails("b"))], True),
     Fault("future-stray", "a copy on its way, of an unknown topic", _future_stray),
     Fault("deletes", "two copies that wait for their deletion", copies("delete", "ac")),
     Fault("strays", "two copies that were put aside", copies("stray", "ac")),

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.broker
 SAMPLE = (
     "b-missing", "b-empty", "b-version-9", "b-same-id", "a-version-9", "two-metadata-logs",
     "twice", "twice-stray", "stray-unclean", "no-index", "future-alone", "future-assigned",
+    "future-assigned-offline",
 )  # fmt: skip
 
 

@@ -126,7 +126,7 @@ def test_id_and_dir_name_the_owner_of_a_log_dir(run, placed_well):
     assert owners(first, f"1={second}", f"2={third}") == {
         str(first): (1, "online"), str(second): (1, "online"), str(third): (2, "online"),
     }  # fmt: skip
-    assert owners(first, f"1={second}", f"1={third}")[str(third)] == (1, "offline")
+    assert owners(first, f"1={second}", f"1={third}")[str(third)] == (1, "unregistered")
 
 
 @pytest.mark.parametrize("name", ["2.8.2/zookeeper", "1.0.2/zookeeper"])
@@ -148,10 +148,29 @@ def test_log_dirs_are_compared_with_the_registration(run, brokers, tmp_path):
     assert result.status == 1
     found = {d["path"] or d["directory_id"]: d for d in items(result)["directory"]}
     assert {key: one["status"] for key, one in found.items()} == {
-        str(first): "online", str(second): "offline", str(cordoned): "cordoned",
+        str(first): "online", str(second): "unregistered", str(cordoned): "cordoned",
         str(nameless): "unidentified", str(third): "unknown", directory_id(8): "absent",
     }  # fmt: skip
     assert found[directory_id(8)]["partitions"] == 1
+
+
+def test_a_metadata_log_dir_outside_of_log_dirs_is_never_registered(run, brokers):
+    registration = register(1, directory_id(4)), topic("orders", ORDERS)
+    first, second, _ = brokers(*registration, placed(ORDERS, 0, (1, directory_id(4))))
+    replica(second, "orders-0", *BATCHES)
+    result = run("dirs", "--json", first, second)
+    assert result.status == 0
+    assert [one["status"] for one in items(result)["directory"]] == ["metadata", "online"]
+
+
+def test_a_log_dir_is_offline_only_if_the_metadata_log_knows_its_id(run, brokers):
+    where = (1, directory_id(4))
+    first, second, _ = brokers(register(1, directory_id(1)), topic("orders", ORDERS),
+                               placed(ORDERS, 0, where))  # fmt: skip
+    replica(second, "orders-0", *BATCHES)
+    result = run("dirs", "--json", first, second)
+    assert result.status == 1
+    assert [one["status"] for one in items(result)["directory"]] == ["online", "offline"]
 
 
 @pytest.mark.parametrize(

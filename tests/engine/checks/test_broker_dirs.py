@@ -180,3 +180,75 @@ def test_when_every_log_dir_goes_offline_the_broker_does_not_start(dirs: list[Pa
         meta = log_dir / "meta.properties"
         meta.write_text(meta.read_text().replace("version=1", "version=9"))
     assert {one.path.parent for one in actions_of(dirs, "refuse")} == set(dirs)
+
+
+BROKEN = b"0\n1\norders 0\n"
+"""An offset checkpoint whose only row lacks its offset."""
+
+
+@pytest.fixture
+def assigned(dirs: list[Path]) -> list[Path]:
+    """Return the two log dirs with each other's id: the second holds an assigned future copy."""
+    first, second = (one / "meta.properties" for one in dirs)
+    content = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(content)
+    return dirs
+
+
+@pytest.mark.parametrize(
+    ("broken", "expected"),
+    [
+        ("recovery-point-offset-checkpoint", ["offline", "refuse"]),
+        ("log-start-offset-checkpoint", ["offline", "refuse"]),
+        ("replication-offset-checkpoint", ["offline", "promote"]),
+    ],
+)
+def test_a_log_dir_that_fails_before_an_assigned_future_copy_is_promoted_stops_the_broker(
+    assigned: list[Path], broken: str, expected: list[str]
+) -> None:
+    home = assigned[1]
+    assert [one.path.parent for one in actions_of(assigned, "promote")] == [home]
+    (home / broken).write_bytes(BROKEN)
+    kinds = ("offline", "refuse", "promote", "move")
+    assert [one.action for one in actions(assigned) if one.action in kinds] == expected
+
+
+def test_a_log_that_cannot_be_read_next_to_an_assigned_future_copy_stops_the_broker(
+    assigned: list[Path],
+) -> None:
+    (future,) = assigned[1].glob("*-future")
+    other = next(path for path in sorted(assigned[1].glob("staying.topic-*")))
+    (other / "leader-epoch-checkpoint").unlink()
+    (other / "leader-epoch-checkpoint").mkdir()
+    assert [one.path for one in actions_of(assigned, "refuse")] == [future.parent]
+    assert actions_of(assigned, "promote") == []
+
+
+def test_a_move_does_not_go_on_if_one_of_its_log_dirs_is_offline(dirs: list[Path]) -> None:
+    assert len(actions_of(dirs, "move")) == 1
+    (dirs[1] / "recovery-point-offset-checkpoint").write_bytes(BROKEN)
+    assert [actions_of(dirs, kind) for kind in ("move", "refuse")] == [[], []]
+    assert len(actions_of(dirs, "offline")) == 1
+
+
+@pytest.mark.parametrize("own", [None, "zzzzzzzzzzzzzzzzzzzzzw"])
+def test_replicas_in_a_log_dir_that_lost_its_id_do_not_lead_for_a_start(
+    dirs: list[Path], own: str | None
+) -> None:
+    meta = dirs[1] / "meta.properties"
+    lines = [line for line in meta.read_text().splitlines() if "directory.id" not in line]
+    meta.write_text("\n".join([*lines, f"directory.id={own}"] if own else lines))
+    (finding,) = verdicts(dirs)
+    assert (finding.code, finding.path) == ("meta-properties/unregistered-id", meta)
+    assert [one.path for one in actions_of(dirs, "leaderless")] == [meta]
+
+
+def test_a_log_dir_without_replicas_gets_an_id_without_a_word(dirs: list[Path]) -> None:
+    new = dirs[0].parent / "new"
+    new.mkdir()
+    lines = (dirs[1] / "meta.properties").read_text().splitlines()
+    kept = "\n".join(line for line in lines if "directory.id" not in line)
+    (new / "meta.properties").write_text(kept)
+    assert verdicts([*dirs, new]) == []
+    assert actions_of([*dirs, new], "leaderless") == []

@@ -58,12 +58,13 @@ NOT_IN_THE_TABLE = {
     "base-index/wrapped", "log/given-up-room", "partition/snapshot",
     "log/lost", "partition/absent", "partition/not-created", "metadata/lost",
     "metadata/absent", "metadata/hole", "metadata/location", "metadata/no-majority",
-    "kraft-snapshot/missing", "data-dir/not-given",
+    "kraft-snapshot/missing", "data-dir/not-given", "meta-properties/unregistered-id",
+    "broker-config/remote-storage-off", "broker-config/cleaner-off",
 }  # fmt: skip
 """Codes for what happens during a run (see test_verify_inputs), of hosts, not of log dirs (see
 test_host_limits), of `logtool txns` (see test_joining), of groups (see test_groups), of
 `logtool metadata` (see test_metadata), of Redpanda (see test_verify_redpanda) and for what is
-absent (see test_absence)."""
+absent (see test_absence, test_broker_dirs)."""
 
 
 @pytest.fixture
