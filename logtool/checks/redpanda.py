@@ -10,6 +10,7 @@ leaves one. Source: ``storage/segment_set.cc``, ``storage/disk_log_appender.cc``
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 from logtool.checks import file_names
 from logtool.checks.report import SegmentReport
@@ -20,8 +21,8 @@ from logtool.formats import wording
 from logtool.formats.redpanda import kvstore, names, snapshot
 from logtool.formats.redpanda.names import RedpandaFileKind
 from logtool.formats.redpanda.snapshot import RaftSnapshot
+from logtool.log import kvstore as stored
 from logtool.log.dir import Partition, Segment
-from logtool.log.file import File
 from logtool.log.redpanda import given_up_segments, is_compacted, is_reserved_room
 
 _LARGEST_SNAPSHOT = 256 * 1024 * 1024
@@ -57,7 +58,15 @@ def check_names(partition: Partition) -> Iterator[Finding]:
 
 
 def check_segments(partition: Partition, reports: Sequence[SegmentReport]) -> Iterator[Finding]:
-    """Yield the faults between segments, and the offsets missing from the log."""
+    """Yield the faults between segments, and the offsets missing from the log.
+
+    In a kvstore these are the places at which a start ends.
+    """
+    if _is_kvstore(partition.path):
+        for path, reason in stored.read_one(partition.path).refusals:
+            if path.name != RedpandaFileKind.SNAPSHOT:  # Whose faults `check_snapshot` reports.
+                yield Finding("segment/kvstore-hole", reason, path=path)
+        return
     compacted = is_compacted(partition) or any(report.compacted for report in reports)
     pairs = zip(pairwise(partition.segments), pairwise(reports), strict=True)
     for (left, right), (found, behind) in pairs:
@@ -117,13 +126,13 @@ def check_snapshot(partition: Partition) -> Iterator[Finding | UnreadableError]:
             yield error
             continue
         if fault := _snapshot_fault(found) or (
-            _kvstore_fault(found) if _in_kvstore(file) else None
+            _kvstore_fault(found) if _is_kvstore(file.path.parent) else None
         ):
             yield Finding("partition/snapshot", fault, 0, path=file.path)
 
 
-def _in_kvstore(file: File) -> bool:
-    return file.path.absolute().parent.parent.name == "kvstore"
+def _is_kvstore(folder: Path) -> bool:
+    return folder.absolute().parent.name == "kvstore"
 
 
 def _snapshot_fault(found: RaftSnapshot) -> str | None:

@@ -204,6 +204,9 @@ class LogDirStart(LogDirState):
     def _note_names(self) -> None:
         """Note damaged kvstores, a lock that is held, and names that stop a start."""
         if self._in_raft:
+            for path, reason in self._kvstores.refusals:
+                text = f"{reason}: the broker does not start, because batches are missing"
+                self.notes.append(Action(action="refuse", path=path, reason=text))
             for path, reason in self._kvstores.problems:
                 text = f"{reason}; the logs in the rest of this kvstore are not known"
                 self.notes.append(Action(action="unknown", path=path, reason=text))

@@ -15,10 +15,13 @@ import redpanda_files as rp
 from processes import locked_by_a_process
 from verification import described, verify
 
+from logtool.actions import Action
 from logtool.checks import schedule, segment_ranges
 from logtool.findings import catalogue
 from logtool.formats.redpanda import kvstore
 from logtool.formats.redpanda._xxhash64 import xxhash64
+from logtool.node.options import StartOptions
+from logtool.startup.forecast import Forecast
 from logtool.verify import Budget, Level
 
 DATA = Path(__file__).parents[2] / "data" / "redpanda"
@@ -243,6 +246,47 @@ def test_the_snapshot_of_a_kvstore_is_judged_with_its_batch(tmp_path):
     for at in (*range(13 + 8 + 4 + 61), len(sound) - 5):
         store.write_bytes(flipped(sound, at))
         assert verify(data).places == Counter([("partition/snapshot", "snapshot", 0)]), at
+
+
+STORED = {base: rp.stored(base, *[(rp.log_key(0), bytes(8))] * 5) for base in range(0, 30, 5)}
+"""Batches of a kvstore: five offsets each."""
+
+
+def kvstore_of(data, end: int | None, **segments: tuple[int, ...]):
+    """Write a kvstore whose snapshot ends at an offset, with the batches of each segment."""
+    folder = data / "redpanda" / "kvstore" / "0_0"
+    folder.mkdir(parents=True)
+    if end is not None:
+        content = kvstore.build_snapshot([kvstore.KeyValue(2, rp.log_key(0)[1:], bytes(8))])
+        (folder / "snapshot").write_bytes(rp.snapshot(struct.pack("<q", end - 1)) + content)
+    for name, bases in segments.items():
+        content = b"".join(STORED[base] for base in bases)
+        (folder / f"{name.strip('_')}-0-v1.log").write_bytes(content)
+    return folder
+
+
+STORES = {
+    "whole": (None, {"_0": (0, 5), "_10": (10,)}, None),
+    "old segments": (20, {"_0": (0, 5), "_10": (10, 15)}, None),
+    "behind the snapshot": (10, {"_0": (0, 5), "_10": (10, 15), "_20": (20,)}, None),
+    "a segment is missing": (None, {"_0": (0, 5), "_20": (20,)}, "20-0-v1.log"),
+    "the first one is missing": (None, {"_10": (10, 15)}, "10-0-v1.log"),
+    "none begins where the snapshot ends": (10, {"_0": (0, 5), "_20": (20,)}, "20-0-v1.log"),
+    "a batch is missing": (None, {"_0": (0, 10)}, "0-0-v1.log"),
+    "a segment without a batch": (10, {"_0": (0, 5), "_20": ()}, None),
+}
+"""Where the snapshot ends, the batches of each segment, and the file that stops the start."""
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_a_hole_in_a_kvstore_stops_the_start(tmp_path, name):
+    end, segments, stops = STORES[name]
+    data = rp.data_dir(tmp_path, {LOG: FIRST}).parents[2]
+    kvstore_of(data, end, **segments)
+    holes = [one.path.name for one in verify(data).findings if one.code == "segment/kvstore-hole"]
+    assert holes == ([stops] if stops else [])
+    actions = [one for one in Forecast([data], StartOptions()) if isinstance(one, Action)]
+    assert [one.path.name for one in actions if one.action == "refuse"] == holes
 
 
 def test_the_real_files_are_sound(tmp_path):
