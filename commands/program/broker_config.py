@@ -30,12 +30,22 @@ LEAST_IN_SYNC = "min.insync.replicas"
 VOTERS = "controller.quorum.voters"
 NODE_IDS = ("node.id", "broker.id")
 PROTOCOL, ROLES, ZOOKEEPER = "inter.broker.protocol.version", "process.roles", "zookeeper.connect"
-OF_NODE = (LOG_DIRS, LOG_DIR, METADATA_LOG_DIR, ROLES, *NODE_IDS, VOTERS)
+BOOTSTRAP_SERVERS = "controller.quorum.bootstrap.servers"
+CLEANER, REMOTE_STORAGE = "log.cleaner.enable", "remote.log.storage.system.enable"
+_DEFAULTS = {CLEANER: "true", REMOTE_STORAGE: "false"}
+"""Settings that are true or false, with Kafka's default."""
+OF_NODE = (LOG_DIRS, LOG_DIR, METADATA_LOG_DIR, ROLES, *NODE_IDS, VOTERS, BOOTSTRAP_SERVERS,
+           *_DEFAULTS)  # fmt: skip
 """Settings that are compared with the log dirs."""
+_NOT_JUDGED = frozenset({
+    "broker.id.generation.enable", "log.message.format.version", "reserved.broker.max.id",
+    "unstable.feature.versions.enable", "zookeeper.metadata.migration.enable",
+})  # fmt: skip
+"""Settings on which a start depends and that no rule here reads."""
 DEFAULT_LOG_DIR = "/tmp/kafka-logs"
 _INTEGERS = {
     INDEXES[0]: 0, INDEXES[1]: 12, THREADS: 1, LEAST_IN_SYNC: 1, "log.segment.bytes": 14,
-    "log.retention.minutes": -1, "log.retention.hours": -1,
+    "log.retention.minutes": -1, "log.retention.hours": -1, **dict.fromkeys(NODE_IDS, -1),
 }  # fmt: skip
 _LONGS = {
     **dict.fromkeys(TIMESTAMPS, 0), "log.message.timestamp.before.max.ms": 0,
@@ -44,6 +54,12 @@ _LONGS = {
 """By key: the least value."""
 _TEXTS = (*OF_NODE, POLICY, PROTOCOL, ZOOKEEPER)
 _KNOWN = frozenset({*_INTEGERS, *_LONGS, *_TEXTS})
+_CHOICES = {
+    **dict.fromkeys(_DEFAULTS, (r"(?i)true|false", "true or false")),
+    ROLES: (r"|(broker|controller)(\s*,\s*(broker|controller))?", "broker, controller or both"),
+    VOTERS: (r"|\d+@[^,@]+:\d+(\s*,\s*\d+@[^,@]+:\d+)*", "voters such as 1@host:9093"),
+}
+"""By key: a pattern of its values, and their description."""
 _RELEASE = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}(?![0-9])")
 _CONTROLS_AND_SPACE = "".join(map(chr, range(ord(" ") + 1)))
 """Characters that Java's ``String.trim`` removes."""
@@ -84,11 +100,13 @@ class BrokerConfig:
         The log dirs are compared only where they are the given ones. The summary line names them
         only if they come from the file.
         """
+        if not self:
+            return {}
         dirs = {LOG_DIRS, LOG_DIR, METADATA_LOG_DIR}
         if self._sources:
-            return self.take(*OF_NODE)
+            return {**_DEFAULTS, **self.take(*OF_NODE)}
         quiet = {key: self._values[key] for key in dirs & self._values.keys()}
-        return {**quiet, **self.take(*(key for key in OF_NODE if key not in dirs))}
+        return {**_DEFAULTS, **quiet, **self.take(*(key for key in OF_NODE if key not in dirs))}
 
     def hints(self) -> tuple[str, ...]:
         """Return the keys that hint at the release: those of ZooKeeper only without KRaft."""
@@ -153,9 +171,12 @@ def load(text: str) -> BrokerConfig:
     warnings = []
     for element in parsed.elements:
         key = element.key
+        number = element.line.number
+        if key in _NOT_JUDGED:
+            warnings.append(f"{text}:{number}: {key}: a start depends on it, and logtool does not")
+            warnings[-1] += " judge it"
         if key is None or key not in _KNOWN:
             continue
-        number = element.line.number
         if key in values:
             before = f"line {lines[key]} sets it too; the last line counts"
             warnings.append(f"{text}:{number}: {key}: {before}")
@@ -175,6 +196,10 @@ def _check(key: str, value: str, where: str) -> None:
         raise UsageError(f"{where}: {key}: {reason}")
     if key == PROTOCOL and not _RELEASE.match(value):
         raise UsageError(f"{where}: {key}: expected a release such as 3.7-IV4, found {shown}")
+    if key in _CHOICES:
+        pattern, described = _CHOICES[key]
+        if not re.fullmatch(pattern, value):
+            raise UsageError(f"{where}: {key}: expected {described}, found {shown}")
     for least_of, parse in ((_INTEGERS, parse_int), (_LONGS, parse_long)):
         if key in least_of:
             number, least = parse(value), least_of[key]

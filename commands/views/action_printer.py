@@ -50,6 +50,8 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         the metadata log does not know."""
         self._leaderless = 0
         """Log dirs whose replicas do not lead during the start."""
+        self._lost_in_dirs = 0
+        """Log dirs whose partitions, or beginnings of logs, or metadata log the broker lacks."""
         self._refuses = False
         """True if a broker would not start, for a reason that is not in a partition."""
 
@@ -107,7 +109,8 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         self._zombies += action.action == "zombie"
         self._overlaps += action.action == "overlap"
         self._lacks += action.action == "lacks"
-        self._lost += action.action == "lost"
+        self._lost += action.action == "lost" and action.topic is not None
+        self._lost_in_dirs += action.action == "lost" and action.topic is None
         self._absent += action.action == "absent"
         self._unknown += action.action == "unknown"
         self._ahead += action.action == "ahead"

@@ -187,7 +187,7 @@ class PlanPrinter(ActionPrinter):
     def _verdict(self) -> str:
         """Return the line with the outcome for all partitions."""
         forecasts, complete = self._forecasts, self._summary.complete
-        if not forecasts and complete and not (self._lost or self._absent or self._unknown):
+        if not forecasts and complete and not self._is_absent():
             return NO_PARTITION
         stops = sum(forecast.outcome != "loads" for forecast in forecasts)
         parts = [text.count(len(forecasts), "partition")]
@@ -199,6 +199,9 @@ class PlanPrinter(ActionPrinter):
             parts.append(f"{stops:,} {'does' if stops == 1 else 'do'} not load")
         if self._lost:
             parts.append(f"{self._lost:,} absent and lost")
+        if self._lost_in_dirs:
+            where = text.count(self._lost_in_dirs, "log dir")
+            parts.append(f"in {where} something is lost or no longer served")
         if self._absent:
             parts.append(f"{self._absent:,} absent")
         if self._unknown:
@@ -236,15 +239,17 @@ class PlanPrinter(ActionPrinter):
             or self._discarded
             or self._zombies
             or self._overlaps
-            or self._lost
             or self._lacks
-            or self._absent
-            or self._unknown
             or self._ahead
+            or self._is_absent()
         )
         if forecasts and complete and not bad:
             line += ": no sound record is lost" if self._cut else ": nothing is lost"
         return line
+
+    def _is_absent(self) -> bool:
+        """Return whether something is absent, or it is not known what becomes of it."""
+        return bool(self._lost or self._lost_in_dirs or self._absent or self._unknown)
 
     def _time_lines(self) -> Iterator[str]:
         """Yield how long the start takes, and what takes longest; nothing where no log is read."""

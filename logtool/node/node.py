@@ -86,7 +86,8 @@ class Node:
     def has_other_controllers(self) -> bool:
         """Return whether the broker's own file names a controller that is not this node."""
         others = set(own_file.voters(self.static)) - {self.node_id}
-        return bool(others) or own_file.roles(self.static) == {"broker"}
+        alone = own_file.roles(self.static) != {"broker"}
+        return bool(others) or not alone or own_file.has_several_controllers(self.static)
 
     @cached_property
     def node_id(self) -> int | None:
@@ -200,10 +201,10 @@ class Node:
     def own_log_dirs(self) -> set[Path]:
         """Return the log dirs that the broker's own file names.
 
-        Empty if one of the given log dirs is another one: then they are copies, for example.
+        Empty if none of the given log dirs is among them: then they are copies, for example.
         """
         named = own_file.log_dirs(self.static)
-        return named if self.paths <= named else set()
+        return named if self.paths & named else set()
 
     @property
     def own_metadata_dir(self) -> Path | None:

@@ -14,6 +14,8 @@ from logtool.formats.java_text import parse_int
 LOG_DIRS, METADATA_LOG_DIR, ROLES = "log.dirs", "metadata.log.dir", "process.roles"
 NODE_IDS = ("node.id", "broker.id")
 VOTERS = "controller.quorum.voters"
+BOOTSTRAP_SERVERS = "controller.quorum.bootstrap.servers"
+CLEANER, REMOTE_STORAGE = "log.cleaner.enable", "remote.log.storage.system.enable"
 
 
 def node_id(static: Mapping[str, str]) -> int | None:
@@ -51,6 +53,17 @@ def voters(static: Mapping[str, str]) -> tuple[int, ...]:
     """Return the node ids of the controllers with a vote; empty if the file does not list them."""
     ids = (parse_int(one.partition("@")[0].strip()) for one in static.get(VOTERS, "").split(","))
     return tuple(one for one in ids if one is not None)
+
+
+def has_several_controllers(static: Mapping[str, str]) -> bool:
+    """Return whether the file lists the addresses of several controllers."""
+    listed = static.get(BOOTSTRAP_SERVERS, "").split(",")
+    return len({one.strip() for one in listed} - {""}) > 1
+
+
+def switch(static: Mapping[str, str], key: str) -> bool | None:
+    """Return a setting that is true or false; None without a file."""
+    return static[key].lower() == "true" if key in static else None
 
 
 def _listed(static: Mapping[str, str]) -> list[str]:

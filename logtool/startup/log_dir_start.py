@@ -18,6 +18,7 @@ from logtool.loading import metadata_log
 from logtool.loading.result import StartConditions
 from logtool.log.dir import OF_TODAY, LogDir
 from logtool.metadata import image as metadata_image
+from logtool.node import own_file
 from logtool.node.log_dir_state import LogDirState
 from logtool.node.options import StartOptions
 from logtool.startup import strays
@@ -150,7 +151,10 @@ class LogDirStart(LogDirState):
 
     def _note_checkpoints(self) -> None:
         needed = self.node.needs(self.log_dir.path)
+        cleans = own_file.switch(self.node.static, own_file.CLEANER) is not False
         for kind, refusal in self.refused.items():
+            if kind is FileKind.CLEANER_CHECKPOINT and not cleans:
+                continue  # Only the cleaner reads it.
             action, text = _unread_checkpoint(kind, refusal, needed=needed)
             self.notes.append(
                 Action(

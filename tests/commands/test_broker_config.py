@@ -313,6 +313,52 @@ def test_the_release_is_hinted_at_only_where_the_log_dirs_do_not_show_it(
     assert "4.3" in release("--broker-config", file, scenario("4.3.1/clean"))
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "node.id=one", "broker.id=-2", "process.roles=brokers", "log.cleaner.enable=no",
+        "remote.log.storage.system.enable=1", "controller.quorum.voters=1",
+        "controller.quorum.voters=1@host",
+    ],
+)  # fmt: skip
+def test_a_setting_of_the_node_that_a_broker_could_not_use_is_named(properties, line):
+    with pytest.raises(UsageError) as caught:
+        load(str(properties(f"log.dirs=/a\n{line}\n")))
+    assert f":2: {line.partition('=')[0]}: " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "node.id=1", "process.roles= broker , controller", "log.cleaner.enable=FALSE",
+        "controller.quorum.voters=1@[::1]:9093, 2@host:9093", "controller.quorum.voters=",
+    ],
+)  # fmt: skip
+def test_a_setting_of_the_node_that_a_broker_can_use_is_taken(properties, line):
+    assert load(str(properties(f"log.dirs=/a\n{line}\n"))).warnings == ()
+
+
+def test_a_setting_on_which_a_start_depends_and_that_no_rule_reads_is_named(properties):
+    text = "log.dirs=/a\nzookeeper.metadata.migration.enable=secret\nnum.io.threads=1\n"
+    (warning,) = load(str(properties(text))).warnings
+    assert ":2: zookeeper.metadata.migration.enable: " in warning
+    assert "secret" not in warning
+
+
+def test_a_broken_row_of_the_cleaner_means_nothing_without_a_cleaner(run, homes, properties):
+    (homes[0] / "cleaner-offset-checkpoint").write_bytes(b"0\n1\norders 0\n")
+    text = f"log.dirs={homes[0]}\nprocess.roles=broker\n"
+    on, off = (
+        {one["action"] for one in run(
+            "plan", "--broker-config", properties(text + f"log.cleaner.enable={value}\n"), "-f",
+            "ndjson",
+        ).of_type("action")}
+        for value in ("true", "false")
+    )  # fmt: skip
+    assert {"offline", "refuse"} & on
+    assert not {"offline", "refuse"} & off
+
+
 def test_without_the_option_no_setting_is_taken(run, homes):
     assert "(line " not in run("plan", homes[0]).stderr
 

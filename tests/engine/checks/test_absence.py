@@ -6,7 +6,9 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import metadata_records as made
 import pytest
+from metadata_logs import data, log_dir, voters_batch
 
 from logtool.actions import Action
 from logtool.errors import UnreadableError
@@ -28,7 +30,8 @@ HIGH_WATERMARKS, RECOVERY_POINTS = (
 NEW = frozenset({
     "partition/lost", "partition/absent", "partition/not-created", "log/lost", "metadata/lost",
     "metadata/absent", "metadata/hole", "metadata/location", "metadata/no-majority",
-    "kraft-snapshot/missing", "data-dir/not-given",
+    "kraft-snapshot/missing", "data-dir/not-given", "data-dir/not-named", "data-dir/left-out",
+    "broker-config/cleaner-off", "broker-config/remote-storage-off", "broker-config/remote-topics",
 })  # fmt: skip
 
 
@@ -321,3 +324,64 @@ def test_it_is_known_which_partitions_should_exist_if_a_file_lists_them(copy_of:
         path.write_bytes(b"0\n0\n")
     assert listed(home) is False
     assert listed(some) is False
+def test_a_log_dir_that_the_own_file_does_not_name_is_not_opened(dirs: list[Path]) -> None:
+    static = {"log.dirs": str(dirs[0]), "process.roles": "broker,controller"}
+    found = [one for one in verify(dirs, static) if one.code == "data-dir/not-named"]
+    assert [(one.path, one.severity) for one in found] == [(dirs[1], Severity.ERROR)]
+    assert dirs[1] in [one.path for one in start(dirs, static) if one.action == "lost"]
+    elsewhere = {**static, "log.dirs": "/elsewhere"}
+    assert codes(dirs, elsewhere) == []
+
+
+def test_a_log_dir_that_only_the_own_file_names_is_an_info(dirs: list[Path]) -> None:
+    static = {"log.dirs": f"{dirs[0]},{dirs[1]}", "process.roles": "broker,controller"}
+    (finding,) = [one for one in verify(dirs[:1], static) if one.code in NEW]
+    assert (finding.code, finding.severity) == ("data-dir/left-out", Severity.INFO)
+
+
+def test_a_metadata_log_outside_of_log_dirs_replaces_no_log_dir(
+    dirs: list[Path], tmp_path: Path
+) -> None:
+    """One log dir of three is not given, and the one with the metadata log was never registered."""
+    meta = tmp_path / "meta"
+    meta.mkdir()
+    (dirs[0] / METADATA).rename(meta / METADATA)
+    text = (dirs[0] / "meta.properties").read_text().splitlines()
+    new = [line for line in text if not line.startswith("directory.id")]
+    (meta / "meta.properties").write_text("\n".join([*new, "directory.id=AAAAAAAAAAAAAAAAAAAAbw"]))
+    assert codes([*dirs, meta]) == []
+    assert codes([dirs[0], meta]) == ["data-dir/not-given"]
+
+
+def test_compacted_topics_are_named_if_the_own_file_turns_the_cleaner_off(copy_of: Copy) -> None:
+    home = copy_of("4.3.1/clean")
+    static = {"log.dirs": str(home), "log.cleaner.enable": "false"}
+    (finding,) = [one for one in verify([home], static) if one.code in NEW]
+    assert (finding.code, finding.severity) == ("broker-config/cleaner-off", Severity.WARNING)
+    assert "ignore" in kinds([home], static)
+    assert codes([home], {**static, "log.cleaner.enable": "true"}) == []
+
+
+@pytest.mark.parametrize(
+    ("begins", "code", "action"),
+    [
+        (0, "broker-config/remote-topics", "ignore"),
+        (100, "broker-config/remote-storage-off", "lost"),
+    ],
+)
+def test_tiered_topics_need_remote_storage(
+    tmp_path: Path, begins: int, code: str, action: str
+) -> None:
+    topic_id = "bG9ndG9vbC10b3BpYy0tMQ"
+    setting = made.config(2, "orders", "remote.storage.enable", "true")
+    records = made.topic("orders", topic_id), made.partition(topic_id, 0, [1]), setting
+    home = log_dir(tmp_path, 1, voters_batch(0, (1,)), data(2, *records))
+    log = home / "orders-0" / f"{begins:020}.log"
+    log.parent.mkdir()
+    log.write_bytes(made.batch(begins, b"a"))
+    (log.parent / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}\n")
+    static = {"log.dirs": str(home), "remote.log.storage.system.enable": "false"}
+    assert code in codes([home], static)
+    assert action in kinds([home], static)
+    assert code not in codes([home], {**static, "remote.log.storage.system.enable": "true"})
+    assert code not in codes([home])

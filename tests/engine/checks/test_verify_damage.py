@@ -60,7 +60,8 @@ NOT_IN_THE_TABLE = {
     "metadata/absent", "metadata/hole", "metadata/location", "metadata/no-majority",
     "kraft-snapshot/missing", "data-dir/not-given", "meta-properties/unregistered-id",
     "broker-config/remote-storage-off", "broker-config/cleaner-off",
-    "segment/kvstore-hole",
+    "segment/kvstore-hole", "broker-config/remote-topics", "data-dir/not-named",
+    "data-dir/left-out",
 }  # fmt: skip
 """Codes for what happens during a run (see test_verify_inputs), of hosts, not of log dirs (see
 test_host_limits), of `logtool txns` (see test_joining), of groups (see test_groups), of
