@@ -102,9 +102,9 @@ def _not_named(node: Node) -> Iterator[Conflict]:
 
 
 def _left_out(node: Node) -> Iterator[Conflict]:
-    """Yield the log dirs that the file names and that were not given."""
+    """Yield the log dirs that the file names and that were not given, if replicas lie there."""
     left = sorted(node.own_log_dirs - node.paths)
-    if left and node.log_dirs:
+    if left and node.missing_ids():
         named = ", ".join(map(str, left))
         text = f"the broker's own file names {named} too: what lies there is not known"
         first = node.log_dirs[0].path

@@ -19,6 +19,7 @@ from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.selection import Selection
 from logtool.node.identity import identify, listed_topic_id
+from logtool.node.lost_end import with_stale_watermark
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +116,10 @@ class _LogDir:
         return ListedCopy(key=key, node=self._node, path=folder, listed=listed, rows=rows)
 
     def _read(self, kind: FileKind) -> dict[TopicPartition, OffsetRow]:
+        of_watermarks = kind is FileKind.REPLICATION_CHECKPOINT
+        stale = with_stale_watermark(self.root) if of_watermarks else frozenset()
         try:
-            return self.root.rows(kind)
+            return {key: row for key, row in self.root.rows(kind).items() if key not in stale}
         except UnreadableError as error:
             self.unread.append(error)
             return {}

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from logtool.disk import files, in_use
-from logtool.formats.names import FileKind, TopicPartition
+from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
 from logtool.log.dir import LogDir, Partition
 from logtool.log.file import File
+from logtool.node.identity import topic_id_of
 
 _TOLERANCE_NS = 2_000_000_000
 """Coarsest time stamps of the file systems in use; no broker creates a topic that quickly."""
@@ -46,8 +47,30 @@ def watermarks(root: LogDir) -> dict[TopicPartition, int]:
 
     Raises UnreadableError where the checkpoint cannot be read.
     """
-    rows = root.rows(FileKind.REPLICATION_CHECKPOINT)
-    return {key: row.offset for key, row in rows.items()}
+    rows, stale = root.rows(FileKind.REPLICATION_CHECKPOINT), with_stale_watermark(root)
+    return {key: row.offset for key, row in rows.items() if key not in stale}
+
+
+def with_stale_watermark(root: LogDir) -> frozenset[TopicPartition]:
+    """Return the partitions whose high watermark may be that of a deleted topic of the same name.
+
+    A broker writes high watermarks every five seconds, and removes no row when it deletes a log. If
+    it is killed before that, the row of a new topic is that of its predecessor, whose directory
+    still waits to be deleted. After a clean stop all rows are of today.
+    """
+    if root.is_clean:
+        return frozenset()
+    going: dict[TopicPartition, set[str | None]] = {}
+    for path, one in root.partitions:
+        if one.kind is DirectoryKind.DELETE:
+            going.setdefault((one.topic, one.partition), set()).add(topic_id_of(path))
+    return frozenset(
+        (one.topic, one.partition)
+        for path, one in root.partitions
+        if one.kind is DirectoryKind.LIVE
+        and (one.topic, one.partition) in going
+        and going[one.topic, one.partition] - {topic_id_of(path)}
+    )
 
 
 def lost(

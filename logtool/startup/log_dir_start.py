@@ -18,7 +18,7 @@ from logtool.loading import metadata_log
 from logtool.loading.result import StartConditions
 from logtool.log.dir import OF_TODAY, LogDir
 from logtool.metadata import image as metadata_image
-from logtool.node import own_file
+from logtool.node import lost_end, own_file
 from logtool.node.log_dir_state import LogDirState
 from logtool.node.options import StartOptions
 from logtool.startup import strays
@@ -108,7 +108,8 @@ class LogDirStart(LogDirState):
             truncate_to=truncate_to,
         )
         watermark = None
-        if directory.kind in OF_TODAY:  # The row is not that of a directory to be deleted.
+        # The row is not that of a directory to be deleted.
+        if directory.kind in OF_TODAY and key not in self._stale_watermarks:
             watermark = self.rows(FileKind.REPLICATION_CHECKPOINT).get(key)
         return LoadRequest(
             path=path,
@@ -141,6 +142,11 @@ class LogDirStart(LogDirState):
             assumed=self._options,
             redpanda=start,
         )
+
+    @cached_property
+    def _stale_watermarks(self) -> frozenset[TopicPartition]:
+        """The partitions whose high watermark may be that of a deleted topic."""
+        return lost_end.with_stale_watermark(self.log_dir)
 
     @cached_property
     def _kvstores(self) -> "Kvstores":

@@ -9,6 +9,7 @@ from pathlib import Path
 import metadata_records as made
 import pytest
 from metadata_logs import data, log_dir, voters_batch
+from verification import small_log_dir
 
 from logtool.actions import Action
 from logtool.errors import UnreadableError
@@ -385,3 +386,24 @@ def test_tiered_topics_need_remote_storage(
     assert action in kinds([home], static)
     assert code not in codes([home], {**static, "remote.log.storage.system.enable": "true"})
     assert code not in codes([home])
+
+
+@pytest.mark.parametrize("state", ["killed", "clean"])
+@pytest.mark.parametrize("predecessor", ["another topic", "the same topic", None])
+def test_a_high_watermark_of_a_deleted_topic_of_the_same_name_proves_no_loss(
+    scenario: Copy, tmp_path: Path, state: str, predecessor: str | None
+) -> None:
+    source = scenario(f"4.3.1/{state}")
+    home = small_log_dir(source, tmp_path / "data", METADATA, "codec-none-0")
+    live = home / "codec-none-0"
+    row = offset_checkpoint.build({("codec-none", 0): 1_000_000})
+    (home / HIGH_WATERMARKS).write_bytes(offset_checkpoint.encode(row))
+    if predecessor:
+        gone = shutil.copytree(live, home / f"{live.name}.{'0' * 32}-delete")
+        if predecessor == "another topic":
+            text = "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAbw\n"
+            (gone / "partition.metadata").write_text(text)
+    found = [one.code for one in verify([home]) if one.code.startswith("checkpoint/high-watermark")]
+    is_stale = state == "killed" and predecessor == "another topic"
+    assert bool(found) is not is_stale
+    assert bool([one for one in start([home]) if one.action == "lacks"]) is not is_stale
