@@ -65,7 +65,11 @@ def encode(metadata: PartitionMetadata) -> bytes:
 
 
 def check(metadata: PartitionMetadata) -> Iterator[Finding]:
-    """Yield every broken rule, in file order."""
+    """Yield every broken rule, in file order; only one if the file is empty."""
+    if not metadata.lines:
+        text = "the file is empty, expected a version and a topic id"
+        yield Finding("partition-metadata/malformed", text, position=0, length=0)
+        return
     values = (metadata.version, metadata.topic_id)
     for number, (key, form, value) in enumerate(zip(KEYS, _FORMS, values, strict=True)):
         if number >= len(metadata.lines):

@@ -157,6 +157,13 @@ class BrokerDirs:
                 outcome = Effect.REFUSE if needed else effect
                 yield StartVerdict(_with_outcome(finding, outcome), outcome, one.path)
             is_missing = one.meta is None and not one.is_folder and not one.unread
+            if one.meta and not one.meta.elements and not one.meta.unread and not node.is_kraft:
+                text = (
+                    "the file is empty: a broker with KRaft does not start; one with ZooKeeper "
+                    "takes its id from its own file, or gets a new one"
+                )
+                empty = Finding("meta-properties/empty", text, 0, path=one.path / _META)
+                yield StartVerdict(empty, None, one.path)
             if is_missing and node.is_kraft:
                 text = "has no meta.properties, but the broker's other log dirs have one"
                 if one.has_metadata_log:

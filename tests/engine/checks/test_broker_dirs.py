@@ -252,3 +252,13 @@ def test_a_log_dir_without_replicas_gets_an_id_without_a_word(dirs: list[Path]) 
     (new / "meta.properties").write_text(kept)
     assert verdicts([*dirs, new]) == []
     assert actions_of([*dirs, new], "leaderless") == []
+
+
+def test_an_empty_meta_properties_with_zookeeper_is_a_finding(copy_of: Copy) -> None:
+    home = copy_of("2.8.2/zookeeper")
+    assert verdicts([home]) == []
+    meta = home / "meta.properties"
+    meta.write_bytes(b"")
+    (finding,) = verdicts([home])
+    assert (finding.code, finding.path) == ("meta-properties/empty", meta)
+    assert actions_of([home], "refuse") == []
