@@ -265,6 +265,15 @@ def parse_root_file(name: str) -> FileName:
     return FileName(name=name, kind=kind, state=FileState.LIVE, reception=reception)
 
 
+def leading_offset(name: str) -> int | None:
+    """Return the number in front of the first dot, as ``LogFileUtils.offsetFromFileName`` reads it.
+
+    None without a dot, and where the text in front of it is no number.
+    """
+    prefix, dot, _ = name.partition(".")
+    return parse_long(prefix) if dot else None
+
+
 def parse_remote_index(name: str) -> FileName:
     """Read the name of a file in ``remote-log-index-cache``: the offset is not padded."""
     match = _REMOTE.fullmatch(name)

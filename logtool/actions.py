@@ -98,6 +98,7 @@ GRAVE = frozenset(
         "unknown",
         "stray",
         "delete",
+        "erase",
         "keep",
         "ignore",
         "unnoticed",

@@ -44,7 +44,7 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         self._filled = self._unfilled = 0
         """Damaged ranges that another copy fills, and those that none does."""
         self._offline = self._discarded = self._unnoticed = self._zombies = self._overlaps = 0
-        self._lacks = self._lost = self._absent = self._unknown = self._ahead = 0
+        self._lacks = self._lost = self._absent = self._unknown = self._ahead = self._erased = 0
         """Logs that lack their end; partitions and metadata logs that are absent and lost, or only
         absent; log dirs of which it is not known what the broker does; logs whose leader epochs
         the metadata log does not know."""
@@ -111,6 +111,7 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         self._lacks += action.action == "lacks"
         self._lost += action.action == "lost" and action.topic is not None
         self._lost_in_dirs += action.action == "lost" and action.topic is None
+        self._erased += action.action == "erase"
         self._absent += action.action == "absent"
         self._unknown += action.action == "unknown"
         self._ahead += action.action == "ahead"

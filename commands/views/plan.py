@@ -227,6 +227,8 @@ class PlanPrinter(ActionPrinter):
             parts.append(
                 f"{text.count(self._overlaps, 'segment')} with an overlap that plan cannot resolve"
             )
+        if self._erased:
+            parts.append(f"{text.count(self._erased, 'file')} of others DELETED")
         parts += self._losses("lost")
         line = ", ".join(parts)
         bad = (
@@ -239,6 +241,7 @@ class PlanPrinter(ActionPrinter):
             or self._discarded
             or self._zombies
             or self._overlaps
+            or self._erased
             or self._lacks
             or self._ahead
             or self._is_absent()

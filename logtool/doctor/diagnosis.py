@@ -39,7 +39,9 @@ from logtool.startup.duration import duration
 _STATES = {
     Severity.ERROR: Gravity.ERROR, Severity.WARNING: Gravity.WARNING, Severity.INFO: Gravity.INFO,
 }  # fmt: skip
-_HARM = frozenset({"refuse", "offline", "discard", "lacks", "unknown", "zombie", "overlap", "lost"})
+_HARM = frozenset(
+    {"refuse", "offline", "discard", "lacks", "unknown", "zombie", "overlap", "lost", "erase"}
+)
 """Actions that are errors even if nothing is counted as lost."""
 
 

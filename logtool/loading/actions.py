@@ -15,6 +15,12 @@ _STOPS = {
     Outcome.OFFLINE: "offline",
     Outcome.UNKNOWN: "unknown",
 }
+_REPLACED = "was replaced by a cleaning or a split that was committed"
+_FOREIGN = (
+    "NOT A FILE OF KAFKA, AND DELETED: its name begins with an offset that a .swap file replaces, "
+    "and a broker deletes every file with such a name; to keep this file, move it out of the "
+    "directory"
+)
 
 
 def actions(loaded: LoadResult, high_watermark: int | None) -> Iterator[Action]:
@@ -127,10 +133,12 @@ def _of_file(
         if offset in loaded.zombies:  # Batches of the log itself with these offsets stay.
             behind, first_gone = 0, max(offset, loaded.log_end)
         loss = _loss(lost, size, high_watermark, first_gone, behind) if lost else Loss()
+        why = _why_gone(name, loaded)
+        foreign = why is _REPLACED and name.reception is not Reception.EXACT
         return Action(
-            action=change.kind,
+            action="erase" if foreign else change.kind,
             path=change.path,
-            reason=_why_gone(name, loaded),
+            reason=_FOREIGN if foreign else why,
             length=size,
             loss=loss,
         )
@@ -244,7 +252,7 @@ def _why_gone(name: FileName, loaded: LoadResult) -> str:
         return "follows a segment that is cut"
     if name.kind in names.INDEX_KINDS:
         return "has no log file"
-    return "was replaced by a cleaning or a split that was committed"
+    return _REPLACED
 
 
 def _why_written(name: FileName, loaded: LoadResult) -> str:

@@ -85,11 +85,14 @@ def wrapped(offset: int) -> int:
 def first_offset(log: ShadowFile, header: BatchHeader) -> int:
     """Return the offset of the first record: of compressed messages, that of the first inside.
 
-    StartFailsError where it cannot be read.
+    StartFailsError where it cannot be read. A magic byte that was changed to 0 or 1 makes a batch
+    such a message, and the first byte of its CRC the attributes, which name a compression.
     """
     if MAGIC <= header.magic < 128:
         return header.base_offset
     entry = memoryview(log.read(header.position, header.size))
+    if not entry[_UP_TO_MAGIC] & legacy_batch.CODEC_MASK:
+        return header.base_offset  # not compressed: no other field is looked at
     try:
         return records.first_offset(entry, limit=_MOST_BYTES_INSIDE)
     except FormatError as error:
@@ -123,16 +126,19 @@ class IndexedLog:
         """Return the position of the first batch that ends at or behind `offset`.
 
         From Kafka 4.1 on (`by_base`) base offsets lead the search, and last offsets end it: where
-        offsets go backwards the two do not find the same.
+        offsets go backwards the two do not find the same. The base offset of compressed messages is
+        that of the first inside, and the broker decompresses them for it (StartFailsError).
         """
         before: BatchHeader | None = None
         for header in headers(self._log, max(self.lookup(offset), 0), self._log.size):
             if not self._by_base:
                 if header.last_offset >= offset:
                     return header.position
-            elif header.base_offset == offset:
+                continue
+            base = first_offset(self._log, header)
+            if base == offset:
                 return header.position
-            elif header.base_offset > offset:
+            if base > offset:
                 ends = before is not None and before.last_offset >= offset
                 return before.position if before and ends else header.position
             before = header

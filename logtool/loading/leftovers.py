@@ -47,7 +47,12 @@ def drop_temporaries(shadow: Shadow) -> list[str]:
 
 
 def finish_swaps(shadow: Shadow, swaps: Sequence[str], start: StartConditions) -> None:
-    """Replace old segments by the new ones that were made of them."""
+    """Replace old segments by the new ones that were made of them.
+
+    A broker deletes every file whose name begins with an offset in the range of the new ones and a
+    dot, of whatever kind it is; a name without a dot, or with another character behind the number,
+    stays.
+    """
     low, high = 2**63, -1
     for name in swaps:
         file = names.parse_partition_file(name)
@@ -63,7 +68,7 @@ def finish_swaps(shadow: Shadow, swaps: Sequence[str], start: StartConditions) -
             # Made by the look for the next offset: full of zeros, and renamed with the rest.
             shadow.write(index, bytes(start.max_index_size // 8 * 8))
     for name in list(shadow):
-        offset = names.parse_partition_file(name).offset
+        offset = names.leading_offset(name)
         if not name.endswith(FileState.SWAP) and offset is not None and low <= offset < high:
             shadow.remove(name)
     for name in list(shadow):

@@ -105,9 +105,10 @@ class Loader:
         leftovers.finish_swaps(self.shadow, swaps, start)
         self._splitting(self._open_segments)
         if getattr(self._found.directory, "kind", None) is DirectoryKind.DELETE:
-            # It is opened once more and forgotten as if it were empty.
+            # It is opened once more and forgotten as if it were empty; no index is looked at, and
+            # so none is made.
             if not self.segments:
-                self.segments.append(self._new_segment(0))
+                self.segments.append(self._new_segment(0, kinds=(FileKind.LOG,)))
         else:
             self._drop_zombies()
             if not start.clean:
@@ -389,8 +390,10 @@ class Loader:
         self.segments.append(self._new_segment(start))
         return start
 
-    def _new_segment(self, base_offset: int) -> LoadedSegment:
+    def _new_segment(
+        self, base_offset: int, kinds: Sequence[FileKind] = names.SEGMENT_KINDS[:3]
+    ) -> LoadedSegment:
         segment = self._segment(base_offset)
-        for kind in (FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX):
+        for kind in kinds:
             self.shadow.write(segment.name(kind), b"")
         return segment

@@ -37,7 +37,9 @@ def split(
 
     `why` is what could not be done without it: where the last batch is in reach, a broker refuses
     to split, and does not start. A segment that is not `opened` yet is not one that a broker
-    removes: its files stay unless a part has their names.
+    removes: its files stay unless a part has their names. A split looks for a batch up to the last
+    byte of the log, so that a broker does not start either where the log ends in an unfinished
+    batch; with `cut_precisely` those bytes stay in the last part, whose recovery cuts them.
     """
     if not can_be_split(segment):
         raise StartFailsError(why)
@@ -45,11 +47,18 @@ def split(
         raise TooLargeError(f"a broker splits the segment: {why}")
     data = shadow.files[segment.name(FileKind.LOG)].read(0, segment.size)
     starts: list[tuple[int, int]] = []
+    end = 0
     log = ShadowFile(None, len(data), data)
     for header in headers(log, 0, len(data)):
         reach = header.last_offset - starts[-1][1] if starts else -1
         if not 0 <= reach <= MAX_RELATIVE_OFFSET:
             starts.append((header.position, first_offset(log, header)))
+        end = header.position + header.size
+    if end < len(data) and not start.cut_precisely:
+        raise StartFailsError(
+            f"{why}, and the segment cannot be split: behind byte {end} of "
+            f"{segment.name(FileKind.LOG)} no batch is complete (NoSuchElementException)"
+        )
     if opened:
         for name in list(segment.files()):
             shadow.remove(name)

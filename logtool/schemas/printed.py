@@ -47,8 +47,8 @@ ACTION: Final = Table("action", "action on a partition or its log dir", (
     Column("action", Kind.STRING, "kind of the action", words=(
         "truncate", "append", "replace", "create", "remove", "rename", "recover", "refuse",
         "lacks", "fill", "unfilled", "zombie", "overlap", "discard", "offline", "unknown", "stray",
-        "delete", "keep", "absent", "lost", "ahead", "leaderless", "adopt", "ignore", "unnoticed",
-        "move",
+        "delete", "erase", "keep", "absent", "lost", "ahead", "leaderless", "adopt", "ignore",
+        "unnoticed", "move",
         "promote", "limits", "in-use", "finish", "damaged", "impossible")),
     Column("path", Kind.PATH, "path of the file or directory"),
     Column("target", Kind.PATH, "new name of a file, or the copy from which damage is filled",
@@ -78,8 +78,9 @@ ACTION: Final = Table("action", "action on a partition or its log dir", (
     Column("below_high_watermark", Kind.BOOL, "true if acknowledged offsets are lost",
            null="the high watermark is not known", value="loss.below_high_watermark"),
     Column("reason", Kind.STRING, "reason of the action"),
-), note="One action. truncate, append (which undoes truncate), replace, create, remove and rename "
-        "change a file; recover reads a segment again; fill (the batches of another copy replace "
+), note="One action. truncate, append (which undoes truncate), replace, create, remove, rename "
+        "and erase (a file that Kafka did not write is removed with a segment) change a file; "
+        "recover reads a segment again; fill (the batches of another copy replace "
         "damage, target: the partition dir that has these batches), unfilled (damage for which no "
         "copy has proven batches), refuse, offline, unknown, stray, ignore, unnoticed, zombie (a "
         "segment that a truncation had removed and that came back), overlap (segments between "

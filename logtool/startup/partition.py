@@ -187,7 +187,8 @@ def forecast_partition(
         done += actions(loaded, request.high_watermark)
         unread: list[Segment] = []
         if loaded.outcome is Outcome.LOADS:
-            recovered = {one.base_offset for one in loaded.recovered} | set(loaded.removed)
+            recovered = {one.base_offset for one in loaded.recovered}
+            recovered |= loaded.removed.keys() | loaded.split.keys()
             unread = [one for one in listed.segments if one.base_offset not in recovered]
             if unread:
                 done += _unnoticed(unread, request)

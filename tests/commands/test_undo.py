@@ -3,6 +3,7 @@
 import errno
 import os
 
+import loadable
 import pytest
 from answers import assert_valid, last_line, numbers
 from changes import Place, disk_full, everything, failing, interrupt, prepare
@@ -132,3 +133,14 @@ def test_an_undo_that_stops_half_way_goes_on_with_the_same_command(run, place, f
         assert f"'logtool undo --apply {place.undo_dir}'" in result.stderr
     assert run("undo", "--apply", place.undo_dir).status == 0
     place.assert_untouched()
+
+
+def test_files_of_others_that_go_with_a_swap_come_back(run, tmp_path):
+    log_dir = tmp_path / "log-dir"
+    loadable.write_swap(log_dir / "t-0")
+    before = everything(log_dir / "t-0")
+    assert run("recover", "--apply", log_dir).status == 0
+    assert not any((log_dir / "t-0" / name).exists() for name in loadable.FOREIGN)
+    (undo_dir,) = tmp_path.glob("*undo*")
+    assert run("undo", "--apply", undo_dir).status == 0
+    assert everything(log_dir / "t-0") == before
