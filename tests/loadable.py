@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from logtool.formats import record, record_batch
+import numpy as np
+
+from logtool.formats import producer_snapshot, record, record_batch
 
 FAR = 2**31
 """An offset out of reach of a segment that begins at 0."""
@@ -92,3 +94,19 @@ def _write(home: Path, base: int, log: bytes, index: bytes | None) -> None:
         (home / f"{base:020d}.index").write_bytes(index)
         (home / f"{base:020d}.timeindex").write_bytes(b"")
     (home / "leader-epoch-checkpoint").write_bytes(b"0\n1\n0 0\n")
+
+
+def write_bad_count(home: Path, count: int, snapshot: int) -> None:
+    """Write a batch of records and a control batch of a producer with a wrong CRC and that count.
+
+    `snapshot` is the offset of the producer snapshot, which has no producer.
+    """
+    bad = record_batch.encode(
+        b"", base_offset=2, last_offset_delta=0, record_count=count, leader_epoch=0,
+        base_timestamp=1, max_timestamp=1, attributes=record_batch.CONTROL, producer_id=7,
+        producer_epoch=0,
+    )  # fmt: skip
+    _write(home, 0, batch(0, 2) + bad[:17] + bytes([bad[17] ^ 1]) + bad[18:], b"")
+    empty = np.zeros(0, producer_snapshot.ENTRY)
+    content = producer_snapshot.encode(producer_snapshot.build(empty))
+    (home / f"{snapshot:020d}.snapshot").write_bytes(content)

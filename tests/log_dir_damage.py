@@ -148,6 +148,11 @@ def marker(offset: int, key: bytes | None, value: bytes | None, **more: Any) -> 
     return new_batch(offset, b"", **(fields | more))
 
 
+def wrong_crc(batch: bytes) -> bytes:
+    """Return a batch with another CRC."""
+    return batch[:17] + bytes([batch[17] ^ 1]) + batch[18:]
+
+
 def behind(make: Callable[[int], bytes], log: str = "-1.log") -> Damage:
     """Append what `make` returns for the log end offset."""
 

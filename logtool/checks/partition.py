@@ -142,6 +142,7 @@ def _check(
         )
     yield from continuity.check_segments(partition, reports, request.cleaning, judged, start)
     yield from _check_producers(partition, request, reports)
+    yield from _failing_start(partition, request, reports)
     steady = all(report.scanned and not report.changed for report in reports)
     if steady and not _grew(partition.segments[-1].log) and not _is_going(partition):
         yield from _check_epochs(partition, request, values, facts, reports)
@@ -156,6 +157,31 @@ def _lost_log(
         facts.first_base_offset = facts.log_end_offset = end
     if found := lost_log(partition, end):
         yield found
+
+
+def _failing_start(
+    partition: Partition, request: CheckRequest, reports: Sequence[SegmentReport]
+) -> Iterator[Finding]:
+    """Yield a finding if a start after the clean stop fails at damage in the log.
+
+    A broker compares no CRC then, but it reads what the search for the log end meets, and control
+    batches behind the newest producer snapshot.
+    """
+    directory = partition.directory
+    is_live = getattr(directory, "kind", None) is DirectoryKind.LIVE
+    damaged = any(report.damaged for report in reports)
+    if not request.clean or not is_live or partition.is_metadata_log or not damaged:
+        return
+    from logtool.loading.loader import load
+    from logtool.loading.result import Outcome, StartConditions
+
+    start = StartConditions(clean=True, log_start=request.log_start_offset)
+    try:
+        loaded = load(partition, start)
+    except UnreadableError:
+        return  # the check of the file reports it
+    if loaded.outcome is Outcome.REFUSES:
+        yield Finding("log/clean-start-fails", loaded.reason, path=partition.path)
 
 
 def judge(

@@ -18,10 +18,11 @@ def fill_control(
     """Decode the first record of each control batch into the table; return what is unreadable.
 
     `base` is the file position of ``data[0]``; each error comes with the number of its row. `batch`
-    returns the bytes of a batch with Kafka's header.
+    returns the bytes of a batch with Kafka's header. A broker reads the records of a control batch
+    unless its header counts 0, and fails at a count below that.
     """
     errors = []
-    marked = table.is_control & (table.record_count > 0)
+    marked = table.is_control & (table.record_count != 0)
     if marked.any() and (table.batch_type >= 0).any():
         # Other batches of Redpanda have that flag, too, and hold no control record of Kafka.
         from logtool.formats.redpanda.record_batch import RAFT_DATA
@@ -30,6 +31,9 @@ def fill_control(
     for row in np.flatnonzero(marked):
         start = int(table.position[row]) - base
         try:
+            count = int(table.record_count[row])
+            if count < 0:
+                raise FormatError(f"control batch with a record count of {count}")
             content = batch(data[start : start + int(table.size[row])])
             control = control_record.parse_batch(content)
         except FormatError as error:

@@ -40,6 +40,11 @@ def _cases(version: str, home: Path) -> list[Case]:
         add(partial(loadable.write_far, tail=tail), clean=False, end=0)
     add(loadable.write_swap, clean=False, end=4)
     add(loadable.write_swap, clean=True, end=4)
+    for count in (-1, -7, 0):
+        for at in (2, 3):
+            write = partial(loadable.write_bad_count, count=count, snapshot=at)
+            add(write, clean=True, end=3)
+            add(write, clean=False, end=3)
     add(Path.mkdir, clean=False, end=0, purpose="delete")
     return made
 

@@ -25,6 +25,7 @@ from log_dir_damage import (
     on,
     row_of,
     with_batches,
+    wrong_crc,
 )
 
 from logtool.formats import record
@@ -214,7 +215,16 @@ TAILS = [
     Row("zeros behind the last batch", KILLED, behind(lambda at: bytes(5000)),
         [("log/zero-tail", "0.log", SIZE)]),
     Row("zeros behind the last batch of a clean log", PLAIN, behind(lambda at: bytes(5000)),
-        [("log/torn-tail-clean", "0.log", SIZE)]),
+        [("log/torn-tail-clean", "0.log", SIZE), ("log/clean-start-fails", ".", None)]),
+    # A clean start reads control batches behind the newest producer snapshot, and no others.
+    Row("a control batch with a bad count behind the snapshot of a clean log", PLAIN,
+        behind(lambda at: wrong_crc(marker(at, b"", b"", record_count=-7))),
+        [("batch/crc", "0.log", SIZE), ("log/clean-start-fails", ".", None)], names=("-7",)),
+    Row("a control batch with a bad count behind a log that was killed", KILLED,
+        behind(lambda at: wrong_crc(marker(at, b"", b"", record_count=-7))),
+        [("batch/crc", "0.log", SIZE)]),
+    Row("a damaged batch of records behind the snapshot of a clean log", PLAIN,
+        behind(lambda at: wrong_crc(new_batch(at, b"value"))), [("batch/crc", "0.log", SIZE)]),
     Row("zeros behind the last batch of an inactive segment", SMALL,
         behind(lambda at: bytes(5000), "4.log"), [("log/truncated", "4.log", SIZE)]),
     Row("text behind the last batch", KILLED, behind(lambda at: b"No space left on device\n" * 9),

@@ -98,3 +98,19 @@ def test_a_directory_to_be_deleted_gets_no_indexes(
     found = dataclasses.replace(found, directory=names.parse_directory(home.name))
     loaded = load(found, StartConditions(clean=False, now_ms=1))
     assert {Path(name).suffix for name in loaded.shadow if name.startswith("0")} == made
+
+
+@pytest.mark.parametrize(
+    ("count", "snapshot", "clean", "outcome"),
+    [
+        (-7, 2, True, Outcome.REFUSES),
+        (-7, 3, True, Outcome.LOADS),
+        (-7, 2, False, Outcome.LOADS),
+        (0, 2, True, Outcome.LOADS),
+    ],
+)
+def test_a_bad_record_count_stops_a_clean_start_that_rebuilds_the_producer_state(
+    tmp_path: Path, count: int, snapshot: int, clean: bool, outcome: Outcome
+) -> None:
+    loadable.write_bad_count(tmp_path / "t-0", count, snapshot)
+    assert _load(tmp_path / "t-0", clean=clean).outcome is outcome
