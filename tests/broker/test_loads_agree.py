@@ -40,7 +40,7 @@ def _cases(version: str, home: Path) -> list[Case]:
         add(partial(loadable.write_far, tail=tail), clean=False, end=0)
     add(loadable.write_swap, clean=False, end=4)
     add(loadable.write_swap, clean=True, end=4)
-    for count in (-1, -7, 0):
+    for count in (-1, -7):
         for at in (2, 3):
             write = partial(loadable.write_bad_count, count=count, snapshot=at)
             add(write, clean=True, end=3)
