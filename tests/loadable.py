@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from logtool.formats import producer_snapshot, record, record_batch
+from logtool.formats import control_record, producer_snapshot, record, record_batch
 
 FAR = 2**31
 """An offset out of reach of a segment that begins at 0."""
@@ -110,3 +110,19 @@ def write_bad_count(home: Path, count: int, snapshot: int) -> None:
     empty = np.zeros(0, producer_snapshot.ENTRY)
     content = producer_snapshot.encode(producer_snapshot.build(empty))
     (home / f"{snapshot:020d}.snapshot").write_bytes(content)
+
+
+def write_emptied_transaction(home: Path, *, indexed: bool) -> None:
+    """Write a transaction that compaction left without records, and the marker that aborts it."""
+    key, value = control_record.encode_end_transaction(commit=False, coordinator_epoch=0)
+    common = {"leader_epoch": 0, "base_timestamp": 1, "max_timestamp": 1, "producer_id": 7,
+              "producer_epoch": 0}  # fmt: skip
+    emptied = record_batch.encode(
+        b"", base_offset=0, last_offset_delta=1, record_count=0, base_sequence=0,
+        attributes=record_batch.TRANSACTIONAL, **common,
+    )  # fmt: skip
+    marker = record_batch.encode(
+        record.encode([record.Record(0, 0, key, value)]), base_offset=2, last_offset_delta=0,
+        record_count=1, attributes=record_batch.TRANSACTIONAL | record_batch.CONTROL, **common,
+    )  # fmt: skip
+    _write(home, 0, emptied + marker, b"" if indexed else None)

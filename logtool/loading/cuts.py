@@ -38,10 +38,19 @@ def leave(shadow: Shadow, segment: LoadedSegment, recovery: Recovery, max_index_
 
 
 def write_aborted(shadow: Shadow, segment: LoadedSegment, result: Recovered) -> None:
-    """Write the transaction index if it exists, or if there are entries for it."""
+    """Write the transaction index of recovery, if there is one."""
     name = segment.name(FileKind.TRANSACTION_INDEX)
-    if result.aborted or name in shadow:
-        shadow.write(name, encode_aborted(result.aborted))
+    content = transaction_index(result, exists=name in shadow)
+    if content is not None:
+        shadow.write(name, content)
+
+
+def transaction_index(result: Recovered, *, exists: bool) -> bytes | None:
+    """Return the transaction index that recovery writes; None if it makes no such file.
+
+    It is written if it `exists`, or if there are entries for it.
+    """
+    return encode_aborted(result.aborted) if result.aborted or exists else None
 
 
 def count(shadow: Shadow, segment: LoadedSegment, start: int = 0) -> CutBatches:

@@ -11,19 +11,16 @@ from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.loading import producers as snapshots
+from logtool.loading.cuts import transaction_index
 from logtool.loading.index_building import InvalidOffsetError
 from logtool.loading.kafka_reading import StartFailsError
-from logtool.loading.recovery import (
-    OffsetOverflowError,
-    Recovery,
-    encode_aborted,
-)
+from logtool.loading.recovery import OffsetOverflowError, Recovery
 from logtool.loading.shadow import ShadowFile
 from logtool.log.dir import Partition, Segment
 from logtool.log.file import File
 from logtool.log.producer_state import ProducerState
 from logtool.rebuild.producer_states import Producers
-from logtool.rebuild.targets import FileKey
+from logtool.rebuild.targets import WITH_OFFSETS, FileKey
 
 IMPOSSIBLE = "impossible"
 """The action of a file that cannot be built."""
@@ -72,15 +69,13 @@ def build(piece: IndexesToBuild, on_bytes: Callable[[int], None]) -> Built:
     note = ""
     if result.stop:
         note = f"; is sound up to byte {result.valid_size} of {log.size}: {result.stop.message}"
-    aborted = encode_aborted(result.aborted) if result.aborted else None
-    if aborted is None and FileKind.TRANSACTION_INDEX in piece.segment.indexes:
-        aborted = b""
+    exists = FileKind.TRANSACTION_INDEX in piece.segment.indexes
     return Built(
         piece=piece,
         files={
             FileKind.OFFSET_INDEX: result.offset_index,
             FileKind.TIME_INDEX: result.time_index,
-            FileKind.TRANSACTION_INDEX: aborted,
+            FileKind.TRANSACTION_INDEX: transaction_index(result, exists=exists),
         },
         note=note,
     )
@@ -97,6 +92,8 @@ def index_actions(built: Built) -> Iterator[Action | UnreadableError]:
         if built.error is not None:
             yield Action(action=IMPOSSIBLE, path=path, reason=built.error)
         elif kind is FileKind.TRANSACTION_INDEX and built.piece.producers is None:
+            if why is WITH_OFFSETS:
+                continue  # no rule found it bad, and the damage is reported itself
             text = (
                 "because of damage before this segment, the transactions that were open at "
                 "its start are not known"

@@ -33,6 +33,11 @@ _AREAS = {
 }
 OTHERWISE = "recovery of the log writes it differently"
 """Reason for a sound file to be built."""
+WITH_OFFSETS = "recovery writes it together with the offset index, which is missing"
+"""Reason for a transaction index that no rule finds bad.
+
+Verify does not miss the entry of an aborted transaction without records: no reader needs it.
+"""
 _PADDED = "/preallocated"
 _BEHIND = "transaction-index/behind"
 """Finding that is normal after a kill, but recovery writes the index otherwise."""
@@ -113,6 +118,10 @@ def select(
 ) -> dict[FileKey, str]:
     """Return the files to be built, each with the reason."""
     chosen: dict[FileKey, str] = {key: _why(findings) for key, findings in judged.bad.items()}
+    for segment in partition.segments:
+        if FileKind.OFFSET_INDEX not in segment.indexes:
+            key = FileKind.TRANSACTION_INDEX, segment.base_offset
+            chosen.setdefault(key, WITH_OFFSETS)
     there = {file.name.offset for file in partition.snapshots}
     for offset in needed_snapshots:
         if offset not in there:

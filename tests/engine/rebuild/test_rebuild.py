@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import loadable
 import pytest
 from damage import append_to_file, cut, damage_file, flip, overwrite, remove_file, zero
 from log_dir_damage import in_batch
@@ -592,3 +593,25 @@ def test_what_a_kill_interrupted_is_finished_first(
         (path, size) for path, size in whole if path.exists()
     }
     assert names.parse_partition_file(finished.path.name).offset is None
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_an_aborted_transaction_without_records_gets_the_entry_that_recovery_makes(
+    tmp_path: Path, indexed: bool
+) -> None:
+    mine, theirs = tmp_path / "mine" / "t-0", tmp_path / "theirs" / "t-0"
+    for home in (mine, theirs):
+        loadable.write_emptied_transaction(home, indexed=indexed)
+    assert "transaction-index/missing" not in {f.code for f in verify(mine).findings}
+    done(mine, wanted=FileChoice())
+    made = {path.name: path.read_bytes() for path in mine.glob("*.txnindex")}
+    load_in_place(theirs, clean=indexed)
+    assert made == {path.name: path.read_bytes() for path in theirs.glob("*.txnindex")}
+    assert bool(made) is not indexed
+
+
+def load_in_place(home: Path, *, clean: bool) -> None:
+    """Write the files of a load as a broker would."""
+    loaded = load(opening.open_partition(home), StartConditions(clean=clean, now_ms=1))
+    for name, file in loaded.shadow.files.items():
+        (home / name).write_bytes(file.read())
