@@ -26,6 +26,7 @@ must be a partition and unknown files are ignored. Source: ``LocalLog.parseTopic
 """
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 
 from logtool.formats import kraft_snapshot
@@ -263,6 +264,22 @@ def parse_root_file(name: str) -> FileName:
     kind = next((k for k in _UNREPLACED_KINDS if name == k), FileKind.UNKNOWN)
     reception = Reception.IGNORED if kind is FileKind.UNKNOWN else Reception.EXACT
     return FileName(name=name, kind=kind, state=FileState.LIVE, reception=reception)
+
+
+def uncommitted_swaps(files: Iterable[FileName]) -> set[str]:
+    """Return the names of the ``.swap`` files that a broker deletes when it loads the log.
+
+    Files of a job are renamed from the last offset to the first, so that a ``.swap`` at or behind
+    the first offset of a ``.cleaned`` belongs to a job that was not committed (KAFKA-6264).
+    """
+    swaps: dict[str, int] = {}
+    least = 2**63
+    for file in files:
+        if file.offset is not None and file.state is FileState.CLEANED:
+            least = min(least, file.offset)
+        elif file.offset is not None and file.state is FileState.SWAP:
+            swaps[file.name] = file.offset
+    return {name for name, offset in swaps.items() if offset >= least}
 
 
 def leading_offset(name: str) -> int | None:

@@ -9,7 +9,7 @@ from logtool.checks.compaction import Cleaning, CompactionEvidence, Traces
 from logtool.checks.report import SegmentReport
 from logtool.disk import shell
 from logtool.findings import Finding, Remedy
-from logtool.formats import wording
+from logtool.formats import names, wording
 from logtool.formats.leader_epoch_checkpoint import LeaderEpochCheckpoint
 from logtool.formats.names import FileKind, FileState
 from logtool.log.dir import Partition, Segment
@@ -94,15 +94,21 @@ def check_epochs(
     After DeleteRecords a broker moves the first row up to the new log start at once
     (``LeaderEpochFileCache.truncateFromStart``), but log-start-offset-checkpoint once a minute.
     Killed in between, it has batches below the first row, of the same epoch.
+
+    A message of magic 0 or 1 that is appended clears the file (``Log.append`` of 2.8): batches in
+    front of one have no row where ``message.format.version`` was lowered and raised again.
     """
     rows = sorted(
         ((row.leader_epoch, row.start_offset) for row in checkpoint.rows), key=lambda row: row[1]
     )
     starts = [start for _, start in rows]
     known = {epoch for epoch, _ in rows}
+    cleared_at = max((last for epoch, _, last in runs if epoch < 0), default=-1)
     for epoch, first, last in runs:
         first = max(first, log_start)
         if epoch < 0 or first > last:
+            continue
+        if last < cleared_at and not any(start <= last for start in starts):
             continue
         if not rows:
             code = "leader-epoch/missing-epoch" if file else "leader-epoch/missing"
@@ -203,9 +209,11 @@ def _hole(
 
 def _swap(partition: Partition, offsets: range) -> File | None:
     """Return the output of a compaction inside `offsets` that waits for its last rename."""
+    dropped = names.uncommitted_swaps(file.name for file in partition.leftovers)
     for file in partition.leftovers:
         name = file.name
-        if name.state is FileState.SWAP and name.kind is FileKind.LOG and name.offset in offsets:
+        is_log = name.state is FileState.SWAP and name.kind is FileKind.LOG
+        if is_log and name.offset in offsets and name.name not in dropped:
             return file
     return None
 

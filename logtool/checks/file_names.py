@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from logtool.findings import Broker, Finding
+from logtool.formats import names
 from logtool.formats.names import (
     BadDirectory,
     DirectoryKind,
@@ -60,8 +61,10 @@ def check_partition_names(partition: Partition, *, needs_topic_id: bool) -> Iter
 
 def check_leftovers(partition: Partition) -> Iterator[Finding]:
     """Yield the files in a partition dir that an interrupted job left."""
+    dropped = names.uncommitted_swaps(file.name for file in partition.leftovers)
     for file in partition.leftovers:
-        yield _leftover("partition", file)
+        state = FileState.CLEANED if file.name.name in dropped else file.name.state
+        yield _leftover("partition", file, state)
 
 
 def check_root_names(root: LogDir) -> Iterator[Finding]:
@@ -73,7 +76,7 @@ def check_root_names(root: LogDir) -> Iterator[Finding]:
     for path in root.odd_entries:
         yield Finding("data-dir/unknown-file", "is neither a file nor a directory", path=path)
     for file in root.leftovers:
-        yield _leftover("data-dir", file)
+        yield _leftover("data-dir", file, file.name.state)
     seen: dict[tuple[str, int], PartitionDirectory] = {}
     for path, directory in root.partitions:
         if directory.kind is not DirectoryKind.LIVE:
@@ -117,6 +120,6 @@ def _stranger(file: File) -> Finding:
     return Finding("partition/unknown-file", text, path=file.path, broker_override=erased)
 
 
-def _leftover(area: str, file: File) -> Finding:
-    code, text = _STATE_CODES[file.name.state]
+def _leftover(area: str, file: File, state: FileState) -> Finding:
+    code, text = _STATE_CODES[state]
     return Finding(f"{area}/{code}", text, path=file.path, segment=file.name.offset)

@@ -28,22 +28,21 @@ def drop_temporaries(shadow: Shadow) -> list[str]:
 
     StartFailsError for a name that has no offset.
     """
-    swaps: dict[str, int] = {}
-    cleaned: dict[str, int] = {}
+    left = []
     for name in shadow:
         file = names.parse_partition_file(name)
         if file.reception is Reception.STOPS_BROKER:
             raise StartFailsError(f"the name {name} has no offset")
         if name.endswith(FileState.DELETED) and not name.endswith(".checkpoint.deleted"):
             shadow.remove(name)
-        elif file.state is FileState.CLEANED:
-            cleaned[name] = file.offset or 0
-        elif file.state is FileState.SWAP:
-            swaps[name] = file.offset or 0
-    least = min(cleaned.values(), default=2**63)
-    for name in [*(n for n, offset in swaps.items() if offset >= least), *cleaned]:
-        shadow.remove(name)
-    return [name for name, offset in swaps.items() if offset < least]
+        elif file.state in (FileState.CLEANED, FileState.SWAP):
+            left.append(file)
+    gone = names.uncommitted_swaps(left)
+    gone |= {file.name for file in left if file.state is FileState.CLEANED}
+    for file in left:
+        if file.name in gone:
+            shadow.remove(file.name)
+    return [file.name for file in left if file.name not in gone]
 
 
 def finish_swaps(shadow: Shadow, swaps: Sequence[str], start: StartConditions) -> None:
