@@ -62,6 +62,10 @@ class BaseIndexRules:
 
     def alone(self) -> Iterator[Finding]:
         """Yield the faults of the index that do not depend on the segment."""
+        if self._segment.is_active and not self._file.size:
+            text = "is empty: Redpanda writes it when it closes or flushes the segment"
+            yield self._placed(Finding("base-index/not-written", text))
+            return
         if self.fault:
             yield self._placed(Finding("base-index/unreadable", self.fault, self._position(0)))
             return

@@ -172,16 +172,14 @@ def _failing_start(
     damaged = any(report.damaged for report in reports)
     if not request.clean or not is_live or partition.is_metadata_log or not damaged:
         return
-    from logtool.loading.loader import load
-    from logtool.loading.result import Outcome, StartConditions
+    from logtool.loading.loader import clean_start_failure  # of which sound logs have no need
 
-    start = StartConditions(clean=True, log_start=request.log_start_offset)
     try:
-        loaded = load(partition, start)
+        failure = clean_start_failure(partition, request.log_start_offset)
     except UnreadableError:
         return  # the check of the file reports it
-    if loaded.outcome is Outcome.REFUSES:
-        yield Finding("log/clean-start-fails", loaded.reason, path=partition.path)
+    if failure:
+        yield Finding("log/clean-start-fails", failure, path=partition.path)
 
 
 def judge(

@@ -156,6 +156,8 @@ TABLE = [
     Row("an index of another checksum", write(INDEX, flipped(rp.index(0, 12, (0, 0)), 30)),
         [("base-index/unreadable", INDEX, 0)]),
     Row("an empty index", write(INDEX, b""), [("base-index/unreadable", INDEX, 0)]),
+    Row("an empty index of the open segment", write("13-2-v1.base_index", b""),
+        [("base-index/not-written", "13-2-v1.base_index", None)]),
     Row("an index of version 2", write(INDEX, b"\2" + rp.index(0, 12, (0, 0))[1:]),
         [("base-index/unreadable", INDEX, 0)]),
     Row("an index with bytes behind its end", write(INDEX, rp.index(0, 12, (0, 0)) + b"x"),
