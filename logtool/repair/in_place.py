@@ -30,7 +30,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.loading.shadow import ShadowFile
 from logtool.log.chunk import Chunk
 from logtool.log.dir import Partition
-from logtool.repair import acknowledged, filling, header_tampering, reading
+from logtool.repair import acknowledged, filling, header_tampering, holes, reading
 from logtool.repair.filling import FillRange, Hole
 from logtool.repair.ranges import (
     Kept,
@@ -94,6 +94,7 @@ def replaced(wanted: RepairRequest, on_bytes: Callable[[int], None]) -> Repaired
                 parts.append(item)
     else:
         parts = found
+    parts = list(holes.without_repeats(parts, min(source.bases, default=0)))
     result = _Assembly(source, parts, wanted).result()
     return replace(result, reported=tuple(_reported(result.reported, refused, source.lost_logs)))
 
@@ -138,6 +139,7 @@ def _found(
         )
     found = [part for base in sorted(by_base) for part in by_base[base]]
     found = list(header_tampering.without_altered(found, source.epochs(), copies))
+    found = holes.with_holes(found, source.listed, copies, min(source.bases, default=0))
     last = next((part.last for part in reversed(found) if isinstance(part, Kept)), None)
     end = last.last_offset + 1 if last else 0
     if end < wanted.end and not (found and isinstance(found[-1], Rejected)):

@@ -277,7 +277,9 @@ def _action_of(one: "Rejected") -> Action:
         known = f"offsets from {one.first_offset} onwards"
         span = f", {known if last is None else wording.offsets(one.first_offset, last)}"
     text = f"{one.reason}{span}; {one.proof or 'nothing was taken from another copy'}"
-    if one.filled_from:
+    if one.filled_from == one.path:
+        text = f"{one.reason}{span}; left out: {one.proof}"
+    elif one.filled_from:
         text = f"{one.reason}{span}; taken from {one.filled_from}: {one.proof}"
     return Action(
         action="fill" if one.filled_from else "unfilled",
