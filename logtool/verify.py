@@ -33,11 +33,12 @@ from logtool.log.inputs import PathKind
 from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.metadata.releases import NEWEST
-from logtool.node import settings
+from logtool.node import settings, surroundings
 from logtool.node.claims import has_list
 from logtool.node.identity import identify
 from logtool.node.node import Node, images_of, nodes_of
 from logtool.node.settings import Settings
+from logtool.node.surroundings import Surroundings
 from logtool.running.budget import Budget
 from logtool.running.run import Progress, Run
 from logtool.running.summary import Summary
@@ -253,7 +254,8 @@ class Verification:
 
     def _alone(self, path: Path) -> PartitionJob:
         """Return the job for a partition dir that was given without its log dir."""
-        known = self._settings(lambda path: settings.around(path, self._static), path)
+        quick = self._level is Level.QUICK
+        known = None if quick else settings.around(path, self._static)
         plain = self._plain(path)
         directory = names.parse_directory(path.resolve().name) if plain else None
         if plain and isinstance(directory, PartitionDirectory):
@@ -261,6 +263,7 @@ class Verification:
             if job:
                 return job
         request = self._request(
+            around=surroundings.alone(path, known) if known else None,
             needs_topic_id=topic_id_support.needs_topic_id(path),
             cleaning=compaction.next_to(path),
             known=known,
@@ -274,13 +277,15 @@ class Verification:
         directory: PartitionDirectory,
         log_start: int,
         known: Settings | None,
+        *,
+        clean: bool = False,
     ) -> PartitionJob | None:
         """Return a job with nothing left to do, if a quick look at a partition is enough."""
         key = root.key_of(directory)
         if directory.kind is not DirectoryKind.LIVE or key is None:
             return None
         ahead_ms = known.ahead_ms(directory.topic) if known else None
-        found = plain.look(path, log_start, ahead_ms)
+        found = plain.look(path, log_start, ahead_ms, clean=clean)
         if found is None:
             return None
         self._run.bytes_total += found.bytes
@@ -303,7 +308,8 @@ class Verification:
         facts: dict[PartitionDirectory, PartitionSummary] = {}
         starts = checkpoints.get(FileKind.LOG_START_CHECKPOINT, {})
         cleaned = checkpoints.get(FileKind.CLEANER_CHECKPOINT, {})
-        known = self._settings(self._settings_of, home.path)
+        topics = self._settings_of(home.path)
+        known = None if self._level is Level.QUICK else topics
         plain = self._plain(home.path)
         images = images_of(self._nodes, home.path)
 
@@ -316,7 +322,8 @@ class Verification:
                 key = root.key_of(directory) if directory.kind is DirectoryKind.LIVE else None
                 start = starts.get(key) if key else None
                 offset = start.offset if start else 0
-                job = plain and self._quick_job(plain, path, directory, offset, known)
+                clean = home.is_clean
+                job = plain and self._quick_job(plain, path, directory, offset, known, clean=clean)
                 if job:
                     facts[directory] = job.subject.facts
                     yield job
@@ -324,8 +331,7 @@ class Verification:
                 result = opening.try_partition(path, home.flavour) if plain else next(listed)
                 row = cleaned.get(key) if key else None
                 request = self._request(
-                    clean=home.is_clean,
-                    log_start_offset=offset,
+                    around=surroundings.of(home, topics, directory, offset),
                     needs_topic_id=needs_topic_ids,
                     cleaning=Cleaning(directory.topic, row.offset if row else None, home.is_clean),
                     known=known,
@@ -360,16 +366,16 @@ class Verification:
     def _request(
         self,
         *,
-        clean: bool = False,
-        log_start_offset: int = 0,
+        around: Surroundings | None = None,
         needs_topic_id: bool = True,
         cleaning: Cleaning = NOT_KNOWN,
         known: Settings | None = None,
     ) -> CheckRequest:
         return CheckRequest(
             level=self._level,
-            clean=clean,
-            log_start_offset=log_start_offset,
+            around=around,
+            clean=around is not None and around.clean,
+            log_start_offset=around.log_start or 0 if around else 0,
             limit=self._limit,
             drop_cache=self._run.budget.drop_cache,
             needs_topic_id=needs_topic_id,
@@ -378,10 +384,6 @@ class Verification:
             ahead_ms=known.ahead_ms(cleaning.topic) if known else None,
             index_interval=(known or Settings()).index_interval(cleaning.topic),
         )
-
-    def _settings(self, settings_of: Callable[[Path], Settings], path: Path) -> Settings | None:
-        """Return the known topic settings; None at level QUICK, which checks no batch."""
-        return None if self._level is Level.QUICK else settings_of(path)
 
     def _settings_of(self, path: Path) -> Settings:
         """Return the same of a log dir, by the metadata log of its broker."""

@@ -159,14 +159,14 @@ def _missing(answer: LookupResult) -> str:
     value, start, end = answer.value, answer.log_start, answer.log_end
     local = answer.local_start
     remote = f"is in remote storage, which logtool does not read: local segments begin at {local}"
-    if answer.asked == "timestamp" and start < local:
+    if answer.asked == "timestamp" and value is not None and start < local:
         return (
-            f"no local record has a timestamp of {rfc3339(value) or value} or a later one; offsets "
+            f"no local record has a timestamp of {shown(value)} or a later one; offsets "
             f"{start} through {local - 1} are in remote storage, which logtool does not read"
         )
     if answer.asked != "timestamp" and start <= (start if value is None else value) < local:
         return f"offset {start if value is None else value} {remote}"
-    if answer.asked == "timestamp":
+    if answer.asked == "timestamp" and value is not None:
         return f"no record has a timestamp of {shown(value)} or a later one"
     if value is not None and value < start:
         return f"offset {value} is below the log start offset {start}"

@@ -16,10 +16,9 @@ from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import leader_epoch_checkpoint, quorum_state, wording
-from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind
-from logtool.log.claims import Claim, ClaimKind, Presence, unmet
+from logtool.formats.names import CLUSTER_METADATA, FileKind
+from logtool.log.claims import Claim, ClaimKind
 from logtool.log.dir import OFFSET_CHECKPOINTS, Partition
-from logtool.log.partition_claims import end_claims
 from logtool.metadata import image as metadata_image
 from logtool.node.claims import AbsentPartition, absent_partitions
 from logtool.node.identity import LogDirIdentity
@@ -41,25 +40,6 @@ def check(node: Node) -> Iterator[Absence]:
             continue  # Rows at offset 0 do not say that there were records.
         finding, effect = _partition(node, absent)
         yield finding, effect, absent.home
-
-
-def lost_log(partition: Partition, end: int) -> Finding | None:
-    """Return a finding if no log has a byte, and another file proves offsets behind `end`.
-
-    An absent log counts as an empty one: a broker makes it at the log start offset, `end`.
-    """
-    is_live = getattr(partition.directory, "kind", None) is DirectoryKind.LIVE
-    has_bytes = any(segment.log.size for segment in partition.segments)
-    if not is_live or partition.is_metadata_log or has_bytes:
-        return None
-    claims = unmet(end_claims(partition), Presence(exists=True, end=end))
-    largest = max(claims, key=lambda one: one.offset, default=None)
-    if largest is None:
-        return None
-    what = "is empty" if partition.segments else "is absent"
-    text = f"the log {what}, but {largest.evidence}: {largest.kind} {largest.offset}"
-    found = Finding("log/lost", text, first_offset=end, last_offset=largest.offset - 1)
-    return found.placed(partition.path, topic=partition.topic, partition=partition.number)
 
 
 def _log_dirs(node: Node) -> Iterator[Absence]:

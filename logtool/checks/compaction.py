@@ -22,10 +22,8 @@ from logtool.formats import names, offset_checkpoint
 from logtool.formats.names import FileKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata.policies import Past
-from logtool.node.settings import Settings
+from logtool.node.settings import ALWAYS_COMPACTED, Settings
 
-_ALWAYS_COMPACTED = frozenset({"__consumer_offsets", "__transaction_state"})
-"""Topics that a broker compacts even if their settings say otherwise."""
 MANY_GAPS = 3
 """Number of gaps between sound batches from which on a log with unknown policies counts as
 compacted: lost batches do not end exactly where the next batch begins, again and again."""
@@ -76,7 +74,7 @@ class Cleaning:
     @property
     def is_always_compacted(self) -> bool:
         """Return whether a broker compacts the topic even if its policy says otherwise."""
-        return self.topic in _ALWAYS_COMPACTED
+        return self.topic in ALWAYS_COMPACTED
 
     @property
     def is_compacted(self) -> bool:

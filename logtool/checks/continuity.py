@@ -77,7 +77,8 @@ def check_segments(
             span = (right.base_offset, left.last_offset)
             yield _at(partition, segment, Finding("segment/overlap", text, None, None, *span))
         elif end < right.base_offset and right.base_offset > log_start and not left.damaged:
-            hole = _hole(partition, left, right.base_offset, cleaning, judged)
+            dirty = _is_contiguous(reports, left.next_offset, cleaning)
+            hole = _hole(partition, left, right.base_offset, cleaning, judged, dirty=dirty)
             yield _at(partition, segment, hole)
 
 
@@ -175,6 +176,8 @@ def _hole(
     begin: int,
     cleaning: Cleaning,
     judged: Callable[[], CompactionEvidence],
+    *,
+    dirty: bool,
 ) -> Finding:
     end = left.next_offset
     span = (end, begin - 1)
@@ -201,10 +204,27 @@ def _hole(
     if witnesses:
         text += f", and {witnesses[0].name.name} shows that a segment is lost"
         return Finding("segment/missing", text, None, None, *span)
+    if compacted and dirty:
+        text += f", and the cleaner has cleaned offsets below {cleaning.offset} only"
+        return Finding("segment/uncleaned-hole", text, None, None, *span)
     if compacted:
         text += f"; compaction leaves such gaps: {judgement.evidence}"
         return Finding("segment/gap", text, None, None, *span)
     return Finding("segment/hole", f"{text}: {judgement.evidence}", None, None, *span)
+
+
+def _is_contiguous(reports: Sequence[SegmentReport], end: int, cleaning: Cleaning) -> bool:
+    """Return whether the batches from `end` on should follow each other without a gap.
+
+    So they should behind the offset of the cleaner, after a clean stop. But a replica that fetched
+    a cleaned log, or whose cleaner was interrupted, has traces of cleaning there as well.
+    """
+    offset = cleaning.offset
+    if offset is None or end < offset or not cleaning.clean:
+        return False
+    behind = [one for one in reports if one.next_offset > offset]
+    found = traces(behind)
+    return not (found.horizons or found.with_holes or found.inner_gaps)
 
 
 def _swap(partition: Partition, offsets: range) -> File | None:

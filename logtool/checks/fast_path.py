@@ -107,21 +107,27 @@ class PlainPartitions:
         self._snapshots: dict[bytes, Producers] = {}
 
     def look(
-        self, path: Path, log_start: int, ahead_ms: int | None, due: DueIndexes | None = None
+        self,
+        path: Path,
+        log_start: int,
+        ahead_ms: int | None,
+        due: DueIndexes | None = None,
+        *,
+        clean: bool = False,
     ) -> PartitionSummary | None:
         """Return the facts of a partition dir for which no rule reports anything, else None.
 
         `log_start` is the offset in log-start-offset-checkpoint, 0 without one, and `ahead_ms` how
         far ahead its timestamps may be; None: not known. With `due` indexes may be missing, which
-        the rules would report.
+        the rules would report. After a `clean` stop a log has a snapshot at its end.
         """
         try:
-            return self._look(path, log_start, ahead_ms, due)
+            return self._look(path, log_start, ahead_ms, due, clean)
         except (_NotPlainError, OSError):
             return None
 
     def _look(
-        self, path: Path, log_start: int, ahead_ms: int | None, due: DueIndexes | None
+        self, path: Path, log_start: int, ahead_ms: int | None, due: DueIndexes | None, clean: bool
     ) -> PartitionSummary:
         home, bases, snapshots = _listed(path, due)
         # The active segment is mostly the largest file; on a running broker, its index is.
@@ -156,7 +162,9 @@ class PlainPartitions:
             facts.bytes += len(log)
         if end in snapshots and end != bases[-1]:
             self._compare(home, end, producers)
-        if not set(snapshots).issubset((*bases, end)):
+        lacks_snapshot = clean and facts.bytes and end not in snapshots
+        lacks_start = clean and 0 < log_start < bases[0]
+        if lacks_start or lacks_snapshot or not set(snapshots).issubset((*bases, end)):
             raise _NotPlainError
         _hold_epochs(epochs, runs, max(log_start, bases[0]), end)
         if due:
@@ -339,7 +347,7 @@ def _hold_epochs(
 ) -> None:
     """Compare leader-epoch-checkpoint with the epochs of batches from the log start on."""
     starts = [start for _, start in epochs]
-    if starts and starts[-1] > log_end:
+    if starts and (starts[-1] > log_end or starts[0] < log_start):
         raise _NotPlainError
     for epoch, first, last in runs:
         first = max(first, log_start)

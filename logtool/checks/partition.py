@@ -6,8 +6,14 @@ from dataclasses import field, replace
 from functools import cache
 from typing import Any
 
-from logtool.checks import continuity, file_names, indexes, leader_epochs, producers
-from logtool.checks.absence import lost_log
+from logtool.checks import (
+    continuity,
+    file_names,
+    indexes,
+    leader_epochs,
+    log_absence,
+    producers,
+)
 from logtool.checks.compaction import NOT_KNOWN, Cleaning, CompactionEvidence
 from logtool.checks.kraft_snapshot import check_kraft_snapshot
 from logtool.checks.report import Level, PartitionSummary, SegmentReport, SegmentTask
@@ -23,6 +29,7 @@ from logtool.log.file import File
 from logtool.log.producer_state import ProducerState
 from logtool.log.redpanda import REDPANDA
 from logtool.node.settings import Settings
+from logtool.node.surroundings import Surroundings
 
 Item = Finding | UnreadableError
 
@@ -47,6 +54,8 @@ class CheckRequest:
     """Largest time in ms that a timestamp of a producer may be ahead; None: not known."""
     index_interval: int = offset_index.DEFAULT_INTERVAL
     """Bytes for which an offset index may lack an entry."""
+    around: Surroundings | None = None
+    """Facts from outside of its directory; None: what is absent from the log is not judged."""
 
 
 def plan(partition: Partition, request: CheckRequest) -> list[SegmentTask]:
@@ -126,8 +135,7 @@ def _check(
             yield _in_segment(item, report)
         _count(facts, report, segment.log)
         reports.append(report)
-    if getattr(partition.directory, "kind", None) is DirectoryKind.LIVE:
-        yield from _lost_log(partition, request, facts)
+    yield from _lost_log(partition, request, facts)
     if not reports:
         return
     facts.first_base_offset = partition.segments[0].base_offset
@@ -143,6 +151,9 @@ def _check(
     yield from continuity.check_segments(partition, reports, request.cleaning, judged, start)
     yield from _check_producers(partition, request, reports)
     yield from _failing_start(partition, request, reports)
+    changed = any(report.changed for report in reports)
+    if request.around and not changed and not _grew(partition.segments[-1].log):
+        yield from log_absence.check(partition, request.around, facts.log_end_offset)
     steady = all(report.scanned and not report.changed for report in reports)
     if steady and not _grew(partition.segments[-1].log) and not _is_going(partition):
         yield from _check_epochs(partition, request, values, facts, reports)
@@ -151,11 +162,17 @@ def _check(
 def _lost_log(
     partition: Partition, request: CheckRequest, facts: PartitionSummary
 ) -> Iterator[Finding]:
-    """Yield a finding if the logs are absent or empty, and other files prove that they were not."""
+    """Yield a finding if the logs are absent or empty, and other files prove that they were not.
+
+    An absent log counts as an empty one: a broker makes it at the log start offset.
+    """
+    is_live = getattr(partition.directory, "kind", None) is DirectoryKind.LIVE
+    if not is_live or any(segment.log.size for segment in partition.segments):
+        return
     end = max([request.log_start_offset, *(one.base_offset for one in partition.segments)])
     if not partition.segments and not partition.is_metadata_log:
         facts.first_base_offset = facts.log_end_offset = end
-    if found := lost_log(partition, end):
+    if found := log_absence.missing_end(partition, end, clean=request.clean):
         yield found
 
 

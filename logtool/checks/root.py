@@ -80,7 +80,9 @@ def _beyond_end(
     """Return the finding for an offset of a checkpoint behind the end of its log."""
     rule, name, were = _ENDS[kind]
     text = f"{name} {row.offset}, but the log ends at {end}"
-    if lost_end.has_lost_end(root, root.files[kind], facts.newest_log, facts.made_ns):
+    witness = lost_end.witness(root, kind)
+    home = root.path / f"{row.topic}-{row.partition}"
+    if witness is None or lost_end.has_lost_end(witness, facts.newest_log, facts.made_ns, home):
         count = row.offset - end
         offsets = "offset that was" if count == 1 else "offsets that were"
         text += f": the log has lost {count:,} {offsets} {were}, from {end} onwards"

@@ -91,7 +91,7 @@ def first_offset(log: ShadowFile, header: BatchHeader) -> int:
     if MAGIC <= header.magic < 128:
         return header.base_offset
     entry = memoryview(log.read(header.position, header.size))
-    if not entry[_UP_TO_MAGIC] & legacy_batch.CODEC_MASK:
+    if not entry[_UP_TO_MAGIC] & record_batch.CODEC_MASK:
         return header.base_offset  # not compressed: no other field is looked at
     try:
         return records.first_offset(entry, limit=_MOST_BYTES_INSIDE)

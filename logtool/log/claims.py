@@ -24,6 +24,7 @@ class ClaimKind(StrEnum):
     LOG_START = "log start offset"
     CLEANER_OFFSET = "cleaner offset"
     LEADER_EPOCH = "start of a leader epoch at"
+    FIRST_EPOCH = "start of the first leader epoch at"
     PRODUCER_SNAPSHOT = "producer snapshot for"
     SEGMENT_NAME = "index of a segment from"
 
@@ -34,6 +35,8 @@ ENDS = frozenset({
     ClaimKind.SEGMENT_NAME,
 })  # fmt: skip
 """Kinds whose offset a log reaches: each lies at or below the log end offset of a sound log."""
+STARTS = frozenset({ClaimKind.LOG_START, ClaimKind.FIRST_EPOCH, ClaimKind.SEGMENT_NAME})
+"""Kinds whose offset a log holds: a sound log begins at or below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +56,13 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Statement of one file: a partition exists, or its log reaches an offset."""
+    """Statement of one file: a partition exists, or its log reaches or holds an offset."""
 
     about: TopicPartition
     kind: ClaimKind
     evidence: Evidence
     offset: int = 0
-    """Offset that the log reaches; 0 for a claim of existence alone."""
+    """Offset that the log reaches or holds; 0 for a claim of existence alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,8 @@ class Presence:
     exists: bool
     end: int | None = None
     """Log end offset; None if it is not known."""
+    start: int | None = None
+    """Base offset of the first segment; None if it is not known."""
 
 
 def standing(facts: Iterable[Claim | Revocation]) -> list[Claim]:
@@ -100,5 +105,8 @@ def unmet(claims: Iterable[Claim], there: Presence) -> Iterator[Claim]:
     """Yield the claims about one partition that its state on the disk does not meet."""
     for claim in claims:
         ends_below = claim.kind in ENDS and there.end is not None and there.end < claim.offset
-        if not there.exists or ends_below:
+        begins_above = (
+            claim.kind in STARTS and there.start is not None and there.start > claim.offset
+        )
+        if not there.exists or ends_below or begins_above:
             yield claim

@@ -8,9 +8,14 @@ of that name: a broker writes it some seconds after it created the topic again.
 
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 
 from logtool.disk import files, in_use
+from logtool.errors import UnreadableError
+from logtool.formats import offset_index
 from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
+from logtool.lazy_dataclass import dataclass
+from logtool.log import opening
 from logtool.log.dir import LogDir, Partition
 from logtool.log.file import File
 from logtool.node.identity import topic_id_of
@@ -19,27 +24,61 @@ _TOLERANCE_NS = 2_000_000_000
 """Coarsest time stamps of the file systems in use; no broker creates a topic that quickly."""
 
 
-def has_lost_end(root: LogDir, checkpoint: File, newest_log: File | None, made_ns: int) -> bool:
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """An offset checkpoint, and the facts about its log dir that distinguish a loss from a copy."""
+
+    log_dir: Path
+    checkpoint: File
+    meta: File | None = None
+    """The file meta.properties, which is older than all others; None without it."""
+    is_clean: bool = False
+    """True if the broker stopped in order."""
+
+
+def witness(root: LogDir, kind: FileKind) -> Witness | None:
+    """Return the checkpoint of a kind as a witness; None if the log dir lacks it."""
+    checkpoint = root.files.get(kind)
+    meta = root.files.get(FileKind.META_PROPERTIES)
+    return Witness(root.path, checkpoint, meta, root.is_clean) if checkpoint else None
+
+
+def has_lost_end(one: Witness, newest_log: File | None, made_ns: int, partition: Path) -> bool:
     """Return whether nothing but a loss explains that a log ends below a checkpointed offset.
 
-    `newest_log` is the youngest segment of the partition, and `made_ns` the time of its
-    partition.metadata, 0 without one.
+    `newest_log` is the youngest segment of the partition, `made_ns` the time of its
+    partition.metadata, 0 without one, and `partition` its directory.
 
     True after a clean stop; where the checkpoint is not younger than the log, so that it was not
-    written while the log dir was copied; and in an original log dir, one that is no copy.
+    written while the log dir was copied; in an original log dir, one that is no copy; and where the
+    broker had begun a further segment, as a copy of a running broker's log would show it.
     """
-    log = newest_log
-    if root.is_clean or log is None or checkpoint.mtime_ns <= log.mtime_ns:
+    log, checkpoint, meta = newest_log, one.checkpoint, one.meta
+    if one.is_clean or log is None or checkpoint.mtime_ns <= log.mtime_ns:
         return True
-    if files.is_remote(root.path) or in_use.holder(root.path):
+    if _has_closed_end(partition):
+        return True
+    if files.is_remote(one.log_dir) or in_use.holder(one.log_dir):
         return False
-    meta = root.files.get(FileKind.META_PROPERTIES)
     # meta.properties is older than all other files, unless a copy was made without times.
     has_times = meta is None or meta.mtime_ns + _TOLERANCE_NS < checkpoint.mtime_ns
     is_older_topic = made_ns > checkpoint.mtime_ns
     # The log alone does not show it: a log that is copied while it grows is as young as its copy.
     is_copy = any(_is_copy(file) for file in (log, checkpoint, meta) if file)
     return has_times and not is_older_topic and not is_copy
+
+
+def lost_offsets(one: Witness | None, listed: Partition, end: int, offset: int) -> range | None:
+    """Return the offsets that a log has lost at its end, by an `offset` in a checkpoint.
+
+    None where the log reaches the offset, or where a copy or an older topic may explain it.
+    """
+    if one is None or offset <= end:
+        return None
+    newest = max((each.log for each in listed.segments), key=lambda log: log.mtime_ns, default=None)
+    made = listed.fixed.get(FileKind.PARTITION_METADATA)
+    is_lost = has_lost_end(one, newest, made.mtime_ns if made else 0, listed.path)
+    return range(end, offset) if is_lost else None
 
 
 def watermarks(root: LogDir) -> dict[TopicPartition, int]:
@@ -81,13 +120,30 @@ def lost(
     None where the log reaches its watermark, or where a copy or an older topic may explain it.
     """
     watermark = known.get((listed.topic or "", listed.number or 0))
-    checkpoint = root.files.get(FileKind.REPLICATION_CHECKPOINT)
-    if watermark is None or checkpoint is None or watermark <= end:
+    if watermark is None:
         return None
-    newest = max((one.log for one in listed.segments), key=lambda log: log.mtime_ns, default=None)
-    made = listed.fixed.get(FileKind.PARTITION_METADATA)
-    made_ns = made.mtime_ns if made else 0
-    return range(end, watermark) if has_lost_end(root, checkpoint, newest, made_ns) else None
+    return lost_offsets(witness(root, FileKind.REPLICATION_CHECKPOINT), listed, end, watermark)
+
+
+def _has_closed_end(partition: Path) -> bool:
+    """Return whether the last segment of a partition dir is not the one that a broker wrote to.
+
+    A broker cuts the unused room of the indexes when it rolls a segment or stops. Before it had
+    made the .log of a segment, it had no index of that segment.
+    """
+    try:
+        listed = opening.open_partition(partition)
+        last = listed.segments[-1]
+        index = last.indexes.get(FileKind.OFFSET_INDEX)
+        if any((file.name.offset or 0) > last.base_offset for file in listed.orphans):
+            return True
+        if index is None:
+            return False
+        with index.open() as file:
+            room = offset_index.ENTRY_SIZE
+            return any(file.read(max(0, index.size - room), room)) or not index.size
+    except (UnreadableError, IndexError):
+        return False
 
 
 def _is_copy(file: File) -> bool:

@@ -4,6 +4,7 @@ A setting of the topic counts before a dynamic setting of the broker, and that b
 own file. Source: ``LogConfig.fromProps``, ``DynamicBrokerConfig`` (Kafka 3.9 to 4.3).
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import field
 from functools import cached_property
@@ -12,6 +13,7 @@ from pathlib import Path
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats import offset_index
+from logtool.formats.java_text import parse_long
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
@@ -23,6 +25,41 @@ from logtool.node.identity import identify
 from logtool.node.node import Node
 
 _NOTHING: Mapping[str, str] = {}
+ALWAYS_COMPACTED = frozenset({"__consumer_offsets", "__transaction_state"})
+"""Topics that a broker compacts even if their settings say otherwise."""
+_WEEK_MS = 168 * 3_600_000
+"""Default of ``log.retention.hours``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Settings of a topic by which a broker deletes the beginning of its logs."""
+
+    deletes: bool
+    """True if ``cleanup.policy`` includes ``delete``."""
+    compacts: bool = False
+    """True if a broker compacts the topic."""
+    ms: int = _WEEK_MS
+    """``retention.ms``; -1 for no limit."""
+    bytes: int = -1
+    """``retention.bytes``; -1 for no limit."""
+    is_remote: bool = False
+    """True if the beginning may be in remote storage only."""
+
+    def may_have_deleted(self, size: int, oldest_ms: int, made_ns: int, stopped_ns: int) -> bool:
+        """Return whether retention may have deleted segments before the log that is left.
+
+        The log has `size` bytes and begins with a batch of the time `oldest_ms`. The broker made
+        its directory at `made_ns` and ran until `stopped_ns`; 0 for a time that is not known.
+        """
+        if not self.deletes:
+            return False
+        if 0 <= self.bytes <= size:
+            return True
+        if self.ms < 0:
+            return False
+        until_ms = (stopped_ns or time.time_ns()) // 1_000_000 - self.ms
+        return made_ns // 1_000_000 <= until_ms or oldest_ms <= until_ms
 
 
 @dataclass()
@@ -77,6 +114,31 @@ class Settings:
             return self.static["log.cleanup.policy"], "the broker's own file"
         return found, source
 
+    def retention(self, topic: str) -> Retention | None:
+        """Return the settings by which beginnings are deleted; None if they are not known."""
+        image = self.image
+        if image is None or image.damage or topic not in image.topics:
+            return None
+        policy = image.topic_config(topic, "cleanup.policy", self.node_id) or "delete"
+        remote = image.topic_config(topic, "remote.storage.enable", self.node_id)
+        ms = image.topic_config(topic, "retention.ms", self.node_id)
+        size = image.topic_config(topic, "retention.bytes", self.node_id)
+        return Retention(
+            deletes="delete" in policy,
+            compacts="compact" in policy or topic in ALWAYS_COMPACTED,
+            ms=self._default_ms() if ms is None else _number(ms, _WEEK_MS),
+            bytes=_number(size, -1),
+            is_remote=remote == "true",
+        )
+
+    def _default_ms(self) -> int:
+        """Return the default of ``retention.ms`` in the broker's own file, or that of Kafka."""
+        for name, factor in (("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000)):
+            if name in self.static:
+                found = _number(self.static[name], _WEEK_MS // factor)
+                return -1 if found < 0 else found * factor
+        return _WEEK_MS
+
     def past(self, topic: str | None, own_id: str | None) -> Past | None:
         """Return the policies that a topic had, also a deleted one; None where it is not known.
 
@@ -90,6 +152,12 @@ class Settings:
     @cached_property
     def _policies(self) -> PastPolicies | None:
         return PastPolicies(self.metadata_dir) if self.metadata_dir else None
+
+
+def _number(text: str | None, default: int) -> int:
+    """Return a whole number, or `default` if the text is not one."""
+    found = parse_long(text or "")
+    return default if found is None else found
 
 
 def of_node(node: Node) -> Settings:

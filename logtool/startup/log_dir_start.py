@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,9 +19,10 @@ from logtool.loading import metadata_log
 from logtool.loading.result import StartConditions
 from logtool.log.dir import OF_TODAY, LogDir
 from logtool.metadata import image as metadata_image
-from logtool.node import lost_end, own_file
+from logtool.node import lost_end, own_file, settings, surroundings
 from logtool.node.log_dir_state import LogDirState
 from logtool.node.options import StartOptions
+from logtool.node.settings import Settings
 from logtool.startup import strays
 from logtool.startup.request import LoadRequest
 from logtool.startup.strays import StrayOutcome
@@ -120,7 +122,16 @@ class LogDirStart(LogDirState):
             flushed=self.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(key),
             fate=self._fate(path, directory),
             assumed=options,
+            around=replace(
+                surroundings.of(self.log_dir, self._settings, directory, max(0, start.log_start)),
+                clean=self.clean,
+            ),
         )
+
+    @cached_property
+    def _settings(self) -> Settings:
+        """The settings of topics, by the metadata log of the node."""
+        return settings.of_node(self.node)
 
     def _redpanda_request(self, path: Path, directory: PartitionDirectory) -> LoadRequest:
         """Return the request for a partition of Redpanda, with its values in the kvstores."""

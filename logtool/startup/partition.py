@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logtool.actions import Action, FileChange, Loss
-from logtool.checks.absence import lost_log
+from logtool.checks import log_absence
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import names, wording
+from logtool.formats.names import DirectoryKind
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.actions import actions
 from logtool.loading.index_building import INDEX_INTERVAL
@@ -21,6 +22,7 @@ from logtool.log.dir import Partition, Segment
 from logtool.log.file import File
 from logtool.node import host_limits
 from logtool.node.identity import topic_id_of
+from logtool.node.lost_end import lost_offsets
 from logtool.node.options import StartOptions
 from logtool.startup.disks import Cold, StretchTimes
 from logtool.startup.request import LoadRequest
@@ -193,6 +195,7 @@ def forecast_partition(
             if unread:
                 done += _unnoticed(unread, request)
             done += _lacking(listed, loaded, request, done)
+            done += _absent(listed, loaded, request)
         other_end = _other_end(listed, loaded, request)
     except UnreadableError as error:
         return error
@@ -294,7 +297,10 @@ def _action_of(one: "Rejected") -> Action:
 
 
 def _lacking(
-    listed: Partition, loaded: LoadResult, request: LoadRequest, done: Sequence[Action]
+    listed: Partition,
+    loaded: LoadResult,
+    request: LoadRequest,
+    done: Sequence[Action],
 ) -> Iterator[Action]:
     """Yield an action if the log ends below its high watermark before this start.
 
@@ -305,16 +311,37 @@ def _lacking(
     end, watermark = loaded.log_end, request.high_watermark or 0
     if any(action.loss.below_high_watermark for action in done):
         return
-    if watermark <= end:
-        if found := lost_log(listed, end):
-            yield Action(action="lacks", path=request.path, reason=found.message)
+    if watermark > end:
+        text = (
+            f"the log ends at {end}, below its high watermark {watermark}: this replica lacks "
+            f"{watermark - end} acknowledged offsets; look for these offsets in the other "
+            "replicas before this one becomes leader"
+        )
+        yield Action(action="lacks", path=request.path, reason=text)
+    else:
+        yield from _proven_lost(listed, end, request)
+
+
+def _proven_lost(listed: Partition, end: int, request: LoadRequest) -> Iterator[Action]:
+    """Yield an action if the recovery point, or a file of the partition, lies above the log end."""
+    around, flushed = request.around, request.flushed or 0
+    is_live = getattr(listed.directory, "kind", None) is DirectoryKind.LIVE
+    if around and is_live and lost_offsets(around.recovery_points, listed, end, flushed):
+        text = f"the log ends at {end}, below its recovery point {flushed}"
+        yield Action(action="lacks", path=request.path, reason=text)
+    elif found := log_absence.missing_end(listed, end, clean=request.start.clean):
+        yield Action(action="lacks", path=request.path, reason=found.message)
+
+
+def _absent(listed: Partition, loaded: LoadResult, request: LoadRequest) -> Iterator[Action]:
+    """Yield actions for the beginning of the log, snapshots and a start row that are absent."""
+    if request.around is None:
         return
-    text = (
-        f"the log ends at {end}, below its high watermark {watermark}: this replica lacks "
-        f"{watermark - end} acknowledged offsets; look for these offsets in the other "
-        "replicas before this one becomes leader"
-    )
-    yield Action(action="lacks", path=request.path, reason=text)
+    for finding in log_absence.check(listed, request.around, loaded.log_end):
+        action = log_absence.ACTIONS.get(finding.severity)
+        if action:
+            path = finding.path or request.path
+            yield Action(action=action, path=path, reason=finding.message)
 
 
 def _other_end(listed: Partition, loaded: LoadResult, request: LoadRequest) -> int | None:

@@ -10,6 +10,7 @@ from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
 from logtool.log.redpanda import REDPANDA
 from logtool.node.options import StartOptions
+from logtool.node.surroundings import Surroundings
 from logtool.startup.strays import StrayOutcome
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class LoadRequest:
     for any other directory."""
     assumed: StartOptions = field(default_factory=StartOptions)
     """Assumptions about the broker, and options for the extent of the answer."""
+    around: Surroundings | None = None
+    """Facts from outside of its directory; None for a log of Redpanda."""
     redpanda: "RedpandaStart | None" = None
     """Facts from the data directory, if Redpanda wrote the log."""
 

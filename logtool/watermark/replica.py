@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from logtool.checks.absence import lost_log
+from logtool.checks import log_absence
 from logtool.checks.report import Level, SegmentTask
 from logtool.checks.segment import check_segment
 from logtool.disk import files
 from logtool.errors import UnreadableError
-from logtool.findings import Finding
+from logtool.findings import Finding, Severity
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.loader import load
@@ -154,7 +154,9 @@ def measure(
     try:
         listed = opening.open_partition(request.path, request.flavour)
         loaded = load(listed, request.start, on_bytes)
-        gone = lost_log(listed, loaded.log_end)
+        gone = None
+        if loaded.outcome is Outcome.LOADS:
+            gone = log_absence.missing_end(listed, loaded.log_end, clean=request.start.clean)
         tail = tail_of(listed, clean=request.start.clean) + ([gone] if gone else [])
         broken = [item.code for item in tail if isinstance(item, Finding)]
         start, end = loaded.log_start, loaded.log_end
@@ -162,11 +164,18 @@ def measure(
         usable = loaded.outcome is Outcome.LOADS
         topic_id = listed_topic_id(listed)
         stable, uncommitted = _stable(listed, watermark, end, on_bytes) if usable else (0, 0)
+        if usable and request.start.clean and log_absence.has_no_snapshot(listed):
+            stable = watermark  # The broker begins with an empty producer state.
+        absent = log_absence.check(listed, request.around, end) if request.around else ()
+        tail += [_placed(one, listed) for one in absent if one.severity is not Severity.INFO]
     except UnreadableError as error:
         return error
     outcome, reason = str(loaded.outcome), loaded.reason
     if usable and request.fate and request.fate.action in ("stray", "delete"):
         outcome, reason = STRAY, request.fate.text
+    lost = 0
+    if gone and gone.code == "log/lost":
+        lost = (gone.last_offset or 0) + 1 - loaded.log_end
     first = listed.segments[0].base_offset if listed.segments else None
     made = listed.fixed.get(FileKind.PARTITION_METADATA)
     return Replica(
@@ -188,7 +197,7 @@ def measure(
         tail=broken[0] if broken else SOUND,
         lost_records=_lost(loaded),
         uncommitted_records=uncommitted,
-        acknowledged_gone=(gone.last_offset or 0) + 1 - loaded.log_end if gone else 0,
+        acknowledged_gone=lost,
         topic_id=topic_id,
         findings=tuple(tail),
         newest_log=max((segment.log for segment in listed.segments), key=_written, default=None),
@@ -217,6 +226,10 @@ def tail_of(listed: Partition, *, clean: bool) -> list[Finding | UnreadableError
         ).findings
         if item.path == active.log.path
     ]
+
+
+def _placed(finding: Finding, listed: Partition) -> Finding:
+    return finding.placed(listed.path, topic=listed.topic, partition=listed.number)
 
 
 def _lost(loaded: LoadResult) -> int:

@@ -49,7 +49,7 @@ from logtool.running.workers import OutOfTimeError
 from logtool.startup.log_dir_start import LogDirStart
 from logtool.startup.request import LoadRequest
 from logtool.watermark.election import choices
-from logtool.watermark.replica import Replica, measure
+from logtool.watermark.replica import SOUND, Replica, measure
 from logtool.watermark.replica_group import Choice, ReplicaGroup, group_replicas
 
 Found = Replica | ReplicaGroup | Finding | Action
@@ -58,6 +58,7 @@ _ELR = "eligible.leader.replicas.version"
 _MIN_IN_SYNC = "min.insync.replicas"
 _KVSTORE = "kvstore"
 _GONE = "checkpoint/high-watermark-beyond-end"
+_END_LOST = frozenset({_GONE, "checkpoint/recovery-point-beyond-end"})
 _HELD_SINCE = (3, 7)
 """From this release on a high watermark does not rise where fewer are in sync (KAFKA-15583)."""
 
@@ -236,8 +237,8 @@ class Watermarks:
                 yield result
             else:
                 violations = list(_violations(work, result))
-                gone = any(one.code == _GONE for one in violations)
-                lost = (result.checkpointed or 0) - result.log_end if gone else 0
+                lost_end = [one.code for one in violations if one.code in _END_LOST]
+                lost = (result.checkpointed or 0) - result.log_end if _GONE in lost_end else 0
                 if result.usable and work.broker.home.log_dir.flavour is not REDPANDA:
                     home = work.broker.home.log_dir
                     violations += check_epochs(
@@ -254,6 +255,7 @@ class Watermarks:
                             result, work.broker, self._settings.kafka or releases.KNOWN[-1]
                         ),
                         acknowledged_gone=max(lost, result.acknowledged_gone),
+                        tail=lost_end[0] if lost_end and result.tail == SOUND else result.tail,
                     )
                 )
                 self.summary.to_do |= not result.usable

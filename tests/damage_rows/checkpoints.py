@@ -68,7 +68,10 @@ LEADER_EPOCHS = [
     Row("a start offset moved down", PLAIN, epochs(lambda rows: [rows[0], (2, rows[1][1] - 5)]),
         [("leader-epoch/mismatch", EPOCHS, None)]),
     # As DeleteRecords leaves it, before the new log start is checkpointed too.
-    Row("the first row moved up", PLAIN, epochs(lambda rows: [(rows[0][0], 5), *rows[1:]]), []),
+    Row("the first row moved up", PLAIN, epochs(lambda rows: [(rows[0][0], 5), *rows[1:]]),
+        [("checkpoint/log-start-lost", START, None)]),
+    Row("the epochs cut at the end of the log after a kill", KILLED,
+        epochs(lambda rows: [(rows[-1][0], 360)]), [("checkpoint/log-start-lost", START, None)]),
     Row("another epoch", PLAIN, epochs(lambda rows: [rows[0], (7, rows[1][1])]),
         [("leader-epoch/missing-epoch", EPOCHS, None)]),
     Row("an epoch without data", PLAIN,

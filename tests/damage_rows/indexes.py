@@ -235,9 +235,11 @@ TRANSACTIONS = [
          ("transaction-index/length", "1.txnindex", 0)]),
     # Compaction leaves such empty batches. No consumer needs the entry of an empty transaction.
     Row("no entry for an aborted transaction of empty batches", TXNS, behind(aborted_without()),
-        [("checkpoint/recovery-point-behind", RECOVERY, row_of("tx.mixed"))]),
+        [("checkpoint/recovery-point-behind", RECOVERY, row_of("tx.mixed")),
+         ("producer-snapshot/absent", "tx.mixed-0", None)]),
     Row("no entry for an aborted transaction of a record", TXNS, behind(aborted_without(b"value")),
         [("checkpoint/recovery-point-behind", RECOVERY, row_of("tx.mixed")),
+         ("producer-snapshot/absent", "tx.mixed-0", None),
          ("transaction-index/missing-entry", "-1.log", None)]),
     Row("an ABORT marker turned into COMMIT", TXNS, marker_type(9, b"\0\1", "1.log"),
         [("transaction-index/no-marker", "1.txnindex", 0)]),

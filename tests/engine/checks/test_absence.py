@@ -325,6 +325,8 @@ def test_it_is_known_which_partitions_should_exist_if_a_file_lists_them(copy_of:
         path.write_bytes(b"0\n0\n")
     assert listed(home) is False
     assert listed(some) is False
+
+
 def test_a_log_dir_that_the_own_file_does_not_name_is_not_opened(dirs: list[Path]) -> None:
     static = {"log.dirs": str(dirs[0]), "process.roles": "broker,controller"}
     found = [one for one in verify(dirs, static) if one.code == "data-dir/not-named"]

@@ -62,11 +62,13 @@ NOT_IN_THE_TABLE = {
     "broker-config/remote-storage-off", "broker-config/cleaner-off",
     "segment/kvstore-hole", "broker-config/remote-topics", "data-dir/not-named",
     "data-dir/left-out",
+    "log/beginning-lost", "log/beginning-deleted", "producer-snapshot/lost-transaction",
+    "producer-snapshot/lost", "checkpoint/log-start-behind",
 }  # fmt: skip
 """Codes for what happens during a run (see test_verify_inputs), of hosts, not of log dirs (see
 test_host_limits), of `logtool txns` (see test_joining), of groups (see test_groups), of
 `logtool metadata` (see test_metadata), of Redpanda (see test_verify_redpanda) and for what is
-absent (see test_absence, test_broker_dirs)."""
+  absent (see test_absence, test_broker_dirs and test_partition_absence)."""
 
 
 @pytest.fixture

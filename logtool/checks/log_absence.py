@@ -1,0 +1,224 @@
+"""Rules for what is absent from one partition: the beginning of its log, snapshots, its start row.
+
+`verify`, `plan` and `watermark` use them. Sources: ``UnifiedLog.deleteSegments``,
+``UnifiedLog.rebuildProducerState``, ``ProducerStateManager.removeStraySnapshots``,
+``LeaderEpochFileCache.truncateFromStart``, ``LogManager.checkpointLogStartOffsets``
+(Kafka 3.9 and 4.3).
+"""
+
+from collections.abc import Iterator, Sequence
+
+from logtool.checks.producers import EXPIRATION_MS
+from logtool.findings import Finding, Severity
+from logtool.formats import wording
+from logtool.formats.names import DirectoryKind, FileKind
+from logtool.log import producer_state
+from logtool.log.claims import Claim, ClaimKind, Evidence, Presence, Revocation, standing, unmet
+from logtool.log.dir import OF_TODAY, Partition
+from logtool.log.partition_claims import end_claims, epoch_rows, first_base, start_claims
+from logtool.log.producer_state import ProducerState
+from logtool.node.surroundings import Surroundings
+
+ACTIONS = {Severity.ERROR: "lacks", Severity.WARNING: "unnoticed"}
+"""Action of `plan` for a finding of these rules, by the severity of the finding."""
+
+
+def check(partition: Partition, around: Surroundings, end: int | None) -> Iterator[Finding]:
+    """Yield what is absent from a partition that a broker writes to.
+
+    `end` is its log end offset, None if it is not known. The log is read where it decides.
+    """
+    is_judged = getattr(partition.directory, "kind", None) in OF_TODAY
+    if not is_judged or partition.is_metadata_log or not partition.segments:
+        return
+    yield from _beginning(partition, around)
+    yield from _start_row(partition, around, end)
+    yield from _snapshots(partition, around, end)
+
+
+_BEYOND_END = {
+    ClaimKind.PRODUCER_SNAPSHOT: "producer-snapshot/beyond-end",
+    ClaimKind.LEADER_EPOCH: "leader-epoch/beyond-end",
+    ClaimKind.SEGMENT_NAME: "partition/orphan-index",
+}
+
+
+def missing_end(partition: Partition, end: int, *, clean: bool) -> Finding | None:
+    """Return a finding if a file of the partition proves offsets behind its log end, `end`.
+
+    A log that has bytes is judged only after a clean stop: a log dir that is copied while its
+    broker runs, or a disk that lost its last writes, leaves files that are ahead of the log.
+    """
+    if partition.is_metadata_log:
+        return None
+    is_live = getattr(partition.directory, "kind", None) is DirectoryKind.LIVE
+    if not is_live or (not clean and any(segment.log.size for segment in partition.segments)):
+        return None
+    claims = unmet(end_claims(partition), Presence(exists=True, end=end))
+    claim = max(claims, key=lambda one: one.offset, default=None)
+    if claim is None:
+        return None
+    has_bytes = any(segment.log.size for segment in partition.segments)
+    what = f"ends at {end}" if has_bytes else "is empty" if partition.segments else "is absent"
+    text = f"the log {what}, but {claim.evidence}: {claim.kind} {claim.offset}"
+    code = _BEYOND_END[claim.kind] if has_bytes else "log/lost"
+    path = claim.evidence.path if has_bytes else partition.path
+    found = Finding(code, text, first_offset=end, last_offset=claim.offset - 1)
+    return found.placed(path, topic=partition.topic, partition=partition.number)
+
+
+def _replayed(partition: Partition) -> ProducerState:
+    """Return the producers at the end of a log, by all of its batches."""
+    state = ProducerState()
+    for segment in partition.segments:
+        for chunk in segment.batches(payload=False):
+            state.apply(producer_state.significant(chunk.table))
+    return state
+
+
+def has_no_snapshot(partition: Partition) -> bool:
+    """Return whether a broker finds no snapshot; after a clean stop its producer state is empty.
+
+    A start first deletes the snapshots that stand at no base offset, but not the newest one if no
+    segment begins behind it. A snapshot that cannot be read counts: the state is then rebuilt.
+    """
+    bases = {segment.base_offset for segment in partition.segments}
+    offsets = {file.name.offset or 0 for file in partition.snapshots}
+    newest = max(offsets, default=-1)
+    return offsets.isdisjoint(bases) and newest < max(bases, default=0)
+
+
+def _snapshots(partition: Partition, around: Surroundings, end: int | None) -> Iterator[Finding]:
+    """Yield a finding if a log that was closed in order has no snapshot at its end."""
+    if not around.clean or end is None or not any(one.log.size for one in partition.segments):
+        return
+    if any((file.name.offset or 0) >= end for file in partition.snapshots):
+        return  # A snapshot behind the log end has a rule of its own.
+    what = f"the broker stopped in order, and no snapshot is at the log end {end}"
+    if not has_no_snapshot(partition):
+        text = f"{what}: the broker reads the log behind an older snapshot"
+        yield Finding("producer-snapshot/absent", text, path=partition.path)
+        return
+    what = f"{what}, nor any older one that the broker takes"
+    state = _replayed(partition)
+    first = state.oldest_open(none=end)
+    if first < end:
+        text = (
+            f"{what}: the broker forgets the transaction that is open from offset {first} onwards, "
+            "so that consumers with read_committed read its records"
+        )
+        yield Finding(
+            "producer-snapshot/lost-transaction", text, first_offset=first, path=partition.path
+        )
+        return
+    since_ms = around.stopped_ns // 1_000_000 - EXPIRATION_MS
+    known = sum(one.timestamp > since_ms for one in state.producers.values())
+    text = f"{what}: the broker forgets {wording.count(known, 'producer')}"
+    code = "lost" if known else "absent"
+    yield Finding(f"producer-snapshot/{code}", text, path=partition.path)
+
+
+def _beginning(partition: Partition, around: Surroundings) -> Iterator[Finding]:
+    """Yield a finding if files of the partition name offsets before its first segment."""
+    retention = around.retention
+    first = first_base(partition, compacted=retention is None or retention.compacts)
+    claims: list[Claim | Revocation] = [*start_claims(partition)]
+    about = partition.topic or "", partition.number or 0
+    if around.clean and around.log_start:
+        # A broker writes the row anew when it stops in order.
+        evidence = Evidence(around.row_path)
+        claims.append(Claim(about, ClaimKind.LOG_START, evidence, around.log_start))
+    if retention and retention.is_remote:
+        remote = frozenset({ClaimKind.FIRST_EPOCH, ClaimKind.LOG_START})
+        claims.append(Revocation(about, Evidence(partition.path), remote))
+    missed = list(unmet(standing(claims), Presence(exists=True, start=first)))
+    if first is None or not missed:
+        return
+    lowest = min(missed, key=lambda one: one.offset)
+    text = f"the log begins at {first}, but {lowest.evidence}: {lowest.kind} {lowest.offset}"
+    code, why = _cause(partition, around, missed)
+    span = wording.offsets(lowest.offset, first - 1)
+    yield Finding(
+        code, f"{text}; {span}: {why}", None, None, lowest.offset, first - 1, partition.path
+    )
+
+
+def _cause(partition: Partition, around: Surroundings, missed: Sequence[Claim]) -> tuple[str, str]:
+    """Return the code of a beginning that is absent, and what is known of the cause.
+
+    A broker that deletes a beginning moves the first row of leader-epoch-checkpoint, and renames
+    all files of a segment. So retention explains the rest only in a copy that was made meanwhile,
+    or after a kill at that moment.
+    """
+    named = any(one.kind is not ClaimKind.FIRST_EPOCH for one in missed)
+    if around.retention is None:
+        if named:
+            return "log/beginning-lost", "they are lost"
+        return "log/beginning-absent", "lost, unless the topic is in remote storage"
+    if not _may_be_deleted(partition, around):
+        return "log/beginning-lost", "they are lost, and retention does not explain it"
+    if around.clean and named:
+        return "log/beginning-lost", "they are lost"
+    if around.clean or named:
+        return "log/beginning-absent", "lost, unless retention deleted them just before a kill"
+    return "log/beginning-deleted", "retention may have deleted them, or they are lost"
+
+
+def _may_be_deleted(partition: Partition, around: Surroundings) -> bool:
+    """Return whether retention may have deleted what was before the first segment."""
+    made = partition.fixed.get(FileKind.PARTITION_METADATA)
+    size = sum(segment.log.size for segment in partition.segments)
+    return around.retention is not None and around.retention.may_have_deleted(
+        size, _oldest_ms(partition), made.mtime_ns if made else 0, around.stopped_ns
+    )
+
+
+def _oldest_ms(partition: Partition) -> int:
+    """Return the time of the first batch that is left, in ms; 0 if no batch has a time."""
+    for segment in partition.segments:
+        for chunk in segment.batches(payload=False):
+            if len(chunk.table):
+                return max(0, int(chunk.table.max_timestamp[0]))
+    return 0
+
+
+def _start_row(partition: Partition, around: Surroundings, end: int | None) -> Iterator[Finding]:
+    """Yield a finding if log-start-offset-checkpoint lacks a row that DeleteRecords made.
+
+    DeleteRecords moves the first row of leader-epoch-checkpoint into the log, in front of batches
+    of another epoch or in the midst of batches of its own. The row of the log start is written
+    within a minute, and at a stop in order. Without it the log begins at its first segment again.
+    """
+    epochs = partition.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT)
+    first = min(epoch_rows(partition), key=lambda one: one[0].start_offset, default=None)
+    if around.log_start is None or epochs is None or first is None or end is None:
+        return
+    row, evidence = first
+    start, begin = max(around.log_start, partition.segments[0].base_offset), row.start_offset
+    if not start < begin <= end or _epoch_before(partition, begin) != row.leader_epoch:
+        return
+    is_proven = around.clean or around.rows_ns > epochs.mtime_ns
+    # An epoch that recovery found again begins at a base offset.
+    at_base = any(segment.base_offset == begin for segment in partition.segments)
+    there = f"has the row {around.log_start}" if around.log_start else "has no row"
+    text = (
+        f"{around.row_path.name} {there} of the partition, but {evidence}: "
+        f"{ClaimKind.FIRST_EPOCH} {begin}: {wording.offsets(start, begin - 1)}, which were "
+        "deleted, are readable again"
+    )
+    code = "log-start-lost" if is_proven and not at_base else "log-start-behind"
+    yield Finding(f"checkpoint/{code}", text, None, None, start, begin - 1, around.row_path)
+
+
+def _epoch_before(partition: Partition, offset: int) -> int | None:
+    """Return the leader epoch of the last batch that begins below an offset; None without one."""
+    found = None
+    for segment in partition.segments:
+        behind = segment.next_base_offset
+        if segment.base_offset >= offset or (behind is not None and behind < offset):
+            continue
+        for chunk in segment.batches(payload=False):
+            below = chunk.table[chunk.table.base_offset < offset]
+            if len(below):
+                found = int(below.leader_epoch[-1])
+    return found

@@ -1,0 +1,64 @@
+"""Facts about one partition that stand outside of its directory: rows, marker and retention."""
+
+from pathlib import Path
+
+from logtool.formats import names
+from logtool.formats.names import FileKind, PartitionDirectory
+from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import LogDir
+from logtool.node.lost_end import Witness, witness
+from logtool.node.settings import Retention, Settings
+
+_PERIODIC = (
+    FileKind.LOG_START_CHECKPOINT, FileKind.RECOVERY_POINT_CHECKPOINT,
+    FileKind.REPLICATION_CHECKPOINT,
+)  # fmt: skip
+"""Files that a running broker writes every minute or more often."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Facts about one partition from its log dir and from the settings of its topic."""
+
+    log_dir: Path
+    clean: bool = False
+    """True if the broker stopped in order, or is assumed to have done so."""
+    log_start: int | None = None
+    """Offset in log-start-offset-checkpoint, 0 without a row; None if the log dir is not known."""
+    rows_ns: int = 0
+    """Time at which log-start-offset-checkpoint was written; 0 without that file."""
+    stopped_ns: int = 0
+    """Last time at which the broker wrote an offset checkpoint; 0 if it is not known."""
+    retention: Retention | None = None
+    """None if the settings of the topic are not known."""
+    recovery_points: Witness | None = None
+    """The file recovery-point-offset-checkpoint; None without it."""
+
+    @property
+    def row_path(self) -> Path:
+        """Return the path of log-start-offset-checkpoint."""
+        return self.log_dir / FileKind.LOG_START_CHECKPOINT.value
+
+
+def of(
+    log_dir: LogDir, settings: Settings, directory: PartitionDirectory, log_start: int
+) -> Surroundings:
+    """Return the surroundings of a partition; `log_start` is its row, or 0."""
+    rows = log_dir.files.get(FileKind.LOG_START_CHECKPOINT)
+    written = (log_dir.files[kind].mtime_ns for kind in _PERIODIC if kind in log_dir.files)
+    return Surroundings(
+        log_dir=log_dir.path,
+        clean=log_dir.is_clean,
+        log_start=log_start,
+        rows_ns=rows.mtime_ns if rows else 0,
+        stopped_ns=max(written, default=0),
+        retention=settings.retention(directory.topic),
+        recovery_points=witness(log_dir, FileKind.RECOVERY_POINT_CHECKPOINT),
+    )
+
+
+def alone(path: Path, settings: Settings) -> Surroundings:
+    """Return the surroundings of a partition dir that was given without its log dir."""
+    path = path.resolve()
+    topic = getattr(names.parse_directory(path.name), "topic", "")
+    return Surroundings(log_dir=path.parent, retention=settings.retention(topic))
