@@ -212,7 +212,7 @@ class WatermarkPrinter(Printer[Found]):
         yield f"{text.state(self._report.summary)}{partitions}: {verdict}", style
 
     def _problems(self) -> list[str]:
-        """Return what is lost, or may be lost, each as a text; empty if nothing is."""
+        """Return the losses, and the questions that are open, each as a text; may be empty."""
         found = []
         if self._lost:
             found.append(f"acknowledged records are lost in {self._lost:,}")

@@ -27,7 +27,6 @@ from logtool.log.claims import (
 )
 from logtool.log.dir import OF_TODAY
 from logtool.log.kafka import KAFKA
-from logtool.log.redpanda import REDPANDA
 from logtool.metadata import image as metadata_image
 from logtool.node.identity import LogDirIdentity, identify
 from logtool.node.node import NO_LOG_DIRS, Node
@@ -78,7 +77,8 @@ def has_list(nodes: Iterable[Node], partition_dirs: Iterable[Path] = ()) -> bool
     """
     known = {id(node): node for node in nodes if node.log_dirs}
     for path in partition_dirs:
-        if files.is_remote(path) or opening.try_flavour(path) is REDPANDA:
+        flavour = None if files.is_remote(path) else opening.try_flavour(path)
+        if flavour is None or not flavour.has_checkpoints:
             continue
         with suppress(UnreadableError):
             home = opening.open_log_dir(path.resolve().parent, KAFKA)

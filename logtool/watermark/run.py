@@ -148,7 +148,7 @@ class Watermarks:
             yield from notes
             work += [_ReplicaRequest(broker, request) for request in chosen]
         self._images.sort(key=_age, reverse=True)
-        homes = [one.home for one in self._brokers if one.home.log_dir.flavour is not REDPANDA]
+        homes = [one.home for one in self._brokers if one.home.log_dir.flavour.has_checkpoints]
         is_listed = any(not image.damage for image in self._images) if homes else None
         self.summary.partition_list = is_listed or has_list(one.node for one in homes)
         yield from self._absences(whole)
@@ -187,7 +187,7 @@ class Watermarks:
         return broker, chosen, home.notes
 
     def _absences(self, whole: Sequence[LogDirIdentity]) -> Iterator[Finding]:
-        """Yield what the log dirs of each node should hold and do not hold, infos left out."""
+        """Yield findings above info about partitions and metadata logs that are absent."""
         members: dict[tuple[str | None, str | None, Path | None], list[LogDirIdentity]] = {}
         for one in whole:
             cluster = one.meta.cluster_id if one.meta else None
@@ -239,7 +239,7 @@ class Watermarks:
                 violations = list(_violations(work, result))
                 lost_end = [one.code for one in violations if one.code in _END_LOST]
                 lost = (result.checkpointed or 0) - result.log_end if _GONE in lost_end else 0
-                if result.usable and work.broker.home.log_dir.flavour is not REDPANDA:
+                if result.usable and result.keeps_watermark:
                     home = work.broker.home.log_dir
                     violations += check_epochs(
                         home, [one for one in self._images if not one.damage], work.key, result
