@@ -64,6 +64,7 @@ NOT_IN_THE_TABLE = {
     "data-dir/left-out",
     "log/beginning-lost", "log/beginning-deleted", "producer-snapshot/lost-transaction",
     "producer-snapshot/lost", "checkpoint/log-start-behind",
+    "leader-epoch/above-metadata", "leader-epoch/ahead-of-metadata",
 }  # fmt: skip
 """Codes for what happens during a run (see test_verify_inputs), of hosts, not of log dirs (see
 test_host_limits), of `logtool txns` (see test_joining), of groups (see test_groups), of
