@@ -58,6 +58,10 @@ campaign-files: $(VENV)/test.stamp  ## damage each small file beside the logs, s
 	$(BIN)/python tests/broker/campaign_files.py --work $(CAMPAIGN_WORK) \
 	  --report tests/broker/reports/files/REPORT.md
 
+.PHONY: fill-copies
+fill-copies: $(VENV)/test.stamp  ## damage one or two of three copies by thousands of seeds, repair each from the others
+	$(BIN)/python -m pytest -m long -n auto tests/engine/repair/test_copies_campaign.py $(PYTEST_ARGS)
+
 messages: $(VENV)/test.stamp  ## write the tables of Kafka's messages from the jars of a release (Maven)
 	PYTHONPATH=tests $(BIN)/python -m broker.message_tables
 

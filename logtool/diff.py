@@ -104,14 +104,16 @@ class Diff:
                 verdict = yield from side_by_side(group, self._run, judged)
                 if verdict:
                     standing = _standing(verdict.copies[0], self._images)
-                    verdict = replace(verdict, standing=standing)
-                    yield replace(verdict, fixes=tuple(_fixes(verdict)))
+                    yield _with_plans(replace(verdict, standing=standing))
         except OutOfTimeError:
             return
 
 
-def _fixes(verdict: CopiesVerdict) -> Iterator[str]:
-    """Yield the commands that repair copies that are damaged, or lack offsets in their middle."""
+def _with_plans(verdict: CopiesVerdict) -> CopiesVerdict:
+    """Return the verdict with the commands that repair copies, and with what these leave unfilled.
+
+    A command is proposed only if `recover`, planned on the same copies, fills a range with it.
+    """
     paths = {copy.label: Path(copy.path) for copy in verdict.copies}
     hurt: dict[str, dict[Path, None]] = {}
     for wound in verdict.wounds:
@@ -120,14 +122,21 @@ def _fixes(verdict: CopiesVerdict) -> Iterator[str]:
     for pair in verdict.pairs:
         sides = (pair.left, pair.right, pair.left_lacks), (pair.right, pair.left, pair.right_lacks)
         for copy, other, lacks in sides if pair.diverges_at is None and pair.comparable else ():
-            if lacks.missing:
+            if lacks.missing or (copy.real_damages and not other.real_damages):
                 hurt.setdefault(copy.label, {}).setdefault(paths[other.label])
+    fixes: list[str] = []
+    unfilled: dict[str, int] = {}
     for label, others in hurt.items():
-        from logtool.repair import propose
+        from logtool.startup.fill_plan import plan_fill
 
-        command = propose.repair(paths[label], list(others))
-        if command:
-            yield command
+        plan = plan_fill(paths[label], list(others))
+        if plan is None:
+            continue
+        fixes += [plan.command] if plan.command else []
+        copy = next(one for one in verdict.copies if one.label == label)
+        tails = {(one.segment, one.position) for one in copy.damages if one.tail}
+        unfilled[label] = len(set(plan.unfilled) - tails)
+    return replace(verdict, fixes=tuple(fixes), planned=unfilled)
 
 
 def _images(path: Path) -> list[MetadataImage]:

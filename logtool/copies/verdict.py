@@ -1,7 +1,7 @@
 """Verdict on all copies of a partition: supersets, copies behind, and fillings for damage."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -60,6 +60,9 @@ class CopiesVerdict:
     """Brokers that may lead it; None if no given metadata log has the partition."""
     fixes: tuple[str, ...] = ()
     """Commands that repair damaged copies from others, if these are given as directories."""
+    planned: Mapping[str, int] = field(default_factory=dict)
+    """Numbers of ranges that these commands leave unfilled, by the name of each copy for which
+    `recover` was planned."""
 
     @property
     def diverges_at(self) -> int | None:
@@ -85,9 +88,10 @@ class CopiesVerdict:
     @property
     def unfilled(self) -> int:
         """Return the number of damaged ranges that no copy can fill, without unfinished appends."""
-        return sum(
+        return sum(self.planned.values()) + sum(
             wound.damage.loses and not wound.filled_by and not wound.damage.tail
             for wound in self.wounds
+            if wound.copy.label not in self.planned
         )
 
     @property

@@ -9,6 +9,7 @@ sources          the logs that are saved together: partition dirs of a log dir, 
 filling          bytes that are missing, from another copy that is proved to be the same log
 acknowledged     the offset below which a copy proves the end of a log
 header_tampering  sound batches of which another copy has another offset or epoch
+holes            offsets missing between sound batches, and batches that stand twice
 in_place         a log that is repaired in its own place
 propose          the command that repairs a log from another copy
 transactions     transactions that lost a part

@@ -23,7 +23,7 @@ from logtool.log.dir import Partition
 from logtool.repair import ranges
 from logtool.repair.bad_sectors import SectorTolerantFile
 from logtool.repair.ranges import Kept, Part, Rejected, RejectReason, is_dense
-from logtool.repair.reading import take
+from logtool.repair.reading import joined, take
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,21 @@ def with_holes(
             gap = _Gap(end, one.first.start - 1) if end is not None and missing else None
             divided.append((one, gap))
             end = one.last.last_offset + 1
-    gaps = [gap for _, gap in divided if gap]
-    held = _held(copies, gaps)
-    return [
-        part
-        for one, gap in divided
-        for part in ((_hole(one, gap), one) if gap in held and isinstance(one, Kept) else (one,))
-        if part
-    ]
+    held = _held(copies, [gap for _, gap in divided if gap])
+    parts: list[Part] = []
+    for one, gap in divided:
+        before = parts[-1] if parts else None
+        if isinstance(one, Kept) and gap and gap in held:
+            parts += [_hole(one, gap), one]
+        elif isinstance(one, Kept) and isinstance(before, Kept) and _adjoin(before, one):
+            parts[-1] = joined(before, one)
+        else:
+            parts.append(one)
+    return parts
+
+
+def _adjoin(one: Kept, other: Kept) -> bool:
+    return (one.path, one.end) == (other.path, other.position)
 
 
 def _has_gaps(kept: Sequence[Kept], start: int) -> bool:
@@ -80,10 +87,8 @@ def _has_gaps(kept: Sequence[Kept], start: int) -> bool:
     return False
 
 
-def _hole(behind: Kept, gap: _Gap | None) -> Rejected | None:
+def _hole(behind: Kept, gap: _Gap) -> Rejected:
     """Return the reject for a hole in front of a part."""
-    if gap is None:
-        return None
     return Rejected(
         path=behind.path,
         position=behind.position,

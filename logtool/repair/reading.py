@@ -111,7 +111,7 @@ def _plainly(
         epoch = int(epochs[-1]) if len(epochs) else epoch
         made = ranges.extent(piece.log.path, table)
         if open_extent and open_extent.end == made.position:
-            made = _joined(open_extent, made)
+            made = joined(open_extent, made)
         elif open_extent:
             yield open_extent
         open_extent = made
@@ -160,7 +160,8 @@ def _highest(piece: LogToRead) -> int:
     return most if piece.end_offset is None else min(most, piece.end_offset - 1)
 
 
-def _joined(one: Kept, other: Kept) -> Kept:
+def joined(one: Kept, other: Kept) -> Kept:
+    """Return two extents that lie one behind the other as one."""
     return replace(
         one,
         size=other.end - one.position,

@@ -11,5 +11,6 @@ policies           today's recovery compared with that of Kafka 0.8.0
 duration           the time that a start takes
 rates              the rate at which logs are read here, and what a broker needs on top
 disks              samples of the disks of the logs, and times of reading
+fill_plan          the fill of a log from other copies, and the command for it
 recover            the changes of the start, made without a broker
 """

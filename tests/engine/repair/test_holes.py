@@ -1,0 +1,111 @@
+"""Holes inside segments: filled, named, or normal, and what `diff` proposes for them."""
+
+import os
+import random
+from pathlib import Path
+
+import copies_campaign as made
+import pytest
+
+from logtool.actions import Action
+from logtool.copies.verdict import CopiesVerdict
+from logtool.diff import Diff
+from logtool.log.inputs import NodeDir
+from logtool.node.options import StartOptions
+from logtool.startup.partition import PartitionForecast
+from logtool.startup.recover import ApplyConsent, Recover
+
+Copies = tuple[Path, Path, made.Segments]
+
+
+@pytest.fixture(autouse=True)
+def _without_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda fd: None)
+
+
+@pytest.fixture
+def copies(tmp_path: Path) -> Copies:
+    """Return the log dirs of two sound copies, and the batches of their one segment."""
+    rng = random.Random(3)
+    batches = [made.batch(2 * at, 2, 0, rng) for at in range(8)]
+    for name in ("mine", "theirs"):
+        made.write(tmp_path / name, {0: batches}, end=16, point=0)
+    return tmp_path / "mine", tmp_path / "theirs", {0: batches}
+
+
+def put(home: Path, batches: list[bytes]) -> None:
+    (home / made.NAME / f"{0:020d}.log").write_bytes(b"".join(batches))
+
+
+def recover(home: Path, *others: Path, apply: bool = True) -> list[Action]:
+    options = StartOptions(fill_from=others, cut_precisely=True)
+    items = list(Recover([home / made.NAME], options, ApplyConsent(apply=apply)))
+    assert all(isinstance(item, PartitionForecast | Action) for item in items), items
+    return [one for item in items if isinstance(item, PartitionForecast) for one in item.actions]
+
+
+def verdict(*homes: Path) -> CopiesVerdict:
+    (found,) = Diff([NodeDir(home, number) for number, home in enumerate(homes)])
+    assert isinstance(found, CopiesVerdict)
+    return found
+
+
+@pytest.mark.parametrize("gone", [[0], [1], [3, 4], [1, 3, 6]])
+def test_a_hole_is_filled_and_then_nothing_is_proposed(copies: Copies, gone: list[int]) -> None:
+    mine, theirs, segments = copies
+    put(mine, [one for at, one in enumerate(segments[0]) if at not in gone])
+    assert len(verdict(mine, theirs).fixes) == 1
+    actions = recover(mine, theirs)
+    offsets = [one.offsets[0] for one in actions if one.action == "fill"]
+    assert offsets == [2 * at for at in gone if at - 1 not in gone]
+    log = f"{made.NAME}/{0:020d}.log"
+    assert (mine / log).read_bytes() == (theirs / log).read_bytes()
+    assert (verdict(mine, theirs).fixes, verdict(mine, theirs).unfilled) == ((), 0)
+
+
+def test_a_hole_that_no_copy_fills_as_a_whole_is_named_and_no_command_is_proposed(
+    copies: Copies,
+) -> None:
+    mine, theirs, segments = copies
+    put(mine, [one for at, one in enumerate(segments[0]) if at not in (3, 4)])
+    put(theirs, [one for at, one in enumerate(segments[0]) if at != 3])
+    found = verdict(mine, theirs)
+    assert (found.fixes, found.unfilled) == ((), 1)
+    (unfilled,) = (one for one in recover(mine, theirs) if one.action == "unfilled")
+    assert unfilled.offsets == (6, 9)
+
+
+@pytest.mark.parametrize("order", [[0, 2, 1, 3, 4, 5, 6, 7], [1, 0, 2, 3, 4, 5, 6, 7]])
+def test_batches_that_changed_places_go_back(copies: Copies, order: list[int]) -> None:
+    mine, theirs, segments = copies
+    put(mine, [segments[0][at] for at in order])
+    assert (len(verdict(mine, theirs).fixes), verdict(mine, theirs).unfilled) == (1, 0)
+    assert not [one for one in recover(mine, theirs) if one.action == "unfilled" or one.loss]
+    log = f"{made.NAME}/{0:020d}.log"
+    assert (mine / log).read_bytes() == (theirs / log).read_bytes()
+
+
+def test_a_batch_that_stands_twice_is_left_out(copies: Copies) -> None:
+    mine, theirs, segments = copies
+    put(mine, [*segments[0][:4], segments[0][3], *segments[0][4:]])
+    assert not [one for one in recover(mine, theirs) if one.action == "unfilled" or one.loss]
+    log = f"{made.NAME}/{0:020d}.log"
+    assert (mine / log).read_bytes() == (theirs / log).read_bytes()
+    assert verdict(mine, theirs).fixes == ()
+
+
+@pytest.mark.parametrize("cleaned", ["mine", "theirs"])
+def test_a_log_that_was_compacted_lacks_offsets_on_purpose(copies: Copies, cleaned: str) -> None:
+    mine, theirs, segments = copies
+    put(mine, segments[0][:3] + segments[0][4:])
+    (mine.parent / cleaned / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 16\n")
+    assert not [one for one in recover(mine, theirs) if one.action in ("fill", "unfilled")]
+    assert verdict(mine, theirs).fixes == ()
+
+
+def test_a_hole_in_every_copy_is_no_reason_for_a_command(copies: Copies) -> None:
+    mine, theirs, segments = copies
+    for home in (mine, theirs):
+        put(home, segments[0][:3] + segments[0][4:])
+    assert not [one for one in recover(mine, theirs) if one.action in ("fill", "unfilled")]
+    assert verdict(mine, theirs).fixes == ()
