@@ -19,7 +19,7 @@ from logtool.node import lost_end
 Checkpoints = Mapping[FileKind, Mapping[TopicPartition, OffsetRow]]
 """The rows of each readable checkpoint, by (topic, partition)."""
 
-_MARKER_TOLERANCE_NS = 2_000_000_000
+MARKER_TOLERANCE_NS = 2_000_000_000
 """Coarsest time stamps of the file systems in use."""
 
 
@@ -131,10 +131,10 @@ def check_marker(root: LogDir, all_facts: Sequence["PartitionSummary"]) -> Itera
     newest = max(all_facts, key=lambda facts: facts.newest_log_mtime_ns, default=None)
     if not marker or not newest or not newest.newest_log:
         return
-    if meta and meta.mtime_ns > marker.mtime_ns + _MARKER_TOLERANCE_NS:
+    if meta and meta.mtime_ns > marker.mtime_ns + MARKER_TOLERANCE_NS:
         return
     late_ns = newest.newest_log_mtime_ns - marker.mtime_ns
-    if late_ns > _MARKER_TOLERANCE_NS:
+    if late_ns > MARKER_TOLERANCE_NS:
         text = (
             f"{newest.newest_log.path} changed {wording.duration(late_ns / 1000000000.0)} "
             "after the broker wrote the marker"

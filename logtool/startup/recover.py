@@ -15,7 +15,8 @@ from logtool.actions import Action, Change, FileChange, Stamp
 from logtool.apply import Journal, PendingJournal
 from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.identity import Effect
-from logtool.disk import shell
+from logtool.checks.root import MARKER_TOLERANCE_NS
+from logtool.disk import files, shell
 from logtool.errors import (
     LogtoolError,
     RefusedError,
@@ -28,6 +29,7 @@ from logtool.formats.names import FileKind, TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.result import Outcome
 from logtool.log import opening
+from logtool.log.dir import LogDir
 from logtool.log.file import File
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import OpenedPath, open_each
@@ -214,6 +216,8 @@ class _LogDirPlan:
         """Number of changes in the journal."""
         self.unread = False
         self._truncated: set[TopicPartition] = set()
+        self._changed: set[Path] = set()
+        """Logs that are changed."""
         self._refusals: list[str] = []
         self._losing: list[str] = []
         self._doubts: list[str] = []
@@ -252,6 +256,7 @@ class _LogDirPlan:
     def stage(self, actions: Sequence[Action], *, first: bool = False) -> None:
         """Save the data to do and undo the actions; with `first` they come before all others."""
         changes = [action.change for action in actions if action.change]
+        self._changed |= {one.path for one in changes if one.path.suffix == FileKind.LOG}
         if not changes or not self._consent.apply:
             return
         self._pending.stage(changes, first=first)
@@ -316,6 +321,25 @@ class _LogDirPlan:
         if self._consent.mark_clean and not start.log_dir.is_clean:
             text = "a broker then takes the logs as they are and recovers nothing"
             yield _write(start, FileKind.CLEAN_SHUTDOWN, clean_shutdown.MARKER, text), False
+        elif marker := self._kept_marker(start.log_dir):
+            text = "is written again, because it is older than the logs that were recovered"
+            yield _write(start, FileKind.CLEAN_SHUTDOWN, marker, text), False
+
+    def _kept_marker(self, root: LogDir) -> bytes | None:
+        """Return the content of a clean-shutdown marker that holds once the logs are recovered.
+
+        None without one, if no log changes, or if a log that stays as it is is newer: then it was
+        not the broker that wrote the log last.
+        """
+        marker = root.files.get(FileKind.CLEAN_SHUTDOWN)
+        if marker is None or not self._changed:
+            return None
+        newest = marker.mtime_ns + MARKER_TOLERANCE_NS
+        for path, _ in root.partitions:
+            for one in opening.open_partition(path, KAFKA).segments:
+                if one.log.path not in self._changed and one.log.mtime_ns > newest:
+                    return None
+        return files.read_small(marker.path)
 
     def commit(self, journal: Journal) -> None:
         """Sync the logs if they are to be marked clean, then commit the journal."""

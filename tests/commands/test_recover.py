@@ -200,6 +200,24 @@ def test_a_full_recovery_reads_every_segment_also_with_the_marker(run, stopped):
     assert all(obj["recovered_segments"] == obj["segments"] for obj in found)
 
 
+@pytest.mark.parametrize("touched", [False, True])
+def test_the_marker_of_a_clean_stop_stays_younger_than_the_logs_that_are_cut(run, stopped, touched):
+    """Only if another program wrote to another log does the marker stay as it was."""
+    now = 1_700_000_000
+    damage_file(logs(stopped)[2], overwrite, 70, b"\xff\xff")
+    for path in (*stopped.rglob("*.log"), stopped / MARKER, stopped / "meta.properties"):
+        os.utime(path, (now, now))
+    if touched:
+        (other,) = (stopped / "codec-none-0").glob("*.log")
+        os.utime(other, (now + 60, now + 60))
+    content = (stopped / MARKER).read_bytes()
+    result = run("recover", "--full", "--apply", *ACCEPT, stopped)
+    assert result.status == 0, result.stderr
+    assert (stopped / MARKER).read_bytes() == content
+    found = run("verify", "-f", "ndjson", stopped).of_type("finding")
+    assert ("clean-shutdown/stale" in {one["code"] for one in found}) is touched
+
+
 @pytest.mark.parametrize("strategy", ["rebuild", "supplement"])
 def test_either_strategy_leaves_a_log_dir_that_verifies(run, cut, strategy):
     assert run("recover", "--strategy", strategy, "--apply", *ACCEPT, cut).status == 0
