@@ -27,6 +27,8 @@ from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage, DamageReason
 from logtool.log.order import outside_segment, stands_out
 
+_MOST_OFFSETS = 2**31 - 1
+"""Largest distance of an offset from the base offset of its segment."""
 _DAMAGE_CODES = {
     DamageReason.CRC: "batch/crc",
     DamageReason.SIZE: "batch/size",
@@ -293,8 +295,14 @@ class BatchRules:
 
 
 def dump_command(path: Path, first: int, last: int) -> str:
-    """Return the command that shows the batches around the offsets `first` to `last`."""
-    return f"logtool dump {shell.path(path)} --offset {max(first, 0)}..{last}"
+    """Return the command that shows the batches around the offsets `first` to `last`.
+
+    It names no offset that the segment in its name cannot hold: damage has put it into a header.
+    """
+    command, base = f"logtool dump {shell.path(path)}", path.name.partition(".")[0]
+    if base.isdecimal() and not int(base) <= first <= last <= int(base) + _MOST_OFFSETS:
+        return command
+    return f"{command} --offset {max(first, 0)}..{last}"
 
 
 def with_next(finding: Finding, path: Path) -> Finding:
