@@ -95,7 +95,7 @@ class BrokerConfig:
         return found
 
     def of_node(self) -> dict[str, str]:
-        """Return what the file says of the node and its log dirs, to compare it with them.
+        """Return the settings of the node and its log dirs, to compare them with the disk.
 
         The log dirs are compared only where they are the given ones. The summary line names them
         only if they come from the file.

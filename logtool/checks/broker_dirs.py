@@ -239,7 +239,7 @@ class BrokerDirs:
         yield from self._in_the_way()
 
     def _absent(self) -> Iterator[StartVerdict]:
-        """Yield what files of the node name, and what no log dir of it holds."""
+        """Yield partitions and logs that files of the node name and no log dir of it holds."""
         for finding, effect, home in absence.check(self.node):
             yield StartVerdict(finding, effect, home.path)
 

@@ -90,13 +90,13 @@ def _not_named(node: Node) -> Iterator[Conflict]:
     for one in node.log_dirs:
         if not node.own_log_dirs or files.real_path(one.path) in node.own_log_dirs:
             continue
-        held = [directory for _, directory in one.root.partitions if directory.kind in OF_TODAY]
-        if not held:
+        inside = [directory for _, directory in one.root.partitions if directory.kind in OF_TODAY]
+        if not inside:
             continue
         text = (
             "the broker's own file does not name this log dir, and the broker does not open it: "
-            f"{wording.count(len(held), 'partition')} in it "
-            f"{'is' if len(held) == 1 else 'are'} absent for it"
+            f"{wording.count(len(inside), 'partition')} in it "
+            f"{'is' if len(inside) == 1 else 'are'} absent for it"
         )
         yield Finding("data-dir/not-named", text, path=one.path), Effect.LOST, one.path
 

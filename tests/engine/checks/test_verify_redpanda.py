@@ -277,7 +277,7 @@ STORES = {
     "a batch is missing": (None, {"_0": (0, 10)}, "0-0-v1.log"),
     "a segment without a batch": (10, {"_0": (0, 5), "_20": ()}, None),
 }
-"""Where the snapshot ends, the batches of each segment, and the file that stops the start."""
+"""End of the snapshot, the batches of each segment, and the file that stops the start."""
 
 
 @pytest.mark.parametrize("name", STORES)
