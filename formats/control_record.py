@@ -14,6 +14,7 @@ An unknown type is a value, not damage: a broker ignores it. Source: ``ControlRe
 """
 
 import struct
+from dataclasses import replace
 
 import numpy as np
 
@@ -44,6 +45,8 @@ class ControlRecord:
     type: int
     coordinator_epoch: int = -1
     """Coordinator epoch of an end-transaction marker, else -1."""
+    timestamp_delta: int = 0
+    """Milliseconds to the batch's base timestamp."""
 
     @property
     def name(self) -> str:
@@ -86,10 +89,11 @@ def parse_batch(batch: memoryview) -> ControlRecord:
     if reason != _kernels.DONE:
         raise FormatError("the record of this control batch does not decode", position)
     key_at, key_size, value_at, value_size = rows[0, 5:9].tolist()
-    return parse(
+    control = parse(
         None if key_size < 0 else payload[key_at : key_at + key_size],
         None if value_size < 0 else payload[value_at : value_at + value_size],
     )
+    return replace(control, timestamp_delta=int(rows[0, 3]))
 
 
 def encode_end_transaction(*, commit: bool, coordinator_epoch: int) -> tuple[bytes, bytes]:

@@ -199,7 +199,12 @@ class ProducerManager:
             self.records_replayed += chunk.table.records
             table = chunk.table
             readable = chunk.control_errors[0][0] if chunk.control_errors else len(table)
-            ended += replay(self.state, table[:readable], plain=chunk.plain)
+            ended += replay(
+                self.state,
+                table[:readable],
+                plain=chunk.plain,
+                control_times=chunk.control_times,
+            )
             if readable < len(table):
                 reason = chunk.control_errors[0][1].reason
                 offset = int(table.base_offset[readable])

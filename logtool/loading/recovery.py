@@ -5,7 +5,7 @@ offset entry for each stretch of more than ``index.interval.bytes``, and with it
 the largest time stamp so far; the log ends where the first batch is unsound.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Protocol
 
@@ -120,6 +120,7 @@ class Recovery:
         self._epochs = epochs
         self._watch = watch
         self._plain: PlainTotals | None = None
+        self._control_times: Mapping[int, int] = {}
         self.result = Recovered()
         self.unreadable: str | None = None
         """The control batch that ended the reading; it stays, and no broker can replay it."""
@@ -169,6 +170,7 @@ class Recovery:
         """Take one chunk; returns the sound batches of it that do not stay."""
         damage = chunk.damage
         self._plain = chunk.plain
+        self._control_times = chunk.control_times
         if damage is None:
             return self._take_in_reach(chunk.table, chunk.control_errors)
         position, end = damage.position, damage.position + damage.length
@@ -249,7 +251,9 @@ class Recovery:
     def _replay(self, table: BatchTable) -> None:
         if not len(table):
             return
-        self.result.aborted += replay(self._producers, table, self.result.aborted, self._plain)
+        self.result.aborted += replay(
+            self._producers, table, self.result.aborted, self._plain, self._control_times
+        )
         new = [-1] if self._plain else np.flatnonzero(table.magic >= MAGIC)
         if len(new):
             self.result.next_offset = int(table.last_offset[new[-1]]) + 1
@@ -260,13 +264,16 @@ def replay(
     table: BatchTable,
     before: Sequence[AbortedTransaction] | None = None,
     plain: PlainTotals | None = None,
+    control_times: Mapping[int, int] | None = None,
 ) -> list[AbortedTransaction]:
     """Replay batches as a broker does; StartFailsError where a broker would stop.
 
     `before` are the transactions aborted earlier in the segment, if its index is being written.
-    `plain` are the totals of the batches if they are plain.
+    `plain` are the totals of the batches if they are plain, `control_times` those of the chunk.
     """
     rows = producer_state.significant(table, plain=plain)
+    if control_times:
+        rows = _with_times(rows, control_times)
     aborted, intruders = producers.apply(rows)
     faults = [(int(rows.base_offset[row]), _intruding(rows, row)) for row in intruders[:1]]
     if not plain:
@@ -281,6 +288,15 @@ def replay(
     if faults:
         raise StartFailsError(min(faults)[1])  # a broker meets the first one
     return aborted
+
+
+def _with_times(rows: BatchTable, times: Mapping[int, int]) -> BatchTable:
+    """Return the rows with the times of control records (``ProducerAppendInfo.append``)."""
+    stamps = [
+        times.get(position, stamp)
+        for position, stamp in zip(rows.position.tolist(), rows.max_timestamp.tolist(), strict=True)
+    ]
+    return replace(rows, max_timestamp=np.array(stamps, np.int64))
 
 
 def _intruding(rows: BatchTable, row: int) -> str:

@@ -88,6 +88,9 @@ class Chunk:
     damage: Damage | None
     control_errors: list[tuple[int, FormatError]]
     """(row, error) for each control batch with a producer id that a broker cannot read."""
+    control_times: dict[int, int] = field(default_factory=dict)
+    """Timestamps of control records, in ms, by the positions of their batches, where the largest
+    timestamp of the header is another. A broker remembers them with a producer."""
     plain: PlainTotals | None = None
     """Set where all batches are plain, and no rule can find anything but at the edges."""
     inspected: list[Any] = field(default_factory=list)

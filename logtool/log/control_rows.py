@@ -14,12 +14,14 @@ def fill_control(
     data: memoryview,
     base: int,
     batch: Callable[[memoryview], memoryview] = lambda content: content,
+    times: dict[int, int] | None = None,
 ) -> list[tuple[int, FormatError]]:
     """Decode the first record of each control batch into the table; return what is unreadable.
 
     `base` is the file position of ``data[0]``; each error comes with the number of its row. `batch`
-    returns the bytes of a batch with Kafka's header. A broker reads the records of a control batch
-    unless its header counts 0, and fails at a count below that.
+    returns the bytes of a batch with Kafka's header. `times` gets the time of a record, by the
+    position of its batch, where that is not the largest timestamp of the header. A broker reads the
+    records of a control batch unless its header counts 0, and fails at a count below that.
     """
     errors = []
     marked = table.is_control & (table.record_count != 0)
@@ -44,4 +46,8 @@ def fill_control(
             continue
         table.control_type[row] = control.type
         table.coordinator_epoch[row] = control.coordinator_epoch
+        if times is not None and not table.is_log_append_time[row]:
+            time = int((table.base_timestamp[row : row + 1] + control.timestamp_delta)[0])
+            if time != table.max_timestamp[row]:
+                times[int(table.position[row])] = time
     return errors

@@ -92,6 +92,7 @@ class Scanner:
         self._rows = self._fresh_rows()
         self._count = 0
         self._control_errors: list[tuple[int, FormatError]] = []
+        self._control_times: dict[int, int] = {}
         self._inspect = inspect
         self._inspected: list[Any] = []
         self._suspects = np.empty(MOST_ROWS if inspect else 0, np.uint8)
@@ -257,10 +258,10 @@ class Scanner:
         if int(rows[_MAGIC].min()) < MAGIC:
             legacy_batch.count(BatchTable(*rows), data, position, self._unpack_limit)
         if int(np.bitwise_or.reduce(rows[_ATTRIBUTES])) & CONTROL:
-            self._control_errors += [
-                (first + row, error)
-                for row, error in fill_control(BatchTable(*rows), data, position, self._form.batch)
-            ]
+            errors = fill_control(
+                BatchTable(*rows), data, position, self._form.batch, self._control_times
+            )
+            self._control_errors += [(first + row, error) for row, error in errors]
 
     def _walk_mapped(self, position: int) -> tuple[int, int, int] | None:
         """Walk over what is mapped from `position` on; returns where, why and before what it ended.
@@ -291,6 +292,7 @@ class Scanner:
             self._is_plain = True
             self._judge(0)
         del self._control_errors[errors:], self._inspected[inspected:]
+        self._control_times = {at: ms for at, ms in self._control_times.items() if at < position}
         return None
 
     def _chunk(self, data: memoryview, base: int) -> Chunk:
@@ -301,6 +303,7 @@ class Scanner:
             rows = rows.copy()
         table = BatchTable(*rows)
         errors, inspected = self._control_errors, self._inspected
+        times, self._control_times = self._control_times, {}
         at_edges, self._at_edges = self._at_edges, False
         if at_edges and self._plain_walk:
             plain: PlainTotals | None = self._plain_walk.facts()
@@ -325,6 +328,7 @@ class Scanner:
             data_position=base,
             damage=None,
             control_errors=errors,
+            control_times=times,
             plain=plain,
             inspected=inspected,
             at_edges=at_edges,

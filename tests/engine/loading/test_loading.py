@@ -4,9 +4,17 @@ from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
 
+import numpy as np
 import pytest
+from log_dir_damage import marker, new_batch
 
-from logtool.formats import offset_checkpoint, record, record_batch
+from logtool.formats import (
+    control_record,
+    offset_checkpoint,
+    producer_snapshot,
+    record,
+    record_batch,
+)
 from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.formats.record_batch import TRANSACTIONAL
 from logtool.loading.loader import load
@@ -128,3 +136,41 @@ def test_a_start_fails_for_the_first_reason_in_the_log_however_much_is_read_at_o
         loaded = load(opening.open_partition(home), StartConditions(clean, now_ms=1))
         assert loaded.outcome is not Outcome.LOADS
         assert order[0] in loaded.reason
+
+
+@pytest.mark.parametrize(
+    ("kafka", "order"), [((4, 3), [16, 0, 32, 1, 9]), ((3, 3), [0, 16, 32, 1, 9])]
+)
+def test_a_snapshot_has_the_producers_in_the_order_of_the_release(tmp_path, kafka, order):
+    home = tmp_path / "t-0"
+    home.mkdir()
+    batches = [
+        new_batch(offset, b"x", producer_id=producer, producer_epoch=0, base_sequence=0)
+        for offset, producer in enumerate((9, 16, 0, 1, 32))
+    ]
+    (home / f"{0:020d}.log").write_bytes(b"".join(batches))
+    loaded = load(
+        opening.open_partition(home), StartConditions(clean=False, kafka=kafka, expiration_ms=2**62)
+    )
+    found = decode(loaded.shadow.files[f"{5:020d}.snapshot"].read())
+    assert list(found) == order
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_producer_has_the_time_of_the_control_record_and_a_sequence_below_0(tmp_path, clean):
+    home = tmp_path / "t-0"
+    home.mkdir()
+    key, value = control_record.encode_end_transaction(commit=True, coordinator_epoch=3)
+    of_producer = {"producer_id": 9000, "producer_epoch": 0, "attributes": TRANSACTIONAL}
+    first = new_batch(0, b"x", base_sequence=-(2**31), **of_producer)
+    (home / f"{0:020d}.log").write_bytes(first + marker(1, key, value, max_timestamp=2**41))
+    if clean:
+        empty = producer_snapshot.build(np.empty(0, producer_snapshot.ENTRY))
+        (home / f"{1:020d}.snapshot").write_bytes(producer_snapshot.encode(empty))
+        for suffix in ("index", "timeindex"):
+            (home / f"{0:020d}.{suffix}").write_bytes(b"")
+    start = StartConditions(clean=clean, recovery_point=2 * clean, expiration_ms=2**62)
+    loaded = load(opening.open_partition(home), start)
+    (found,) = (decode(loaded.shadow.files[f"{2:020d}.snapshot"].read()) or {}).values()
+    assert (found.timestamp, found.coordinator_epoch) == (1_700_000_000_000, 3)
+    assert found.last_sequence == (-1 if clean else -(2**31))
