@@ -121,7 +121,7 @@ class WatermarkPrinter(Printer[Found]):
         self._unloaded: set[TopicPartition] = set()
         """Partitions with a replica that no broker loads, and without one that loads."""
         self._found: Counter[str] = Counter()
-        """Findings by code."""
+        """Findings above info by code."""
 
     def show(self, item: Found) -> None:
         """Print one item, of which an action is for people alone."""
@@ -133,7 +133,7 @@ class WatermarkPrinter(Printer[Found]):
         else:
             if isinstance(item, Replica) and not item.usable:
                 self._unloaded.add((item.topic, item.partition))
-            if isinstance(item, Finding):
+            if isinstance(item, Finding) and item.severity is not Severity.INFO:
                 self._found[item.code] += 1
             self._item(DOCUMENT.row(item))
 
@@ -143,6 +143,8 @@ class WatermarkPrinter(Printer[Found]):
             self._offline += obj["outcome"] != "loads"
             # Of Redpanda, which keeps no high watermark.
             self._dropped += obj["lost_records"] if obj["initial_high_watermark"] is None else 0
+        if obj["type"] == "finding" and obj["severity"] != Severity.INFO:
+            self._absent |= obj["code"].startswith("log/") or obj["code"].endswith("beyond-end")
         if self._table and obj["type"] in self._later:
             self._later[obj["type"]].append(obj)
         else:
@@ -233,6 +235,9 @@ class WatermarkPrinter(Printer[Found]):
         if unknown := sum(self._found[code] for code in _NOT_KNOWN):
             named = text.count(unknown, "finding")
             found.append(f"it is not known what else is lost, because of {named}")
+        lacks = (code.startswith("log/") or code.endswith("beyond-end") for code in self._found)
+        if any(lacks) and not self._lost:
+            found.append("a log may lack acknowledged records: see the findings")
         if not self._report.summary.complete and not (self._lost or self._unsure):
             found.append("not every replica was read, so acknowledged records may be lost")
         return found

@@ -6,7 +6,7 @@
 (Kafka 3.9 and 4.3).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from logtool.checks.producers import EXPIRATION_MS
 from logtool.findings import Finding, Severity
@@ -19,12 +19,9 @@ from logtool.log.partition_claims import end_claims, epoch_rows, first_base, sta
 from logtool.log.producer_state import ProducerState
 from logtool.node.surroundings import Surroundings
 
-ACTIONS = {Severity.ERROR: "lacks", Severity.WARNING: "unnoticed"}
-"""Action of `plan` for a finding of these rules, by the severity of the finding."""
-
 
 def check(partition: Partition, around: Surroundings, end: int | None) -> Iterator[Finding]:
-    """Yield what is absent from a partition that a broker writes to.
+    """Yield findings about absent parts of a partition that a broker writes to.
 
     `end` is its log end offset, None if it is not known. The log is read where it decides.
     """
@@ -36,11 +33,15 @@ def check(partition: Partition, around: Surroundings, end: int | None) -> Iterat
     yield from _snapshots(partition, around, end)
 
 
-_BEYOND_END = {
-    ClaimKind.PRODUCER_SNAPSHOT: "producer-snapshot/beyond-end",
-    ClaimKind.LEADER_EPOCH: "leader-epoch/beyond-end",
-    ClaimKind.SEGMENT_NAME: "partition/orphan-index",
-}
+def action_of(finding: Finding) -> str | None:
+    """Return the action of `plan` for a finding of these rules; None for an info.
+
+    A beginning that may be lost counts as lacking; the other warnings cost no record.
+    """
+    if finding.severity is Severity.INFO:
+        return None
+    is_lack = finding.severity is Severity.ERROR or finding.code.startswith("log/")
+    return "lacks" if is_lack else "unnoticed"
 
 
 def missing_end(partition: Partition, end: int, *, clean: bool) -> Finding | None:
@@ -61,9 +62,14 @@ def missing_end(partition: Partition, end: int, *, clean: bool) -> Finding | Non
     has_bytes = any(segment.log.size for segment in partition.segments)
     what = f"ends at {end}" if has_bytes else "is empty" if partition.segments else "is absent"
     text = f"the log {what}, but {claim.evidence}: {claim.kind} {claim.offset}"
-    code = _BEYOND_END[claim.kind] if has_bytes else "log/lost"
     path = claim.evidence.path if has_bytes else partition.path
-    found = Finding(code, text, first_offset=end, last_offset=claim.offset - 1)
+    span = end, claim.offset - 1
+    if not has_bytes:
+        found = Finding("log/lost", text, None, None, *span)
+    elif claim.kind is ClaimKind.PRODUCER_SNAPSHOT:
+        found = Finding("producer-snapshot/beyond-end", text, None, None, *span)
+    else:
+        found = Finding("leader-epoch/beyond-end", text, None, None, *span)
     return found.placed(path, topic=partition.topic, partition=partition.number)
 
 
@@ -114,8 +120,8 @@ def _snapshots(partition: Partition, around: Surroundings, end: int | None) -> I
     since_ms = around.stopped_ns // 1_000_000 - EXPIRATION_MS
     known = sum(one.timestamp > since_ms for one in state.producers.values())
     text = f"{what}: the broker forgets {wording.count(known, 'producer')}"
-    code = "lost" if known else "absent"
-    yield Finding(f"producer-snapshot/{code}", text, path=partition.path)
+    code = "producer-snapshot/lost" if known else "producer-snapshot/absent"
+    yield Finding(code, text, path=partition.path)
 
 
 def _beginning(partition: Partition, around: Surroundings) -> Iterator[Finding]:
@@ -125,7 +131,7 @@ def _beginning(partition: Partition, around: Surroundings) -> Iterator[Finding]:
     claims: list[Claim | Revocation] = [*start_claims(partition)]
     about = partition.topic or "", partition.number or 0
     if around.clean and around.log_start:
-        # A broker writes the row anew when it stops in order.
+        # A broker rewrites the row when it stops in order.
         evidence = Evidence(around.row_path)
         claims.append(Claim(about, ClaimKind.LOG_START, evidence, around.log_start))
     if retention and retention.is_remote:
@@ -136,32 +142,24 @@ def _beginning(partition: Partition, around: Surroundings) -> Iterator[Finding]:
         return
     lowest = min(missed, key=lambda one: one.offset)
     text = f"the log begins at {first}, but {lowest.evidence}: {lowest.kind} {lowest.offset}"
-    code, why = _cause(partition, around, missed)
-    span = wording.offsets(lowest.offset, first - 1)
-    yield Finding(
-        code, f"{text}; {span}: {why}", None, None, lowest.offset, first - 1, partition.path
-    )
-
-
-def _cause(partition: Partition, around: Surroundings, missed: Sequence[Claim]) -> tuple[str, str]:
-    """Return the code of a beginning that is absent, and what is known of the cause.
-
-    A broker that deletes a beginning moves the first row of leader-epoch-checkpoint, and renames
-    all files of a segment. So retention explains the rest only in a copy that was made meanwhile,
-    or after a kill at that moment.
-    """
+    about = None, None, lowest.offset, first - 1, partition.path
+    text = f"{text}; {wording.offsets(lowest.offset, first - 1)}"
     named = any(one.kind is not ClaimKind.FIRST_EPOCH for one in missed)
-    if around.retention is None:
-        if named:
-            return "log/beginning-lost", "they are lost"
-        return "log/beginning-absent", "lost, unless the topic is in remote storage"
-    if not _may_be_deleted(partition, around):
-        return "log/beginning-lost", "they are lost, and retention does not explain it"
-    if around.clean and named:
-        return "log/beginning-lost", "they are lost"
-    if around.clean or named:
-        return "log/beginning-absent", "lost, unless retention deleted them just before a kill"
-    return "log/beginning-deleted", "retention may have deleted them, or they are lost"
+    # A broker that deletes a beginning moves the first row of leader-epoch-checkpoint, and renames
+    # all files of a segment. So retention explains the rest only in a copy that was made meanwhile,
+    # or after a kill at that moment.
+    by_retention = retention is not None and _may_be_deleted(partition, around)
+    if (retention and not by_retention) or (named and (around.clean or retention is None)):
+        yield Finding("log/beginning-lost", f"{text}: lost, retention does not explain it", *about)
+    elif retention is None:
+        why = "lost, unless the topic is in remote storage"
+        yield Finding("log/beginning-absent", f"{text}: {why}", *about)
+    elif around.clean or named:
+        why = "lost, unless retention deleted them just before a kill"
+        yield Finding("log/beginning-absent", f"{text}: {why}", *about)
+    else:
+        why = "retention may have deleted them, or they are lost"
+        yield Finding("log/beginning-deleted", f"{text}: {why}", *about)
 
 
 def _may_be_deleted(partition: Partition, around: Surroundings) -> bool:
@@ -206,8 +204,9 @@ def _start_row(partition: Partition, around: Surroundings, end: int | None) -> I
         f"{ClaimKind.FIRST_EPOCH} {begin}: {wording.offsets(start, begin - 1)}, which were "
         "deleted, are readable again"
     )
-    code = "log-start-lost" if is_proven and not at_base else "log-start-behind"
-    yield Finding(f"checkpoint/{code}", text, None, None, start, begin - 1, around.row_path)
+    is_lost = is_proven and not at_base
+    code = "checkpoint/log-start-lost" if is_lost else "checkpoint/log-start-behind"
+    yield Finding(code, text, None, None, start, begin - 1, around.row_path)
 
 
 def _epoch_before(partition: Partition, offset: int) -> int | None:

@@ -338,7 +338,7 @@ def _absent(listed: Partition, loaded: LoadResult, request: LoadRequest) -> Iter
     if request.around is None:
         return
     for finding in log_absence.check(listed, request.around, loaded.log_end):
-        action = log_absence.ACTIONS.get(finding.severity)
+        action = log_absence.action_of(finding)
         if action:
             path = finding.path or request.path
             yield Action(action=action, path=path, reason=finding.message)

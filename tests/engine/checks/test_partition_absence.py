@@ -49,7 +49,7 @@ def found(partition: Path) -> list[str]:
 
 
 def judged(partition: Path, **known: object) -> list[Finding]:
-    """Return what is absent from a partition in the given surroundings."""
+    """Return the findings about absent parts of a partition in the given surroundings."""
     around = Surroundings(log_dir=partition.parent)
     listed = opening.open_partition(partition)
     end = max(int(path.stem) for path in partition.glob("*.snapshot"))
@@ -294,7 +294,7 @@ def test_a_copy_of_a_running_broker_is_no_loss(small: Small) -> None:
     [
         ("tx.mixed-0", "*.snapshot", "lacks"),
         ("idempotent_writes-0", "*.snapshot", "unnoticed"),
-        ("small-segments-0", f"{0:020}.*", "unnoticed"),
+        ("small-segments-0", f"{0:020}.*", "lacks"),
         ("small-segments-0", f"{0:020}.log", "lacks"),
     ],
 )
