@@ -142,7 +142,7 @@ def _beginning(partition: Partition, around: Surroundings) -> Iterator[Finding]:
         return
     lowest = min(missed, key=lambda one: one.offset)
     text = f"the log begins at {first}, but {lowest.evidence}: {lowest.kind} {lowest.offset}"
-    about = None, None, lowest.offset, first - 1, partition.path
+    place = lowest.offset, first - 1, partition.path
     text = f"{text}; {wording.offsets(lowest.offset, first - 1)}"
     named = any(one.kind is not ClaimKind.FIRST_EPOCH for one in missed)
     # A broker that deletes a beginning moves the first row of leader-epoch-checkpoint, and renames
@@ -150,16 +150,18 @@ def _beginning(partition: Partition, around: Surroundings) -> Iterator[Finding]:
     # or after a kill at that moment.
     by_retention = retention is not None and _may_be_deleted(partition, around)
     if (retention and not by_retention) or (named and (around.clean or retention is None)):
-        yield Finding("log/beginning-lost", f"{text}: lost, retention does not explain it", *about)
+        yield Finding(
+            "log/beginning-lost", f"{text}: lost, retention does not explain it", None, None, *place
+        )
     elif retention is None:
         why = "lost, unless the topic is in remote storage"
-        yield Finding("log/beginning-absent", f"{text}: {why}", *about)
+        yield Finding("log/beginning-absent", f"{text}: {why}", None, None, *place)
     elif around.clean or named:
         why = "lost, unless retention deleted them just before a kill"
-        yield Finding("log/beginning-absent", f"{text}: {why}", *about)
+        yield Finding("log/beginning-absent", f"{text}: {why}", None, None, *place)
     else:
         why = "retention may have deleted them, or they are lost"
-        yield Finding("log/beginning-deleted", f"{text}: {why}", *about)
+        yield Finding("log/beginning-deleted", f"{text}: {why}", None, None, *place)
 
 
 def _may_be_deleted(partition: Partition, around: Surroundings) -> bool:

@@ -8,5 +8,6 @@ claims         partitions that files of the node name and no log dir holds
 settings       the settings of topics
 options        assumptions about the start of a node: options of `plan`, `recover` and others
 host_limits    open files, memory maps and heap
+surroundings   facts about one partition that stand outside of its directory
 lost_end       whether a log that ends below a checkpointed offset has lost its end
 """

@@ -25,7 +25,7 @@ _TOLERANCE_NS = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
+class EndWitness:
     """An offset checkpoint, and the facts about its log dir that distinguish a loss from a copy."""
 
     log_dir: Path
@@ -36,14 +36,14 @@ class Witness:
     """True if the broker stopped in order."""
 
 
-def witness(root: LogDir, kind: FileKind) -> Witness | None:
+def witness(root: LogDir, kind: FileKind) -> EndWitness | None:
     """Return the checkpoint of a kind as a witness; None if the log dir lacks it."""
     checkpoint = root.files.get(kind)
     meta = root.files.get(FileKind.META_PROPERTIES)
-    return Witness(root.path, checkpoint, meta, root.is_clean) if checkpoint else None
+    return EndWitness(root.path, checkpoint, meta, root.is_clean) if checkpoint else None
 
 
-def has_lost_end(one: Witness, newest_log: File | None, made_ns: int, partition: Path) -> bool:
+def has_lost_end(one: EndWitness, newest_log: File | None, made_ns: int, partition: Path) -> bool:
     """Return whether nothing but a loss explains that a log ends below a checkpointed offset.
 
     `newest_log` is the youngest segment of the partition, `made_ns` the time of its
@@ -68,7 +68,7 @@ def has_lost_end(one: Witness, newest_log: File | None, made_ns: int, partition:
     return has_times and not is_older_topic and not is_copy
 
 
-def lost_offsets(one: Witness | None, listed: Partition, end: int, offset: int) -> range | None:
+def lost_offsets(one: EndWitness | None, listed: Partition, end: int, offset: int) -> range | None:
     """Return the offsets that a log has lost at its end, by an `offset` in a checkpoint.
 
     None where the log reaches the offset, or where a copy or an older topic may explain it.

@@ -32,7 +32,7 @@ _WEEK_MS = 168 * 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
-class Retention:
+class LogRetention:
     """Settings of a topic by which a broker deletes the beginning of its logs."""
 
     deletes: bool
@@ -114,7 +114,7 @@ class Settings:
             return self.static["log.cleanup.policy"], "the broker's own file"
         return found, source
 
-    def retention(self, topic: str) -> Retention | None:
+    def retention(self, topic: str) -> LogRetention | None:
         """Return the settings by which beginnings are deleted; None if they are not known."""
         image = self.image
         if image is None or image.damage or topic not in image.topics:
@@ -123,7 +123,7 @@ class Settings:
         remote = image.topic_config(topic, "remote.storage.enable", self.node_id)
         ms = image.topic_config(topic, "retention.ms", self.node_id)
         size = image.topic_config(topic, "retention.bytes", self.node_id)
-        return Retention(
+        return LogRetention(
             deletes="delete" in policy,
             compacts="compact" in policy or topic in ALWAYS_COMPACTED,
             ms=self._default_ms() if ms is None else _number(ms, _WEEK_MS),

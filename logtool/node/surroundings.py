@@ -6,8 +6,8 @@ from logtool.formats import names
 from logtool.formats.names import FileKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import LogDir
-from logtool.node.lost_end import Witness, witness
-from logtool.node.settings import Retention, Settings
+from logtool.node.lost_end import EndWitness, witness
+from logtool.node.settings import LogRetention, Settings
 
 _PERIODIC = (
     FileKind.LOG_START_CHECKPOINT, FileKind.RECOVERY_POINT_CHECKPOINT,
@@ -29,9 +29,9 @@ class Surroundings:
     """Time at which log-start-offset-checkpoint was written; 0 without that file."""
     stopped_ns: int = 0
     """Last time at which the broker wrote an offset checkpoint; 0 if it is not known."""
-    retention: Retention | None = None
+    retention: LogRetention | None = None
     """None if the settings of the topic are not known."""
-    recovery_points: Witness | None = None
+    recovery_points: EndWitness | None = None
     """The file recovery-point-offset-checkpoint; None without it."""
 
     @property

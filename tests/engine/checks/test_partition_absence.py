@@ -17,7 +17,7 @@ from logtool.findings import Finding, Severity
 from logtool.log import opening
 from logtool.log.inputs import NodeDir
 from logtool.node.options import StartOptions
-from logtool.node.settings import Retention
+from logtool.node.settings import LogRetention
 from logtool.node.surroundings import Surroundings
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
@@ -27,8 +27,8 @@ from logtool.watermark.run import Watermarks
 
 Small = Callable[[str, str], Path]
 METADATA = "__cluster_metadata-0"
-FOREVER = Retention(deletes=True, ms=-1)
-COMPACTED = Retention(deletes=False, compacts=True)
+FOREVER = LogRetention(deletes=True, ms=-1)
+COMPACTED = LogRetention(deletes=False, compacts=True)
 
 
 @pytest.fixture
@@ -173,24 +173,24 @@ def test_retention_explains_a_beginning_only_after_a_kill(
         if path.suffix != left:
             path.unlink()
     # The records of the fixture are older than a week.
-    (one,) = judged(partition, clean=clean, retention=Retention(deletes=True))
+    (one,) = judged(partition, clean=clean, retention=LogRetention(deletes=True))
     assert one.code == code
 
 
 @pytest.mark.parametrize(
     ("retention", "oldest_s", "made_s", "deleted"),
     [
-        (Retention(deletes=True, ms=1000), 10, 10, False),
-        (Retention(deletes=True, ms=1000), 8, 10, True),
-        (Retention(deletes=True, ms=1000), 10, 8, True),
-        (Retention(deletes=True, ms=-1), 0, 0, False),
-        (Retention(deletes=True, ms=-1, bytes=100), 10, 10, True),
-        (Retention(deletes=True, ms=-1, bytes=101), 10, 10, False),
-        (Retention(deletes=False, ms=1, bytes=1), 0, 0, False),
+        (LogRetention(deletes=True, ms=1000), 10, 10, False),
+        (LogRetention(deletes=True, ms=1000), 8, 10, True),
+        (LogRetention(deletes=True, ms=1000), 10, 8, True),
+        (LogRetention(deletes=True, ms=-1), 0, 0, False),
+        (LogRetention(deletes=True, ms=-1, bytes=100), 10, 10, True),
+        (LogRetention(deletes=True, ms=-1, bytes=101), 10, 10, False),
+        (LogRetention(deletes=False, ms=1, bytes=1), 0, 0, False),
     ],
 )
 def test_retention_deletes_by_time_and_by_size(
-    retention: Retention, oldest_s: int, made_s: int, *, deleted: bool
+    retention: LogRetention, oldest_s: int, made_s: int, *, deleted: bool
 ) -> None:
     times = oldest_s * 1000, made_s * 10**9, 10 * 10**9
     assert retention.may_have_deleted(100, *times) is deleted
@@ -204,7 +204,7 @@ def test_remote_storage_and_a_deletion_that_a_kill_interrupted_explain_a_beginni
         path.rename(f"{path}.deleted")
     assert judged(partition, retention=FOREVER) == []
     drop(partition, "*.deleted")
-    assert judged(partition, retention=Retention(deletes=True, is_remote=True)) == []
+    assert judged(partition, retention=LogRetention(deletes=True, is_remote=True)) == []
     assert [one.code for one in judged(partition)] == ["log/beginning-absent"]
 
 
