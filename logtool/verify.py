@@ -25,6 +25,7 @@ from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.offset_checkpoint import OffsetRow
 from logtool.lazy_dataclass import dataclass
+from logtool.loading.clean_start import check_clean_start
 from logtool.log import inputs, opening, small_files
 from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir, Partition
 from logtool.log.file import File
@@ -346,6 +347,8 @@ class Verification:
                 yield from root.check_partition_offsets(*what)
                 yield from root.check_missing_rows(*what)
                 yield from check_epochs(home, images, subject.key, subject.facts)
+            if subject.facts.damaged and home.is_clean and isinstance(subject.partition, Partition):
+                yield from check_clean_start(subject.partition, subject.request.log_start_offset)
 
         yield from self._partitions(jobs(), judged)
         self._topic_ids.note(self._nodes.get(home.path), home, facts)

@@ -224,7 +224,7 @@ def _commands(homes: Sequence[Path], folder: Path) -> list[list[Path]]:
 
 
 def run(work: Path, seeds: Sequence[int]) -> Iterator[Case]:
-    """Yield what came of each seed."""
+    """Try the seeds one by one."""
     for seed in seeds:
         case = try_one(work / str(seed), seed)
         shutil.rmtree(work / str(seed))

@@ -150,7 +150,7 @@ def _check(
         )
     yield from continuity.check_segments(partition, reports, request.cleaning, judged, start)
     yield from _check_producers(partition, request, reports)
-    yield from _failing_start(partition, request, reports)
+    facts.damaged = any(report.damaged for report in reports)
     changed = any(report.changed for report in reports)
     if request.around and not changed and not _grew(partition.segments[-1].log):
         yield from log_absence.check(partition, request.around, facts.log_end_offset)
@@ -174,29 +174,6 @@ def _lost_log(
         facts.first_base_offset = facts.log_end_offset = end
     if found := log_absence.missing_end(partition, end, clean=request.clean):
         yield found
-
-
-def _failing_start(
-    partition: Partition, request: CheckRequest, reports: Sequence[SegmentReport]
-) -> Iterator[Finding]:
-    """Yield a finding if a start after the clean stop fails at damage in the log.
-
-    A broker compares no CRC then, but it reads what the search for the log end meets, and control
-    batches behind the newest producer snapshot.
-    """
-    directory = partition.directory
-    is_live = getattr(directory, "kind", None) is DirectoryKind.LIVE
-    damaged = any(report.damaged for report in reports)
-    if not request.clean or not is_live or partition.is_metadata_log or not damaged:
-        return
-    from logtool.loading.loader import clean_start_failure  # of which sound logs have no need
-
-    try:
-        failure = clean_start_failure(partition, request.log_start_offset)
-    except UnreadableError:
-        return  # the check of the file reports it
-    if failure:
-        yield Finding("log/clean-start-fails", failure, path=partition.path)
 
 
 def judge(

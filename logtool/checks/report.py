@@ -145,6 +145,8 @@ class PartitionSummary:
     """Log end offset without a torn tail; None until the active segment was read."""
     newest_log_mtime_ns: int = 0
     newest_log: File | None = None
+    damaged: bool = False
+    """True if a log holds damage."""
     made_ns: int = 0
     """Time at which partition.metadata was written with the new partition; 0 without that file."""
     topic_id: str | None = None

@@ -53,12 +53,6 @@ def load(
     return carry_out(Loader(partition, start, on_bytes, RebuildStrategy, logs))
 
 
-def clean_start_failure(partition: Partition, log_start: int) -> str:
-    """Return why a start after a clean stop fails; empty if it does not. UnreadableError."""
-    loaded = load(partition, StartConditions(clean=True, log_start=log_start))
-    return loaded.reason if loaded.outcome is Outcome.REFUSES else ""
-
-
 def carry_out(loader: "Loader") -> LoadResult:
     """Run a loader, and return its result with the outcome, also after an error of the log."""
     loaded = loader.loaded

@@ -56,16 +56,15 @@ def with_holes(
         table = None if is_dense(part) else _table(part, start)
         if table is not None and _is_compacted(table):
             return list(found)
-        for one in [part] if table is None else _pieces(part, table):
-            missing = end is not None and one.first.start > end
-            gap = _Gap(end, one.first.start - 1) if end is not None and missing else None
-            divided.append((one, gap))
-            end = one.last.last_offset + 1
-    held = _held(copies, [gap for _, gap in divided if gap])
+        for piece in [part] if table is None else _pieces(part, table):
+            at = piece.first.start
+            divided.append((piece, _Gap(end, at - 1) if end is not None and at > end else None))
+            end = piece.last.last_offset + 1
+    filled = _filled_by(copies, [gap for _, gap in divided if gap])
     parts: list[Part] = []
     for one, gap in divided:
         before = parts[-1] if parts else None
-        if isinstance(one, Kept) and gap and gap in held:
+        if isinstance(one, Kept) and gap and gap in filled:
             parts += [_hole(one, gap), one]
         elif isinstance(one, Kept) and isinstance(before, Kept) and _adjoin(before, one):
             parts[-1] = joined(before, one)
@@ -141,7 +140,7 @@ def _was_cleaned(listed: Partition) -> bool:
     return (listed.topic or "", listed.number or 0) in rows
 
 
-def _held(copies: Sequence[Partition], gaps: Sequence[_Gap]) -> set[_Gap]:
+def _filled_by(copies: Sequence[Partition], gaps: Sequence[_Gap]) -> set[_Gap]:
     """Return the gaps in which a copy that was not compacted holds a batch."""
     if not gaps:
         return set()
@@ -157,7 +156,7 @@ def _held(copies: Sequence[Partition], gaps: Sequence[_Gap]) -> set[_Gap]:
             continue  # reported where the copy is read to fill a hole
         if rows is not None:
             found[rows] = True
-    return {gap for gap, held in zip(gaps, found.tolist(), strict=True) if held}
+    return {gap for gap, is_there in zip(gaps, found.tolist(), strict=True) if is_there}
 
 
 def _inside(copy: Partition, firsts: Column, lasts: Column) -> list[int] | None:
@@ -210,6 +209,6 @@ def _may_repeat(part: Part) -> bool:
 
 
 def _keys(table: BatchTable) -> Iterator[tuple[int, ...]]:
-    """Yield what makes a batch the same as another: offsets, size, CRC and leader epoch."""
+    """Yield the offsets, size, CRC and leader epoch of each batch."""
     columns = (table.base_offset, table.last_offset, table.size, table.crc, table.leader_epoch)
     yield from zip(*(column.tolist() for column in columns), strict=True)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from logtool.actions import Action
 from logtool.errors import LogtoolError
 from logtool.lazy_dataclass import dataclass
 from logtool.node.options import StartOptions
@@ -22,7 +23,7 @@ class FillPlan:
 
 
 def plan_fill(path: Path, places: Sequence[Path]) -> FillPlan | None:
-    """Return what `recover` fills of a partition from other places; nothing is changed.
+    """Plan the fill of a partition from other places as `recover` does it; nothing is changed.
 
     None if no place holds another copy that `recover` takes, or if a log cannot be read.
     """
@@ -30,7 +31,7 @@ def plan_fill(path: Path, places: Sequence[Path]) -> FillPlan | None:
     if command is None:
         return None
     assumed = StartOptions(fill_from=tuple(places), cut_precisely=True)
-    actions = []
+    actions: list[Action] = []
     try:
         for item in Recover([path], assumed, ApplyConsent()):
             if isinstance(item, LogtoolError):

@@ -11,10 +11,13 @@ from logtool.loading.actions import actions
 from logtool.loading.loader import load
 from logtool.loading.result import LoadResult, Outcome, StartConditions
 from logtool.log import opening
+from logtool.metadata.releases import NEWEST
 
 
-def _load(home: Path, *, clean: bool = True, **others: object) -> LoadResult:
-    start = StartConditions(clean=clean, now_ms=1, **others)
+def _load(
+    home: Path, *, clean: bool = True, kafka: tuple[int, int] = NEWEST, cut_precisely: bool = False
+) -> LoadResult:
+    start = StartConditions(clean=clean, now_ms=1, kafka=kafka, cut_precisely=cut_precisely)
     return load(opening.open_partition(home), start)
 
 
