@@ -307,8 +307,6 @@ class Verification:
     ) -> Iterator[Item]:
         """Check the partitions of a log dir, and its own files against them."""
         facts: dict[PartitionDirectory, PartitionSummary] = {}
-        starts = checkpoints.get(FileKind.LOG_START_CHECKPOINT, {})
-        cleaned = checkpoints.get(FileKind.CLEANER_CHECKPOINT, {})
         topics = self._settings_of(home.path)
         known = None if self._level is Level.QUICK else topics
         plain = self._plain(home.path)
@@ -316,13 +314,11 @@ class Verification:
 
         def jobs() -> Iterator[PartitionJob]:
             chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
-            paths = [path for path, _ in chosen if not plain]
             listing = self._engine.partitions if self._engine else opening.try_partitions
-            listed = listing(paths, home.flavour)
+            listed = listing([path for path, _ in chosen if not plain], home.flavour)
             for path, directory in chosen:
                 key = root.key_of(directory) if directory.kind is DirectoryKind.LIVE else None
-                start = starts.get(key) if key else None
-                offset = start.offset if start else 0
+                offset = root.offset(checkpoints, FileKind.LOG_START_CHECKPOINT, key) or 0
                 clean = home.is_clean
                 job = plain and self._quick_job(plain, path, directory, offset, known, clean=clean)
                 if job:
@@ -330,11 +326,11 @@ class Verification:
                     yield job
                     continue
                 result = opening.try_partition(path, home.flavour) if plain else next(listed)
-                row = cleaned.get(key) if key else None
+                cleaned = root.offset(checkpoints, FileKind.CLEANER_CHECKPOINT, key)
                 request = self._request(
                     around=surroundings.of(home, topics, directory, offset),
                     needs_topic_id=needs_topic_ids,
-                    cleaning=Cleaning(directory.topic, row.offset if row else None, home.is_clean),
+                    cleaning=Cleaning(directory.topic, cleaned, home.is_clean),
                     known=known,
                 )
                 job = self._job(path, result, request, key)

@@ -143,8 +143,6 @@ class WatermarkPrinter(Printer[Found]):
             self._offline += obj["outcome"] != "loads"
             # Of Redpanda, which keeps no high watermark.
             self._dropped += obj["lost_records"] if obj["initial_high_watermark"] is None else 0
-        if obj["type"] == "finding" and obj["severity"] != Severity.INFO:
-            self._absent |= obj["code"].startswith("log/") or obj["code"].endswith("beyond-end")
         if self._table and obj["type"] in self._later:
             self._later[obj["type"]].append(obj)
         else:

@@ -32,7 +32,7 @@ _RAN = (*OFFSET_CHECKPOINTS, FileKind.CLEAN_SHUTDOWN)
 
 
 def check(node: Node) -> Iterator[Absence]:
-    """Yield what is absent from the log dirs of a node."""
+    """Yield the findings about things that are absent from the log dirs of a node."""
     yield from _metadata_log(node)
     yield from _log_dirs(node)
     for absent in absent_partitions(node):

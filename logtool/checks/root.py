@@ -147,6 +147,12 @@ def key_of(directory: PartitionDirectory) -> TopicPartition | None:
     return None if directory.topic == CLUSTER_METADATA else (directory.topic, directory.partition)
 
 
+def offset(checkpoints: Checkpoints, kind: FileKind, key: TopicPartition | None) -> int | None:
+    """Return the offset of a partition in a checkpoint; None without a row, or without a key."""
+    row = checkpoints.get(kind, {}).get(key) if key else None
+    return row.offset if row else None
+
+
 def _at(root: LogDir, kind: FileKind, row: OffsetRow, rule: str, text: str) -> Finding:
     path = root.files[kind].path
     return Finding(

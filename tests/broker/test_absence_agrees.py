@@ -128,7 +128,7 @@ def _names(home: Home) -> set[str]:
 
 
 def predicted(version: tuple[int, int], home: Home, static: Mapping[str, str]) -> Start:
-    """Return what plan says."""
+    """Return the outcome that plan predicts."""
     starts, lost, strays = True, set(), set()
     for item in Forecast(home.dirs, StartOptions(version, static=static)):
         if isinstance(item, LogtoolError):

@@ -23,8 +23,8 @@ def texts(log, make_batch):
     """Return a log with every text as key, value and header."""
     records = []
     for number, one in enumerate(TEXTS):
-        held = one.encode()
-        records.append(Record(number, number, held, held, [(held, held), (b"null", None)]))
+        cells = one.encode()
+        records.append(Record(number, number, cells, cells, [(cells, cells), (b"null", None)]))
     records.append(Record(len(TEXTS), 0, None, None))
     records.append(Record(len(TEXTS) + 1, 0, b"\xff\xfe", b"\xff\n"))
     # The second batch does not decode to its end: its records go one by one.
