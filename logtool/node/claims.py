@@ -197,7 +197,7 @@ def _revocations(
     states: dict[TopicPartition, PartitionRecord],
     claimed: Iterable[TopicPartition],
 ) -> Iterator[Revocation]:
-    """Yield the facts that end claims: a directory that is being deleted, and another assignment."""
+    """Yield the facts that end claims: a directory that is being deleted, other assignments."""
     image = node.image
     going = {
         (directory.topic, directory.partition): path
