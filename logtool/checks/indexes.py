@@ -8,10 +8,10 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from logtool.disk import files, shell
-from logtool.findings import Finding, Remedy
+from logtool.findings import Finding
 from logtool.formats import names, offset_index, time_index, wording
 from logtool.formats.columns import runs
-from logtool.formats.names import FileKind, FileState
+from logtool.formats.names import DirectoryKind, FileKind, FileState
 from logtool.formats.offset_index import OffsetIndex
 from logtool.formats.time_index import TimeIndex
 from logtool.log.chunk import Chunk
@@ -302,12 +302,13 @@ def _padding(
 ) -> Iterator[Finding]:
     if not padding:
         return
-    # A start after a clean stop takes the zeros for entries.
-    remedy = Remedy.RECOVER if clean else None
-    code = f"{area}/preallocated" if segment.is_active else f"{area}/padding"
+    # A start after a clean stop takes the zeros for entries, and retention acts on them. A broker
+    # neither closes nor serves what it set aside.
+    set_aside = file.path.parent.name.endswith((DirectoryKind.DELETE, DirectoryKind.STRAY))
+    normal = segment.is_active and (set_aside or not clean)
+    code = f"{area}/preallocated" if normal else f"{area}/padding"
     text = f"{wording.count(padding, 'zero byte')} after the last entry"
-    at = file.size - padding
-    yield _placed(Finding(code, text, position=at, length=padding, remedy_override=remedy), file)
+    yield _placed(Finding(code, text, position=file.size - padding, length=padding), file)
 
 
 def _bad(join: OffsetIndexJoin | TimeIndexJoin) -> Iterator[tuple[EntryState, int, int]]:
