@@ -777,8 +777,9 @@ def place_records(
     """Write the offset, timestamp and sequence number of records into columns 11 to 13 of `rows`.
 
     The timestamp is that of the append if the attributes of the batch say LogAppendTime; the
-    sequence number is -1 if the batch has none. Each batch has `counts` of the rows, and its base
-    offset, attributes, base and largest timestamp and base sequence in a column each (all int64).
+    sequence number is -1 if that of the batch is below 0. Each batch has `counts` of the rows, and
+    its base offset, attributes, base and largest timestamp and base sequence in a column each (all
+    int64).
     Returns False if a timestamp is less than -1 or greater than `latest`, in milliseconds; the
     other rows are then not written.
     """
@@ -793,7 +794,7 @@ def place_records(
             rows[row, 11] = offsets[batch] + rows[row, 4]
             rows[row, 12] = stamp
             # They wrap to 0 behind 2147483647.
-            rows[row, 13] = -1 if sequence == -1 else (sequence + rows[row, 4]) & 0x7FFFFFFF
+            rows[row, 13] = -1 if sequence < 0 else (sequence + rows[row, 4]) & 0x7FFFFFFF
             row += 1
     return True
 

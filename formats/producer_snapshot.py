@@ -17,14 +17,15 @@ coordinator_epoch         int32
 current_txn_first_offset  int64   -1 if no transaction is open
 ========================  ======  ==============================================================
 
-The entries have no order. The broker opens the file without cutting it, so a shorter state written
+The order of the entries has no meaning; a broker writes them in that of its hash table, see
+`in_hash_order`. The broker opens the file without cutting it, so a shorter state written
 over a longer file leaves a tail, which the CRC then covers. Source:
 ``ProducerStateManager.readSnapshot``, ``ProducerSnapshot.json`` (Kafka 4.0.0-SNAPSHOT,
 1eb7644349c; the same bytes since 0.11).
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +52,9 @@ ENTRY = np.dtype(
 ENTRY_SIZE = ENTRY.itemsize
 
 _NATIVE = ENTRY.newbyteorder("=")
+_LEAST_BUCKETS = 16
+_FULL = 0.75
+"""Entries for each bucket at which a hash table grows."""
 _VERSION = struct.Struct(">h")
 _COUNT = struct.Struct(">i")
 _CRC_START = HEADER.size - _COUNT.size
@@ -139,6 +143,34 @@ def build(entries: npt.NDArray[np.void]) -> ProducerSnapshot:
     return ProducerSnapshot(
         version=VERSION, crc=crc, count=len(native), entries=native, trailing=b""
     )
+
+
+def in_hash_order(producer_ids: Sequence[int], most: int, *, scala: bool) -> list[int]:
+    """Return producer ids in the order in which a broker writes them.
+
+    They are given in the order in which the broker met them; `most` is the largest number of them
+    that its table has held, as the table never shrinks. Since Kafka 3.5 it is a
+    ``java.util.HashMap``: by bucket, then in the given order. Before, it was the mutable
+    ``HashMap`` of `scala` 2.13: by bucket, then by hash. A bucket of more than eight entries, which
+    a ``java.util.HashMap`` turns into a tree, is not modelled.
+    """
+    buckets = _LEAST_BUCKETS
+    while most >= buckets * _FULL + (0 if scala else 1):
+        buckets *= 2
+    if not scala:
+        return sorted(producer_ids, key=lambda one: _hash(one) & buckets - 1)
+    return sorted(producer_ids, key=lambda one: (_hash(one) & buckets - 1, _signed(_hash(one))))
+
+
+def _hash(number: int) -> int:
+    """Return the hash of a long, spread as the hash tables of Java and Scala spread it."""
+    number &= 2**64 - 1
+    folded = (number ^ number >> 32) & 2**32 - 1
+    return folded ^ folded >> 16
+
+
+def _signed(number: int) -> int:
+    return number - 2**32 if number >= 2**31 else number
 
 
 def _body(snapshot: ProducerSnapshot) -> bytes:

@@ -169,9 +169,12 @@ class BatchTable:
 
     @property
     def last_sequence(self) -> Column:
-        """Return int64, wrapped as Kafka wraps; -1 where there is no sequence."""
+        """Return int64, wrapped as Kafka wraps; -1 where there is no sequence.
+
+        A sum below 0 stays as it is (``DefaultRecordBatch.incrementSequence``).
+        """
         last = self.base_sequence.astype(np.int64) + self.last_offset - self.base_offset
-        last &= SEQUENCES - 1  # a power of two: the remainder, a tenth of its time
+        last[last >= SEQUENCES] -= SEQUENCES
         return np.where(self.base_sequence == NO_SEQUENCE, NO_SEQUENCE, last)
 
     def _has(self, flag: int, since_magic: int = MAGIC) -> Column:

@@ -98,7 +98,7 @@ def record_object(
     kind = None if control is None else control["name"]
     return {
         **_record_head(batch, batch["base_offset"] + delta, time_ms),
-        "sequence": None if first is None else (first + delta) % SEQUENCES,
+        "sequence": None if first is None or first < 0 else (first + delta) % SEQUENCES,
         **_flags_and_control(batch, None, kind, control, problem),
         "key": key,
         "value": value,

@@ -210,7 +210,7 @@ class Loader:
 
     def new_manager(self) -> ProducerManager:
         """Return a manager that knows no producer."""
-        return ProducerManager(self.shadow, self.start.now_ms, self.start.idle_ms)
+        return ProducerManager(self.shadow, self.start.now_ms, self.start.idle_ms, self.start.kafka)
 
     def _open_segments(self) -> None:
         self.segments.clear()

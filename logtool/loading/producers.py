@@ -15,7 +15,7 @@ from logtool.formats.crc import crc32c
 from logtool.loading.kafka_reading import IndexedLog, StartFailsError
 from logtool.loading.recovery import replay
 from logtool.loading.segments import LoadedSegment
-from logtool.loading.shadow import Shadow, ShadowFile
+from logtool.loading.shadow import Shadow
 from logtool.log.producer_state import (
     NONE,
     AbortedTransaction,
@@ -23,12 +23,15 @@ from logtool.log.producer_state import (
     Producer,
     ProducerState,
 )
+from logtool.metadata.releases import NEWEST
 
 _EXPIRATION_MS = 86_400_000
 """Default of ``producer.id.expiration.ms``."""
 _TRANSACTIONAL_ID_EXPIRATION_MS = 604_800_000
 """Default of ``transactional.id.expiration.ms``, which was for producer ids too up to 3.3."""
 _CRC_START = 6
+_IN_JAVA = (3, 5)
+"""Release since which ``ProducerStateManager`` is a class of Java, no longer of Scala."""
 
 
 def expiration_ms(kafka: tuple[int, int]) -> int:
@@ -39,10 +42,15 @@ def expiration_ms(kafka: tuple[int, int]) -> int:
 class ProducerManager:
     """The producers up to `map_end`, and the snapshots next to the log."""
 
-    def __init__(self, shadow: Shadow, now_ms: int, expiration_ms: int) -> None:
+    def __init__(
+        self, shadow: Shadow, now_ms: int, expiration_ms: int, kafka: tuple[int, int] = NEWEST
+    ) -> None:
         self._shadow = shadow
         self._now_ms = now_ms
         self._expiration_ms = expiration_ms
+        self._kafka = kafka
+        self._most = 0
+        """Largest number of producers that were known before the state was dropped."""
         self.state = ProducerState()
         self.map_end = 0
         """Offset, exclusive: the state is that of the batches before it."""
@@ -64,13 +72,7 @@ class ProducerManager:
         if self.map_end <= self._snapshot_end:
             return
         name = f"{self.map_end:020d}.snapshot"
-        content = encode(self.state)
-        before = self._shadow.before.get(name)
-        if before:
-            # The order of the entries has no meaning: a file with equal entries may stay.
-            written = ShadowFile(before, before.size).read()
-            content = written if decode(written) == self.state.producers else content
-        self._shadow.write(name, content)
+        self._shadow.write(name, encode(self.state, self._kafka, self._most))
         self._snapshots.add(self.map_end, name)
         self._snapshot_end = self.map_end
 
@@ -85,6 +87,7 @@ class ProducerManager:
 
     def start_at(self, offset: int) -> None:
         """Drop all producers and snapshots, and begin at `offset`."""
+        self._note_most()
         self.state = ProducerState()
         for one in self.offsets:
             self.delete(one)
@@ -129,6 +132,7 @@ class ProducerManager:
         ):
             self.delete(offset)
         if end != self.map_end:
+            self._note_most()
             self.state = ProducerState()
             self._load(log_start)
         else:
@@ -148,9 +152,14 @@ class ProducerManager:
 
     def begin(self, offset: int, producers: dict[int, Producer]) -> None:
         """Begin with the state of a snapshot."""
+        self._note_most()
         self.state.producers = producers
         self._snapshot_end = self.map_end = offset
         self.forget_expired()
+
+    def _note_most(self) -> None:
+        """Note the number of producers before they are dropped: a hash table keeps its size."""
+        self._most = max(self._most, len(self.state.producers))
 
     def forget_expired(self) -> None:
         """Drop producers that were idle for too long, as each reading of a snapshot does."""
@@ -215,10 +224,16 @@ class ProducerManager:
                 raise StartFailsError(f"the transaction that begins at offset {offset} ends twice")
 
 
-def encode(state: ProducerState) -> bytes:
-    """Return the snapshot file of a state."""
+def encode(state: ProducerState, kafka: tuple[int, int] = NEWEST, most: int = 0) -> bytes:
+    """Return the snapshot file of a state as a release of Kafka writes it.
+
+    `most` is the largest number of producers that were known before.
+    """
     entries = np.zeros(len(state.producers), producer_snapshot.ENTRY)
-    for row, (producer_id, producer) in enumerate(sorted(state.producers.items())):
+    most = max(most, len(entries))
+    order = producer_snapshot.in_hash_order(list(state.producers), most, scala=kafka < _IN_JAVA)
+    for row, producer_id in enumerate(order):
+        producer = state.producers[producer_id]
         entries[row] = (
             producer_id,
             producer.epoch,

@@ -129,7 +129,7 @@ def batch_records(
             if stamped
             else batch.base_timestamp[0] + spans.timestamp_delta,
             sequence=np.full(count, NO_SEQUENCE)
-            if first == NO_SEQUENCE
+            if first < 0
             else (first + spans.offset_delta) % SEQUENCES,
         )
 

@@ -106,3 +106,45 @@ def test_no_flipped_bit_goes_unnoticed(position: int, bit: int) -> None:
     damaged = bytearray(ON_DISK)
     damaged[position] ^= 1 << bit
     assert len(found_in(bytes(damaged), end_offset=None)) >= 1
+
+
+@pytest.mark.parametrize(
+    ("met", "in_java", "in_scala"),
+    [
+        # As java.util.HashMap and the mutable HashMap of Scala 2.13.8 returned their keys.
+        ([16, 0, 32, 1], [16, 0, 32, 1], [0, 16, 32, 1]),
+        ([2**40 + 3, 2**33, 7, 2**62, -5], [2**62, 2**33, 2**40 + 3, -5, 7], None),
+        ([2**32 + 15, 15, 31, 65551, 1048591, 47], [2**32 + 15, 65551, 15, 31, 1048591, 47],
+         [2**32 + 15, 65551, 15, 31, 47, 1048591]),
+        ([0, 12, 1, 48, 16, 3, 64, 96, 17, 33, 5, 80],
+         [0, 48, 16, 64, 96, 80, 1, 17, 33, 3, 5, 12], [0, 64, 96, 1, 33, 3, 5, 12, 16, 48, 80, 17]),
+        ([0, 12, 1, 48, 16, 3, 64, 96, 17, 33, 5, 80, 112],
+         [0, 64, 96, 1, 33, 3, 5, 12, 48, 16, 80, 112, 17],
+         [0, 64, 96, 1, 33, 3, 5, 12, 16, 48, 80, 112, 17]),
+    ],
+)  # fmt: skip
+def test_the_order_is_that_of_a_hash_table(met, in_java, in_scala) -> None:
+    order = producer_snapshot.in_hash_order
+    assert order(met, len(met), scala=False) == in_java
+    assert order(met, len(met), scala=True) == (in_scala or in_java)
+
+
+def test_a_hash_table_keeps_its_size_when_it_was_larger() -> None:
+    assert producer_snapshot.in_hash_order([16, 1], 2, scala=False) == [16, 1]
+    assert producer_snapshot.in_hash_order([16, 1], 13, scala=False) == [1, 16]
+
+
+@pytest.mark.parametrize("version", ["2.8.2", "3.9.2", "4.3.1"])
+def test_brokers_write_producers_in_the_order_of_their_hash_table(scenario, version) -> None:
+    names = {"2.8.2": ["zookeeper"], "3.9.2": ["killed", "clean"], "4.3.1": ["killed", "clean"]}
+    unsorted = compared = 0
+    for name in names[version]:
+        for path in scenario(f"{version}/{name}").rglob("*.snapshot"):
+            ids = producer_snapshot.parse(path.read_bytes()).entries["producer_id"].tolist()
+            # Producers of one bucket keep the order in which the broker met them.
+            scala = version == "2.8.2"
+            assert ids == producer_snapshot.in_hash_order(ids, len(ids), scala=scala), path
+            compared += len(ids) > 1
+            unsorted += ids != sorted(ids)
+    assert compared
+    assert unsorted or version == "2.8.2"
