@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from broker.damaged import Case
 from broker.recovery import LOADED, Outcome
 
-from logtool.formats import producer_snapshot
-
 _ENTRY_SIZES = {"index": 8, "timeindex": 12}
 
 
@@ -63,10 +61,6 @@ def _normal(name: str, data: bytes, active: str) -> object:
     stem, _, suffix = name.rpartition(".")
     if suffix in _ENTRY_SIZES and stem == active:
         return _unpadded(data, _ENTRY_SIZES[suffix])
-    if suffix == "snapshot":
-        snapshot = producer_snapshot.parse(data)
-        if not any(producer_snapshot.check(snapshot)):
-            return sorted(tuple(row.tolist()) for row in snapshot.entries)
     return data
 
 
