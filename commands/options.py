@@ -15,6 +15,7 @@ from logtool.commands.output import OutputSettings
 from logtool.commands.program import parsing
 from logtool.commands.program.broker_config import NO_CONFIG, BrokerConfig
 from logtool.commands.program.broker_config import load as load_broker_config
+from logtool.commands.program.cell_options import CsvEscaped, CsvSafe
 from logtool.commands.program.spread import Without
 from logtool.disk import files
 from logtool.errors import UsageError
@@ -128,24 +129,6 @@ FormatOption = Annotated[
     Format, typer.Option("-f", "--format", help="Format of standard output.", show_default=True)
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Same as --format json.")]
-CsvSafe = Annotated[
-    bool,
-    typer.Option(
-        "--csv-safe",
-        help="In CSV and TSV, put an apostrophe before each text that begins with =, +, -, @, a "
-        "tab or a carriage return, because a spreadsheet would run it as a formula.",
-    ),
-]
-CsvEscaped = Annotated[
-    bool,
-    typer.Option(
-        "--csv-escaped",
-        help="In CSV and TSV, write each row as one line: a backslash as \\\\, and line ends, tabs "
-        "and characters that are not printable as \\n, \\x1b or \\u2028, in keys, values, headers "
-        "and all other cells. TSV then has no quotes. Default: cells hold the text of the log, "
-        "quoted by the rules of CSV (RFC 4180), and only output to a terminal is escaped.",
-    ),
-]
 Wide = Annotated[
     bool,
     typer.Option(

@@ -17,6 +17,7 @@ start_options        the broker that will start
 recovery_options     strategy, start point and permitted changes of a recovery
 coordinator_options  options of groups and txns
 spark_options        options of verify and scan
+cell_options         the cells of CSV and TSV
 shown_content        the content that dump prints
 record_selectors     the records that dump looks for
 salvage_output       the records that salvage writes

@@ -238,7 +238,7 @@ class BatchRules:
                 "batch/timestamp",
                 (table.max_timestamp < NO_TIMESTAMP) | (table.base_timestamp < NO_TIMESTAMP),
                 table.max_timestamp,
-                "timestamps are negative (largest {}); the only valid negative timestamp is -1",
+                "timestamps are negative (largest {}); only -1, for none, is usual",
             ),
             (
                 "batch/producer",

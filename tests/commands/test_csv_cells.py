@@ -23,8 +23,8 @@ def texts(log, make_batch):
     """Return a log with every text as key, value and header."""
     records = []
     for number, one in enumerate(TEXTS):
-        cells = one.encode()
-        records.append(Record(number, number, cells, cells, [(cells, cells), (b"null", None)]))
+        data = one.encode()
+        records.append(Record(number, number, data, data, [(data, data), (b"null", None)]))
     records.append(Record(len(TEXTS), 0, None, None))
     records.append(Record(len(TEXTS) + 1, 0, b"\xff\xfe", b"\xff\n"))
     # The second batch does not decode to its end: its records go one by one.

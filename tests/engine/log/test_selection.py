@@ -24,10 +24,10 @@ def test_a_negative_time_is_a_time_and_minus_one_is_none(since, until, chosen):
     assert TIMES[slice(None) if mask is None else mask].tolist() == chosen
 
 
-@pytest.mark.parametrize(("since", "selected"), [(-2000, True), (-1, True), (0, False)])
-def test_a_batch_without_a_time_may_hold_records_before_1970(since, selected):
+@pytest.mark.parametrize(("since", "expected"), [(-2000, True), (-1, True), (0, False)])
+def test_a_batch_without_a_time_may_hold_records_before_1970(since, expected):
     data = new_batch(0, b"x", base_timestamp=-1000, max_timestamp=-1)
     table = record_batch.parse(memoryview(data), [0])
     span = OffsetTimeRange(since=since)
-    assert len(span.of_their_batches(table)) == selected
+    assert len(span.of_their_batches(table)) == expected
     assert len(span.of_batches(table)) == 0
