@@ -192,7 +192,9 @@ class _InPlaceCondition:
         if any(one.torn for one in chosen) or _is_damaged(copy, hole):
             return "that copy is damaged in the same place"
         if all(map(is_dense, self.own)):
-            return None if _joins(hole, chosen) else "that copy lacks offsets in the same place"
+            return (
+                None if _joins(hole, copy, chosen) else "that copy lacks offsets in the same place"
+            )
         if size >= damaged and self._same_around(hole, copy):
             return None
         return (
@@ -208,12 +210,17 @@ class _InPlaceCondition:
         return bool(around) and all(_holds(copy, one) for one in around)
 
 
-def _joins(hole: Hole, chosen: Sequence[FillRange]) -> bool:
-    """Return whether no offset is missing between the batches of a hole and those around it."""
-    at = hole.before.last_offset + 1 if hole.before else None
+def _joins(hole: Hole, copy: Partition, chosen: Sequence[FillRange]) -> bool:
+    """Return whether no offset is missing between the batches of a hole and those around it.
+
+    At the start of our log, none is missing from the first segment of the copy on.
+    """
+    at = hole.low + 1
+    if hole.before is None and copy.segments:
+        at = max(at, copy.segments[0].base_offset)
     for stretch in chosen:
         table, begins = stretch.table, starts(stretch.table)
-        if at not in (None, int(begins[0])):
+        if at != int(begins[0]):
             return False
         if not (begins[1:] == table.last_offset[:-1] + 1).all():
             return False

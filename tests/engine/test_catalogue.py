@@ -48,7 +48,17 @@ class Source:
 
     def __init__(self) -> None:
         self.trees: dict[str, ast.Module] = {}
-        for folder in ("", "checks", "node", "log", "groups", "txns", "formats", "commands"):
+        for folder in (
+            "",
+            "checks",
+            "loading",
+            "node",
+            "log",
+            "groups",
+            "txns",
+            "formats",
+            "commands",
+        ):
             for path in sorted((PACKAGE / folder).glob("*.py")):
                 name = ".".join(["logtool", *filter(None, [folder]), path.stem])
                 self.trees[name] = ast.parse(path.read_text("utf-8"), str(path))

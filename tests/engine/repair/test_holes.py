@@ -109,3 +109,23 @@ def test_a_hole_in_every_copy_is_no_reason_for_a_command(copies: Copies) -> None
         put(home, segments[0][:3] + segments[0][4:])
     assert not [one for one in recover(mine, theirs) if one.action in ("fill", "unfilled")]
     assert verdict(mine, theirs).fixes == ()
+
+
+def test_an_empty_log_is_not_filled_from_a_copy_that_lacks_its_first_batch(copies: Copies) -> None:
+    mine, theirs, segments = copies
+    third = mine.parent / "third"
+    made.write(third, {0: segments[0][1:]}, end=16, point=0)
+    put(mine, [])
+    assert [one.target for one in recover(mine, third, theirs) if one.action == "fill"] == [
+        theirs / made.NAME
+    ]
+
+
+def test_an_empty_log_is_filled_from_a_copy_that_begins_later(copies: Copies) -> None:
+    mine, theirs, segments = copies
+    third = mine.parent / "third"
+    made.write(third, {4: segments[0][2:]}, end=16, point=0)
+    put(mine, [])
+    assert [one.action for one in recover(mine, third) if one.action in ("fill", "unfilled")] == [
+        "fill"
+    ]
