@@ -122,7 +122,7 @@ def test_an_empty_log_is_not_filled_from_a_copy_that_lacks_its_first_batch(copie
 
 
 def test_an_empty_log_is_filled_from_a_copy_that_begins_later(copies: Copies) -> None:
-    mine, theirs, segments = copies
+    mine, _, segments = copies
     third = mine.parent / "third"
     made.write(third, {4: segments[0][2:]}, end=16, point=0)
     put(mine, [])
