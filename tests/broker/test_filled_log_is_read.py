@@ -1,4 +1,4 @@
-"""A broker serves a log filled with ghosts: consumers read the same records as before."""
+"""A broker serves a log that was filled, with ghosts or from a copy, as it served it before."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 from broker.consuming import ends
 from broker.kafka import Broker
+from verification import batches
 
 from logtool.gaps import fill, ghosts
 from logtool.gaps.run import GapOptions, Gaps, Result
+from logtool.node.options import StartOptions
+from logtool.startup.recover import ApplyConsent, Recover
 
 pytestmark = pytest.mark.broker
 
@@ -85,7 +88,7 @@ def served(version: str, log_dir: Path, asked: dict[str, list[int]]) -> dict[str
         found: dict[str, Any] = {}
         for isolation in ("read_uncommitted", "read_committed"):
             reader = Reader(broker.bootstrap, isolation)
-            for topic in TOPICS:
+            for topic in asked:
                 found[f"{topic} ends"] = reader.ends(topic)
                 found[f"{topic} {isolation}"] = list(reader.read(topic, 0))
                 found[f"{topic} {isolation} from"] = {
@@ -121,3 +124,30 @@ def test_consumers_read_from_a_filled_log_what_they_read_before(
         offsets = [record[0] for record in committed]
         assert offsets == sorted(set(offsets))
         assert set(offsets).isdisjoint(asked[topic][:-2])
+
+
+def test_consumers_read_what_a_hole_held_that_was_filled_from_another_copy(
+    kafka_version: str, copy_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    ours = copy_of(f"{kafka_version}/clean")
+    theirs = tmp_path / "theirs"
+    shutil.copytree(ours, theirs)
+    (ours / ".kafka_cleanshutdown").unlink()
+    folder = ours / "tx.mixed-0"
+    log = max(folder.glob("*.log"), key=lambda path: path.stat().st_size)
+    table, data = batches(log), log.read_bytes()
+    marker = next(row for row in range(3, len(table)) if table.is_control[row])
+    gone = {marker, next(row for row in range(marker + 2, len(table)) if not table.is_control[row])}
+    spans = [(int(table.position[row]), int(table.size[row])) for row in range(len(table))]
+    stays = [data[at : at + size] for row, (at, size) in enumerate(spans) if row not in gone]
+    log.write_bytes(b"".join(stays))
+    job = Recover(
+        [folder],
+        StartOptions(fill_from=(theirs,), cut_precisely=True),
+        ApplyConsent(apply=True, undo_dir=tmp_path / "undo"),
+    )
+    actions = [one for item in job for one in getattr(item, "actions", ())]
+    assert [one.action for one in actions if one.action in ("fill", "unfilled")] == ["fill"] * 2
+    assert log.read_bytes() == data[: len(log.read_bytes())]
+    asked = {"tx.mixed": [0]}
+    assert served(kafka_version, ours, asked) == served(kafka_version, theirs, asked)
