@@ -37,7 +37,8 @@ def dirs(
     other brokers, more can be proven. For each log dir the command prints the directory id, and
     whether the broker had it online, offline or cordoned at its last registration. Log dirs that
     the metadata log contains and that were not given are absent. A log dir whose id the metadata
-    log does not contain is unregistered: a new disk, or a metadata.log.dir outside of log.dirs.
+    log does not contain is unregistered, as a new disk is, or metadata if it holds only the
+    metadata log: a metadata.log.dir outside of log.dirs is never registered.
 
     The command then lists the partitions that need attention. Never delete a stray partition
     without the proof that its line shows; 'logtool may-delete' gives this proof for any partition
