@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from damage_rows.rows import Row
@@ -36,7 +37,7 @@ def _judged(row: Row) -> bool:
     return any(rule(code).remedy in JUDGED for code in _codes(row)) and not _codes(row) & STOPS
 
 
-def _rows() -> list[object]:
+def _rows() -> list[Any]:
     seen: set[str] = set()
     rows = []
     for row in filter(_judged, TABLE):
@@ -61,7 +62,7 @@ def _sound(home: Path) -> Counter[tuple[str, int, int]]:
 def test_recover_does_what_the_remedy_says(
     row: Row,
     scenario: Callable[[str], Path],
-    run: Callable[..., object],
+    run: Callable[..., Any],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -267,7 +267,7 @@ def kvstore_of(data, end: int | None, **segments: tuple[int, ...]):
     return folder
 
 
-STORES = {
+STORES: dict[str, tuple[int | None, dict[str, tuple[int, ...]], str | None]] = {
     "whole": (None, {"_0": (0, 5), "_10": (10,)}, None),
     "old segments": (20, {"_0": (0, 5), "_10": (10, 15)}, None),
     "behind the snapshot": (10, {"_0": (0, 5), "_10": (10, 15), "_20": (20,)}, None),

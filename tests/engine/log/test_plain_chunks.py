@@ -82,7 +82,7 @@ def chunks_of(parts: list[BatchTable], *, short: bool) -> list[Chunk]:
     order, chunks = BatchOrder(BASE), []
     for part in parts:
         facts = facts_of(part) if short else None
-        chunk = Chunk(part, memoryview(b""), 0, None, [], facts)
+        chunk = Chunk(part, memoryview(b""), 0, None, [], plain=facts)
         chunks.append(replace(chunk, misplaced=order.misplaced(part, facts)))
     return chunks
 
@@ -152,7 +152,7 @@ def changed(entries: np.ndarray, how: tuple[str, int, int], more: tuple[int, int
 def test_indexes_that_go_like_rebuilt_ones_are_judged_as_by_the_log(table, data):
     cuts = sorted(data.draw(st.sets(st.integers(1, len(table) - 1), max_size=3)))
     parts = [table[a:b] for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
-    chunks = [Chunk(part, memoryview(b""), 0, None, [], facts_of(part)) for part in parts]
+    chunks = [Chunk(part, memoryview(b""), 0, None, [], plain=facts_of(part)) for part in parts]
     interval = data.draw(st.sampled_from([SIZE, 2 * SIZE, 4 * SIZE]))
     built = IndexBuilder(BASE, interval)
     try:
@@ -206,7 +206,7 @@ def right_ones(stamps: list[int], offsets: list, times: list, interval: int, mag
     )
     for part in (table[:4], table[4:]):
         built.add(part)
-        kept.add(Chunk(part, memoryview(b""), 0, None, [], facts_of(part)), built.added)
+        kept.add(Chunk(part, memoryview(b""), 0, None, [], plain=facts_of(part)), built.added)
     return kept.right_offsets(), kept.right_times()
 
 
