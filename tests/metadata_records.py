@@ -66,10 +66,22 @@ def topic(name: str, topic_id: str) -> bytes:
     return framed(2, 0, text(name), uuid(topic_id))
 
 
-def partition(topic_id: str, number: int, replicas: Sequence[int], leader: int = 1) -> bytes:
+def partition(
+    topic_id: str,
+    number: int,
+    replicas: Sequence[int],
+    leader: int = 1,
+    *,
+    isr: Sequence[int] | None = None,
+    adding: Sequence[int] = (),
+    leader_epoch: int = 0,
+    tags: dict[int, bytes] | None = None,
+) -> bytes:
+    """Return a record of a partition; all replicas are in sync without an `isr`."""
     return framed(
-        3, 1, int32(number), uuid(topic_id), numbers(*replicas), numbers(*replicas), numbers(),
-        numbers(), int32(leader), int32(0), int32(0), array(*(uuid("A" * 22) for _ in replicas)),
+        3, 2 if tags else 1, int32(number), uuid(topic_id), numbers(*replicas),
+        numbers(*(replicas if isr is None else isr)), numbers(), numbers(*adding), int32(leader),
+        int32(leader_epoch), int32(0), array(*(uuid("A" * 22) for _ in replicas)), tags=tags,
     )  # fmt: skip
 
 

@@ -70,14 +70,17 @@ def _partition(node: Node, absent: AbsentPartition) -> tuple[Finding, Effect | N
             return _finding("partition/lost", text, absent), Effect.LOST
         text = "is in none of the log dirs, unless it was deleted in the minute before the stop"
         return _finding("partition/absent", f"{text}: {proof}", absent), Effect.ABSENT
-    others = [one for one in (*state.isr, *state.elr) if one != me]
+    eligible = *state.isr, *state.elr
+    # Without an eligible replica the last known leader is the one that has the records.
+    others = [one for one in eligible or state.last_known_elr if one != me]
     if was_never_made(node, absent):
         text = "has no directory yet: the broker makes it at its next start"
         return _finding("partition/not-created", text, absent), None
     what = f"is in no log dir of node {me}: the broker makes an empty log"
     if others:
         shown = ", ".join(str(one) for one in dict.fromkeys(others))
-        text = f"{what} and copies it from the leader; in sync: {shown}"
+        known = "in sync" if eligible else "last known leader"
+        text = f"{what} and copies it from the leader; {known}: {shown}"
         return _finding("partition/absent", f"{text}; {proof}", absent), Effect.ABSENT
     if not absent.end and absent.rows:
         text = f"{what}, as it was before"
@@ -91,8 +94,9 @@ def was_never_made(node: Node, absent: AbsentPartition) -> bool:
     """Return whether the broker stopped before it made the directory of a new partition.
 
     It then has no row in replication-offset-checkpoint, which has one for each partition of the
-    broker and is written every five seconds; and the metadata log has not changed it since it was
-    created, or does not count this replica as in sync.
+    broker and is written every five seconds. And the metadata log has not changed it since it was
+    created, or it is adding this replica, which is not in sync yet. An ISR without the node alone
+    shows nothing: a stop in order takes each replica out of it.
     """
     state = absent.state
     if state is None or absent.rows:
@@ -100,7 +104,7 @@ def was_never_made(node: Node, absent: AbsentPartition) -> bool:
     if absent.disk_is_new or FileKind.REPLICATION_CHECKPOINT not in absent.home.root.files:
         return False
     is_new = state.leader_epoch == 0 and state.partition_epoch == 0
-    return is_new or node.node_id not in state.isr
+    return is_new or (node.node_id in state.adding and node.node_id not in state.isr)
 
 
 def _proof(claims: tuple[Claim, ...]) -> str:

@@ -150,6 +150,42 @@ def test_a_partition_without_a_row_was_not_created_yet(copy_of: Copy) -> None:
     assert "lost" not in kinds([home])
 
 
+@pytest.mark.parametrize(
+    ("leader_epoch", "replicas", "isr", "tags", "adding", "code"),
+    [
+        (0, [1], [1], {}, [], "partition/not-created"),
+        (1, [1], [1], {}, [], "partition/lost"),
+        (1, [1], [], {1: made.numbers(1)}, [], "partition/lost"),
+        (1, [1], [], {2: made.numbers(1)}, [], "partition/lost"),
+        (1, [1, 2], [], {1: made.numbers(1, 2)}, [], "partition/absent"),
+        (1, [1, 2], [], {2: made.numbers(2)}, [], "partition/absent"),
+        (1, [1, 2], [2], {}, [], "partition/absent"),
+        (1, [1, 2], [2], {}, [1], "partition/not-created"),
+        (1, [1, 2], [1, 2], {}, [1], "partition/absent"),
+    ],
+)
+def test_a_replica_out_of_the_isr_was_made_unless_it_is_being_added(
+    tmp_path: Path,
+    leader_epoch: int,
+    replicas: list[int],
+    isr: list[int],
+    tags: dict[int, bytes],
+    adding: list[int],
+    code: str,
+) -> None:
+    topic_id = "bG9ndG9vbC10b3BpYy0tMQ"
+    record = made.partition(
+        topic_id, 0, replicas, isr=isr, adding=adding, leader_epoch=leader_epoch, tags=tags
+    )
+    home = log_dir(
+        tmp_path, 1, voters_batch(0, (1,)), data(2, made.topic("orders", topic_id), record)
+    )
+    (home / HIGH_WATERMARKS).write_text("0\n0\n")
+    assert codes([home]) == [code]
+    lost = ["lost"] if code == "partition/lost" else []
+    assert [one for one in kinds([home]) if one == "lost"] == lost
+
+
 @pytest.mark.parametrize("state", ["clean", "killed"])
 def test_without_a_metadata_log_the_rows_of_a_clean_stop_prove_a_loss(
     copy_of: Copy, state: str
