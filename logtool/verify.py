@@ -328,7 +328,7 @@ class Verification:
                 result = opening.try_partition(path, home.flavour) if plain else next(listed)
                 cleaned = root.offset(checkpoints, FileKind.CLEANER_CHECKPOINT, key)
                 request = self._request(
-                    around=surroundings.of(home, topics, directory, offset),
+                    around=surroundings.of(home, topics, directory, offset, cleaned),
                     needs_topic_id=needs_topic_ids,
                     cleaning=Cleaning(directory.topic, cleaned, home.is_clean),
                     known=known,

@@ -36,11 +36,12 @@ def check(partition: Partition, around: Surroundings, end: int | None) -> Iterat
 def action_of(finding: Finding) -> str | None:
     """Return the action of `plan` for a finding of these rules; None for an info.
 
-    A beginning that may be lost counts as lacking; the other warnings cost no record.
+    A beginning that may be lost counts as lacking, unless compaction may have emptied it; the other
+    warnings cost no record.
     """
     if finding.severity is Severity.INFO:
         return None
-    is_lack = finding.severity is Severity.ERROR or finding.code.startswith("log/")
+    is_lack = finding.severity is Severity.ERROR or finding.code == "log/beginning-absent"
     return "lacks" if is_lack else "unnoticed"
 
 
@@ -140,6 +141,9 @@ def _beginning(partition: Partition, around: Surroundings) -> Iterator[Finding]:
     missed = list(unmet(standing(claims), Presence(exists=True, start=first)))
     if first is None or not missed:
         return
+    may_be_cleaned = _may_be_cleaned(around, first)
+    if may_be_cleaned and _was_empty(partition, first):
+        return
     lowest = min(missed, key=lambda one: one.offset)
     text = f"the log begins at {first}, but {lowest.evidence}: {lowest.kind} {lowest.offset}"
     place = lowest.offset, first - 1, partition.path
@@ -149,7 +153,11 @@ def _beginning(partition: Partition, around: Surroundings) -> Iterator[Finding]:
     # all files of a segment. So retention explains the rest only in a copy that was made meanwhile,
     # or after a kill at that moment.
     by_retention = retention is not None and _may_be_deleted(partition, around)
-    if (retention and not by_retention) or (named and (around.clean or retention is None)):
+    if may_be_cleaned:
+        # The cleaner leaves rows and names of segments as they are.
+        why = "lost, unless compaction had left no record there"
+        yield Finding("log/beginning-cleaned", f"{text}: {why}", None, None, *place)
+    elif (retention and not by_retention) or (named and (around.clean or retention is None)):
         yield Finding(
             "log/beginning-lost", f"{text}: lost, retention does not explain it", None, None, *place
         )
@@ -162,6 +170,25 @@ def _beginning(partition: Partition, around: Surroundings) -> Iterator[Finding]:
     else:
         why = "retention may have deleted them, or they are lost"
         yield Finding("log/beginning-deleted", f"{text}: {why}", None, None, *place)
+
+
+def _may_be_cleaned(around: Surroundings, first: int) -> bool:
+    """Return whether the cleaner may have removed all records below the offset `first`."""
+    cleaned, retention = around.cleaned, around.retention
+    if cleaned is not None and (cleaned >= first or around.clean):
+        return cleaned >= first
+    # The row of a killed broker may be old.
+    return retention is not None and retention.compacts
+
+
+def _was_empty(partition: Partition, first: int) -> bool:
+    """Return whether a segment without its log is known below `first`, and no index has an entry.
+
+    The cleaner writes an empty time index for a segment that it has emptied.
+    """
+    before = [one for one in partition.orphans if (one.name.offset or 0) < first]
+    is_known = any(one.name.kind is FileKind.TIME_INDEX for one in before)
+    return is_known and not any(one.size for one in before)
 
 
 def _may_be_deleted(partition: Partition, around: Surroundings) -> bool:

@@ -25,6 +25,8 @@ class Surroundings:
     """True if the broker stopped in order, or is assumed to have done so."""
     log_start: int | None = None
     """Offset in log-start-offset-checkpoint, 0 without a row; None if the log dir is not known."""
+    cleaned: int | None = None
+    """Offset in cleaner-offset-checkpoint, 0 without a row; None without that file."""
     rows_ns: int = 0
     """Time at which log-start-offset-checkpoint was written; 0 without that file."""
     stopped_ns: int = 0
@@ -41,15 +43,24 @@ class Surroundings:
 
 
 def of(
-    log_dir: LogDir, settings: Settings, directory: PartitionDirectory, log_start: int
+    log_dir: LogDir,
+    settings: Settings,
+    directory: PartitionDirectory,
+    log_start: int,
+    cleaned: int | None,
 ) -> Surroundings:
-    """Return the surroundings of a partition; `log_start` is its row, or 0."""
+    """Return the surroundings of a partition.
+
+    `log_start` and `cleaned` are its rows in the checkpoints of the log start, or 0, and of the
+    cleaner, or None.
+    """
     rows = log_dir.files.get(FileKind.LOG_START_CHECKPOINT)
     written = (log_dir.files[kind].mtime_ns for kind in _PERIODIC if kind in log_dir.files)
     return Surroundings(
         log_dir=log_dir.path,
         clean=log_dir.is_clean,
         log_start=log_start,
+        cleaned=(cleaned or 0) if FileKind.CLEANER_CHECKPOINT in log_dir.files else None,
         rows_ns=rows.mtime_ns if rows else 0,
         stopped_ns=max(written, default=0),
         retention=settings.retention(directory.topic),

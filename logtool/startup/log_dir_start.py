@@ -123,7 +123,13 @@ class LogDirStart(LogDirState):
             fate=self._fate(path, directory),
             assumed=options,
             around=replace(
-                surroundings.of(self.log_dir, self._settings, directory, max(0, start.log_start)),
+                surroundings.of(
+                    self.log_dir,
+                    self._settings,
+                    directory,
+                    max(0, start.log_start),
+                    self.rows(FileKind.CLEANER_CHECKPOINT).get(key),
+                ),
                 clean=self.clean,
             ),
         )

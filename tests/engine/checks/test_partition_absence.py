@@ -148,12 +148,35 @@ def test_a_beginning_that_retention_cannot_have_deleted_is_lost(
     assert (one.first_offset, one.last_offset, one.path) == (0, 41, partition)
 
 
-def test_compaction_deletes_no_beginning_but_empties_it(small: Small) -> None:
+@pytest.mark.parametrize(
+    ("clean", "cleaned", "indexes", "codes"),
+    [
+        (True, 42, "removed", ["log/beginning-cleaned"]),
+        (True, 42, "kept", ["log/beginning-cleaned"]),
+        (True, 42, "emptied", []),
+        (True, 41, "emptied", ["log/beginning-lost"]),
+        (True, 0, "removed", ["log/beginning-lost"]),
+        (False, 0, "removed", ["log/beginning-cleaned"]),
+        (True, None, "removed", ["log/beginning-cleaned"]),
+    ],
+)
+def test_compaction_deletes_no_beginning_but_empties_it(
+    small: Small, indexes: str, codes: list[str], *, clean: bool, cleaned: int | None
+) -> None:
     partition = small("clean", "small-segments-0")
-    (partition / f"{0:020}.log").write_bytes(b"")
-    assert judged(partition, retention=COMPACTED) == []
-    drop(partition, f"{0:020}.*")
-    assert [one.code for one in judged(partition, retention=COMPACTED)] == ["log/beginning-lost"]
+    log = partition / f"{0:020}.log"
+    log.write_bytes(b"")
+    assert judged(partition, retention=COMPACTED, clean=clean, cleaned=cleaned) == []
+    log.unlink()
+    for path in partition.glob(f"{0:020}.*"):
+        if indexes == "removed":
+            path.unlink()
+        elif indexes == "emptied":
+            path.write_bytes(b"")
+    findings = judged(partition, retention=COMPACTED, clean=clean, cleaned=cleaned)
+    assert [one.code for one in findings] == codes
+    actions = {"log/beginning-lost": "lacks", "log/beginning-cleaned": "unnoticed"}
+    assert [log_absence.action_of(one) for one in findings] == [actions[one] for one in codes]
 
 
 @pytest.mark.parametrize(
