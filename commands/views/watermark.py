@@ -39,6 +39,7 @@ _CHOICE = keep(columns(
 ), "topic", "partition", "node", "election", "acknowledged_lost")  # fmt: skip
 _NOT_KNOWN = (
     "partition/absent", "metadata/lost", "metadata/absent", "metadata/hole",
+    "metadata/end-lost", "metadata/end-absent",
     "kraft-snapshot/missing", "data-dir/not-given", "checkpoint/high-watermark-ahead",
 )  # fmt: skip
 """Findings after which it is not known what the log dirs should hold, or hold."""

@@ -17,9 +17,11 @@ from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import leader_epoch_checkpoint, quorum_state, wording
 from logtool.formats.names import CLUSTER_METADATA, FileKind
-from logtool.log.claims import Claim, ClaimKind
+from logtool.log.claims import Claim, ClaimKind, Presence, unmet
 from logtool.log.dir import OFFSET_CHECKPOINTS, Partition
+from logtool.log.partition_claims import end_claims
 from logtool.metadata import image as metadata_image
+from logtool.node import own_file
 from logtool.node.claims import AbsentPartition, absent_partitions
 from logtool.node.identity import LogDirIdentity
 from logtool.node.node import Node
@@ -144,11 +146,11 @@ def _metadata_log(node: Node) -> Iterator[Absence]:
     listed = node.image.listed if node.image else None
     if listed is None:
         return  # That it cannot be read is reported elsewhere.
-    yield from _beginning(holder, listed)
+    yield from _beginning(node, holder, listed)
     yield from _hole(node, holder)
-    if any(one.size for one in listed.kraft_snapshots):
-        return
-    if any(segment.log.size for segment in listed.segments):
+    logs = [segment.log for segment in listed.segments]
+    if any(one.size for one in (*listed.kraft_snapshots, *logs)):
+        yield from _end(node, holder, listed)
         return
     epoch = _last_epoch(listed)
     is_used = epoch >= 0 or any(file.name.offset for file in listed.snapshots) or _ran(node)
@@ -158,8 +160,11 @@ def _metadata_log(node: Node) -> Iterator[Absence]:
     yield _lost_metadata(node, holder, f"holds no batch of the metadata log{proof}")
 
 
-def _beginning(holder: LogDirIdentity, listed: Partition) -> Iterator[Absence]:
-    """Yield a finding if no snapshot covers the offsets before the first segment."""
+def _beginning(node: Node, holder: LogDirIdentity, listed: Partition) -> Iterator[Absence]:
+    """Yield a finding if no snapshot covers the offsets before the first segment.
+
+    A node loads its newest snapshot or none: an older one does not help.
+    """
     start = listed.segments[0].base_offset if listed.segments else 0
     snapshots = [one for one in listed.kraft_snapshots if one.size]
     covered = max((file.name.offset or 0 for file in snapshots), default=0)
@@ -167,6 +172,51 @@ def _beginning(holder: LogDirIdentity, listed: Partition) -> Iterator[Absence]:
         text = f"the log begins at offset {start}, and no snapshot covers the offsets before it"
         finding = Finding("kraft-snapshot/missing", text, path=listed.path)
         yield finding, Effect.REFUSE, holder
+        return
+    for newest in node.image.skipped[:1] if node.image else ():
+        is_problem = isinstance(newest, metadata_image.Problem)
+        reason = newest.text if is_problem else newest.reason
+        if reason != metadata_image.NO_FOOTER:
+            text = f"the newest snapshot cannot be read, and a node loads no older one: {reason}"
+            finding = Finding("kraft-snapshot/missing", text, path=newest.path)
+            yield finding, Effect.REFUSE, holder
+
+
+def _end(node: Node, holder: LogDirIdentity, listed: Partition) -> Iterator[Absence]:
+    """Yield a finding if a file of the metadata log names an offset behind its last record."""
+    image = node.image
+    if image is None or image.damage:
+        return
+    end = image.offset
+    claims = unmet(end_claims(listed), Presence(exists=True, end=end))
+    claim = max(claims, key=lambda one: one.offset, default=None)
+    if claim is None:
+        return
+    text = (
+        f"the metadata log and its snapshots end at {end}, but {claim.evidence}: {claim.kind} "
+        f"{claim.offset}: {wording.offsets(end, claim.offset - 1)} are lost"
+    )
+    span = end, claim.offset - 1
+    if _voters(node, holder) == {node.node_id} and holder.root.is_clean:
+        yield (
+            Finding("metadata/end-lost", text, None, None, *span, listed.path),
+            Effect.LOST,
+            holder,
+        )
+        return
+    text += ", unless another controller has them or they were never committed"
+    yield (
+        Finding("metadata/end-absent", text, None, None, *span, listed.path),
+        Effect.ABSENT,
+        holder,
+    )
+
+
+def _voters(node: Node, holder: LogDirIdentity) -> set[int]:
+    """Return the node ids of all voters; empty if no file lists them."""
+    if node.image and node.image.voters is not None:
+        return {one["voterId"] for one in node.image.voters}
+    return set(own_file.voters(node.static) or _voters_of_state(holder))
 
 
 def _hole(node: Node, holder: LogDirIdentity) -> Iterator[Absence]:

@@ -60,10 +60,12 @@ def check_segments(
     cleaning: Cleaning,
     judged: Callable[[], CompactionEvidence],
     log_start: int,
+    covered: int = 0,
 ) -> Iterator[Finding]:
     """Yield overlaps of neighbouring segments, and offsets missing between them.
 
     `judged` says whether compaction explains gaps; below the log start nothing counts as missing.
+    A KRaft snapshot covers the offsets below `covered`.
     """
     for segment, (left, right) in zip(partition.segments, pairwise(reports), strict=False):
         if not left.scanned or left.changed:
@@ -78,7 +80,9 @@ def check_segments(
             yield _at(partition, segment, Finding("segment/overlap", text, None, None, *span))
         elif end < right.base_offset and right.base_offset > log_start and not left.damaged:
             dirty = _is_contiguous(reports, left.next_offset, cleaning)
-            hole = _hole(partition, left, right.base_offset, cleaning, judged, dirty=dirty)
+            hole = _covered(left, right.base_offset, covered) or _hole(
+                partition, left, right.base_offset, cleaning, judged, dirty=dirty
+            )
             yield _at(partition, segment, hole)
 
 
@@ -168,6 +172,15 @@ def merge_runs(reports: Sequence[SegmentReport]) -> list[Run]:
             first = merged.pop()[1]
         merged.append((epoch, first, last))
     return merged
+
+
+def _covered(left: SegmentReport, begin: int, covered: int) -> Finding | None:
+    """Return the finding about a hole that a KRaft snapshot covers; None if it does not."""
+    if begin > covered:
+        return None
+    text = f"no segment holds {wording.offsets(left.next_offset, begin - 1)}"
+    text += f"; a KRaft snapshot covers the offsets below {covered}"
+    return Finding("segment/gap", text, None, None, left.next_offset, begin - 1)
 
 
 def _hole(

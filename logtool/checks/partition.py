@@ -28,6 +28,7 @@ from logtool.log.dir import Partition, Segment
 from logtool.log.file import File
 from logtool.log.producer_state import ProducerState
 from logtool.log.redpanda import REDPANDA
+from logtool.metadata import image as metadata_image
 from logtool.node.settings import Settings
 from logtool.node.surroundings import Surroundings
 
@@ -142,13 +143,18 @@ def _check(
     facts.log_end_offset = _log_end(partition, reports)
     runs = (run for report in reports for run in report.epochs)
     facts.epoch_starts = leader_epochs.rising((epoch, first) for epoch, first, _ in runs)
-    start = request.log_start_offset
+    start, covered = request.log_start_offset, 0
+    if partition.is_metadata_log:
+        covered = metadata_image.snapshot_end(partition)
+        # A node replaces a log that ends below its newest snapshot.
+        facts.log_end_offset = max(facts.log_end_offset or 0, covered)
     for segment, report in zip(partition.segments, reports, strict=True):
         yield from (
             _in_segment(finding, report)
-            for finding in continuity.check_inside(segment, report, judged, start)
+            for finding in continuity.check_inside(segment, report, judged, max(start, covered))
         )
-    yield from continuity.check_segments(partition, reports, request.cleaning, judged, start)
+    what = partition, reports, request.cleaning, judged, start, covered
+    yield from continuity.check_segments(*what)
     yield from _check_producers(partition, request, reports)
     facts.damaged = any(report.damaged for report in reports)
     changed = any(report.changed for report in reports)

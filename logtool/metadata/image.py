@@ -7,6 +7,7 @@ it missed: the image is what it knew before.
 Source: ``MetadataLoader``, ``MetadataBatchLoader``, ``RecordsSnapshotReader`` (Kafka 3.9 and 4.x).
 """
 
+from contextlib import suppress
 from pathlib import Path
 
 from logtool.disk import files
@@ -23,8 +24,13 @@ from logtool.metadata.reading import Control, MetadataEntry
 from logtool.metadata.replay import ImageReplay, Watcher
 from logtool.metadata.state import MetadataImage, Problem
 
-__all__ = ["DIRECTORY", "MetadataImage", "Problem", "Until", "read", "read_any", "read_snapshot"]
+__all__ = [
+    "DIRECTORY", "MetadataImage", "Problem", "Until", "read", "read_any", "read_snapshot",
+    "snapshot_end",
+]  # fmt: skip
 DIRECTORY = f"{CLUSTER_METADATA}-0"
+NO_FOOTER = "no snapshot footer"
+"""Damage of a snapshot that a node does not notice: it checks the header alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +121,17 @@ def read_snapshot(path: Path) -> MetadataImage:
     return image
 
 
+def snapshot_end(log: Partition) -> int:
+    """Return the offset below which the newest snapshot covers all; 0 if none is whole."""
+    newest = max(log.kraft_snapshots, key=_place, default=None)
+    if newest is None:
+        return 0
+    with suppress(UnreadableError):
+        image = read_snapshot(newest.path)
+        return 0 if image.damage else image.snapshot_offset
+    return 0
+
+
 def _note_damage(image: MetadataImage, error: FormatError | UnreadableError) -> None:
     image.damage = str(error)
     if isinstance(error, FormatError) and error.path:
@@ -187,7 +204,7 @@ def _apply_snapshot(replay: ImageReplay, path: Path, until: Until, offset: int =
     if types[:1] != [control_record.SNAPSHOT_HEADER]:
         raise FormatError("no snapshot header", 0, path)
     if types[-1] != control_record.SNAPSHOT_FOOTER:
-        raise FormatError("no snapshot footer", 0, path)
+        raise FormatError(NO_FOOTER, 0, path)
     return True
 
 

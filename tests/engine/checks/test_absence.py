@@ -31,6 +31,7 @@ HIGH_WATERMARKS, RECOVERY_POINTS = (
 NEW = frozenset({
     "partition/lost", "partition/absent", "partition/not-created", "log/lost", "metadata/lost",
     "metadata/absent", "metadata/hole", "metadata/location", "metadata/no-majority",
+    "metadata/end-lost", "metadata/end-absent",
     "kraft-snapshot/missing", "data-dir/not-given", "data-dir/not-named", "data-dir/left-out",
     "broker-config/cleaner-off", "broker-config/remote-storage-off", "broker-config/remote-topics",
 })  # fmt: skip
