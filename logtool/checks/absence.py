@@ -3,7 +3,8 @@
 A broker makes an empty log for a partition that the metadata log gives it and that no log dir
 holds. If no other replica is in sync, its records are gone; else it copies them from the leader. A
 node without its metadata log fetches it again from the other controllers. If it is the only
-controller, it begins an empty cluster, and renames all partitions to ``-stray``.
+controller, it begins an empty cluster, and renames all partitions to ``-stray``; with a dynamic
+quorum, whose voters stand in that log, it waits for ever.
 Source: ``ReplicaManager.applyDelta``, ``LogManager.loadLogs``, ``KafkaMetadataLog``
 (Kafka 3.9 and 4.x).
 """
@@ -15,7 +16,7 @@ from logtool.checks.identity import Effect
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
-from logtool.formats import leader_epoch_checkpoint, quorum_state, wording
+from logtool.formats import leader_epoch_checkpoint, wording
 from logtool.formats.names import CLUSTER_METADATA, FileKind
 from logtool.log.claims import Claim, ClaimKind, Presence, unmet
 from logtool.log.dir import OFFSET_CHECKPOINTS, Partition
@@ -197,7 +198,7 @@ def _end(node: Node, holder: LogDirIdentity, listed: Partition) -> Iterator[Abse
         f"{claim.offset}: {wording.offsets(end, claim.offset - 1)} are lost"
     )
     span = end, claim.offset - 1
-    if _voters(node, holder) == {node.node_id} and holder.root.is_clean:
+    if _voters(node) == {node.node_id} and holder.root.is_clean:
         yield (
             Finding("metadata/end-lost", text, None, None, *span, listed.path),
             Effect.LOST,
@@ -212,11 +213,15 @@ def _end(node: Node, holder: LogDirIdentity, listed: Partition) -> Iterator[Abse
     )
 
 
-def _voters(node: Node, holder: LogDirIdentity) -> set[int]:
-    """Return the node ids of all voters; empty if no file lists them."""
+def _voters(node: Node) -> set[int]:
+    """Return the node ids of all voters; empty if no file lists them.
+
+    Up to 3.8, and with a static quorum, quorum-state may list them too.
+    """
     if node.image and node.image.voters is not None:
         return {one["voterId"] for one in node.image.voters}
-    return set(own_file.voters(node.static) or _voters_of_state(holder))
+    state = node.quorum_state
+    return set(own_file.voters(node.static) or (state and state.current_voters) or ())
 
 
 def _hole(node: Node, holder: LogDirIdentity) -> Iterator[Absence]:
@@ -257,22 +262,21 @@ def _lost_metadata(node: Node, holder: LogDirIdentity, what: str) -> Absence:
     """Return the finding about a metadata log that is gone; `what` says what is missing."""
     path = holder.path / _METADATA
     path = path if files.has_dir(path) else holder.path
-    voters = set(_voters_of_state(holder)) - {node.node_id}
+    voters = _voters(node) - {node.node_id}
     if node.has_other_controllers or voters:
         text = f"{what}: the node fetches it again from the other controllers; start them first"
         return Finding("metadata/absent", text, path=path), Effect.ABSENT, holder
-    text = (
-        f"{what}: unless another controller holds it, the broker starts an empty cluster and "
-        "renames every partition to -stray"
-    )
-    return Finding("metadata/lost", text, path=path), Effect.LOST, holder
-
-
-def _voters_of_state(holder: LogDirIdentity) -> Iterator[int]:
-    """Yield the voters in quorum-state, which lists them up to 3.8."""
-    path = holder.path / _METADATA / FileKind.QUORUM_STATE.value
-    with suppress(UnreadableError):
-        yield from quorum_state.parse(files.read_small(path)).current_voters or ()
+    by_static = "starts an empty cluster and renames every partition to -stray"
+    by_dynamic = "waits for ever, because its voters stood in that log"
+    effect = Effect.LOST
+    if node.has_dynamic_quorum is None:
+        does = f"{by_static} if controller.quorum.voters names the voters, else {by_dynamic}"
+    elif node.has_dynamic_quorum:
+        does, effect = by_dynamic, Effect.REFUSE
+    else:
+        does = by_static
+    text = f"{what}: unless another controller holds it, the node {does}"
+    return Finding("metadata/lost", text, path=path), effect, holder
 
 
 def _ran(node: Node) -> bool:

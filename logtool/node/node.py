@@ -5,12 +5,15 @@ of all of them into one table. `logtool.checks.broker_dirs` has the rules of tha
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
 from logtool.disk import files
 from logtool.errors import UnreadableError
-from logtool.formats.names import PartitionDirectory
+from logtool.formats import quorum_state
+from logtool.formats.names import FileKind, PartitionDirectory
+from logtool.formats.quorum_state import QuorumState
 from logtool.metadata import image as metadata_image
 from logtool.metadata import releases
 from logtool.metadata.image import MetadataImage
@@ -62,12 +65,14 @@ class Node:
         """Return the image of the metadata log; None if no metadata log can be opened.
 
         It is empty if the log dir of the metadata log was given, the log is not in it, and no other
-        controller is known to have it: the node then begins an empty cluster.
+        controller is known to have it: the node then begins an empty cluster, unless its voters
+        stood in that log.
         """
         if self.metadata_log is None and self.elsewhere is not None:
             return self.elsewhere.image
         if self.metadata_log is None:
             gone = self.lacks_metadata_log and not self.has_other_controllers
+            gone = gone and not self.has_dynamic_quorum
             return MetadataImage(static=self.static) if gone else None
         try:
             image = metadata_image.read(self.metadata_log.path / metadata_image.DIRECTORY)
@@ -88,6 +93,36 @@ class Node:
         others = set(own_file.voters(self.static)) - {self.node_id}
         alone = own_file.roles(self.static) != {"broker"}
         return bool(others) or not alone or own_file.has_several_controllers(self.static)
+
+    @cached_property
+    def quorum_state(self) -> QuorumState | None:
+        """Return the content of quorum-state; None if it cannot be read."""
+        if self.metadata_log is None:
+            return None
+        home = self.metadata_log.path / metadata_image.DIRECTORY
+        with suppress(UnreadableError):
+            return quorum_state.parse(files.read_small(home / FileKind.QUORUM_STATE.value))
+        return None
+
+    @cached_property
+    def has_dynamic_quorum(self) -> bool | None:
+        """Return whether the voters stand in the metadata log alone; None if it is not known.
+
+        Without its metadata log such a node knows no voter, and waits for ever; a node with a
+        static quorum starts an empty cluster. Since kraft.version 1 quorum-state has version 1.
+        """
+        own = own_file.has_dynamic_quorum(self.static)
+        if own is not None:
+            return own
+        version = self.quorum_state.data_version if self.quorum_state else None
+        return None if version is None else version > 0
+
+    @property
+    def waits_for_voters(self) -> bool:
+        """Return whether the node knows no voter, because its metadata log holds no record."""
+        image = self.image
+        is_empty = image is None or (image.offset == 0 and image.voters is None)
+        return is_empty and bool(self.has_dynamic_quorum)
 
     @cached_property
     def node_id(self) -> int | None:
@@ -147,7 +182,7 @@ class Node:
     def is_stray(self, path: Path, directory: PartitionDirectory) -> bool:
         """Return whether a metadata log that is there and undamaged does not know the log."""
         image = self.image
-        if not image or image.damage or self.node_id is None:
+        if not image or image.damage or self.node_id is None or self.waits_for_voters:
             return False
         topic_id = topic_id_of(path)
         return image.is_stray(directory.topic, directory.partition, topic_id, self.node_id)

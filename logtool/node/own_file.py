@@ -61,6 +61,13 @@ def has_several_controllers(static: Mapping[str, str]) -> bool:
     return len({one.strip() for one in listed} - {""}) > 1
 
 
+def has_dynamic_quorum(static: Mapping[str, str]) -> bool | None:
+    """Return whether the voters stand in the metadata log alone; None if the file names none."""
+    if static.get(VOTERS):
+        return False
+    return True if static.get(BOOTSTRAP_SERVERS) else None
+
+
 def switch(static: Mapping[str, str], key: str) -> bool | None:
     """Return a setting that is true or false; None without a file."""
     return static[key].lower() == "true" if key in static else None

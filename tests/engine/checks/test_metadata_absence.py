@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import metadata_records as made
 import numpy as np
 import pytest
-from metadata_logs import NO_OP, data, log_dir
+from metadata_logs import ELECTION, NO_OP, data, log_dir
 from verification import verify
 
 from logtool.actions import Action
-from logtool.findings import Severity
+from logtool.findings import Finding, Severity
 from logtool.formats import producer_snapshot
 from logtool.metadata.image import DIRECTORY
 from logtool.node.options import StartOptions
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
+from logtool.verify import Level, Verification
 
 Damage = Callable[[Path], object]
 
@@ -133,3 +136,44 @@ def test_after_a_kill_the_lost_end_may_not_have_been_committed(tmp_path: Path) -
     remove("*.log")(home / DIRECTORY)
     (home / ".kafka_cleanshutdown").unlink()
     assert "metadata/end-absent" in codes(home, **{"controller.quorum.voters": "1@localhost:9093"})
+
+
+@pytest.mark.parametrize("how", ["emptied", "removed"])
+@pytest.mark.parametrize(
+    ("state_version", "own", "action"),
+    [
+        (1, {}, "refuse"),
+        (0, {}, "lost"),
+        (1, {"controller.quorum.voters": "1@localhost:9093"}, "lost"),
+        (0, {"controller.quorum.bootstrap.servers": "localhost:9093"}, "refuse"),
+        (None, {}, "lost"),
+    ],
+)
+def test_a_node_with_a_dynamic_quorum_waits_for_its_lost_voters(
+    tmp_path: Path, state_version: int | None, own: dict[str, str], action: str, how: str
+) -> None:
+    home = home_of(tmp_path)
+    orders = home / "orders-0"
+    orders.mkdir()
+    (orders / f"{0:020}.log").write_bytes(made.batch(0, b"a"))
+    (orders / "partition.metadata").write_text("version: 0\ntopic_id: bG9ndG9vbC10b3BpYy0tMQ\n")
+    log = home / DIRECTORY
+    if state_version is None:
+        (log / "quorum-state").unlink()
+    else:
+        state = ELECTION | {"data_version": state_version}
+        if not state_version:
+            state |= {"clusterId": "", "appliedOffset": 0, "currentVoters": [{"voterId": 1}]}
+        (log / "quorum-state").write_text(json.dumps(state))
+    remove("*.checkpoint")(log)
+    remove("*[123]0.log")(log)
+    (log / f"{0:020}.log").touch()
+    static = {"log.dirs": str(home), "process.roles": "broker,controller", **own}
+    if how == "removed":
+        shutil.rmtree(log)
+        action = action if own else "lost"  # quorum-state is gone too.
+    run = Verification([home], level=Level.QUICK, static=static)
+    assert "metadata/lost" in [one.code for one in run if isinstance(one, Finding)]
+    kinds = planned(home, **static)
+    assert action in kinds
+    assert ("stray" in kinds) is (action == "lost")
