@@ -175,8 +175,7 @@ def _beginning(node: Node, holder: LogDirIdentity, listed: Partition) -> Iterato
         yield finding, Effect.REFUSE, holder
         return
     for newest in node.image.skipped[:1] if node.image else ():
-        is_problem = isinstance(newest, metadata_image.Problem)
-        reason = newest.text if is_problem else newest.reason
+        reason = newest.text if isinstance(newest, metadata_image.Problem) else newest.reason
         if reason != metadata_image.NO_FOOTER:
             text = f"the newest snapshot cannot be read, and a node loads no older one: {reason}"
             finding = Finding("kraft-snapshot/missing", text, path=newest.path)
