@@ -58,6 +58,8 @@ class SegmentReport:
     """True if time ran out before the segment was read."""
     scanned: bool = False
     """True if the log was read from its start to its end."""
+    has_end: bool = False
+    """True if the log was read to its end, from its start or from a later batch on."""
     changed: bool = False
     """True if the log has another size than in the directory listing."""
     batches: int = 0
@@ -128,6 +130,8 @@ class SegmentTask:
     """Largest time in ms that a timestamp of a producer may be ahead; None: not known."""
     index_interval: int = offset_index.DEFAULT_INTERVAL
     """Bytes for which an offset index may lack an entry."""
+    needs_end: bool = False
+    """True if the end of the log is read at `Level.QUICK` too, as that of an active segment is."""
     piece: range | None = None
     """Byte range of the log to check; None for the whole log. See `segment_ranges`."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from logtool.checks.batches import with_next
 from logtool.checks.edge_walk import plain_pass
-from logtool.checks.indexes import OffsetIndexRules, TimeIndexRules
+from logtool.checks.indexes import LONGEST_STRETCH, OffsetIndexRules, TimeIndexRules
 from logtool.checks.log_pass import LogPass
 from logtool.checks.report import Level, SegmentReport, SegmentTask
 from logtool.disk import files
@@ -51,7 +51,7 @@ def check_segment(
     report = SegmentReport(task.segment.base_offset)
     indexes = open_indexes(task.segment, report)
     judged = False
-    if task.level is not Level.QUICK or task.segment.is_active:
+    if task.level is not Level.QUICK or task.segment.is_active or _needs_end(task, indexes):
         try:
             judged = _read_log(task, report, indexes, on_bytes, more)
         except UnreadableError as error:
@@ -168,6 +168,7 @@ def _read_log(
     torn = log_pass.rules.torn
     report.findings += _placed(log_pass.findings, segment, changed=report.changed and torn)
     report.scanned = start == 0 and task.level is not Level.QUICK
+    report.has_end = True
     finish_log(report, segment, indexes)
     return report.scanned and not report.changed
 
@@ -179,6 +180,12 @@ def finish_log(report: SegmentReport, segment: Segment, indexes: IndexRules) -> 
         text = f"{size:,} bytes; a broker opens at most {MAX_SEGMENT_SIZE:,}"
         report.findings.append(Finding("log/too-large", text, path=segment.log.path))
     report.indexed_offset = max((rules.last_offset for rules in indexes if rules), default=-1)
+
+
+def _needs_end(task: SegmentTask, indexes: IndexRules) -> bool:
+    """Return whether the end of the log is wanted, and the offset index shows where it begins."""
+    start = indexes.offset.last_position if indexes.offset else 0
+    return task.needs_end and task.segment.log.size - start <= LONGEST_STRETCH
 
 
 def _tail_start(log: LogFile, segment: Segment, rules: OffsetIndexRules | None) -> int:

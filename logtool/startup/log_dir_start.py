@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from logtool.actions import Action
 from logtool.checks import file_names, root
 from logtool.checks.broker_dirs import BrokerDirs
+from logtool.checks.compaction import Cleaning
 from logtool.checks.identity import Effect
 from logtool.errors import UnreadableError
 from logtool.findings import Broker
@@ -132,6 +133,8 @@ class LogDirStart(LogDirState):
                 ),
                 clean=self.clean,
             ),
+            cleaning=Cleaning(topic, self.rows(FileKind.CLEANER_CHECKPOINT).get(key), self.clean),
+            settings=self._settings,
         )
 
     @cached_property

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 from logtool.actions import Action, FileChange, Loss
 from logtool.checks import log_absence
 from logtool.errors import UnreadableError
-from logtool.findings import Severity
 from logtool.formats import names, wording
 from logtool.formats.names import DirectoryKind
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.actions import actions
-from logtool.loading.index_building import INDEX_INTERVAL
 from logtool.loading.loader import load
 from logtool.loading.result import LoadResult, Logs, Outcome, Playback, StartConditions
 from logtool.log import opening
@@ -192,8 +190,7 @@ def forecast_partition(
             recovered = {one.base_offset for one in loaded.recovered}
             recovered |= loaded.removed.keys() | loaded.split.keys()
             unread = [one for one in listed.segments if one.base_offset not in recovered]
-            if unread:
-                done += _unnoticed(unread, request)
+            done += _unread(listed, loaded, request, unread)
             done += _lacking(listed, loaded, request, done)
             done += _absent(listed, loaded, request)
         other_end = _other_end(listed, loaded, request)
@@ -386,26 +383,15 @@ def _placed(action: Action, request: LoadRequest) -> Action:
     return replace(action, topic=request.topic, partition=request.partition, change=change)
 
 
-def _unnoticed(segments: Sequence[Segment], request: LoadRequest) -> Iterator[Action]:
-    """Yield bad indexes (and logs) of segments that a broker opens without reading them."""
-    # Imported here: a log that is recovered from its first segment does not need them.
-    from logtool.checks.report import Level, SegmentTask
-    from logtool.checks.segment import check_segment
+def _unread(
+    listed: Partition, loaded: LoadResult, request: LoadRequest, unread: Sequence[Segment]
+) -> Iterator[Action]:
+    """Yield actions for bad files of segments that are not read, and for absent segments."""
+    if not unread and len(listed.segments) < 2:
+        return
+    # Imported here: a log of one segment that is recovered does not need the rules.
+    from logtool.startup import unread as look
 
-    level = Level.BATCHES if request.assumed.verify else Level.QUICK
-    interval = max(request.start.index_interval, INDEX_INTERVAL)
-    for segment in segments:
-        task = SegmentTask(segment, level, clean=request.start.clean, index_interval=interval)
-        for item in check_segment(task).findings:
-            if isinstance(item, UnreadableError):
-                raise item
-            if item.severity is not Severity.INFO and item.path:
-                text = f"stays as it is, and no broker notices: {item.message}"
-                yield Action(
-                    action="unnoticed",
-                    path=item.path,
-                    reason=text,
-                    segment=segment.base_offset,
-                    position=item.position,
-                    length=item.length,
-                )
+    reports = look.looked_at(unread, request)
+    yield from look.unnoticed(reports)
+    yield from look.absent_segments(listed, loaded, request, reports)

@@ -14,6 +14,8 @@ from logtool.node.surroundings import Surroundings
 from logtool.startup.strays import StrayOutcome
 
 if TYPE_CHECKING:
+    from logtool.checks.compaction import Cleaning
+    from logtool.node.settings import Settings
     from logtool.startup.redpanda_start import RedpandaStart
 
 
@@ -35,6 +37,10 @@ class LoadRequest:
     """Assumptions about the broker, and options for the extent of the answer."""
     around: Surroundings | None = None
     """Facts from outside of its directory; None for a log of Redpanda."""
+    cleaning: "Cleaning | None" = None
+    """Offset up to which the log was cleaned; None if it is not known."""
+    settings: "Settings | None" = field(default=None, repr=False)
+    """Settings of the topics of the broker; None if they are not known."""
     redpanda: "RedpandaStart | None" = None
     """Facts from the data directory, if Redpanda wrote the log."""
 

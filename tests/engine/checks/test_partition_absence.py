@@ -338,3 +338,30 @@ def test_plan_and_watermark_miss_the_row_of_a_log_start(small: Small) -> None:
     set_rows(partition, "log-start-offset-checkpoint", None)
     assert planned(partition) == ["unnoticed"]
     assert watermark(partition)[0] == ["checkpoint/log-start-lost"]
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize(
+    ("base", "damage"),
+    [
+        (0, "emptied"),
+        (42, ".log"),
+        (42, "emptied"),
+        (42, ".log .index .timeindex"),
+        (42, ".log .index .timeindex .snapshot"),
+    ],
+)
+def test_plan_lacks_a_segment_between_two_others(
+    small: Small, base: int, damage: str, *, clean: bool
+) -> None:
+    partition = small("clean", "small-segments-0")
+    for path in partition.glob(f"{base:020}.*"):
+        if damage == "emptied" and path.suffix == ".log":
+            path.write_bytes(b"")
+        elif path.suffix in damage.split():
+            path.unlink()
+    if not clean:
+        (partition.parent / ".kafka_cleanshutdown").unlink()
+    assert "lacks" in planned(partition)
+    codes = {one.code for one in verify(partition.parent).findings}
+    assert codes & {"segment/missing", "segment/hole"}
