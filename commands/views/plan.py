@@ -248,6 +248,8 @@ class PlanPrinter(ActionPrinter):
         )
         if forecasts and complete and not bad:
             line += ": no sound record is lost" if self._cut else ": nothing is lost"
+            if self._unread:
+                line += " of what the start reads"
         return line
 
     def _is_absent(self) -> bool:

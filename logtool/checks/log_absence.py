@@ -45,6 +45,35 @@ def action_of(finding: Finding) -> str | None:
     return "lacks" if is_lack else "unnoticed"
 
 
+def unproven_beginning(partition: Partition, around: Surroundings) -> Finding | None:
+    """Return a finding if a log that begins above its log start has no leader-epoch-checkpoint.
+
+    A broker moves the first row of that file when it deletes a beginning, so that only the file
+    shows whether the beginning was deleted in order. Batches of magic 0 and 1 have no epoch. The
+    log start row of a broker that stopped in order shows it too.
+    """
+    is_judged = getattr(partition.directory, "kind", None) in OF_TODAY
+    there = FileKind.LEADER_EPOCH_CHECKPOINT in partition.fixed
+    if not is_judged or there or partition.is_metadata_log or not partition.segments:
+        return None
+    first = first_base(partition, compacted=True) or 0
+    start = around.log_start or 0
+    if start >= first:
+        return None
+    for chunk in (one for segment in partition.segments for one in segment.batches(payload=False)):
+        if not len(chunk.table):
+            continue
+        epoch = int(chunk.table.leader_epoch[0])
+        if epoch < 0:
+            return None
+        text = (
+            f"batches from offset {first} onwards have leader epoch {epoch}, but there is no file: "
+            f"nothing shows whether {wording.offsets(start, first - 1)} were deleted in order"
+        )
+        return Finding("leader-epoch/missing", text, None, None, start, first - 1, partition.path)
+    return None
+
+
 def missing_end(partition: Partition, end: int, *, clean: bool) -> Finding | None:
     """Return a finding if a file of the partition proves offsets behind its log end, `end`.
 

@@ -334,7 +334,10 @@ def _absent(listed: Partition, loaded: LoadResult, request: LoadRequest) -> Iter
     """Yield actions for the beginning of the log, snapshots and a start row that are absent."""
     if request.around is None:
         return
-    for finding in log_absence.check(listed, request.around, loaded.log_end):
+    found = list(log_absence.check(listed, request.around, loaded.log_end))
+    if unproven := log_absence.unproven_beginning(listed, request.around):
+        found.append(unproven)
+    for finding in found:
         action = log_absence.action_of(finding)
         if action:
             path = finding.path or request.path

@@ -365,3 +365,22 @@ def test_plan_lacks_a_segment_between_two_others(
     assert "lacks" in planned(partition)
     codes = {one.code for one in verify(partition.parent).findings}
     assert codes & {"segment/missing", "segment/hole"}
+
+
+@pytest.mark.parametrize(
+    ("damage", "row", "actions"),
+    [
+        (f"{0:020}.*", None, ["unnoticed"]),
+        (f"{0:020}.*", 42, []),
+        ("*.nothing", None, []),
+    ],
+)
+def test_without_epochs_a_beginning_is_not_proven(
+    small: Small, damage: str, row: int | None, actions: list[str]
+) -> None:
+    partition = small("clean", "small-segments-0")
+    for path in (*partition.glob(damage), partition / "leader-epoch-checkpoint"):
+        path.unlink()
+    set_rows(partition, "log-start-offset-checkpoint", row)
+    assert planned(partition) == actions
+    assert verify(partition.parent).one("leader-epoch/missing").severity is Severity.WARNING
