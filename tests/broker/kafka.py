@@ -176,7 +176,7 @@ class Broker:
         if self.pid is not None:
             raise HarnessError("the broker is already running")
         port = free_port()
-        config = self._config(port)
+        config = self.settings(port)
         properties = _write_properties(Path(self._work.name), config)
         command = java_command(self.version, "kafka.Kafka", heap="512m", level="INFO")
         # Behind those of the harness, so that they win.
@@ -242,7 +242,8 @@ class Broker:
         self._process.wait()
         self._process = None
 
-    def _config(self, port: int) -> dict[str, str]:
+    def settings(self, port: int) -> dict[str, str]:
+        """Return the settings of a start at which clients connect to a port."""
         if self.zookeeper is None:
             return _config(
                 self.version, self.log_dirs, self.node_id, port, self.controller, self.extra_config
