@@ -1,0 +1,184 @@
+"""The campaign: bases, their cases, outcomes that are kept, and verdicts made from them.
+
+An outcome is appended to a file as soon as it is seen, so that a campaign can be stopped and
+continued. What the commands say is asked again at each run, without a broker.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from absences import deletions, outcomes, sayings, verdicts
+from absences.bases import Base, Kind, ensure
+from absences.deletions import PartitionCase
+from absences.sayings import Sayings
+from absences.traffic import GROUPS
+from absences.verdicts import Verdict
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A case with its verdict."""
+
+    base: str
+    case: str
+    shape: str
+    deletion: str
+    verdict: Verdict
+    said: Sequence[str] = ()
+
+
+class Campaign:
+    """The cases of one base."""
+
+    def __init__(self, kind: Kind, work: Path) -> None:
+        self.kind = kind
+        self.work = work
+        self.base: Base = ensure(kind, work)
+        self._kept = work / f"{self.base.root.name}.jsonl"
+        self._outcomes = {one["batch"]: one for one in _lines(self._kept)
+                          if one["made"] == self.base.made}  # fmt: skip
+
+    def run(self, batch: int = 0) -> None:
+        """Start brokers on all partition cases of a round, unless their outcome is kept."""
+        names = [case.name for case in self._cases(batch)]
+        self._run(f"round {batch}", names, batch)
+
+    def _run(self, key: str, names: Sequence[str], batch: int) -> None:
+        """Start a broker on some cases together; if it does not start, on each half of them."""
+        if not names:
+            return
+        found = self._outcomes.get(key)
+        if found is None:
+            with self._home(batch, names) as home, self.base.cluster(home) as cluster:
+                starts = outcomes.two_starts(cluster, self.base.control, self.base.groups)
+            found = {"batch": key, "made": self.base.made, "cases": list(names), "starts": starts}
+            self._keep(found)
+        if not all(one["starts"] for one in found["starts"]) and len(names) > 1:
+            half = len(names) // 2
+            for part in (names[:half], names[half:]):
+                digest = hashlib.sha1("\n".join(part).encode()).hexdigest()[:12]
+                self._run(digest, part, batch)
+
+    def verdicts(self, batch: int = 0) -> Iterator[Judged]:
+        """Yield the verdict on each partition case of a round, and on its untouched partitions."""
+        cases = {case.name: case for case in self._cases(batch)}
+        if not cases or f"round {batch}" not in self._outcomes:
+            return
+        usual = self._said(batch, [])
+        touched = {case.partition for case in cases.values()}
+        left = dict(cases)
+        for found in sorted(self._outcomes.values(), key=lambda one: -len(one["cases"])):
+            mine = [left.pop(name) for name in found["cases"] if name in left and (
+                all(one["starts"] for one in found["starts"]) or len(found["cases"]) == 1)]  # fmt: skip
+            if not mine:
+                continue
+            said = self._said(batch, found["cases"])
+            for case in mine:
+                yield self._judged(case, said, usual, found["starts"])
+            if len(found["cases"]) > 1:
+                yield from self._untouched(touched, said, usual, found["starts"])
+                touched = set(self.base.control.partitions)
+
+    def _untouched(
+        self, touched: set[str], said: Sayings, usual: Sayings, starts: Sequence[Object]
+    ) -> Iterator[Judged]:
+        for name in self.base.control.partitions:
+            if name not in touched:
+                case = PartitionCase(name, deletions.Deletion("nothing", ()))
+                yield self._judged(case, said, usual, starts)
+
+    def _judged(
+        self, case: PartitionCase, said: Sayings, usual: Sayings, starts: Sequence[Object]
+    ) -> Judged:
+        first, second = (self._of_partition(one, case) for one in starts)
+        verdict = verdicts.judge(
+            case.partition, said, usual, first, second, unprovable=case.deletion.unprovable
+        )
+        return Judged(self.kind.name, case.name, case.shape, case.deletion.name, verdict)
+
+    def _of_partition(self, start: Object, case: PartitionCase) -> Object:
+        """Return what became of a partition; a coordinator's partition concerns one group."""
+        found = outcomes.of_partition(start, case.partition)
+        if "groups" in found:
+            group = self.base.groups[int(case.partition.removeprefix(f"{GROUPS}-"))]
+            changed = found["groups"]
+            found = {**found, "groups": {group: changed[group]} if group in changed else {}}
+        return found
+
+    def _cases(self, batch: int) -> list[PartitionCase]:
+        """Return the cases that change something."""
+        partitions = list(self.base.control.partitions)
+        assigned = list(deletions.assigned(partitions, batch))
+        return [case for case in assigned if self._changes(case)]
+
+    def _changes(self, case: PartitionCase) -> bool:
+        """Return whether a deletion changes a partition, tried on a copy of it."""
+        with self._scratch("try") as scratch:
+            for name in self.base.kind.layout.nodes[self.base.kind.layout.judged]:
+                source = self.base.disk / name
+                if (source / case.partition).is_dir():
+                    (scratch / name).mkdir(parents=True)
+                    shutil.copytree(source / case.partition, scratch / name / case.partition)
+                    for file in deletions.CHECKPOINTS:
+                        if (source / file).exists():
+                            shutil.copy(source / file, scratch / name / file)
+                    return case.apply([scratch / name])
+        return False
+
+    @contextmanager
+    def _home(self, batch: int, names: Sequence[str], *, linked: bool = False) -> Iterator[Path]:
+        """Yield a copy of the base with some cases; the files may be links, for reading only."""
+        with self._scratch("home") as home:
+            if linked:
+                command = ["cp", "-al", str(self.base.disk), str(home)]
+                subprocess.run(command, check=True)
+            else:
+                self.base.copy(home)
+            chosen = set(names)
+            dirs = [home / name for name in self.kind.layout.nodes[self.kind.layout.judged]]
+            for case in deletions.assigned(list(self.base.control.partitions), batch):
+                if case.name in chosen:
+                    case.apply(dirs)
+            yield home
+
+    def _said(self, batch: int, names: Sequence[str]) -> Sayings:
+        with self._home(batch, names, linked=True) as home:
+            return self._say(home)
+
+    def _say(self, home: Path, *, texts: bool = False) -> Sayings:
+        layout = self.kind.layout
+        own = self.work / "server.properties"
+        cluster = self.base.cluster(home)
+        own.write_text(cluster.properties())
+        others = [path for node in layout.nodes if node != layout.judged
+                  for path in cluster.dirs(node)]  # fmt: skip
+        return sayings.say(cluster.dirs(layout.judged), own, others, texts=texts)
+
+    @contextmanager
+    def _scratch(self, name: str) -> Iterator[Path]:
+        path = self.work / f"{self.base.root.name}-{name}"
+        shutil.rmtree(path, ignore_errors=True)
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+    def _keep(self, found: Object) -> None:
+        self._outcomes[found["batch"]] = found
+        with self._kept.open("a") as file:
+            file.write(json.dumps(found) + "\n")
+
+
+def _lines(path: Path) -> list[Object]:
+    return list(map(json.loads, path.read_text().splitlines())) if path.exists() else []

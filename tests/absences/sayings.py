@@ -1,0 +1,155 @@
+"""What the six commands say of log dirs, by partition and of the node."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from logtool.actions import GRAVE
+
+Object = dict[str, Any]
+OF_NODE = ""
+"""The name under which stands what is said of the node, and of no partition."""
+_PARTITION = re.compile(r"/([\w.-]+-\d+)(?:\.[0-9a-f]{32}-\w+)?(?:/|$)")
+_CALM = re.compile(
+    r"nothing is lost|no acknowledged record is lost|in order|nothing is wrong|no problems|"
+    r"no sound record is lost|no errors, no warnings"
+)
+_RANK = {"info": 0, "warning": 1, "error": 2}
+
+
+@dataclass
+class Said:
+    """What one command says of one partition, or of the node."""
+
+    severity: str = "info"
+    """The worst finding; an action to know of counts as a warning."""
+    words: list[str] = field(default_factory=list)
+    """Code or action, and message, of what is above info."""
+
+    def add(self, severity: str, word: str, message: str) -> None:
+        """Take up a finding or an action."""
+        if _RANK[severity] > _RANK[self.severity]:
+            self.severity = severity
+        self.words.append(f"{severity} {word}: {message}")
+
+
+@dataclass
+class Sayings:
+    """What the commands say of log dirs."""
+
+    statuses: dict[str, int]
+    calm: dict[str, str]
+    """The calm sentence of each command that prints one."""
+    said: dict[str, dict[str, Said]]
+    """By command and partition."""
+    planned: dict[str, Object]
+    """The forecast of `plan`, by partition."""
+    committed: dict[str, dict[str, int]]
+    """Committed offsets that `groups` shows, by group and partition."""
+
+    def of(self, command: str, partition: str) -> Said:
+        """Return what a command says of a partition."""
+        return self.said.get(command, {}).get(partition, Said())
+
+    def to_json(self) -> Object:
+        """Return plain data."""
+        return asdict(self)
+
+
+def say(
+    dirs: Sequence[Path], own_file: Path | None, others: Sequence[Path] = (), *, texts: bool = True
+) -> Sayings:
+    """Run the six commands on the log dirs of one node; `others` are those of the other nodes.
+
+    `texts` has them print their sentences too.
+    """
+    found = Sayings({}, {}, {}, {}, {})
+    config = ["--broker-config", str(own_file)] if own_file else []
+    for command in ("verify", "plan", "doctor", "watermark", "quorum", "groups"):
+        of_all = command in ("watermark", "quorum", "groups")
+        paths = [str(path) for path in (*dirs, *(others if of_all else ()))]
+        options = [] if of_all and others else config
+        status, items = _objects(command, *options, *paths)
+        found.statuses[command] = status
+        found.said[command] = _said(items)
+        if command == "plan":
+            found.planned = {f"{one['topic']}-{one['partition']}": one for one in items
+                             if one["type"] == "partition"}  # fmt: skip
+        elif command == "groups":
+            for one in items:
+                if one["type"] == "offset" and not one["expired"]:
+                    place = f"{one['topic']}-{one['partition']}"
+                    found.committed.setdefault(one["group"], {})[place] = one["offset"]
+        if texts and command != "groups":
+            done = _run(command, *options, *paths)
+            text = f"{done.stdout}\n{done.stderr}"
+            lines = [line for line in text.splitlines() if _CALM.search(line)]
+            if lines:
+                found.calm[command] = lines[-1].strip()
+    return found
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "logtool", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+
+
+def _objects(command: str, *arguments: str) -> tuple[int, list[Object]]:
+    done = _run(command, *arguments, "-f", "ndjson")
+    items = [json.loads(line) for line in done.stdout.splitlines()]
+    if done.returncode not in (0, 1) and done.stderr:
+        text = done.stderr.strip().splitlines()[-1]
+        items.append({"type": "error", "path": None, "reason": "status", "message": text})
+    return done.returncode, items
+
+
+def _said(items: Sequence[Object]) -> dict[str, Said]:
+    found: dict[str, Said] = {}
+    for item in items:
+        for severity, word, message in _words(item):
+            if severity != "info":
+                found.setdefault(_about(item), Said()).add(severity, word, message)
+    return found
+
+
+def _about(item: Object) -> str:
+    """Return the partition of an object; `OF_NODE` without one."""
+    if item.get("topic") and item.get("partition") is not None:
+        return f"{item['topic']}-{item['partition']}"
+    match = _PARTITION.search(item.get("path") or "")
+    return match[1] if match else OF_NODE
+
+
+def _words(item: Object) -> Iterator[tuple[str, str, str]]:
+    """Yield severity, code or action, and message of what an object says."""
+    kind = item["type"]
+    if kind == "finding":
+        yield item["severity"], item["code"], item["message"]
+    elif kind == "error":
+        yield "error", item["reason"], item["message"]
+    elif kind == "action":
+        if item["action"] in GRAVE or item.get("lost_records") or item.get("lost_batches"):
+            yield "warning", item["action"], item.get("reason") or ""
+    elif kind == "partition" and item.get("outcome", "loads") != "loads":
+        yield "error", item["outcome"], item.get("reason") or ""
+    elif kind == "replica":
+        if item["outcome"] != "loads":
+            yield "error", item["outcome"], item.get("reason") or ""
+        elif item.get("acknowledged_gone") or item.get("lost_records"):
+            gone = item.get("acknowledged_gone"), item.get("lost_records")
+            yield "error", "acknowledged_gone, lost_records", str(gone)
+    elif kind == "group" and (item.get("acknowledged_lost") or item.get("may_be_lost")):
+        lost = item["acknowledged_lost"], item["may_be_lost"]
+        yield "error", "acknowledged_lost, may_be_lost", str(lost)
+    elif kind == "copy" and item.get("problems"):
+        for text in item["problems"]:
+            yield "error", "problem", str(text)
+    elif kind == "quorum" and (item.get("voters_are_behind") or item.get("lost")):
+        yield "error", "quorum", str(item.get("unknown") or item.get("lost"))
