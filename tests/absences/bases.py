@@ -103,7 +103,7 @@ class Base:
 
 def ensure(kind: Kind, work: Path) -> Base:
     """Return a base, which is made if it is not below `work`."""
-    root = work / kind.name.replace(" ", "-")
+    root = work / f"{kind.name} {kind.partitions}".replace(" ", "-")
     if not (root / "control.json").exists():
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir(parents=True)

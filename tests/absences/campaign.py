@@ -49,15 +49,23 @@ class Campaign:
         self._outcomes = {one["batch"]: one for one in _lines(self._kept)
                           if one["made"] == self.base.made}  # fmt: skip
 
-    def run(self, batch: int = 0) -> None:
-        """Start brokers on all partition cases of a round, unless their outcome is kept."""
-        names = [case.name for case in self._cases(batch)]
-        self._run(f"round {batch}", names, batch)
+    def run_all(self, limit: int | None = None, batch: int = 0) -> None:
+        """Start brokers on all partition cases of a round, unless their outcome is kept.
 
-    def _run(self, key: str, names: Sequence[str], batch: int) -> None:
+        A case at which `plan` has the broker refuse is started alone: it would end all others.
+        """
+        cases = self._cases(batch)
+        said = self._said(batch, [case.name for case in cases])
+        alone = [case.name for case in cases if verdicts.refuses(said, case.partition)]
+        together = [case.name for case in cases if case.name not in alone]
+        for names in (together, *([one] for one in alone)):
+            self._run(names, batch)
+
+    def _run(self, names: Sequence[str], batch: int) -> None:
         """Start a broker on some cases together; if it does not start, on each half of them."""
         if not names:
             return
+        key = hashlib.sha1("\n".join(names).encode()).hexdigest()[:12]
         found = self._outcomes.get(key)
         if found is None:
             with self._home(batch, names) as home, self.base.cluster(home) as cluster:
@@ -67,13 +75,12 @@ class Campaign:
         if not all(one["starts"] for one in found["starts"]) and len(names) > 1:
             half = len(names) // 2
             for part in (names[:half], names[half:]):
-                digest = hashlib.sha1("\n".join(part).encode()).hexdigest()[:12]
-                self._run(digest, part, batch)
+                self._run(part, batch)
 
-    def verdicts(self, batch: int = 0) -> Iterator[Judged]:
+    def judged(self, batch: int = 0) -> Iterator[Judged]:
         """Yield the verdict on each partition case of a round, and on its untouched partitions."""
         cases = {case.name: case for case in self._cases(batch)}
-        if not cases or f"round {batch}" not in self._outcomes:
+        if not any(set(found["cases"]) & set(cases) for found in self._outcomes.values()):
             return
         usual = self._said(batch, [])
         touched = {case.partition for case in cases.values()}
@@ -101,10 +108,12 @@ class Campaign:
     def _judged(
         self, case: PartitionCase, said: Sayings, usual: Sayings, starts: Sequence[Object]
     ) -> Judged:
-        first, second = (self._of_partition(one, case) for one in starts)
+        first, *_, second = (self._of_partition(one, case) for one in (*starts, starts[-1]))
         verdict = verdicts.judge(
-            case.partition, said, usual, first, second, unprovable=case.deletion.unprovable
-        )
+            case.partition, said, usual, first, second,
+            end=self.base.control.partitions[case.partition]["end"],
+            unprovable=case.deletion.unprovable,
+        )  # fmt: skip
         return Judged(self.kind.name, case.name, case.shape, case.deletion.name, verdict)
 
     def _of_partition(self, start: Object, case: PartitionCase) -> Object:
@@ -125,8 +134,8 @@ class Campaign:
     def _changes(self, case: PartitionCase) -> bool:
         """Return whether a deletion changes a partition, tried on a copy of it."""
         with self._scratch("try") as scratch:
-            for name in self.base.kind.layout.nodes[self.base.kind.layout.judged]:
-                source = self.base.disk / name
+            for source in self._dirs(self.base.disk):
+                name = source.name
                 if (source / case.partition).is_dir():
                     (scratch / name).mkdir(parents=True)
                     shutil.copytree(source / case.partition, scratch / name / case.partition)
@@ -139,18 +148,27 @@ class Campaign:
     @contextmanager
     def _home(self, batch: int, names: Sequence[str], *, linked: bool = False) -> Iterator[Path]:
         """Yield a copy of the base with some cases; the files may be links, for reading only."""
-        with self._scratch("home") as home:
+        chosen = set(names)
+        with self._copy(linked=linked) as home:
+            for case in deletions.assigned(list(self.base.control.partitions), batch):
+                if case.name in chosen:
+                    case.apply(self._dirs(home))
+            yield home
+
+    @contextmanager
+    def _copy(self, *, linked: bool) -> Iterator[Path]:
+        with self._scratch("read" if linked else "home") as home:
             if linked:
                 command = ["cp", "-al", str(self.base.disk), str(home)]
                 subprocess.run(command, check=True)
             else:
                 self.base.copy(home)
-            chosen = set(names)
-            dirs = [home / name for name in self.kind.layout.nodes[self.kind.layout.judged]]
-            for case in deletions.assigned(list(self.base.control.partitions), batch):
-                if case.name in chosen:
-                    case.apply(dirs)
             yield home
+
+    def _dirs(self, home: Path) -> list[Path]:
+        """Return the log dirs of the judged node in a copy."""
+        layout = self.kind.layout
+        return [home / name for name in layout.nodes[layout.judged]]
 
     def _said(self, batch: int, names: Sequence[str]) -> Sayings:
         with self._home(batch, names, linked=True) as home:
@@ -158,7 +176,7 @@ class Campaign:
 
     def _say(self, home: Path, *, texts: bool = False) -> Sayings:
         layout = self.kind.layout
-        own = self.work / "server.properties"
+        own = self.work / f"{self.base.root.name}.properties"
         cluster = self.base.cluster(home)
         own.write_text(cluster.properties())
         others = [path for node in layout.nodes if node != layout.judged

@@ -23,7 +23,10 @@ PATIENCE = 45
 
 
 def two_starts(cluster: Cluster, control: View, groups: Sequence[str]) -> list[Object]:
-    """Start the nodes twice; return what is seen at each start, compared with `control`."""
+    """Start the nodes twice; return what is seen at each start, compared with `control`.
+
+    They are not started again if they did not start.
+    """
     found: list[Object] = []
     for _ in range(2):
         before = len(cluster.log)
@@ -38,6 +41,9 @@ def two_starts(cluster: Cluster, control: View, groups: Sequence[str]) -> list[O
             for path in (cluster.root / name).glob("*-stray")
         })  # fmt: skip
         found.append(outcome)
+        if not outcome["starts"]:
+            cluster.kill()
+            return found
         try:
             cluster.stop()
         except HarnessError:

@@ -54,6 +54,14 @@ class Sayings:
     committed: dict[str, dict[str, int]]
     """Committed offsets that `groups` shows, by group and partition."""
 
+    def everything(self, command: str) -> Said:
+        """Return what a command says of the node and of all partitions."""
+        found = Said()
+        for said in self.said.get(command, {}).values():
+            found.severity = max(found.severity, said.severity, key=lambda one: _RANK[one])
+            found.words += said.words
+        return found
+
     def of(self, command: str, partition: str) -> Said:
         """Return what a command says of a partition."""
         return self.said.get(command, {}).get(partition, Said())
@@ -68,7 +76,7 @@ def say(
 ) -> Sayings:
     """Run the six commands on the log dirs of one node; `others` are those of the other nodes.
 
-    `texts` has them print their sentences too.
+    `texts` has those that end with status 0 print their sentences too.
     """
     found = Sayings({}, {}, {}, {}, {})
     config = ["--broker-config", str(own_file)] if own_file else []
@@ -87,7 +95,7 @@ def say(
                 if one["type"] == "offset" and not one["expired"]:
                     place = f"{one['topic']}-{one['partition']}"
                     found.committed.setdefault(one["group"], {})[place] = one["offset"]
-        if texts and command != "groups":
+        if texts and command != "groups" and status == 0:
             done = _run(command, *options, *paths)
             text = f"{done.stdout}\n{done.stderr}"
             lines = [line for line in text.splitlines() if _CALM.search(line)]

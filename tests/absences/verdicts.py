@@ -13,6 +13,8 @@ RIGHT, FALSE_CALM, FALSE_ALARM = "right", "false calm", "false alarm"
 WRONG, UNPROVABLE, MENDED = "wrong outcome", "unprovable", "mended"
 VERDICTS = (RIGHT, MENDED, UNPROVABLE, FALSE_CALM, FALSE_ALARM, WRONG)
 JUDGES = ("verify", "plan", "doctor")
+"""Commands that judge every case."""
+_LOWER = "the log ends lower"
 
 
 @dataclass
@@ -65,23 +67,31 @@ def _text(spans: Sequence[Sequence[int]]) -> str:
 
 def judge(
     partition: str, said: Sayings, usual: Sayings, first: Object, second: Object, *,
-    unprovable: bool = False,
+    end: int, unprovable: bool = False,
 ) -> Verdict:  # fmt: skip
-    """Return the verdict on a deletion in one partition; `usual` is said of the base itself."""
+    """Return the verdict on a deletion in one partition.
+
+    `usual` is said of the base itself; `end` is the end of the log in the control.
+    """
     harm = harm_of(first, second)
-    alarms = {one: above(said.of(one, partition), usual.of(one, partition)) for one in JUDGES}
+    judges = list(JUDGES)
+    if first.get("end", end) < end:
+        judges.append("watermark")
+    if first.get("groups"):
+        judges.append("groups")
+    alarms = {one: above(said.of(one, partition), usual.of(one, partition)) for one in judges}
     kinds: list[str] = []
     notes: list[str] = []
-    calm = [one for one in JUDGES if not alarms[one]]
+    calm = [one for one in judges if not alarms[one]]
     if harm and calm:
-        kinds.append(UNPROVABLE if unprovable and len(calm) == len(JUDGES) else FALSE_CALM)
+        kinds.append(UNPROVABLE if unprovable and len(calm) == len(judges) else FALSE_CALM)
         notes.append(f"calm: {', '.join(calm)}")
-    elif not harm and len(calm) < len(JUDGES):
+    elif not harm and len(calm) < len(judges):
         kinds.append(FALSE_ALARM)
     if wrong := _wrong(partition, said, first):
         kinds.append(WRONG)
         notes.append(wrong)
-    shown = dict.fromkeys(word for one in JUDGES for word in alarms[one])
+    shown = dict.fromkeys(word for one in judges for word in alarms[one])
     return Verdict(kinds or [RIGHT], harm, [*notes, *shown])
 
 
@@ -95,14 +105,20 @@ def _code(word: str) -> str:
     return word.partition(":")[0]
 
 
+def refuses(said: Sayings, partition: str) -> bool:
+    """Return whether `plan` has the broker refuse to start because of a partition."""
+    words = [_code(word).split()[1] for word in said.of("plan", partition).words]
+    return bool({"refuse", "refuses"} & set(words))
+
+
 def _wrong(partition: str, said: Sayings, seen: Object) -> str:
     """Return how the forecast of `plan` differs from the first start; empty if it does not."""
     words = [_code(word).split()[1] for word in said.of("plan", partition).words]
     forecast = said.planned.get(partition)
-    planned_refusal = bool({"refuse", "refuses"} & set(words))
-    if planned_refusal != bool(seen.get("refused")):
+    planned = refuses(said, partition)
+    if planned != bool(seen.get("refused")):
         does = "does not start" if seen.get("refused") else "starts"
-        return f"plan: {'refuses' if planned_refusal else 'starts'}; the broker {does}"
+        return f"plan: {'refuses' if planned else 'starts'}; the broker {does}"
     if seen.get("refused") or seen.get("error"):
         return ""
     if ("stray" in words) != bool(seen.get("stray")):
@@ -115,3 +131,84 @@ def _wrong(partition: str, said: Sayings, seen: Object) -> str:
     if (start, end) != (seen.get("start"), seen.get("end")):
         return f"plan: {start} to {end}; the broker: {seen.get('start')} to {seen.get('end')}"
     return ""
+
+
+def judge_node(
+    said: Sayings, usual: Sayings, starts: Sequence[Object], control: Mapping[str, Object], *,
+    of_metadata: bool, unprovable: bool,
+) -> Verdict:  # fmt: skip
+    """Return the verdict on a deletion that concerns a node."""
+    harm = list(dict.fromkeys(
+        f"{'' if number == 0 else 'at the next start '}{one}"
+        for number, start in enumerate(starts) for one in _harm_of_node(start, control)
+    ))  # fmt: skip
+    alarms = {one: above(said.everything(one), usual.everything(one)) for one in said.statuses}
+    judges = list(JUDGES)
+    if of_metadata and harm:
+        judges.append("quorum")
+    if any(_LOWER in one for one in harm):
+        judges.append("watermark")
+    if starts[0]["starts"] and starts[0]["groups"]:
+        judges.append("groups")
+    calm = [one for one in judges if not alarms[one] and said.statuses[one] == 0]
+    kinds: list[str] = []
+    notes: list[str] = []
+    if harm and calm:
+        kinds.append(UNPROVABLE if unprovable and len(calm) == len(judges) else FALSE_CALM)
+        notes += [f"calm: {one} ({said.calm.get(one, 'no sentence')})" for one in calm]
+    elif not harm and any(alarms[one] for one in JUDGES):
+        kinds.append(FALSE_ALARM)
+    if wrong := _wrong_of_node(said, starts[0], control):
+        kinds.append(WRONG)
+        notes.append(wrong)
+    shown = dict.fromkeys(word for one in judges for word in alarms[one])
+    return Verdict(kinds or [RIGHT], harm, [*notes, *shown])
+
+
+def _harm_of_node(start: Object, control: Mapping[str, Object]) -> Iterator[str]:
+    """Yield what is worse at a start than in the control, counted by kind."""
+    if not start["starts"]:
+        what = "no broker comes up" if start["waits"] else "the broker does not start"
+        yield f"{what} ({start['error'][:160]})"
+        return
+    if start["offline"]:
+        yield f"offline: {', '.join(start['offline'])}"
+    if start["stray"]:
+        yield f"{len(start['stray'])} partitions renamed to -stray"
+    counts: dict[str, int] = {}
+    for seen in start["partitions"].values():
+        for key in seen:
+            if key not in ("start", "end"):
+                word = f"{key} {seen[key]}" if key in ("error", "unread") else key
+                counts[word] = counts.get(word, 0) + 1
+    lower = sum(
+        start["partitions"][name].get("end", one["end"]) < one["end"]
+        for name, one in control.items()
+    )
+    if lower:
+        counts[_LOWER] = lower
+    for word, count in counts.items():
+        yield f"{count} partitions: {word}"
+    if start["groups"]:
+        yield f"{len(start['groups'])} groups have other offsets"
+
+
+def _wrong_of_node(said: Sayings, start: Object, control: Mapping[str, Object]) -> str:
+    """Return how the forecast differs from the start of the node."""
+    words = said.everything("plan").words
+    actions = {_code(word).split()[1] for word in words}
+    refused = bool({"refuse", "refuses"} & actions)
+    if refused != (not start["starts"] and not start["waits"]):
+        does = "starts" if start["starts"] else "waits" if start["waits"] else "does not start"
+        return f"plan: {'refuses' if refused else 'starts'}; the broker {does}"
+    if not start["starts"]:
+        return ""
+    wrong = []
+    for name in control:
+        seen = {**start["partitions"][name], **({"stray": True} if name in start["stray"] else {})}
+        if seen.get("error"):
+            continue
+        if one := _wrong(name, said, seen):
+            wrong.append(f"{name}: {one}")
+    more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+    return f"{wrong[0]}{more}" if wrong else ""

@@ -1,0 +1,83 @@
+"""The cases of a node: each takes a start of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from absences import node_deletions, outcomes, verdicts
+from absences.campaign import Campaign, Judged
+from absences.node_deletions import NodeCase
+from absences.sayings import Sayings
+
+Object = dict[str, Any]
+
+
+class NodeCampaign(Campaign):
+    """The cases of the node of one base."""
+
+    def run_all(self, limit: int | None = None) -> None:
+        """Start the nodes on each case that has no outcome yet, at most `limit` of them."""
+        for case in self.cases:
+            if case.name in self._outcomes:
+                continue
+            if limit is not None:
+                limit -= 1
+                if limit < 0:
+                    return
+            with self._changed(case, linked=False) as home, self.base.cluster(home) as cluster:
+                starts = outcomes.two_starts(cluster, self.base.control, self.base.groups)
+            self._keep({"batch": case.name, "made": self.base.made, "starts": starts})
+
+    def judged(self) -> Iterator[Judged]:
+        """Yield the verdict on each case with an outcome."""
+        with self._copy(linked=True) as home:
+            usual = self._say(home)
+        for case in self.cases:
+            if case.name not in self._outcomes:
+                continue
+            with self._changed(case, linked=True) as home:
+                said = self._say(home, texts=True)
+            starts = self._outcomes[case.name]["starts"]
+            verdict = verdicts.judge_node(
+                said, usual, starts, self.base.control.partitions,
+                of_metadata=case.of_metadata, unprovable=case.unprovable,
+            )  # fmt: skip
+            kind = case.name.partition(":")[0]
+            yield Judged(self.kind.name, case.name, f"node: {kind}", case.name, verdict)
+
+    @cached_property
+    def cases(self) -> list[NodeCase]:
+        """The cases that change something in this base, and one that changes nothing."""
+        found = [NodeCase("nothing", ())]
+        with self._copy(linked=True) as home:
+            before = _picture(home)
+        for case in node_deletions.cases():
+            if len(self.kind.layout.nodes[self.kind.layout.judged]) == 1 and "last" in case.name:
+                if case.name.startswith(("log dir", "meta.properties", "directory.id", "all chec")):
+                    continue  # It is the same log dir as the first.
+            with self._changed(case, linked=True) as home:
+                if _picture(home) != before:
+                    found.append(case)
+        return found
+
+    @contextmanager
+    def _changed(self, case: NodeCase, *, linked: bool) -> Iterator[Path]:
+        with self._copy(linked=linked) as home:
+            case.apply(self._dirs(home))
+            yield home
+
+
+def _picture(home: Path) -> Mapping[str, tuple[int, int]]:
+    """Return inode and size of every file: what is written again has another inode."""
+    return {
+        str(Path(folder, name).relative_to(home)): (found.st_ino, found.st_size)
+        for folder, _, names in os.walk(home)
+        for name in [*names, "."]
+        for found in [Path(folder, name).stat()]
+        if name != "."
+    }

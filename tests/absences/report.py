@@ -1,0 +1,65 @@
+"""The report of the campaign, made from the outcomes that are kept."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+
+from absences.campaign import Judged
+from absences.verdicts import RIGHT, VERDICTS
+
+
+def lines(judged: Sequence[Judged]) -> Iterator[str]:
+    """Yield the lines of the report."""
+    cases = [one for one in judged if one.deletion != "nothing"]
+    bases = list(dict.fromkeys(one.base for one in judged))
+    yield "# Deletions: what logtool says, and what brokers and clients do"
+    yield ""
+    yield "Made by `make absences`. Real brokers wrote the log dirs (`tests/absences/bases.py`). A case"
+    yield "removes or empties something in them; `verify`, `plan`, `doctor`, `watermark`, `quorum` and"
+    yield "`groups` judge the rest; a broker is started on it twice, and clients read everything: as"
+    yield "consumers of all and of committed records, and the committed offsets of each group."
+    yield ""
+    yield "- right: the commands are alarmed if readers, groups or the start are worse off, and only"
+    yield "  then, and `plan` predicts start and end of the log"
+    yield "- unprovable: worse off, but no file that is left says so"
+    yield "- false calm: worse off, and one of the commands is calm"
+    yield "- false alarm: all is as before, and a finding or action is above info"
+    yield "- wrong outcome: the prediction of `plan` differs from the start"
+    yield ""
+    yield f"{len(cases)} cases in {len(bases)} bases; partitions and nodes that nothing was removed"
+    yield "from are judged too, and counted apart."
+    yield ""
+    kinds = [kind for kind in VERDICTS if any(kind in one.verdict.kinds for one in judged)]
+    yield from _table("base", kinds, cases, lambda one: one.base)
+    yield from _table("class", kinds, cases, lambda one: one.shape)
+    yield from _table("nothing removed", kinds,
+                      [one for one in judged if one.deletion == "nothing"],
+                      lambda one: one.base)  # fmt: skip
+    yield from _table("deletion", kinds, cases, lambda one: one.deletion)
+    others = defaultdict(list)
+    for one in judged:
+        if one.verdict.kinds != [RIGHT]:
+            others[", ".join(one.verdict.kinds)].append(one)
+    for kind, found in others.items():
+        yield f"## {kind.capitalize()}"
+        yield ""
+        for one in found:
+            yield f"- {one.base}, {one.case}"
+            yield f"  - seen: {'; '.join(one.verdict.harm[:6]) or 'no harm'}"
+            for note in one.verdict.notes[:6]:
+                yield f"  - {note[:300]}"
+        yield ""
+
+
+def _table(head, kinds, judged, key) -> Iterator[str]:  # type: ignore[no-untyped-def]
+    """Yield a table of counts."""
+    yield f"| {head} | cases | {' | '.join(kinds)} |"
+    yield "| --- |" + " --- |" * (len(kinds) + 1)
+    groups: dict[str, list[Judged]] = defaultdict(list)
+    for one in judged:
+        groups[key(one)].append(one)
+    for name, found in groups.items():
+        counts = Counter(kind for one in found for kind in one.verdict.kinds)
+        yield f"| {name} | {len(found)} | {' | '.join(str(counts[kind]) for kind in kinds)} |"
+    yield ""
