@@ -15,7 +15,9 @@ from typing import Any
 from absences import observation, traffic
 from absences.clusters import LAYOUTS, Cluster, Layout
 from absences.observation import View
+from broker import workloads
 from broker.install import major
+from broker.kafka import CONTROLLER_ID
 
 ENDS = ("killed", "stopped")
 
@@ -50,10 +52,13 @@ class Kind:
         if self.rolled:
             segment = "metadata.log.segment.bytes"
             if major(self.version) >= 4:
-                config[f"internal.{segment}"] = "20000"
+                config[f"internal.{segment}"] = "8000"
             else:
-                config |= {segment: "20000", "metadata.log.segment.min.bytes": "20000"}
-            config["metadata.log.max.record.bytes.between.snapshots"] = "12000"
+                config |= {segment: "8000", "metadata.log.segment.min.bytes": "8000"}
+            config |= {
+                "metadata.log.max.record.bytes.between.snapshots": "3000",
+                "metadata.max.retention.bytes": "16000",
+            }
         if self.replicas > 1:
             config |= {
                 "offsets.topic.replication.factor": "3",
@@ -129,6 +134,9 @@ def _make(kind: Kind, root: Path) -> None:
         work.delete_records()
         dirs = [path for node in kind.layout.nodes for path in cluster.dirs(node)]
         traffic.wait_until_settled(dirs, kind.partitions)
+        if kind.rolled:  # Controllers look every minute.
+            first = cluster.dirs(CONTROLLER_ID)[0] / "__cluster_metadata-0" / f"{0:020}.log"
+            workloads.wait_for(lambda: not first.exists(), 150, "the metadata log to begin later")
         # Now nothing is cleaned or deleted any more.
         cluster.stop()
     with Cluster(kind.version, kind.layout, disk, kind.settings(judged=True)) as cluster:

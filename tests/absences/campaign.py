@@ -82,17 +82,14 @@ class Campaign:
         cases = {case.name: case for case in self._cases(batch)}
         if not any(set(found["cases"]) & set(cases) for found in self._outcomes.values()):
             return
-        usual = self._said(batch, [])
+        usual, said = self._said(batch, []), self._said(batch, list(cases))
         touched = {case.partition for case in cases.values()}
-        left = dict(cases)
         for found in sorted(self._outcomes.values(), key=lambda one: -len(one["cases"])):
-            mine = [left.pop(name) for name in found["cases"] if name in left and (
-                all(one["starts"] for one in found["starts"]) or len(found["cases"]) == 1)]  # fmt: skip
-            if not mine:
-                continue
-            said = self._said(batch, found["cases"])
-            for case in mine:
-                yield self._judged(case, said, usual, found["starts"])
+            if len(found["cases"]) > 1 and not all(one["starts"] for one in found["starts"]):
+                continue  # Each half was started again.
+            for name in found["cases"]:
+                if name in cases:
+                    yield self._judged(cases.pop(name), said, usual, found["starts"])
             if len(found["cases"]) > 1:
                 yield from self._untouched(touched, said, usual, found["starts"])
                 touched = set(self.base.control.partitions)
