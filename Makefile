@@ -62,6 +62,13 @@ campaign-files: $(VENV)/test.stamp  ## damage each small file beside the logs, s
 fill-copies: $(VENV)/test.stamp  ## damage one or two of three copies by thousands of seeds, repair each from the others
 	$(BIN)/python -m pytest -m long -n auto tests/engine/repair/test_copies_campaign.py $(PYTEST_ARGS)
 
+ABSENCES_WORK ?= build/absences
+ABSENCES_ARGS ?=
+.PHONY: absences
+absences: $(VENV)/test.stamp  ## remove things from log dirs of real brokers, start them, write the report
+	PYTHONPATH=tests $(BIN)/python -m absences --work $(ABSENCES_WORK) \
+	  --report tests/broker/reports/absences.md $(ABSENCES_ARGS)
+
 messages: $(VENV)/test.stamp  ## write the tables of Kafka's messages from the jars of a release (Maven)
 	PYTHONPATH=tests $(BIN)/python -m broker.message_tables
 

@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="folder of bases and outcomes")
     parser.add_argument("--report", type=Path, help="file of the report")
     parser.add_argument("--judge-only", action="store_true", help="start no broker")
+    parser.add_argument("--starts-only", action="store_true", help="ask the commands nothing")
     parser.add_argument("--only", default="", help="only bases whose names contain this text")
     parser.add_argument("--limit", type=int, help="at most so many new cases of each node")
     chosen = parser.parse_args()
@@ -56,6 +57,8 @@ def main() -> None:
         campaign = (NodeCampaign if of_node else Campaign)(kind, chosen.work)
         if not chosen.judge_only:
             campaign.run_all(chosen.limit)
+        if chosen.starts_only:
+            continue
         judged += campaign.judged()
         print(f"{kind.name}: {len(judged)} judged", flush=True)
         if chosen.report:

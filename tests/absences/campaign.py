@@ -18,7 +18,7 @@ from typing import Any
 
 from absences import deletions, outcomes, sayings, verdicts
 from absences.bases import Base, Kind, ensure
-from absences.deletions import PartitionCase
+from absences.deletions import Deletion, PartitionCase
 from absences.sayings import Sayings
 from absences.traffic import GROUPS
 from absences.verdicts import Verdict
@@ -41,48 +41,54 @@ class Judged:
 class Campaign:
     """The cases of one base."""
 
-    def __init__(self, kind: Kind, work: Path) -> None:
+    def __init__(
+        self, kind: Kind, work: Path, chosen: Sequence[Deletion] = deletions.DELETIONS
+    ) -> None:
         self.kind = kind
         self.work = work
+        self._chosen = chosen
         self.base: Base = ensure(kind, work)
         self._kept = work / f"{self.base.root.name}.jsonl"
         self._outcomes = {one["batch"]: one for one in _lines(self._kept)
                           if one["made"] == self.base.made}  # fmt: skip
 
-    def run_all(self, limit: int | None = None, batch: int = 0) -> None:
-        """Start brokers on all partition cases of a round, unless their outcome is kept.
+    def run_all(self, limit: int | None = None) -> None:
+        """Start brokers on all cases, unless their outcome is kept.
 
-        A case at which `plan` has the broker refuse is started alone: it would end all others.
+        A case at which `plan` has the broker refuse is started alone: it would end all others. There
+        are few starts, so that there is no `limit` here.
         """
-        cases = self._cases(batch)
-        said = self._said(batch, [case.name for case in cases])
+        cases = self._cases()
+        said = self._said([case.name for case in cases])
         alone = [case.name for case in cases if verdicts.refuses(said, case.partition)]
         together = [case.name for case in cases if case.name not in alone]
         for names in (together, *([one] for one in alone)):
-            self._run(names, batch)
+            self._run(names)
 
-    def _run(self, names: Sequence[str], batch: int) -> None:
+    def _run(self, names: Sequence[str]) -> None:
         """Start a broker on some cases together; if it does not start, on each half of them."""
         if not names:
             return
         key = hashlib.sha1("\n".join(names).encode()).hexdigest()[:12]
         found = self._outcomes.get(key)
         if found is None:
-            with self._home(batch, names) as home, self.base.cluster(home) as cluster:
-                starts = outcomes.two_starts(cluster, self.base.control, self.base.groups)
+            with self._home(names) as home, self.base.cluster(home) as cluster:
+                starts = outcomes.two_starts(
+                    cluster, self.base.control, self.base.groups, self.base.disk
+                )
             found = {"batch": key, "made": self.base.made, "cases": list(names), "starts": starts}
             self._keep(found)
         if not all(one["starts"] for one in found["starts"]) and len(names) > 1:
             half = len(names) // 2
             for part in (names[:half], names[half:]):
-                self._run(part, batch)
+                self._run(part)
 
-    def judged(self, batch: int = 0) -> Iterator[Judged]:
-        """Yield the verdict on each partition case of a round, and on its untouched partitions."""
-        cases = {case.name: case for case in self._cases(batch)}
+    def judged(self) -> Iterator[Judged]:
+        """Yield the verdict on each case, and on the partitions that nothing was removed from."""
+        cases = {case.name: case for case in self._cases()}
         if not any(set(found["cases"]) & set(cases) for found in self._outcomes.values()):
             return
-        usual, said = self._said(batch, []), self._said(batch, list(cases))
+        usual, said = self._said([]), self._said(list(cases))
         touched = {case.partition for case in cases.values()}
         for found in sorted(self._outcomes.values(), key=lambda one: -len(one["cases"])):
             if len(found["cases"]) > 1 and not all(one["starts"] for one in found["starts"]):
@@ -122,11 +128,12 @@ class Campaign:
             found = {**found, "groups": {group: changed[group]} if group in changed else {}}
         return found
 
-    def _cases(self, batch: int) -> list[PartitionCase]:
+    def _cases(self) -> list[PartitionCase]:
         """Return the cases that change something."""
-        partitions = list(self.base.control.partitions)
-        assigned = list(deletions.assigned(partitions, batch))
-        return [case for case in assigned if self._changes(case)]
+        return [case for case in self._assigned() if self._changes(case)]
+
+    def _assigned(self) -> Iterator[PartitionCase]:
+        return deletions.assigned(list(self.base.control.partitions), self._chosen)
 
     def _changes(self, case: PartitionCase) -> bool:
         """Return whether a deletion changes a partition, tried on a copy of it."""
@@ -143,11 +150,11 @@ class Campaign:
         return False
 
     @contextmanager
-    def _home(self, batch: int, names: Sequence[str], *, linked: bool = False) -> Iterator[Path]:
+    def _home(self, names: Sequence[str], *, linked: bool = False) -> Iterator[Path]:
         """Yield a copy of the base with some cases; the files may be links, for reading only."""
         chosen = set(names)
         with self._copy(linked=linked) as home:
-            for case in deletions.assigned(list(self.base.control.partitions), batch):
+            for case in self._assigned():
                 if case.name in chosen:
                     case.apply(self._dirs(home))
             yield home
@@ -167,8 +174,8 @@ class Campaign:
         layout = self.kind.layout
         return [home / name for name in layout.nodes[layout.judged]]
 
-    def _said(self, batch: int, names: Sequence[str]) -> Sayings:
-        with self._home(batch, names, linked=True) as home:
+    def _said(self, names: Sequence[str]) -> Sayings:
+        with self._home(names, linked=True) as home:
             return self._say(home)
 
     def _say(self, home: Path, *, texts: bool = False) -> Sayings:

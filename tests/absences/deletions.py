@@ -251,16 +251,14 @@ def _picture(folder: Path) -> dict[str, object]:
     return found
 
 
-def assigned(partitions: Sequence[str], batch: int = 0) -> Iterator[PartitionCase]:
-    """Yield a deletion for each partition but the last two of each shape, which stay as they are.
-
-    `batch` is the number of the round: each round takes the deletions behind those of the last.
-    """
+def assigned(
+    partitions: Sequence[str], chosen: Sequence[Deletion] = DELETIONS
+) -> Iterator[PartitionCase]:
+    """Yield a deletion for each partition but the last two of each shape, which stay as they are."""
     for shape in SHAPES:
         of_shape = sorted(
             (one for one in partitions if one.rpartition("-")[0] == shape),
             key=lambda one: int(one.rpartition("-")[2]),
         )[:-2]
-        rest = DELETIONS[batch * len(of_shape) :][: len(of_shape)]
-        for name, deletion in zip(of_shape, rest, strict=False):
+        for name, deletion in zip(of_shape, chosen, strict=False):
             yield PartitionCase(name, deletion)

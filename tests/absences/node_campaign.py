@@ -30,7 +30,9 @@ class NodeCampaign(Campaign):
                 if limit < 0:
                     return
             with self._changed(case, linked=False) as home, self.base.cluster(home) as cluster:
-                starts = outcomes.two_starts(cluster, self.base.control, self.base.groups)
+                starts = outcomes.two_starts(
+                    cluster, self.base.control, self.base.groups, self.base.disk
+                )
             self._keep({"batch": case.name, "made": self.base.made, "starts": starts})
 
     def judged(self) -> Iterator[Judged]:

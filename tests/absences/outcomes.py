@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +22,18 @@ PATIENCE = 45
 """Seconds after which a broker that does not answer is said to wait."""
 
 
-def two_starts(cluster: Cluster, control: View, groups: Sequence[str]) -> list[Object]:
+def two_starts(
+    cluster: Cluster, control: View, groups: Sequence[str], disk: Path
+) -> list[Object]:
     """Start the nodes twice; return what is seen at each start, compared with `control`.
 
-    They are not started again if they did not start.
+    `disk` has the log dirs as they were. The nodes are not started again if they did not start.
     """
     found: list[Object] = []
     for _ in range(2):
         before = len(cluster.log)
         outcome = _start(cluster, control, groups)
+        outcome["lacks"] = dict(_lacking(disk, cluster.root, cluster.layout.dirs))
         log = cluster.log[before:]
         if not outcome["starts"]:
             outcome["error"] = first_error(log)
@@ -49,6 +52,23 @@ def two_starts(cluster: Cluster, control: View, groups: Sequence[str]) -> list[O
         except HarnessError:
             cluster.kill()
     return found
+
+
+def _lacking(disk: Path, root: Path, names: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the files of each partition that the broker has not made again."""
+    for name in names:
+        for folder in (disk / name).iterdir():
+            if folder.is_dir():
+                gone = [
+                    path.name for path in folder.iterdir()
+                    if path.stat().st_size and not _has_bytes(root / name / folder.name / path.name)
+                ]  # fmt: skip
+                if gone:
+                    yield folder.name, sorted(gone)
+
+
+def _has_bytes(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
 
 
 def _start(cluster: Cluster, control: View, groups: Sequence[str]) -> Object:
@@ -114,4 +134,4 @@ def of_partition(outcome: Object, name: str) -> Object:
     groups = {}
     if name.startswith(GROUPS):
         groups = {"groups": outcome["groups"]}
-    return {**found, **stray, **groups}
+    return {**found, **stray, **groups, "lacks": outcome["lacks"].get(name, [])}

@@ -22,6 +22,7 @@ def lines(judged: Sequence[Judged]) -> Iterator[str]:
     yield ""
     yield "- right: the commands are alarmed if readers, groups or the start are worse off, and only"
     yield "  then, and `plan` predicts start and end of the log"
+    yield "- mended: all is as before, and warnings are about files that the start made again"
     yield "- unprovable: worse off, but no file that is left says so"
     yield "- false calm: worse off, and one of the commands is calm"
     yield "- false alarm: all is as before, and a finding or action is above info"
@@ -37,19 +38,38 @@ def lines(judged: Sequence[Judged]) -> Iterator[str]:
                       [one for one in judged if one.deletion == "nothing"],
                       lambda one: one.base)  # fmt: skip
     yield from _table("deletion", kinds, cases, lambda one: one.deletion)
-    others = defaultdict(list)
+    for kind in kinds:
+        if kind != RIGHT:
+            yield from _section(kind, [one for one in judged if kind in one.verdict.kinds])
+
+
+def _section(kind: str, judged: Sequence[Judged]) -> Iterator[str]:
+    """Yield the cases of one verdict; those with the same words stand together."""
+    if not judged:
+        return
+    yield f"## {kind.capitalize()}"
+    yield ""
+    alike: dict[tuple[object, ...], list[Judged]] = defaultdict(list)
     for one in judged:
-        if one.verdict.kinds != [RIGHT]:
-            others[", ".join(one.verdict.kinds)].append(one)
-    for kind, found in others.items():
-        yield f"## {kind.capitalize()}"
-        yield ""
+        codes = tuple(dict.fromkeys(note.partition(":")[0] for note in one.verdict.notes
+                                    if not note.startswith("plan:")))  # fmt: skip
+        calm = tuple(note for note in one.verdict.notes if note.startswith("calm:"))
+        alike[one.deletion, calm, codes].append(one)
+    for (deletion, *_), found in alike.items():
+        first = found[0]
+        yield f"- {deletion}: {len(found)} cases"
+        by_base: dict[str, list[str]] = defaultdict(list)
         for one in found:
-            yield f"- {one.base}, {one.case}"
-            yield f"  - seen: {'; '.join(one.verdict.harm[:6]) or 'no harm'}"
-            for note in one.verdict.notes[:6]:
-                yield f"  - {note[:300]}"
-        yield ""
+            by_base[one.base].append(one.case.partition(": ")[0])
+        if not first.shape.startswith("node"):
+            for base, names in by_base.items():
+                yield f"  - {base}: {', '.join(names)}"
+        else:
+            yield f"  - {', '.join(by_base)}"
+        yield f"  - seen, {first.case}: {'; '.join(first.verdict.harm[:6]) or 'no harm'}"
+        for note in first.verdict.notes[:6]:
+            yield f"  - {note[:240]}"
+    yield ""
 
 
 def _table(head, kinds, judged, key) -> Iterator[str]:  # type: ignore[no-untyped-def]

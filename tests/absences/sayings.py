@@ -84,7 +84,13 @@ def say(
         of_all = command in ("watermark", "quorum", "groups")
         paths = [str(path) for path in (*dirs, *(others if of_all else ()))]
         options = [] if of_all and others else config
+        if command == "doctor":  # By default it ends after ten seconds.
+            options = [*options, "--max-duration", "1h"]
         status, items = _objects(command, *options, *paths)
+        for item in items:
+            for key in ("message", "reason"):
+                if item.get(key):
+                    item[key] = item[key].replace(f"{dirs[0].parent}/", "")
         found.statuses[command] = status
         found.said[command] = _said(items)
         if command == "plan":

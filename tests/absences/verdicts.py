@@ -12,6 +12,7 @@ Object = Mapping[str, Any]
 RIGHT, FALSE_CALM, FALSE_ALARM = "right", "false calm", "false alarm"
 WRONG, UNPROVABLE, MENDED = "wrong outcome", "unprovable", "mended"
 VERDICTS = (RIGHT, MENDED, UNPROVABLE, FALSE_CALM, FALSE_ALARM, WRONG)
+"""`MENDED`: nothing is worse, and there are warnings about files that the start made again."""
 JUDGES = ("verify", "plan", "doctor")
 """Commands that judge every case."""
 _LOWER = "the log ends lower"
@@ -87,7 +88,8 @@ def judge(
         kinds.append(UNPROVABLE if unprovable and len(calm) == len(judges) else FALSE_CALM)
         notes.append(f"calm: {', '.join(calm)}")
     elif not harm and len(calm) < len(judges):
-        kinds.append(FALSE_ALARM)
+        errors = any(word.startswith("error") for words in alarms.values() for word in words)
+        kinds.append(FALSE_ALARM if errors or first["lacks"] else MENDED)
     if wrong := _wrong(partition, said, first):
         kinds.append(WRONG)
         notes.append(wrong)
