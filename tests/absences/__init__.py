@@ -1,4 +1,4 @@
-"""The campaign of deletions: what logtool says of log dirs from which something is missing.
+"""The campaign of deletions: verdicts on log dirs from which something is missing.
 
 Real brokers write log dirs (`bases`). A case removes or empties files of them (`deletions`,
 `node_deletions`), the commands judge the rest (`sayings`), a broker starts on it (`observation`),

@@ -9,11 +9,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from broker.install import KAFKA_3, KAFKA_4
+
 from absences import report
 from absences.bases import Kind, layout
 from absences.campaign import Campaign, Judged
 from absences.node_campaign import NodeCampaign
-from broker.install import KAFKA_3, KAFKA_4
 
 PARTITIONS = 51
 """Partitions of a topic where each deletion has its own: two more than `deletions.DELETIONS`."""

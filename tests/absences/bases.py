@@ -1,4 +1,4 @@
-"""Log dirs that brokers wrote, and what clients saw before the brokers ended."""
+"""Log dirs that brokers wrote, and the view of clients before the brokers ended."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from absences import observation, traffic
-from absences.clusters import LAYOUTS, Cluster, Layout
-from absences.observation import View
 from broker import workloads
 from broker.install import major
 from broker.kafka import CONTROLLER_ID
+
+from absences import observation, traffic
+from absences.clusters import LAYOUTS, Cluster, Layout
+from absences.observation import View
 
 ENDS = ("killed", "stopped")
 
@@ -81,7 +82,7 @@ class Base:
 
     @cached_property
     def control(self) -> View:
-        """What clients saw before the brokers ended."""
+        """The view of clients before the brokers ended."""
         found = json.loads((self.root / "control.json").read_text())
         return View(found["partitions"], found["groups"])
 
@@ -133,7 +134,7 @@ def _make(kind: Kind, root: Path) -> None:
         work.commit()
         work.delete_records()
         dirs = [path for node in kind.layout.nodes for path in cluster.dirs(node)]
-        traffic.wait_until_settled(dirs, kind.partitions)
+        traffic.wait_until_settled(dirs)
         if kind.rolled:  # Controllers look every minute.
             first = cluster.dirs(CONTROLLER_ID)[0] / "__cluster_metadata-0" / f"{0:020}.log"
             workloads.wait_for(lambda: not first.exists(), 150, "the metadata log to begin later")

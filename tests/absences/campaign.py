@@ -55,8 +55,8 @@ class Campaign:
     def run_all(self, limit: int | None = None) -> None:
         """Start brokers on all cases, unless their outcome is kept.
 
-        A case at which `plan` has the broker refuse is started alone: it would end all others. There
-        are few starts, so that there is no `limit` here.
+        A case at which `plan` has the broker refuse is started alone: it would end all others.
+        There are few starts, so that there is no `limit` here.
         """
         cases = self._cases()
         said = self._said([case.name for case in cases])
@@ -120,7 +120,7 @@ class Campaign:
         return Judged(self.kind.name, case.name, case.shape, case.deletion.name, verdict)
 
     def _of_partition(self, start: Object, case: PartitionCase) -> Object:
-        """Return what became of a partition; a coordinator's partition concerns one group."""
+        """Return the state of a partition; a coordinator's partition concerns one group."""
         found = outcomes.of_partition(start, case.partition)
         if "groups" in found:
             group = self.base.groups[int(case.partition.removeprefix(f"{GROUPS}-"))]

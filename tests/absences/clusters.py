@@ -47,9 +47,7 @@ LAYOUTS = {
 class Cluster:
     """The running nodes of a layout; use it as a context manager."""
 
-    def __init__(
-        self, version: str, layout: Layout, root: Path, config: Mapping[str, str]
-    ) -> None:
+    def __init__(self, version: str, layout: Layout, root: Path, config: Mapping[str, str]) -> None:
         controller = f"127.0.0.1:{free_port()}"
         self.layout = layout
         self.root = root

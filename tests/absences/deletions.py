@@ -50,13 +50,14 @@ def segment(*places: int, middle: bool = False, suffixes: Sequence[str] = ()) ->
 
     def choose(folder: Path) -> list[Path]:
         found = logs(folder)
-        if middle and len(found) < 3:
-            return []
-        wanted = [found[len(found) // 2]] if middle else [found[n] for n in places
-                                                          if -len(found) <= n < len(found)]  # fmt: skip
+        if middle:
+            wanted = found[len(found) // 2 :][:1] if len(found) > 2 else []
+        else:
+            wanted = [found[place] for place in places if -len(found) <= place < len(found)]
         names = {path.stem for path in wanted}
-        return [path for path in sorted(folder.iterdir()) if path.stem in names
-                and path.suffix in (suffixes or (".log", ".index", ".timeindex", ".txnindex"))]  # fmt: skip
+        kinds = suffixes or (".log", ".index", ".timeindex", ".txnindex")
+        files = sorted(folder.iterdir())
+        return [path for path in files if path.stem in names and path.suffix in kinds]
 
     return choose
 
@@ -254,7 +255,7 @@ def _picture(folder: Path) -> dict[str, object]:
 def assigned(
     partitions: Sequence[str], chosen: Sequence[Deletion] = DELETIONS
 ) -> Iterator[PartitionCase]:
-    """Yield a deletion for each partition but the last two of each shape, which stay as they are."""
+    """Yield a deletion for each partition but the last two of each shape, which do not change."""
     for shape in SHAPES:
         of_shape = sorted(
             (one for one in partitions if one.rpartition("-")[0] == shape),

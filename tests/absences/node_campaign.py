@@ -12,7 +12,6 @@ from typing import Any
 from absences import node_deletions, outcomes, verdicts
 from absences.campaign import Campaign, Judged
 from absences.node_deletions import NodeCase
-from absences.sayings import Sayings
 
 Object = dict[str, Any]
 
@@ -56,12 +55,12 @@ class NodeCampaign(Campaign):
     def cases(self) -> list[NodeCase]:
         """The cases that change something in this base, and one that changes nothing."""
         found = [NodeCase("nothing", ())]
+        is_alone = len(self._dirs(self.base.disk)) == 1
         with self._copy(linked=True) as home:
             before = _picture(home)
         for case in node_deletions.cases():
-            if len(self.kind.layout.nodes[self.kind.layout.judged]) == 1 and "last" in case.name:
-                if case.name.startswith(("log dir", "meta.properties", "directory.id", "all chec")):
-                    continue  # It is the same log dir as the first.
+            if is_alone and case.of_last_log_dir:
+                continue
             with self._changed(case, linked=True) as home:
                 if _picture(home) != before:
                     found.append(case)

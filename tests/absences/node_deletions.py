@@ -1,4 +1,4 @@
-"""Deletions that concern a node: its metadata log, log dirs, files of a log dir, classes of files."""
+"""Deletions on a node: its metadata log, log dirs, files of a log dir, classes of files."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ class NodeCase:
     of_metadata: bool = False
     """True if it concerns the metadata log, which `quorum` judges."""
     unprovable: bool = False
+    of_last_log_dir: bool = False
+    """True if the case is the same as another one where a node has one log dir."""
 
     def apply(self, log_dirs: Sequence[Path]) -> None:
         """Change the log dirs."""
@@ -96,7 +98,10 @@ def _new_disk(place: int, *, formatted: bool = False, found: bool = False) -> Ch
         shutil.rmtree(log_dirs[place])
         log_dirs[place].mkdir()
         if formatted:
-            _write(log_dirs[place] / META, re.sub("(?m)^directory.id=.*", f"directory.id={OTHER_ID}", text))
+            _write(
+                log_dirs[place] / META,
+                re.sub("(?m)^directory.id=.*", f"directory.id={OTHER_ID}", text),
+            )
         if found:
             (log_dirs[place] / "lost+found").mkdir()
 
@@ -118,7 +123,9 @@ def _write(path: Path, text: str) -> None:
 
 
 def _case(name: str, *changes: Change, unprovable: bool = False) -> NodeCase:
-    return NodeCase(name, changes, name.startswith("metadata"), unprovable)
+    in_log_dir = name.startswith(("log dir", META, "directory.id", "marker", "all checkpoints"))
+    of_last = in_log_dir and ": last" in name
+    return NodeCase(name, changes, name.startswith("metadata"), unprovable, of_last)
 
 
 def _of_metadata(name: str, *choices: Choice, emptied: bool = False) -> NodeCase:

@@ -1,4 +1,4 @@
-"""What clients see of a running cluster: offsets, records and committed offsets."""
+"""The view of clients of a running cluster: offsets, records and committed offsets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Seen = dict[str, Any]
 
 @dataclass
 class View:
-    """What clients see of a cluster."""
+    """The view of clients of a cluster."""
 
     partitions: dict[str, Seen]
     groups: dict[str, dict[str, int]]
@@ -27,7 +27,7 @@ class View:
 
 
 def look(bootstrap: str, groups: Sequence[str]) -> View:
-    """Return what clients see."""
+    """Return the view of clients."""
     places = _places(bootstrap)
     found: dict[str, Seen] = {f"{topic}-{number}": {} for topic, number in places}
     for place, value in _offsets(bootstrap, places).items():

@@ -1,4 +1,4 @@
-"""What brokers and clients do on log dirs from which something is missing: two starts."""
+"""Two starts of brokers on log dirs from which something is missing."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from broker.install import HarnessError
+
 from absences import observation
 from absences.clusters import Cluster, first_error
 from absences.observation import View
 from absences.traffic import GROUPS, TRANSACTIONS
-from broker.install import HarnessError
 
 Object = dict[str, Any]
 _OFFLINE = re.compile(
@@ -22,10 +23,8 @@ PATIENCE = 45
 """Seconds after which a broker that does not answer is said to wait."""
 
 
-def two_starts(
-    cluster: Cluster, control: View, groups: Sequence[str], disk: Path
-) -> list[Object]:
-    """Start the nodes twice; return what is seen at each start, compared with `control`.
+def two_starts(cluster: Cluster, control: View, groups: Sequence[str], disk: Path) -> list[Object]:
+    """Start the nodes twice; return the view at each start, compared with `control`.
 
     `disk` has the log dirs as they were. The nodes are not started again if they did not start.
     """
@@ -85,7 +84,7 @@ def _start(cluster: Cluster, control: View, groups: Sequence[str]) -> Object:
 
 
 def compared(view: View, control: View) -> Object:
-    """Return what differs from the control: partitions with another content, and groups."""
+    """Return the differences from the control: of partitions, and of groups."""
     partitions: Object = {}
     for name, was in control.partitions.items():
         seen = view.partitions.get(name)
@@ -126,7 +125,7 @@ def spans(offsets: Any) -> list[list[int]]:
 
 
 def of_partition(outcome: Object, name: str) -> Object:
-    """Return what became of one partition at a start."""
+    """Return the state of one partition after a start."""
     if not outcome["starts"]:
         return {"refused": True, "error": outcome.get("error", "")}
     found: Mapping[str, Any] = outcome["partitions"].get(name, {"absent": True})

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from absences.campaign import Judged
 from absences.verdicts import RIGHT, VERDICTS
+
+_ABOUT = """\
+Made by `make absences`. Real brokers wrote the log dirs (`tests/absences/bases.py`). A case removes
+or empties something in them. `verify`, `plan`, `doctor`, `watermark`, `quorum` and `groups` judge
+the rest. A broker starts on it twice, and clients read everything: consumers of all records and of
+committed ones, and the committed offsets of each group.
+
+- right: the commands are alarmed if readers, groups or the start lose something, and only then, and
+  `plan` predicts start and end of the log
+- mended: nothing is lost, and warnings are about files that the start made again
+- unprovable: something is lost, and no file that is left says so
+- false calm: something is lost, and one of the commands is calm
+- false alarm: nothing is lost, and a finding or an action is above info
+- wrong outcome: the prediction of `plan` differs from the start"""
 
 
 def lines(judged: Sequence[Judged]) -> Iterator[str]:
@@ -15,18 +29,7 @@ def lines(judged: Sequence[Judged]) -> Iterator[str]:
     bases = list(dict.fromkeys(one.base for one in judged))
     yield "# Deletions: what logtool says, and what brokers and clients do"
     yield ""
-    yield "Made by `make absences`. Real brokers wrote the log dirs (`tests/absences/bases.py`). A case"
-    yield "removes or empties something in them; `verify`, `plan`, `doctor`, `watermark`, `quorum` and"
-    yield "`groups` judge the rest; a broker is started on it twice, and clients read everything: as"
-    yield "consumers of all and of committed records, and the committed offsets of each group."
-    yield ""
-    yield "- right: the commands are alarmed if readers, groups or the start are worse off, and only"
-    yield "  then, and `plan` predicts start and end of the log"
-    yield "- mended: all is as before, and warnings are about files that the start made again"
-    yield "- unprovable: worse off, but no file that is left says so"
-    yield "- false calm: worse off, and one of the commands is calm"
-    yield "- false alarm: all is as before, and a finding or action is above info"
-    yield "- wrong outcome: the prediction of `plan` differs from the start"
+    yield from _ABOUT.splitlines()
     yield ""
     yield f"{len(cases)} cases in {len(bases)} bases; partitions and nodes that nothing was removed"
     yield "from are judged too, and counted apart."
@@ -72,7 +75,9 @@ def _section(kind: str, judged: Sequence[Judged]) -> Iterator[str]:
     yield ""
 
 
-def _table(head, kinds, judged, key) -> Iterator[str]:  # type: ignore[no-untyped-def]
+def _table(
+    head: str, kinds: Sequence[str], judged: Sequence[Judged], key: Callable[[Judged], str]
+) -> Iterator[str]:
     """Yield a table of counts."""
     yield f"| {head} | cases | {' | '.join(kinds)} |"
     yield "| --- |" + " --- |" * (len(kinds) + 1)

@@ -1,4 +1,4 @@
-"""What the six commands say of log dirs, by partition and of the node."""
+"""The six commands on log dirs: their findings and actions, by partition and of the node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from logtool.actions import GRAVE
 
 Object = dict[str, Any]
 OF_NODE = ""
-"""The name under which stands what is said of the node, and of no partition."""
+"""Name for findings about the node, and about no partition."""
 _PARTITION = re.compile(r"/([\w.-]+-\d+)(?:\.[0-9a-f]{32}-\w+)?(?:/|$)")
 _CALM = re.compile(
     r"nothing is lost|no acknowledged record is lost|in order|nothing is wrong|no problems|"
@@ -26,12 +26,12 @@ _RANK = {"info": 0, "warning": 1, "error": 2}
 
 @dataclass
 class Said:
-    """What one command says of one partition, or of the node."""
+    """Findings and actions of one command, about one partition or the node."""
 
     severity: str = "info"
     """The worst finding; an action to know of counts as a warning."""
     words: list[str] = field(default_factory=list)
-    """Code or action, and message, of what is above info."""
+    """Severity, code or action, and message, of each that is above info."""
 
     def add(self, severity: str, word: str, message: str) -> None:
         """Take up a finding or an action."""
@@ -42,7 +42,7 @@ class Said:
 
 @dataclass
 class Sayings:
-    """What the commands say of log dirs."""
+    """Output of the commands for log dirs."""
 
     statuses: dict[str, int]
     calm: dict[str, str]
@@ -55,7 +55,7 @@ class Sayings:
     """Committed offsets that `groups` shows, by group and partition."""
 
     def everything(self, command: str) -> Said:
-        """Return what a command says of the node and of all partitions."""
+        """Return the findings and actions of a command about the node and all partitions."""
         found = Said()
         for said in self.said.get(command, {}).values():
             found.severity = max(found.severity, said.severity, key=lambda one: _RANK[one])
@@ -63,7 +63,7 @@ class Sayings:
         return found
 
     def of(self, command: str, partition: str) -> Said:
-        """Return what a command says of a partition."""
+        """Return the findings and actions of a command about a partition."""
         return self.said.get(command, {}).get(partition, Said())
 
     def to_json(self) -> Object:
@@ -142,7 +142,7 @@ def _about(item: Object) -> str:
 
 
 def _words(item: Object) -> Iterator[tuple[str, str, str]]:
-    """Yield severity, code or action, and message of what an object says."""
+    """Yield severity, code or action, and message of an object."""
     kind = item["type"]
     if kind == "finding":
         yield item["severity"], item["code"], item["message"]

@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,7 +122,7 @@ class Traffic:
         self._rounds("plain", 6)
         for name in ("segments", "short"):
             self._rounds(name, 10)
-        self._rounds("idem", 10, **{"enable.idempotence": True})
+        self._rounds("idem", 10, enable_idempotence=True)
         for turn in range(3):
             self._rounds("keys", 5, label=f"keys-{turn}", keys=12)
         old = int(time.time() * 1000) - 3 * _DAY_MS
@@ -132,7 +133,7 @@ class Traffic:
         """Write after the restart, and leave a transaction open."""
         for name in ("plain", "segments", "short", "aged"):
             self._rounds(name, 6, label=f"{name}-second")
-        self._rounds("idem", 6, label="idem-second", **{"enable.idempotence": True})
+        self._rounds("idem", 6, label="idem-second", enable_idempotence=True)
         self._transactions(1)
         self._rounds("keys", 5, label="keys-last", keys=12)
 
@@ -197,9 +198,7 @@ class Traffic:
         self, topic: str, rounds: int, *, label: str = "", keys: int = 0,
         start_ms: int | None = None, **config: Any,
     ) -> None:  # fmt: skip
-        writer = workloads.Writer(
-            self.bootstrap, **{key.replace(".", "_"): value for key, value in config.items()}
-        )
+        writer = workloads.Writer(self.bootstrap, **config)
         for turn in range(rounds):
             self._round(
                 writer.producer, topic, label or topic, turn, 5, keys=keys, start_ms=start_ms
@@ -230,7 +229,7 @@ class Traffic:
             raise HarnessError(f"could not write to {topic}: {failures[:1]}")
 
 
-def wait_until_settled(dirs: Sequence[Path], partitions: int) -> None:
+def wait_until_settled(dirs: Sequence[Path]) -> None:
     """Wait until retention, DeleteRecords and the cleaner have done what they will do."""
 
     def found(topic: str) -> Iterator[Path]:
@@ -241,16 +240,11 @@ def wait_until_settled(dirs: Sequence[Path], partitions: int) -> None:
         return all(not (path / f"{0:020}.log").exists() for path in found(topic))
 
     for topic in ("aged", "short"):
-        workloads.wait_for(lambda topic=topic: begins(topic), 120, f"{topic} to begin later")
-    for topic in ("keys",):
-        for log_dir in dirs:
-            for path in log_dir.glob(f"{topic}-*"):
-                number = int(path.name.rpartition("-")[2])
-                workloads.wait_for_cleaner(log_dir, topic, number)
+        workloads.wait_for(partial(begins, topic), 120, f"{topic} to begin later")
+    for path in found("keys"):
+        workloads.wait_for_cleaner(path.parent, "keys", int(path.name.rpartition("-")[2]))
     gone = "*.deleted"
     workloads.wait_for(
         lambda: not any(any(path.glob(gone)) for topic in TOPICS for path in found(topic.name)),
         60, "deleted segments to go",
     )  # fmt: skip
-
-

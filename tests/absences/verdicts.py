@@ -1,4 +1,4 @@
-"""Verdicts: what the commands say of a case, compared with what happened."""
+"""Verdicts: the words of the commands, compared with the start of the broker."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Verdict:
     """The verdict on one case."""
 
     kinds: list[str]
-    """Of `VERDICTS`; `RIGHT` stands alone."""
+    """Members of `VERDICTS`; `RIGHT` stands alone."""
     harm: list[str]
-    """What is worse than in the control, in words."""
+    """Losses and other changes since the control, in words."""
     notes: list[str] = field(default_factory=list)
-    """What is calm, alarmed or predicted otherwise."""
+    """Commands that are calm, wrong predictions, and findings."""
 
 
 def harm_of(first: Object, second: Object) -> list[str]:
-    """Return what readers and groups have lost, or see without being meant to."""
+    """Return the losses of readers and groups, and records that they should not see."""
     found = list(_harm(first))
     later = [f"at the next start {one}" for one in _harm(second) if one not in found]
     return found + later
@@ -98,7 +98,7 @@ def judge(
 
 
 def above(said: Said, usual: Said) -> list[str]:
-    """Return what is said above info, without what is said of the base too."""
+    """Return the words above info, without the codes that the base has too."""
     codes = {_code(word) for word in usual.words}
     return [word for word in said.words if _code(word) not in codes]
 
@@ -168,7 +168,7 @@ def judge_node(
 
 
 def _harm_of_node(start: Object, control: Mapping[str, Object]) -> Iterator[str]:
-    """Yield what is worse at a start than in the control, counted by kind."""
+    """Yield the losses of a start since the control, counted by kind."""
     if not start["starts"]:
         what = "no broker comes up" if start["waits"] else "the broker does not start"
         yield f"{what} ({start['error'][:160]})"
