@@ -16,6 +16,8 @@ VERDICTS = (RIGHT, MENDED, UNPROVABLE, FALSE_CALM, FALSE_ALARM, WRONG)
 JUDGES = ("verify", "plan", "doctor")
 """Commands that judge every case."""
 _LOWER = "the log ends lower"
+_MAY_WAIT = frozenset({"unknown", "absent", "lost"})
+"""Actions of `plan` at which a node may wait for others."""
 
 
 @dataclass
@@ -159,7 +161,8 @@ def judge_node(
         kinds.append(UNPROVABLE if unprovable and len(calm) == len(judges) else FALSE_CALM)
         notes += [f"calm: {one} ({said.calm.get(one, 'no sentence')})" for one in calm]
     elif not harm and any(alarms[one] for one in JUDGES):
-        kinds.append(FALSE_ALARM)
+        errors = any(word.startswith("error") for one in JUDGES for word in alarms[one])
+        kinds.append(FALSE_ALARM if errors or starts[0]["lacks"] else MENDED)
     if wrong := _wrong_of_node(said, starts[0], control):
         kinds.append(WRONG)
         notes.append(wrong)
@@ -200,10 +203,12 @@ def _wrong_of_node(said: Sayings, start: Object, control: Mapping[str, Object]) 
     words = said.everything("plan").words
     actions = {_code(word).split()[1] for word in words}
     refused = bool({"refuse", "refuses"} & actions)
-    if refused != (not start["starts"] and not start["waits"]):
-        does = "starts" if start["starts"] else "waits" if start["waits"] else "does not start"
+    may_wait = refused or bool(_MAY_WAIT & actions)
+    comes_up = start["starts"]
+    if refused if comes_up else not (may_wait if start["waits"] else refused):
+        does = "starts" if comes_up else "waits" if start["waits"] else "does not start"
         return f"plan: {'refuses' if refused else 'starts'}; the broker {does}"
-    if not start["starts"]:
+    if not comes_up:
         return ""
     wrong = []
     for name in control:
