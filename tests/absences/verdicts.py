@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from absences.sayings import Said, Sayings
+from absences.traffic import GROUPS
 
 Object = Mapping[str, Any]
 RIGHT, FALSE_CALM, FALSE_ALARM = "right", "false calm", "false alarm"
@@ -152,7 +153,7 @@ def judge_node(
         judges.append("quorum")
     if any(_LOWER in one for one in harm):
         judges.append("watermark")
-    if starts[0]["starts"] and starts[0]["groups"]:
+    if starts[0]["starts"] and starts[0]["groups"] and not _is_leaderless(starts[0]):
         judges.append("groups")
     calm = [one for one in judges if not alarms[one] and said.statuses[one] == 0]
     kinds: list[str] = []
@@ -168,6 +169,13 @@ def judge_node(
         notes.append(wrong)
     shown = dict.fromkeys(word for one in judges for word in alarms[one])
     return Verdict(kinds or [RIGHT], harm, [*notes, *shown])
+
+
+def _is_leaderless(start: Object) -> bool:
+    """Return whether a coordinator's partition has no leader, so that nothing is known of groups."""
+    return any(
+        name.startswith(GROUPS) and seen.get("error") for name, seen in start["partitions"].items()
+    )
 
 
 def _harm_of_node(start: Object, control: Mapping[str, Object]) -> Iterator[str]:
