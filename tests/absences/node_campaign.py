@@ -14,14 +14,18 @@ from absences.campaign import Campaign, Judged
 from absences.node_deletions import NodeCase
 
 Object = dict[str, Any]
+_STEPS = 4
 
 
 class NodeCampaign(Campaign):
     """The cases of the node of one base."""
 
     def run_all(self, limit: int | None = None) -> None:
-        """Start the nodes on each case that has no outcome yet, at most `limit` of them."""
-        for case in self.cases:
+        """Start the nodes on each case that has no outcome yet, at most `limit` of them.
+
+        Neighbours are alike: a run that is stopped early has cases of all kinds.
+        """
+        for case in [case for step in range(_STEPS) for case in self.cases[step::_STEPS]]:
             if case.name in self._outcomes:
                 continue
             if limit is not None:
