@@ -115,7 +115,7 @@ class Campaign:
         verdict = verdicts.judge(
             case.partition, said, usual, first, second,
             end=self.base.control.partitions[case.partition]["end"],
-            unprovable=case.deletion.unprovable,
+            unprovable=case.shape in case.deletion.unprovable,
         )  # fmt: skip
         return Judged(self.kind.name, case.name, case.shape, case.deletion.name, verdict)
 

@@ -124,14 +124,18 @@ def cut_rows(path: Path, chosen: Callable[[list[str]], bool]) -> None:
         path.write_text("\n".join([version, str(int(count) - len(rows) + len(kept)), *kept, ""]))
 
 
+SHAPES = ("plain", "segments", "keys", "tx", "idem", "short", "aged", GROUPS, TRANSACTIONS)
+COMPACTED = ("keys", GROUPS)
+
+
 @dataclass(frozen=True)
 class Deletion:
     """Something that is removed or emptied in one partition."""
 
     name: str
     steps: tuple[Step, ...]
-    unprovable: bool = False
-    """True if no file that stays says how far the log reached."""
+    unprovable: tuple[str, ...] = ()
+    """Topics in which no file that stays says that something is missing."""
 
     def apply(self, folder: Path) -> None:
         """Change a partition dir."""
@@ -139,7 +143,7 @@ class Deletion:
             step(folder)
 
 
-def _deletion(name: str, *steps: Step, unprovable: bool = False) -> Deletion:
+def _deletion(name: str, *steps: Step, unprovable: tuple[str, ...] = ()) -> Deletion:
     return Deletion(name, steps, unprovable)
 
 
@@ -182,19 +186,20 @@ DELETIONS = (
     _deletion("logs, leader epochs", gone(_LOGS, _EPOCHS)),
     _deletion("logs, snapshots, leader epochs", gone(_LOGS, _SNAPSHOTS, _EPOCHS)),
     _deletion("segments, snapshots, leader epochs, all rows",
-              gone(_ALL, _EPOCHS), no_rows(*CHECKPOINTS), unprovable=True),
+              gone(_ALL, _EPOCHS), no_rows(*CHECKPOINTS), unprovable=SHAPES),
     _deletion("directory, all rows", no_directory, no_rows(*CHECKPOINTS)),
     _deletion("first segment, leader epochs", gone(_FIRST, _EPOCHS)),
     _deletion("first segment, row of the log start", gone(_FIRST), no_rows(LOG_START)),
     _deletion("first two segments, their snapshots", gone(
         segment(0, 1, suffixes=(".log", ".index", ".timeindex", ".txnindex", ".snapshot")))),
     _deletion("middle segment, its snapshot", gone(
-        segment(middle=True, suffixes=(".log", ".index", ".timeindex", ".txnindex", ".snapshot")))),
+        segment(middle=True, suffixes=(".log", ".index", ".timeindex", ".txnindex", ".snapshot"))),
+        unprovable=COMPACTED),
     _deletion("last segment, its snapshots", gone(snapshots_of_end, _LAST)),
     _deletion("last segment, its snapshots, row of the high watermark",
               gone(snapshots_of_end, _LAST), no_rows(REPLICATION)),
     _deletion("last segment, its snapshots, all rows",
-              gone(snapshots_of_end, _LAST), no_rows(*CHECKPOINTS), unprovable=True),
+              gone(snapshots_of_end, _LAST), no_rows(*CHECKPOINTS), unprovable=SHAPES),
     _deletion("snapshots, transaction indexes", gone(_SNAPSHOTS, _TRANSACTIONS)),
     _deletion("indexes", gone(_INDEXES)),
     _deletion("indexes emptied", emptied(_INDEXES)),
@@ -207,7 +212,6 @@ DELETIONS = (
     _deletion("snapshots, leader epochs", gone(_SNAPSHOTS, _EPOCHS)),
 )  # fmt: skip
 BY_NAME = {one.name: one for one in DELETIONS}
-SHAPES = ("plain", "segments", "keys", "tx", "idem", "short", "aged", GROUPS, TRANSACTIONS)
 
 
 @dataclass(frozen=True)
