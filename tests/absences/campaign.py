@@ -10,7 +10,7 @@ import hashlib
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +69,7 @@ class Campaign:
         """Start a broker on some cases together; if it does not start, on each half of them."""
         if not names:
             return
-        key = hashlib.sha1("\n".join(names).encode()).hexdigest()[:12]
+        key = _digest(names)
         found = self._outcomes.get(key)
         if found is None:
             with self._home(names) as home, self.base.cluster(home) as cluster:
@@ -175,8 +175,23 @@ class Campaign:
         return [home / name for name in layout.nodes[layout.judged]]
 
     def _said(self, names: Sequence[str]) -> Sayings:
-        with self._home(names, linked=True) as home:
-            return self._say(home)
+        def ask() -> Sayings:
+            with self._home(names, linked=True) as home:
+                return self._say(home)
+
+        return self._once(_digest(names), ask)
+
+    def _once(self, case: str, ask: Callable[[], Sayings]) -> Sayings:
+        """Return what the commands say, which is kept for as long as their source is the same."""
+        path = self.work / f"{self.base.root.name}.said.jsonl"
+        for one in _lines(path):
+            if (one["made"], one["tool"], one["case"]) == (self.base.made, sayings.tool(), case):
+                return Sayings.from_json(one["said"])
+        found = ask()
+        with path.open("a") as file:
+            kept = {"made": self.base.made, "tool": sayings.tool(), "case": case}
+            file.write(json.dumps({**kept, "said": found.to_json()}) + "\n")
+        return found
 
     def _say(self, home: Path, *, texts: bool = False) -> Sayings:
         layout = self.kind.layout
@@ -200,6 +215,10 @@ class Campaign:
         self._outcomes[found["batch"]] = found
         with self._kept.open("a") as file:
             file.write(json.dumps(found) + "\n")
+
+
+def _digest(names: Sequence[str]) -> str:
+    return hashlib.sha1("\n".join(names).encode()).hexdigest()[:12]
 
 
 def _lines(path: Path) -> list[Object]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from absences import node_deletions, outcomes, verdicts
 from absences.campaign import Campaign, Judged
 from absences.node_deletions import NodeCase
+from absences.sayings import Sayings
 
 Object = dict[str, Any]
 _STEPS = 4
@@ -40,13 +41,11 @@ class NodeCampaign(Campaign):
 
     def judged(self) -> Iterator[Judged]:
         """Yield the verdict on each case with an outcome."""
-        with self._copy(linked=True) as home:
-            usual = self._say(home)
+        usual = self._once("nothing", lambda: self._said_of(NodeCase("nothing", ())))
         for case in self.cases:
             if case.name not in self._outcomes:
                 continue
-            with self._changed(case, linked=True) as home:
-                said = self._say(home, texts=True)
+            said = self._once(case.name, partial(self._said_of, case))
             starts = self._outcomes[case.name]["starts"]
             verdict = verdicts.judge_node(
                 said, usual, starts, self.base.control.partitions,
@@ -54,6 +53,10 @@ class NodeCampaign(Campaign):
             )  # fmt: skip
             kind = case.name.partition(":")[0]
             yield Judged(self.kind.name, case.name, f"node: {kind}", case.name, verdict)
+
+    def _said_of(self, case: NodeCase) -> Sayings:
+        with self._changed(case, linked=True) as home:
+            return self._say(home, texts=True)
 
     @cached_property
     def cases(self) -> list[NodeCase]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,25 @@ class Sayings:
     def to_json(self) -> Object:
         """Return plain data."""
         return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Object) -> Sayings:
+        """Return what `to_json` was made from."""
+        said = {command: {name: Said(**one) for name, one in found.items()}
+                for command, found in data["said"].items()}  # fmt: skip
+        return cls(**{**data, "said": said})
+
+
+@cache
+def tool() -> str:
+    """Return a digest of the source of logtool: other source may say other things."""
+    root = Path(__file__).resolve().parents[2]
+    found = hashlib.sha1()
+    for package in ("formats", "logtool", "commands"):
+        for path in sorted((root / package).rglob("*")):
+            if path.suffix in (".py", ".toml", ".json"):
+                found.update(path.read_bytes())
+    return found.hexdigest()
 
 
 def say(
