@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from absences.sayings import Sayings
 
 Object = dict[str, Any]
 _STEPS = 4
+_NOTHING = NodeCase("nothing", ())
 
 
 class NodeCampaign(Campaign):
@@ -41,12 +42,12 @@ class NodeCampaign(Campaign):
 
     def judged(self) -> Iterator[Judged]:
         """Yield the verdict on each case with an outcome."""
-        usual = self._once("nothing", lambda: self._said_of(NodeCase("nothing", ())))
-        for case in self.cases:
+        usual = self._once("nothing", lambda: self._said_of(_NOTHING))
+        for case in (_NOTHING, *node_deletions.cases()):
             if case.name not in self._outcomes:
                 continue
-            said = self._once(case.name, partial(self._said_of, case))
             starts = self._outcomes[case.name]["starts"]
+            said = self._once(case.name, partial(self._said_of, case, starts))
             verdict = verdicts.judge_node(
                 said, usual, starts, self.base.control.partitions,
                 of_metadata=case.of_metadata, unprovable=case.unprovable,
@@ -54,14 +55,16 @@ class NodeCampaign(Campaign):
             kind = case.name.partition(":")[0]
             yield Judged(self.kind.name, case.name, f"node: {kind}", case.name, verdict)
 
-    def _said_of(self, case: NodeCase) -> Sayings:
+    def _said_of(self, case: NodeCase, starts: Sequence[Object] = ()) -> Sayings:
+        """Ask the commands, and for their sentences if the starts lose something."""
+        lost = any(verdicts.harm_of_node(start, self.base.control.partitions) for start in starts)
         with self._changed(case, linked=True) as home:
-            return self._say(home, texts=True)
+            return self._say(home, texts=lost)
 
     @cached_property
     def cases(self) -> list[NodeCase]:
         """The cases that change something in this base, and one that changes nothing."""
-        found = [NodeCase("nothing", ())]
+        found = [_NOTHING]
         is_alone = len(self._dirs(self.base.disk)) == 1
         with self._copy(linked=True) as home:
             before = _picture(home)

@@ -145,7 +145,7 @@ def judge_node(
     """Return the verdict on a deletion that concerns a node."""
     harm = list(dict.fromkeys(
         f"{'' if number == 0 else 'at the next start '}{one}"
-        for number, start in enumerate(starts) for one in _harm_of_node(start, control)
+        for number, start in enumerate(starts) for one in harm_of_node(start, control)
     ))  # fmt: skip
     alarms = {one: above(said.everything(one), usual.everything(one)) for one in said.statuses}
     judges = list(JUDGES)
@@ -178,8 +178,12 @@ def _is_leaderless(start: Object) -> bool:
     )
 
 
+def harm_of_node(start: Object, control: Mapping[str, Object]) -> list[str]:
+    """Return the losses of a start since the control, counted by kind."""
+    return list(_harm_of_node(start, control))
+
+
 def _harm_of_node(start: Object, control: Mapping[str, Object]) -> Iterator[str]:
-    """Yield the losses of a start since the control, counted by kind."""
     if not start["starts"]:
         what = "no broker comes up" if start["waits"] else "the broker does not start"
         yield f"{what} ({start['error'][:160]})"
