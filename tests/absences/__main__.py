@@ -7,6 +7,7 @@ the commands say is asked again, and compared with the outcomes that are kept.
 from __future__ import annotations
 
 import argparse
+import time
 from pathlib import Path
 
 from broker.install import KAFKA_3, KAFKA_4
@@ -46,7 +47,9 @@ def main() -> None:
     parser.add_argument("--starts-only", action="store_true", help="ask the commands nothing")
     parser.add_argument("--only", default="", help="only bases whose names contain this text")
     parser.add_argument("--limit", type=int, help="at most so many new cases of each node")
+    parser.add_argument("--seconds", type=float, help="ask the commands nothing after this time")
     chosen = parser.parse_args()
+    deadline = None if chosen.seconds is None else time.monotonic() + chosen.seconds
     chosen.work.mkdir(parents=True, exist_ok=True)
     judged: list[Judged] = []
     for kind in (*PARTITION_KINDS, *NODE_KINDS):
@@ -56,6 +59,7 @@ def main() -> None:
         if chosen.judge_only and not _is_made(kind, chosen.work):
             continue
         campaign = (NodeCampaign if of_node else Campaign)(kind, chosen.work)
+        campaign.deadline = deadline
         if not chosen.judge_only:
             campaign.run_all(chosen.limit)
         if chosen.starts_only:

@@ -10,9 +10,11 @@ import hashlib
 import json
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,8 @@ class Campaign:
     ) -> None:
         self.kind = kind
         self.work = work
+        self.deadline: float | None = None
+        """Monotonic time after which no command is asked any more."""
         self._chosen = chosen
         self.base: Base = ensure(kind, work)
         self._kept = work / f"{self.base.root.name}.jsonl"
@@ -87,6 +91,8 @@ class Campaign:
         """Yield the verdict on each case, and on the partitions that nothing was removed from."""
         cases = {case.name: case for case in self._cases()}
         if not any(set(found["cases"]) & set(cases) for found in self._outcomes.values()):
+            return
+        if not (self._may_ask(_digest([])) and self._may_ask(_digest(list(cases)))):
             return
         usual, said = self._said([]), self._said(list(cases))
         touched = {case.partition for case in cases.values()}
@@ -182,16 +188,27 @@ class Campaign:
         return self._once(_digest(names), ask)
 
     def _once(self, case: str, ask: Callable[[], Sayings]) -> Sayings:
-        """Return what the commands say, which is kept for as long as their source is the same."""
-        path = self.work / f"{self.base.root.name}.said.jsonl"
-        for one in _lines(path):
-            if (one["made"], one["tool"], one["case"]) == (self.base.made, sayings.tool(), case):
-                return Sayings.from_json(one["said"])
-        found = ask()
-        with path.open("a") as file:
-            kept = {"made": self.base.made, "tool": sayings.tool(), "case": case}
-            file.write(json.dumps({**kept, "said": found.to_json()}) + "\n")
-        return found
+        """Return the sayings, which are kept for as long as the source of logtool is the same."""
+        if case not in self._sayings:
+            said = self._sayings[case] = ask().to_json()
+            kept = {"made": self.base.made, "tool": sayings.tool(), "case": case, "said": said}
+            with self._said_before.open("a") as file:
+                file.write(json.dumps(kept) + "\n")
+        return Sayings.from_json(self._sayings[case])
+
+    def _may_ask(self, case: str) -> bool:
+        return case in self._sayings or self.deadline is None or time.monotonic() < self.deadline
+
+    @property
+    def _said_before(self) -> Path:
+        return self.work / f"{self.base.root.name}.said.jsonl"
+
+    @cached_property
+    def _sayings(self) -> dict[str, Object]:
+        """Sayings by case, as plain data."""
+        now = self.base.made, sayings.tool()
+        found = [one for one in _lines(self._said_before) if (one["made"], one["tool"]) == now]
+        return {one["case"]: one["said"] for one in found}
 
     def _say(self, home: Path, *, texts: bool = False) -> Sayings:
         layout = self.kind.layout

@@ -44,7 +44,7 @@ class NodeCampaign(Campaign):
         """Yield the verdict on each case with an outcome."""
         usual = self._once("nothing", lambda: self._said_of(_NOTHING))
         for case in (_NOTHING, *node_deletions.cases()):
-            if case.name not in self._outcomes:
+            if case.name not in self._outcomes or not self._may_ask(case.name):
                 continue
             starts = self._outcomes[case.name]["starts"]
             said = self._once(case.name, partial(self._said_of, case, starts))
