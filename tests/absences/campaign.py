@@ -213,11 +213,11 @@ class Campaign:
     def _say(self, home: Path, *, texts: bool = False) -> Sayings:
         layout = self.kind.layout
         own = self.work / f"{self.base.root.name}.properties"
-        cluster = self.base.cluster(home)
-        own.write_text(cluster.properties())
-        others = [path for node in layout.nodes if node != layout.judged
-                  for path in cluster.dirs(node)]  # fmt: skip
-        return sayings.say(cluster.dirs(layout.judged), own, others, texts=texts)
+        with self.base.cluster(home) as cluster:
+            own.write_text(cluster.properties())
+        others = [home / name for node, names in layout.nodes.items() if node != layout.judged
+                  for name in names]  # fmt: skip
+        return sayings.say(self._dirs(home), own, others, texts=texts)
 
     @contextmanager
     def _scratch(self, name: str) -> Iterator[Path]:

@@ -7,7 +7,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
@@ -42,6 +42,13 @@ class Said:
         self.words.append(f"{severity} {word}: {message}")
 
 
+def _together(found: Iterable[Said]) -> Said:
+    """Return findings and actions of several as one."""
+    all_of_them = list(found)
+    worst = max((one.severity for one in all_of_them), key=_RANK.__getitem__, default="info")
+    return Said(worst, [word for one in all_of_them for word in one.words])
+
+
 @dataclass
 class Sayings:
     """Output of the commands for log dirs."""
@@ -58,15 +65,14 @@ class Sayings:
 
     def everything(self, command: str) -> Said:
         """Return the findings and actions of a command about the node and all partitions."""
-        found = Said()
-        for said in self.said.get(command, {}).values():
-            found.severity = max(found.severity, said.severity, key=lambda one: _RANK[one])
-            found.words += said.words
-        return found
+        return _together(self.said.get(command, {}).values())
 
     def of(self, command: str, partition: str) -> Said:
         """Return the findings and actions of a command about a partition."""
-        return self.said.get(command, {}).get(partition, Said())
+        said = self.said.get(command, {})
+        return _together(
+            said[name] for name in (partition, partition.rpartition("-")[0]) if name in said
+        )
 
     def to_json(self) -> Object:
         """Return plain data."""
@@ -155,9 +161,10 @@ def _said(items: Sequence[Object]) -> dict[str, Said]:
 
 
 def _about(item: Object) -> str:
-    """Return the partition of an object; `OF_NODE` without one."""
-    if item.get("topic") and item.get("partition") is not None:
-        return f"{item['topic']}-{item['partition']}"
+    """Return the partition of an object, or a topic with several; `OF_NODE` without one."""
+    if item.get("topic"):
+        number = item.get("partition")
+        return str(item["topic"]) if number is None else f"{item['topic']}-{number}"
     match = _PARTITION.search(item.get("path") or "")
     return match[1] if match else OF_NODE
 

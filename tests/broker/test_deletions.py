@@ -15,9 +15,9 @@ from broker.install import KAFKA_4
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 
 CHOSEN = (
-    "directory", "logs", "middle log emptied", "first segment", "middle segment", "snapshots",
-    "row of the high watermark", "row of the log start", "directory, all rows",
-    "last segment, its snapshots", "transaction indexes",
+    "directory", "logs", "last log emptied", "all segments", "row of the high watermark",
+    "row of the log start", "directory, all rows", "last segment, its snapshots",
+    "logs, leader epochs", "first snapshot",
 )  # fmt: skip
 
 
@@ -30,4 +30,4 @@ def test_the_commands_are_alarmed_where_readers_lose_and_only_there(tmp_path: Pa
     bad = {FALSE_CALM, FALSE_ALARM, WRONG}
     assert [(one.case, one.verdict) for one in judged if bad & set(one.verdict.kinds)] == []
     harmed = sum(bool(one.verdict.harm) for one in judged)
-    assert harmed > 40 and len(judged) - harmed > 40
+    assert harmed > 30 and len(judged) - harmed > 30
