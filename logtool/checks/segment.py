@@ -183,9 +183,17 @@ def finish_log(report: SegmentReport, segment: Segment, indexes: IndexRules) -> 
 
 
 def _needs_end(task: SegmentTask, indexes: IndexRules) -> bool:
-    """Return whether the end of the log is wanted, and the offset index shows where it begins."""
+    """Return whether the end of the log is wanted, and the offset index shows where it begins.
+
+    It is not read if an index reaches the next segment, as the closing time entry mostly does.
+    """
+    segment = task.segment
+    if not task.needs_end or segment.next_base_offset is None:
+        return False
+    reached = max((rules.last_offset for rules in indexes if rules), default=-1) + 1
     start = indexes.offset.last_position if indexes.offset else 0
-    return task.needs_end and task.segment.log.size - start <= LONGEST_STRETCH
+    is_open = reached < segment.next_base_offset or not segment.log.size
+    return is_open and segment.log.size - start <= LONGEST_STRETCH
 
 
 def _tail_start(log: LogFile, segment: Segment, rules: OffsetIndexRules | None) -> int:
