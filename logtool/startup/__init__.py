@@ -4,6 +4,7 @@ log_dir_start      one log dir: what its start changes, and the requests for its
 strays             logs that the metadata log does not know
 request            the request for the load of one partition
 partition          the next start of one partition
+unread             the segments that a start opens without reading them
 redpanda_start     the start of Redpanda on a partition
 redpanda_forecast  the forecast of that start
 forecast           the forecast over paths
