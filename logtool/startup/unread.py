@@ -85,7 +85,7 @@ def _task(segment: Segment, request: LoadRequest, level: Level) -> SegmentTask:
 
 
 def _edge(report: SegmentReport) -> SegmentReport:
-    """Return what the end of a segment shows; as if it was read if its end is known."""
+    """Return a report with the facts at the end of a segment; `scanned` if that end was read."""
     return SegmentReport(
         report.base_offset,
         scanned=report.has_end,
