@@ -172,7 +172,7 @@ def judge_node(
 
 
 def _is_leaderless(start: Object) -> bool:
-    """Return whether a coordinator's partition has no leader, so that nothing is known of groups."""
+    """Return whether a coordinator has no leader, so that nothing is known of groups."""
     return any(
         name.startswith(GROUPS) and seen.get("error") for name, seen in start["partitions"].items()
     )
