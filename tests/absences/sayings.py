@@ -80,7 +80,7 @@ class Sayings:
 
     @classmethod
     def from_json(cls, data: Object) -> Sayings:
-        """Return what `to_json` was made from."""
+        """Return the sayings of which `to_json` returned the data."""
         said = {command: {name: Said(**one) for name, one in found.items()}
                 for command, found in data["said"].items()}  # fmt: skip
         return cls(**{**data, "said": said})
