@@ -20,8 +20,6 @@ from absences import observation, traffic
 from absences.clusters import LAYOUTS, Cluster, Layout
 from absences.observation import View
 
-ENDS = ("killed", "stopped")
-
 
 @dataclass(frozen=True)
 class Kind:

@@ -11,8 +11,6 @@ from pathlib import Path
 from broker.install import HarnessError, free_port
 from broker.kafka import CONTROLLER_ID, Broker, format_log_dir
 
-Log = str
-
 
 @dataclass(frozen=True)
 class Layout:

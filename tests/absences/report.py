@@ -20,7 +20,9 @@ committed ones, and the committed offsets of each group.
 - unprovable: something is lost, and no file that is left says so
 - false calm: something is lost, and one of the commands is calm
 - false alarm: nothing is lost, and a finding or an action is above info
-- wrong outcome: the prediction of `plan` differs from the start"""
+- wrong outcome: the prediction of `plan` differs from the start
+
+Only writers notice producers that a broker forgets: the campaign does not see this loss."""
 
 
 def lines(judged: Sequence[Judged]) -> Iterator[str]:
