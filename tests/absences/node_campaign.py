@@ -51,6 +51,7 @@ class NodeCampaign(Campaign):
             verdict = verdicts.judge_node(
                 said, usual, starts, self.base.control.partitions,
                 of_metadata=case.of_metadata, unprovable=case.unprovable,
+                only_replica=bool(usual.planned) and self.kind.replicas == 1,
             )  # fmt: skip
             kind = case.name.partition(":")[0]
             yield Judged(self.kind.name, case.name, f"node: {kind}", case.name, verdict)

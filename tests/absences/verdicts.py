@@ -140,9 +140,12 @@ def _wrong(partition: str, said: Sayings, seen: Object) -> str:
 
 def judge_node(
     said: Sayings, usual: Sayings, starts: Sequence[Object], control: Mapping[str, Object], *,
-    of_metadata: bool, unprovable: bool,
+    of_metadata: bool, unprovable: bool, only_replica: bool = True,
 ) -> Verdict:  # fmt: skip
-    """Return the verdict on a deletion that concerns a node."""
+    """Return the verdict on a deletion that concerns a node.
+
+    Start and end of logs are compared with the forecast if the node has the `only_replica` of each.
+    """
     harm = list(dict.fromkeys(
         f"{'' if number == 0 else 'at the next start '}{one}"
         for number, start in enumerate(starts) for one in harm_of_node(start, control)
@@ -164,7 +167,8 @@ def judge_node(
     elif not harm and any(alarms[one] for one in JUDGES):
         errors = any(word.startswith("error") for one in JUDGES for word in alarms[one])
         kinds.append(FALSE_ALARM if errors or starts[0]["lacks"] else MENDED)
-    if wrong := _wrong_of_node(said, starts[0], control):
+    compared = control if only_replica else {}
+    if wrong := _wrong_of_node(said, starts[0], compared):
         kinds.append(WRONG)
         notes.append(wrong)
     shown = dict.fromkeys(word for one in judges for word in alarms[one])
