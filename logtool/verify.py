@@ -25,7 +25,6 @@ from logtool.formats.meta_properties import MetaProperties
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.offset_checkpoint import OffsetRow
 from logtool.lazy_dataclass import dataclass
-from logtool.loading.clean_start import check_clean_start
 from logtool.log import inputs, opening, small_files
 from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir, Partition
 from logtool.log.file import File
@@ -102,8 +101,7 @@ class Verification:
     ) -> None:
         """Take the paths, and how they are checked.
 
-        With an `engine` segments are checked in another place than this process; those that an
-        `earlier` run knows are not checked again.
+        With an `engine` other processes check the segments; those that `earlier` knows are skipped.
         """
         self._paths = paths
         self._flavour = flavour
@@ -344,6 +342,8 @@ class Verification:
                 yield from root.check_missing_rows(*what)
                 yield from check_epochs(home, images, subject.key, subject.facts)
             if subject.facts.damaged and home.is_clean and isinstance(subject.partition, Partition):
+                from logtool.loading.clean_start import check_clean_start  # for damage alone
+
                 yield from check_clean_start(subject.partition, subject.request.log_start_offset)
 
         yield from self._partitions(jobs(), judged)

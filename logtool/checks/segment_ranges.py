@@ -111,7 +111,7 @@ def join(task: SegmentTask, pieces: Sequence[PieceReport]) -> SegmentReport | No
     """Return the report of the whole segment; None if it must be checked from its start."""
     if not all(piece.ordinary for piece in pieces) or not _in_order(pieces):
         return None
-    report = SegmentReport(task.segment.base_offset, scanned=True)
+    report = SegmentReport(task.segment.base_offset, scanned=True, has_end=True)
     for piece in pieces:
         _add(report, piece)
     report.bytes = task.segment.log.size

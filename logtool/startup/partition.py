@@ -397,4 +397,5 @@ def _unread(
 
     reports = look.looked_at(unread, request)
     yield from look.unnoticed(reports)
-    yield from look.absent_segments(listed, loaded, request, reports)
+    if not request.assumed.fill_from:  # A fill names what it does not fill.
+        yield from look.absent_segments(listed, loaded, request, reports)

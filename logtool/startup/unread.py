@@ -11,7 +11,6 @@ from functools import cache
 from logtool.actions import Action
 from logtool.checks import continuity
 from logtool.checks.compaction import NOT_KNOWN, CompactionEvidence
-from logtool.checks.partition import CheckRequest, judge
 from logtool.checks.report import Level, SegmentReport, SegmentTask
 from logtool.checks.segment import check_segment
 from logtool.errors import UnreadableError
@@ -107,6 +106,8 @@ def _holes(
     @cache
     def judged() -> CompactionEvidence:
         """Return whether the log was compacted; called at the first gap."""
+        from logtool.checks.partition import CheckRequest, judge  # of which few logs have need
+
         known = CheckRequest(cleaning=cleaning, settings=request.settings or Settings())
         return judge(reports, known, listed_topic_id(partition))
 

@@ -15,17 +15,18 @@ from verification import batches, set_offsets
 
 
 def test_damage_below_the_recovery_point_is_not_read_and_verify_is_the_next_command(run, killed):
-    below = logs(killed)[2]
-    assert int(below.stem) < points(killed)["small-segments", 0]
+    every_log = sorted((killed / "tx.mixed-0").glob("*.log"))
+    below = every_log[2]
+    assert int(below.stem) < points(killed)["tx.mixed", 0]
     damage_file(below, overwrite, 70, b"\xff\xff")
     result = run("plan", "-f", "ndjson", killed)
     assert_valid("plan", result.objects)
     assert result.status == 0  # nothing that is known speaks against a start
-    (one,) = (o for o in result.of_type("partition") if o["topic"] == "small-segments")
-    unread = logs(killed)[: one["unread_segments"]]
-    assert one["unread_segments"] + one["recovered_segments"] == len(logs(killed))
+    (one,) = (o for o in result.of_type("partition") if o["topic"] == "tx.mixed")
+    unread = every_log[: one["unread_segments"]]
+    assert one["unread_segments"] + one["recovered_segments"] == len(every_log)
     assert one["unread_bytes"] == sum(log.stat().st_size for log in unread)
-    assert batches(logs(killed)[len(unread)]).base_offset[0] <= one["recovery_point"]
+    assert batches(every_log[len(unread)]).base_offset[0] <= one["recovery_point"]
     (command,) = result.objects[-1]["next"]
     assert command == f"logtool verify {killed}"
     every = sum(one["unread_segments"] for one in result.of_type("partition"))

@@ -278,13 +278,13 @@ def test_every_bit_of_a_small_segment_that_is_flipped_cuts_it_where_its_batch_be
 def test_a_hole_in_a_kvstore_stops_the_start(run, tmp_path, second, status):
     key, value = rp.log_key(1), rp.clean_segment("0-1-v1.log")
     batches = [rp.stored(0, (key, value), (key, value)), rp.stored(second, (key, value))]
-    folder = rp.kvstore(tmp_path, *batches)
-    result = run("plan", "-f", "ndjson", folder)
+    rp.kvstore(tmp_path, *batches)
+    result = run("plan", "-f", "ndjson", tmp_path)
     assert result.status == status
     refused = [one for one in result.of_type("action") if one["action"] == "refuse"]
     assert len(refused) == status
     assert not [one for one in result.of_type("action") if one["action"] == "unnoticed"]
-    found = run("verify", "-f", "ndjson", folder).of_type("finding")
+    found = run("verify", "-f", "ndjson", tmp_path).of_type("finding")
     assert [one["broker"] for one in found if one["code"] == "segment/kvstore-hole"] == (
         ["refuses-to-start"] * status
     )

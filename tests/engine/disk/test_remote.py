@@ -476,10 +476,13 @@ def test_verify_says_of_a_bucket_what_it_says_of_a_disk(small, upload, requests,
     # first for what topics are set to. One is by the helper that runs verify. No other file is
     # asked for its size.
     assert requests.of("list_objects_v2") + requests.of("ListObjectsV2") <= len(parts) + 6, calls
-    assert requests.of("head_object") <= 5
+    assert requests.of("head_object") <= 6
     readable = sum(1 for part in parts for _ in part.files())
-    # The four offset checkpoints are read once more, for the partitions that they name.
-    assert requests.of("get_object") <= readable + len(list(small.iterdir())) + 4, requests.calls
+    # For what should be there the four offset checkpoints and the leader epochs are read once more.
+    again = 4 + len(parts)
+    assert requests.of("get_object") <= readable + len(list(small.iterdir())) + again, (
+        requests.calls
+    )
     result = run("verify", there, "-f", "ndjson")
     assert result.status == away.exit_status
     assert "s3://bucket/logs/broker-1/" in result.stdout
@@ -546,7 +549,8 @@ def test_a_large_log_is_read_by_ranges(large, s3, requests):
     assert whole.summary.batches == 48
     assert size <= requests.bytes < size + MIB
     assert requests.largest <= remote.READ_AHEAD
-    assert requests.of("get_object") <= size // remote.READ_AHEAD + 6
+    # Two more are for what should be there: the leader epochs, and the end of the offset index.
+    assert requests.of("get_object") <= size // remote.READ_AHEAD + 8
     assert requests.of("head_object") <= 2  # One is by the helper that runs verify.
 
 

@@ -134,7 +134,7 @@ def test_a_valid_batch_whose_crc_is_0_is_sound():
         (control(BASE, b"\0", b"", producer_id=-1), -1, None),
         (batch(BASE, payload=b"", codec=0x30, producer_id=5), -1, None),
         (batch(BASE, payload=b"", codec=0x30, producer_id=5, record_count=1), -1, "not decode"),
-        (batch(BASE, payload=b"", codec=0x30, producer_id=5, record_count=-1), -1, None),
+        (batch(BASE, payload=b"", codec=0x30, producer_id=5, record_count=-1), -1, "record count"),
         (message(BASE, b"v", magic=1, codec=0x20), -1, None),
     ],
     ids=itertools.count(),
