@@ -11,7 +11,13 @@ from logtool.disk import files, shell
 from logtool.findings import Finding
 from logtool.formats import names, offset_index, time_index, wording
 from logtool.formats.columns import runs
-from logtool.formats.names import DirectoryKind, FileKind, FileState
+from logtool.formats.names import (
+    CLUSTER_METADATA,
+    DirectoryKind,
+    FileKind,
+    FileState,
+    PartitionDirectory,
+)
 from logtool.formats.offset_index import OffsetIndex
 from logtool.formats.time_index import TimeIndex
 from logtool.log.chunk import Chunk
@@ -302,10 +308,14 @@ def _padding(
 ) -> Iterator[Finding]:
     if not padding:
         return
-    # A start after a clean stop takes the zeros for entries, and retention acts on them. A broker
-    # neither closes nor serves what it set aside.
-    set_aside = file.path.parent.name.endswith((DirectoryKind.DELETE, DirectoryKind.STRAY))
-    normal = segment.is_active and (set_aside or not clean)
+    # A start after a clean stop takes the zeros for entries, and retention acts on them.
+    home = names.parse_directory(file.path.parent.name)
+    # Every start recovers the metadata log, and a broker neither closes nor serves what it set
+    # aside.
+    is_recovered = isinstance(home, PartitionDirectory) and (
+        home.topic == CLUSTER_METADATA or home.kind in (DirectoryKind.DELETE, DirectoryKind.STRAY)
+    )
+    normal = segment.is_active and (is_recovered or not clean)
     code = f"{area}/preallocated" if normal else f"{area}/padding"
     text = f"{wording.count(padding, 'zero byte')} after the last entry"
     yield _placed(Finding(code, text, position=file.size - padding, length=padding), file)

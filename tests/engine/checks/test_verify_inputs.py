@@ -689,3 +689,16 @@ def test_modes_of_the_fixtures_let_a_broker_write(clean):
     """These tests prove nothing as root on files that are read-only anyway."""
     assert stat.S_IMODE((clean / "codec-none-0").stat().st_mode) & 0o200
     assert batch(0).resolve(logs(clean / "codec-none-0")[0]) == 0
+
+
+def test_zeros_behind_the_indexes_of_the_metadata_log_are_normal_after_a_clean_stop(
+    scenario, tmp_path
+):
+    """Every start recovers the metadata log, which is closed after the marker is written."""
+    home = shutil.copytree(scenario("4.3.1/killed"), tmp_path / "data")
+    (home / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":7}')
+    found = [one for one in verify(home, level=Level.QUICK).findings if "/p" in one.code]
+    codes = {one.code for one in found if one.path.parent.name == "__cluster_metadata-0"}
+    assert codes == {"offset-index/preallocated", "time-index/preallocated"}
+    others = {one.code for one in found if one.path.parent.name == "codec-none-0"}
+    assert {"offset-index/padding", "time-index/padding"} <= others

@@ -478,8 +478,9 @@ def test_verify_says_of_a_bucket_what_it_says_of_a_disk(small, upload, requests,
     assert requests.of("list_objects_v2") + requests.of("ListObjectsV2") <= len(parts) + 6, calls
     assert requests.of("head_object") <= 6
     readable = sum(1 for part in parts for _ in part.files())
-    # For what should be there the four offset checkpoints and the leader epochs are read once more.
-    again = 4 + len(parts)
+    # For what should be there the offset checkpoints, the leader epochs and the end of the index
+    # are read once more.
+    again = 4 + 2 * len(parts)
     assert requests.of("get_object") <= readable + len(list(small.iterdir())) + again, (
         requests.calls
     )
