@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from broker import log_dirs
-from broker.install import HarnessError
+from broker.install import KAFKA_3, KAFKA_4, HarnessError
 from broker.kafka import Broker
 from broker.log_dirs import CONFIG, DENSE, DIRS, ORDERS, OTHER_UUID, Home
 
@@ -25,6 +25,7 @@ from logtool.verify import Level, Verification
 pytestmark = pytest.mark.broker
 
 METADATA = "a/__cluster_metadata-0"
+RELEASES = (KAFKA_4, pytest.param(KAFKA_3, marks=pytest.mark.long))
 HAS_STRAYS = (3, 7)
 """The first release that renames what the metadata log does not know."""
 Names = frozenset[str]
@@ -180,6 +181,7 @@ def _has_records(broker: Broker, name: str) -> bool:
         consumer.close()
 
 
+@pytest.mark.parametrize("kafka_version", RELEASES, indirect=True)
 def test_plan_and_verify_know_what_a_start_does_without_something(
     kafka_version: str, tmp_path: Path
 ) -> None:
@@ -187,6 +189,8 @@ def test_plan_and_verify_know_what_a_start_does_without_something(
     log_dirs.make_base(kafka_version, tmp_path / "base")
     said, done, errors = {}, {}, {}
     for absence in ABSENCES:
+        if absence.name == "empty metadata log" and release >= (4,):
+            continue  # It waits as without one, and each wait takes a minute.
         home = Home(tmp_path / absence.name)
         shutil.copytree(tmp_path / "base", home.root)
         before = _names(home)
