@@ -1,4 +1,4 @@
-"""The remedy of each finding, held against what `recover` and `plan` do with the table of damage.
+"""The remedy of each finding, compared with what `recover` and `plan` do with the table of damage.
 
 One row for each code runs always; the others are marked long.
 """
