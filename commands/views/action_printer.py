@@ -1,5 +1,6 @@
 """Prints what `plan` says of a start and what `recover` does, and counts for their last lines."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -34,26 +35,17 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         """Forecasts of the partitions, without the actions that the last lines do not need."""
         self._losing: list[str] = []
         """Partitions that lose records, as --accept-loss takes them."""
-        self._lost_records = self._cut = self._stray = self._grave = 0
+        self._lost_records = self._cut = self._grave = 0
         self._withheld = self._shown = 0
         self._last_withheld: Path | None = None
         self._uncounted: list[int] = []
         """Acknowledged offsets of each partition that loses records of unknown number."""
         self._lacking: list[int] = []
         """Acknowledged offsets that each partition had lost before this run."""
-        self._filled = self._unfilled = 0
-        """Damaged ranges that another copy fills, and those that none does."""
-        self._offline = self._discarded = self._unnoticed = self._zombies = self._overlaps = 0
-        self._lacks = self._lost = self._absent = self._unknown = self._ahead = self._erased = 0
-        """Logs that lack their end; partitions and metadata logs that are absent and lost, or only
-        absent; log dirs of which it is not known what the broker does; logs whose leader epochs
-        the metadata log does not know."""
-        self._leaderless = 0
-        """Log dirs whose replicas do not lead during the start."""
-        self._lost_in_dirs = 0
-        """Log dirs whose partitions, or beginnings of logs, or metadata log the broker lacks."""
-        self._refuses = False
-        """True if a broker would not start, for a reason that is not in a partition."""
+        self._counts: Counter[str] = Counter()
+        """Actions by kind."""
+        self._of_log_dirs: Counter[str] = Counter()
+        """Those among them that concern a log dir as a whole."""
 
     def show(self, item: Action | PartitionForecast | LogtoolError) -> None:
         """Print one action, one partition with its actions, or why something was not done."""
@@ -100,23 +92,8 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         """Print one action."""
         obj = obj or ACTION.row(action)
         self._grave += action.is_grave
-        self._stray += action.action == "stray"
-        self._filled += action.action == "fill"
-        self._unfilled += action.action == "unfilled"
-        self._offline += action.action == "offline" and action.topic is None
-        self._discarded += action.action == "discard"
-        self._unnoticed += action.action == "unnoticed"
-        self._zombies += action.action == "zombie"
-        self._overlaps += action.action == "overlap"
-        self._lacks += action.action == "lacks"
-        self._lost += action.action == "lost" and action.topic is not None
-        self._lost_in_dirs += action.action == "lost" and action.topic is None
-        self._erased += action.action == "erase"
-        self._absent += action.action == "absent"
-        self._unknown += action.action == "unknown"
-        self._ahead += action.action == "ahead"
-        self._leaderless += action.action == "leaderless"
-        self._refuses |= action.action == "refuse" and action.topic is None
+        self._counts[action.action] += 1
+        self._of_log_dirs[action.action] += action.topic is None
         if self._brief and is_routine(obj):
             # A file that is written twice, as recovery points that fall and rise are, counts once.
             self._withheld += action.change is not None and action.path != self._last_withheld

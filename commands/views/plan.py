@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from logtool.actions import Action
+from logtool.actions import GRAVE, Action
 from logtool.commands import options
 from logtool.commands.output import Line, Report
 from logtool.commands.printing import text
@@ -197,55 +197,10 @@ class PlanPrinter(ActionPrinter):
             parts.append(f"{recovered:,} of {segments} recovered")
         if stops:
             parts.append(f"{stops:,} {'does' if stops == 1 else 'do'} not load")
-        if self._lost:
-            parts.append(f"{self._lost:,} absent and lost")
-        if self._lost_in_dirs:
-            where = text.count(self._lost_in_dirs, "log dir")
-            parts.append(f"in {where} something is lost or no longer served")
-        if self._absent:
-            parts.append(f"{self._absent:,} absent")
-        if self._unknown:
-            parts.append("it is not known what becomes of all of them")
-        if self._ahead:
-            parts.append(f"{self._ahead:,} with batches that followers skip")
-        if self._stray:
-            parts.append(f"{self._stray:,} set aside as stray")
-        if self._offline:
-            parts.append(f"{text.count(self._offline, 'log dir')} offline")
-        if self._leaderless:
-            where = text.count(self._leaderless, "log dir")
-            parts.append(f"replicas in {where} do not lead during the start")
-        if self._discarded:
-            parts.append(f"{text.count(self._discarded, 'copy', 'copies')} emptied or deleted")
-        if self._refuses:
-            parts.append("a broker refuses to start")
-        if self._zombies:
-            what = text.count(self._zombies, "segment")
-            them = "it" if self._zombies == 1 else "them"
-            parts.append(f"{what} taken for the log although a truncation had removed {them}")
-        if self._overlaps:
-            parts.append(
-                f"{text.count(self._overlaps, 'segment')} with an overlap that plan cannot resolve"
-            )
-        if self._erased:
-            parts.append(f"{text.count(self._erased, 'file')} of others DELETED")
+        parts += self._of_actions()
         parts += self._losses("lost")
         line = ", ".join(parts)
-        bad = (
-            stops
-            or self._stray
-            or self._refuses
-            or self._losing
-            or self._lacking
-            or self._offline
-            or self._discarded
-            or self._zombies
-            or self._overlaps
-            or self._erased
-            or self._lacks
-            or self._ahead
-            or self._is_absent()
-        )
+        bad = stops or self._losing or self._lacking or any(self._counts[one] for one in GRAVE)
         if forecasts and complete and not bad:
             line += ": no sound record is lost" if self._cut else ": nothing is lost"
             if self._unread:
@@ -254,7 +209,42 @@ class PlanPrinter(ActionPrinter):
 
     def _is_absent(self) -> bool:
         """Return whether something is absent, or it is not known what becomes of it."""
-        return bool(self._lost or self._lost_in_dirs or self._absent or self._unknown)
+        return any(self._counts[one] for one in ("lost", "absent", "unknown"))
+
+    def _of_actions(self) -> Iterator[str]:
+        """Yield the parts of the last line about actions that people should know of."""
+        counts, of_dirs = self._counts, self._of_log_dirs
+        dirs = {name: text.count(number, "log dir") for name, number in of_dirs.items()}
+        if lost := counts["lost"] - of_dirs["lost"]:
+            yield f"{lost:,} absent and lost"
+        if of_dirs["lost"]:
+            yield f"in {dirs['lost']} something is lost or no longer served"
+        if counts["absent"]:
+            yield f"{counts['absent']:,} absent"
+        if counts["unknown"]:
+            yield "it is not known what becomes of all of them"
+        if counts["ahead"]:
+            yield f"{counts['ahead']:,} with batches that followers skip"
+        if counts["stray"]:
+            yield f"{counts['stray']:,} set aside as stray"
+        if of_dirs["offline"]:
+            yield f"{dirs['offline']} offline"
+        if counts["leaderless"]:
+            where = text.count(counts["leaderless"], "log dir")
+            yield f"replicas in {where} do not lead during the start"
+        if counts["discard"]:
+            yield f"{text.count(counts['discard'], 'copy', 'copies')} emptied or deleted"
+        if of_dirs["refuse"]:
+            yield "a broker refuses to start"
+        if counts["zombie"]:
+            them = "it" if counts["zombie"] == 1 else "them"
+            what = text.count(counts["zombie"], "segment")
+            yield f"{what} taken for the log although a truncation had removed {them}"
+        if counts["overlap"]:
+            what = text.count(counts["overlap"], "segment")
+            yield f"{what} with an overlap that plan cannot resolve"
+        if counts["erase"]:
+            yield f"{text.count(counts['erase'], 'file')} of others DELETED"
 
     def _time_lines(self) -> Iterator[str]:
         """Yield how long the start takes, and what takes longest; nothing where no log is read."""
@@ -289,8 +279,8 @@ class PlanPrinter(ActionPrinter):
         if found is None:
             return
         damage = ""
-        if self._unnoticed:
-            places = text.count(self._unnoticed, "place")
+        if self._counts["unnoticed"]:
+            places = text.count(self._counts["unnoticed"], "place")
             damage = f"there is damage ({places} listed above), and "
         verb = "was" if found.segments == 1 else "were"
         where = "below the recovery point, which no broker checks"

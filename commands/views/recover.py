@@ -88,7 +88,7 @@ class RecoverPrinter(ActionPrinter):
         for undo in self._job.undo_dirs:
             self._report.item(actions.undo_object(undo))
         to_make = self._changes > 0 and not self._job.consent.apply
-        self._summary.to_do |= to_make or self._unfilled > 0
+        self._summary.to_do |= to_make or self._counts["unfilled"] > 0
 
     def last_lines(self) -> Iterator[Line]:
         """Yield the last lines of a recovery, and the undo commands if no row shows them."""
@@ -121,11 +121,11 @@ class RecoverPrinter(ActionPrinter):
             yield f"{partitions} not changed: a broker would not load {what}"
         yield from self._unchecked_lines()
         all_made = self._all_made
-        if self._filled:
+        if self._counts["fill"]:
             verb = "filled" if all_made else "to be filled"
-            yield f"{text.count(self._filled, 'damaged range')} {verb} from other copies"
-        if self._unfilled:
-            yield f"{text.count(self._unfilled, 'damaged range')} that no other copy fills"
+            yield f"{text.count(self._counts['fill'], 'damaged range')} {verb} from other copies"
+        if unfilled := self._counts["unfilled"]:
+            yield f"{text.count(unfilled, 'damaged range')} that no other copy fills"
         yield from self._losses("lost" if all_made else "would be lost")
         if self._losing and not job.consent.apply:
             options = " ".join(shell.option("--accept-loss", name) for name in self._losing)

@@ -144,7 +144,9 @@ def _make(kind: Kind, root: Path) -> None:
         work.dirty()
         work.leave_open()
         view = observation.look(cluster.client.bootstrap, work.groups)
-        time.sleep(3)  # Checkpoints of high watermarks and log starts are written meanwhile.
+        traffic.wait_for_checkpoints(
+            [path for node in kind.layout.nodes for path in cluster.dirs(node)]
+        )
         if kind.end == "killed":
             cluster.kill()
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import random
 import time
 from collections.abc import Iterator, Sequence
@@ -227,6 +228,24 @@ class Traffic:
                                  timestamp=now + number, on_delivery=delivered)  # fmt: skip
         if producer.flush(120) or failures:
             raise HarnessError(f"could not write to {topic}: {failures[:1]}")
+
+
+def wait_for_checkpoints(dirs: Sequence[Path]) -> None:
+    """Wait until the brokers have written high watermarks and log start offsets again."""
+    names = ("replication-offset-checkpoint", "log-start-offset-checkpoint")
+    written = [path / name for path in dirs for name in names if (path / name).exists()]
+
+    def are_newer(before: Sequence[int]) -> bool:
+        return all(map(operator.lt, before, map(_written_ns, written)))
+
+    # The first write may have begun before the last record.
+    for _ in range(2):
+        before = list(map(_written_ns, written))
+        workloads.wait_for(partial(are_newer, before), 60, "checkpoints")
+
+
+def _written_ns(path: Path) -> int:
+    return path.stat().st_mtime_ns
 
 
 def wait_until_settled(dirs: Sequence[Path]) -> None:

@@ -181,7 +181,8 @@ def test_both_policies_are_compared_with_the_damage_that_the_older_one_misses(ru
 
 
 def test_the_table_of_policies_fits_on_80_columns(killed):
-    _, shown = shown_on(80, [LOGTOOL, "plan", *POLICIES, str(killed)], os.environ)
+    command = [LOGTOOL, "plan", "--no-progress", *POLICIES, str(killed)]
+    _, shown = shown_on(80, command, os.environ)
     lines = shown.split("\n")
     at = next(n for n, line in enumerate(lines) if line.startswith(" policy "))
     assert lines[at].split() == ["policy", "read", "bytes", "time", "unread", "bytes", "misses"]

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from verification import small_log_dir, verify
@@ -48,12 +49,12 @@ def found(partition: Path) -> list[str]:
     return [one.code for one in findings if one.severity is not Severity.INFO]
 
 
-def judged(partition: Path, **known: object) -> list[Finding]:
+def judged(partition: Path, **known: Any) -> list[Finding]:
     """Return the findings about absent parts of a partition in the given surroundings."""
     around = Surroundings(log_dir=partition.parent)
     listed = opening.open_partition(partition)
     end = max(int(path.stem) for path in partition.glob("*.snapshot"))
-    return list(log_absence.check(listed, replace(around, **known), end))  # type: ignore[arg-type]
+    return list(log_absence.check(listed, replace(around, **known), end))
 
 
 def planned(partition: Path) -> list[str]:
