@@ -45,7 +45,7 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         self._counts: Counter[str] = Counter()
         """Actions by kind."""
         self._of_log_dirs: Counter[str] = Counter()
-        """Those among them that concern a log dir as a whole."""
+        """Actions by kind, of a log dir as a whole."""
 
     def show(self, item: Action | PartitionForecast | LogtoolError) -> None:
         """Print one action, one partition with its actions, or why something was not done."""

@@ -204,7 +204,7 @@ class PlanPrinter(ActionPrinter):
         if forecasts and complete and not bad:
             line += ": no sound record is lost" if self._cut else ": nothing is lost"
             if self._unread:
-                line += " of what the start reads"
+                line += " in what the start reads"
         return line
 
     def _is_absent(self) -> bool:
