@@ -20,6 +20,7 @@ from logtool.node.options import StartOptions
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
 from logtool.verify import Level, Verification
+from logtool.watermark.replica import Replica
 from logtool.watermark.run import Watermarks
 
 Copy = Callable[[str], Path]
@@ -220,6 +221,32 @@ def test_an_absent_log_and_an_empty_one_are_the_same_loss(copy_of: Copy, *, empt
     assert [one.path for one in start([home]) if one.action == "lacks"] == [gone]
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_after_a_kill_a_leader_epoch_proves_an_end(copy_of: Copy, *, lost: bool) -> None:
+    home = copy_of("4.3.1/clean")
+    (home / ".kafka_cleanshutdown").unlink()
+    (home / HIGH_WATERMARKS).unlink()
+    (home / RECOVERY_POINTS).unlink()
+    one = partitions(home)[0]
+    if lost:
+        (one / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n7 100000\n")
+    expected = [one] if lost else []
+    assert [each.path for each in start([home]) if each.action == "lacks"] == expected
+    found = list(Watermarks([NodeDir(home, None)], StartOptions()))
+    tails = {each.path: each.tail for each in found if isinstance(each, Replica)}
+    assert [path for path in tails if tails[path] != "sound"] == expected
+
+
+def test_a_high_watermark_above_a_log_that_is_absent_is_a_loss(copy_of: Copy) -> None:
+    home = copy_of("4.3.1/clean")
+    one = next(one for one in partitions(home) if list(one.glob("*[1-9].snapshot")))
+    for path in (*one.glob("*.log"), *one.glob("*.snapshot"), one / "leader-epoch-checkpoint"):
+        path.unlink()
+    found = list(Watermarks([NodeDir(home, None)], StartOptions()))
+    gone = {each.path for each in found if isinstance(each, Replica) and each.acknowledged_gone}
+    assert gone == {one}
+
+
 def test_a_metadata_log_that_is_gone_is_reported(copy_of: Copy) -> None:
     home = copy_of("4.3.1/clean")
     shutil.rmtree(home / METADATA)
@@ -255,6 +282,19 @@ def test_an_empty_metadata_log_is_lost_and_its_partitions_may_be_stray(copy_of: 
     static = {"log.dirs": str(home), "process.roles": "broker,controller", "node.id": "1",
               "controller.quorum.voters": "1@localhost:9093"}  # fmt: skip
     assert "stray" in kinds([home], static)
+
+
+@pytest.mark.parametrize(("roles", "stray"), [("broker", False), ("broker,controller", True)])
+def test_a_metadata_log_that_is_fetched_again_makes_nothing_stray(
+    copy_of: Copy, roles: str, *, stray: bool
+) -> None:
+    home = copy_of("3.9.2/clean")
+    for path in (home / METADATA).iterdir():
+        path.unlink()
+    static = {"process.roles": roles, "node.id": "1", "controller.quorum.voters": "1@h:9"}
+    if roles == "broker":
+        static["controller.quorum.voters"] = "3@h:9"
+    assert ("stray" in kinds([home], static)) == stray
 
 
 def test_a_metadata_log_without_its_beginning_stops_the_node(copy_of: Copy) -> None:
