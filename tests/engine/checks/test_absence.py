@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -367,6 +368,37 @@ def test_a_log_dir_that_the_own_file_dropped_has_lost_its_partitions(dirs: list[
     static = {"log.dirs": str(dirs[0]), "process.roles": "broker,controller"}
     assert set(codes(dirs[:1], static)) == {"partition/lost"}
     assert set(codes(dirs[:1])) == {"data-dir/not-given"}
+
+
+def test_a_log_dir_of_the_own_file_that_does_not_exist_stops_the_broker(dirs: list[Path]) -> None:
+    static = {"log.dirs": f"{dirs[0]},{dirs[1]}", "process.roles": "broker,controller"}
+    assert "refuse" not in kinds(dirs[:1], static)
+    shutil.rmtree(dirs[1])
+    found = [one for one in verify(dirs[:1], static) if one.code == "meta-properties/missing"]
+    assert [(one.path, one.severity) for one in found] == [(dirs[1], Severity.ERROR)]
+    assert "refuse" in kinds(dirs[:1], static)
+
+
+@pytest.mark.parametrize(
+    ("voters", "own", "waits"),
+    [
+        ((1,), None, False),
+        ((1,), "", True),
+        ((1,), "directory.id=AAAAAAAAAAAAAAAAAAAAbw\n", True),
+        ((1, 2), "", False),
+        ((2,), "", False),
+    ],
+)
+def test_a_sole_voter_with_another_directory_id_waits_for_ever(
+    tmp_path: Path, voters: Sequence[int], own: str | None, *, waits: bool
+) -> None:
+    home = log_dir(tmp_path, 1, voters_batch(0, voters))
+    meta = home / "meta.properties"
+    if own is not None:
+        meta.write_text(re.sub("(?m)^directory.id=.*\n", own, meta.read_text()))
+    found = [one.path for one in verify([home]) if one.code == "meta-properties/unknown-voter"]
+    assert found == [meta] * waits
+    assert ("refuse" in kinds([home])) == waits
 
 
 def test_the_own_file_is_compared_with_the_log_dirs(dirs: list[Path]) -> None:
