@@ -22,7 +22,6 @@ from logtool.log.claims import Claim, ClaimKind, Presence, unmet
 from logtool.log.dir import OFFSET_CHECKPOINTS, Partition
 from logtool.log.partition_claims import end_claims
 from logtool.metadata import image as metadata_image
-from logtool.node import own_file
 from logtool.node.claims import AbsentPartition, absent_partitions
 from logtool.node.identity import LogDirIdentity
 from logtool.node.node import Node
@@ -197,7 +196,7 @@ def _end(node: Node, holder: LogDirIdentity, listed: Partition) -> Iterator[Abse
         f"{claim.offset}: {wording.offsets(end, claim.offset - 1)} are lost"
     )
     span = end, claim.offset - 1
-    if _voters(node) == {node.node_id} and holder.root.is_clean:
+    if node.voters == {node.node_id} and holder.root.is_clean:
         yield (
             Finding("metadata/end-lost", text, None, None, *span, listed.path),
             Effect.LOST,
@@ -210,17 +209,6 @@ def _end(node: Node, holder: LogDirIdentity, listed: Partition) -> Iterator[Abse
         Effect.ABSENT,
         holder,
     )
-
-
-def _voters(node: Node) -> set[int]:
-    """Return the node ids of all voters; empty if no file lists them.
-
-    Up to 3.8, and with a static quorum, quorum-state may list them too.
-    """
-    if node.image and node.image.voters is not None:
-        return {one["voterId"] for one in node.image.voters}
-    state = node.quorum_state
-    return set(own_file.voters(node.static) or (state and state.current_voters) or ())
 
 
 def _hole(node: Node, holder: LogDirIdentity) -> Iterator[Absence]:
@@ -261,8 +249,7 @@ def _lost_metadata(node: Node, holder: LogDirIdentity, what: str) -> Absence:
     """Return the finding about a metadata log that is gone; `what` says what is missing."""
     path = holder.path / _METADATA
     path = path if files.has_dir(path) else holder.path
-    voters = _voters(node) - {node.node_id}
-    if node.has_other_controllers or voters:
+    if node.fetches_metadata_log:
         text = f"{what}: the node fetches it again from the other controllers; start them first"
         return Finding("metadata/absent", text, path=path), Effect.ABSENT, holder
     by_static = "starts an empty cluster and renames every partition to -stray"

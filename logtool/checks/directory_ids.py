@@ -3,8 +3,10 @@
 The metadata log gives each replica to a log dir by its directory.id. A log dir that has lost its
 id gets a new one at the next start. The controller counts a replica as offline while the log dir
 of its assignment is not registered. The broker then assigns the replica to the log dir in which it
-lies, and the start after that is as before.
-Source: ``ReplicationControlManager.isAcceptableLeader``, ``AssignmentsManager`` (Kafka 3.9, 4.x).
+lies, and the start after that is as before. A dynamic quorum knows a voter by the id of its log dir
+too, so that a sole voter with another id finds no voter, and waits for ever.
+Source: ``ReplicationControlManager.isAcceptableLeader``, ``AssignmentsManager``,
+``VoterSet.isVoter`` (Kafka 3.9, 4.x).
 """
 
 from collections.abc import Iterator
@@ -23,6 +25,7 @@ def check(node: Node) -> Iterator[tuple[Finding, Effect, LogDirIdentity]]:
     image, me = node.image, node.node_id
     if not node.has_directory_ids or image is None or image.damage or me is None:
         return
+    yield from _sole_voter(node, me)
     registered = set(image.broker_log_dirs(me))
     given = {one.meta.directory_id for one in node.log_dirs if one.meta}
     for one in node.log_dirs:
@@ -36,6 +39,23 @@ def check(node: Node) -> Iterator[tuple[Finding, Effect, LogDirIdentity]]:
         ]
         if elsewhere:
             yield _finding(one, own, elsewhere, me), Effect.LEADERLESS, one
+
+
+def _sole_voter(node: Node, me: int) -> Iterator[tuple[Finding, Effect, LogDirIdentity]]:
+    """Yield a finding if the only voter of the quorum is this node with another directory.id."""
+    holder, voters = node.metadata_log, (node.image and node.image.voters) or ()
+    if holder is None or holder.meta is None or [one["voterId"] for one in voters] != [me]:
+        return
+    wanted, own = voters[0]["voterDirectoryId"], holder.meta.directory_id
+    if wanted in NO_LOG_DIRS or own == wanted:
+        return
+    what = f"directory.id is {own}" if own else "has no directory.id"
+    text = (
+        f"{what}, but the only voter of the metadata log is node {me} with {wanted}: the node "
+        "waits for ever"
+    )
+    path = holder.path / FileKind.META_PROPERTIES.value
+    yield Finding("meta-properties/unknown-voter", text, path=path), Effect.REFUSE, holder
 
 
 def _assignments(

@@ -77,21 +77,23 @@ def unproven_beginning(partition: Partition, around: Surroundings) -> Finding | 
 def missing_end(partition: Partition, end: int, *, clean: bool) -> Finding | None:
     """Return a finding if a file of the partition proves offsets behind its log end, `end`.
 
-    A log that has bytes is judged only after a clean stop: a log dir that is copied while its
-    broker runs, or a disk that lost its last writes, leaves files that are ahead of the log.
+    Without a clean stop only leader epochs prove anything about a log that has bytes: a log dir
+    that is copied while its broker runs has producer snapshots that are ahead of the log.
     """
-    if partition.is_metadata_log:
-        return None
     is_live = getattr(partition.directory, "kind", None) is DirectoryKind.LIVE
-    if not is_live or (not clean and any(segment.log.size for segment in partition.segments)):
+    if partition.is_metadata_log or not is_live:
         return None
+    has_bytes = any(segment.log.size for segment in partition.segments)
     claims = unmet(end_claims(partition), Presence(exists=True, end=end))
+    if has_bytes and not clean:
+        claims = (one for one in claims if one.kind is ClaimKind.LEADER_EPOCH)
     claim = max(claims, key=lambda one: one.offset, default=None)
     if claim is None:
         return None
-    has_bytes = any(segment.log.size for segment in partition.segments)
     what = f"ends at {end}" if has_bytes else "is empty" if partition.segments else "is absent"
     text = f"the log {what}, but {claim.evidence}: {claim.kind} {claim.offset}"
+    if has_bytes and not clean:
+        text += ": records are lost, unless the broker was killed just after it truncated the log"
     path = claim.evidence.path if has_bytes else partition.path
     span = end, claim.offset - 1
     if not has_bytes:

@@ -37,6 +37,7 @@ def check(node: Node) -> Iterator[Conflict]:
     yield from _metadata_dir(node)
     yield from _voters(node)
     yield from _not_named(node)
+    yield from _not_there(node)
     yield from _left_out(node)
     yield from _cleaner(node)
     yield from _remote_storage(node)
@@ -99,6 +100,15 @@ def _not_named(node: Node) -> Iterator[Conflict]:
             f"{'is' if len(inside) == 1 else 'are'} absent for it"
         )
         yield Finding("data-dir/not-named", text, path=one.path), Effect.LOST, one.path
+
+
+def _not_there(node: Node) -> Iterator[Conflict]:
+    """Yield the log dirs that the file names and that do not exist: KRaft wants them formatted."""
+    for path in sorted(node.own_log_dirs - node.paths):
+        if node.is_kraft and not files.has_dir(path):
+            text = "does not exist, and the broker's own file names it as a log dir"
+            finding = Finding("meta-properties/missing", text, path=path)
+            yield finding, Effect.REFUSE, node.log_dirs[0].path
 
 
 def _left_out(node: Node) -> Iterator[Conflict]:

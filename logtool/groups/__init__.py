@@ -7,6 +7,7 @@
 `redpanda`     records of a log of Redpanda, with its own transactions, in Kafka's form
 `ends`         start and end of the partitions that offsets are committed for
 `state`        state of each group, from all of these
+`partition_state`  proofs that a partition of the topic has lost its end
 `placing`      the partition of the topic that the hash of a group names
 `committed_offset`  one committed offset, and when it expires
 `history`      events of one group, in the order of the log

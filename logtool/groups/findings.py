@@ -145,3 +145,13 @@ def absent_partitions(absent: str, stored: str) -> Finding:
     return Finding(
         "group/absent-partitions", f"{absent}: {stored} that are stored there are not known"
     )
+
+
+def absent_end(end: int, proof: str) -> Finding:
+    """Return a finding: a file proves that the log held offsets behind its end."""
+    return Finding(
+        "group/absent-end",
+        f"the log ends at offset {end}, but {proof}: offsets that were committed behind {end} are "
+        "missing here",
+        first_offset=end,
+    )

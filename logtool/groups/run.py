@@ -22,7 +22,7 @@ from logtool.formats.names import (
     TopicPartition,
 )
 from logtool.groups import ends as group_ends
-from logtool.groups import findings, history, share_groups
+from logtool.groups import findings, history, partition_state, share_groups
 from logtool.groups.committed_offset import RETENTION_MS, CommittedOffset, Retention
 from logtool.groups.ends import Ends, LogEnds
 from logtool.groups.history import GroupEvent
@@ -283,25 +283,35 @@ class Groups:
     def _lost(
         self, copies: list[OffsetsCopy], chosen: OffsetsCopy, end: int
     ) -> Iterator[Item | UnreadableError]:
-        """Yield a finding if `end` is below the high watermark of one of the copies."""
+        """Yield a finding if a file proves that a copy reached further than `end`.
+
+        The high watermark says so, the recovery point, and the files of the copy.
+        """
+        listed = chosen.listed
         found: list[range] = []
         for copy in copies:
             home = self._homes.get(copy.listed.path.parent)
+            if home is None:
+                continue
             try:
-                if home and home.path not in self._watermarks:
+                if home.path not in self._watermarks:
                     self._watermarks[home.path] = lost_end.watermarks(home)
             except UnreadableError as error:
-                self._watermarks[copy.listed.path.parent] = {}
+                self._watermarks[home.path] = {}
                 yield error
-            known = self._watermarks.get(copy.listed.path.parent, {})
-            lost = lost_end.lost(home, known, copy.listed, end) if home else None
+            lost = lost_end.lost(home, self._watermarks[home.path], copy.listed, end)
             found += [lost] if lost else []
         if found:
-            worst = max(found, key=lambda lost: lost.stop)
-            listed = chosen.listed
-            yield findings.lost_end(worst).placed(
-                listed.path, topic=listed.topic, partition=listed.number
-            )
+            finding = findings.lost_end(max(found, key=lambda lost: lost.stop))
+            yield finding.placed(listed.path, topic=listed.topic, partition=listed.number)
+            return
+        for copy in copies:
+            home = self._homes.get(copy.listed.path.parent)
+            proof = partition_state.proof_of_end(copy.listed, home, end) if home else None
+            if proof:
+                finding = findings.absent_end(end, proof)
+                yield finding.placed(listed.path, topic=listed.topic, partition=listed.number)
+                return
 
     def _read_shares(self) -> Iterator[Item | UnreadableError]:
         """Read the states of share groups, on the first call, from the furthest copies."""

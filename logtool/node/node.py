@@ -125,6 +125,23 @@ class Node:
         return is_empty and bool(self.has_dynamic_quorum)
 
     @cached_property
+    def voters(self) -> frozenset[int]:
+        """Return the node ids of all voters; empty if no file lists them.
+
+        Up to 3.8, and with a static quorum, quorum-state may list them too.
+        """
+        if self.image and self.image.voters is not None:
+            return frozenset(one["voterId"] for one in self.image.voters)
+        state = self.quorum_state
+        return frozenset(own_file.voters(self.static) or (state and state.current_voters) or ())
+
+    @property
+    def fetches_metadata_log(self) -> bool:
+        """Return whether the metadata log holds no record, and other controllers have the log."""
+        is_empty = self.image is None or self.image.offset == 0
+        return is_empty and (self.has_other_controllers or bool(self.voters - {self.node_id}))
+
+    @cached_property
     def node_id(self) -> int | None:
         """Return the node id in the log dir of the metadata log, else in any other log dir."""
         first = [self.metadata_log] if self.metadata_log else []
@@ -182,7 +199,9 @@ class Node:
     def is_stray(self, path: Path, directory: PartitionDirectory) -> bool:
         """Return whether a metadata log that is there and undamaged does not know the log."""
         image = self.image
-        if not image or image.damage or self.node_id is None or self.waits_for_voters:
+        if not image or image.damage or self.node_id is None:
+            return False
+        if self.waits_for_voters or self.fetches_metadata_log:
             return False
         topic_id = topic_id_of(path)
         return image.is_stray(directory.topic, directory.partition, topic_id, self.node_id)

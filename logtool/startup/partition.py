@@ -316,17 +316,23 @@ def _lacking(
         )
         yield Action(action="lacks", path=request.path, reason=text)
     else:
-        yield from _proven_lost(listed, end, request)
+        is_cut = any(action.loss for action in done)
+        yield from _proven_lost(listed, end, request, is_cut=is_cut)
 
 
-def _proven_lost(listed: Partition, end: int, request: LoadRequest) -> Iterator[Action]:
-    """Yield an action if the recovery point, or a file of the partition, lies above the log end."""
+def _proven_lost(
+    listed: Partition, end: int, request: LoadRequest, *, is_cut: bool
+) -> Iterator[Action]:
+    """Yield an action if the recovery point, or a file of the partition, lies above the log end.
+
+    `is_cut` says that this start cuts the log, so that its end says nothing about the time before.
+    """
     around, flushed = request.around, request.flushed or 0
     is_live = getattr(listed.directory, "kind", None) is DirectoryKind.LIVE
     if around and is_live and lost_offsets(around.recovery_points, listed, end, flushed):
         text = f"the log ends at {end}, below its recovery point {flushed}"
         yield Action(action="lacks", path=request.path, reason=text)
-    elif found := log_absence.missing_end(listed, end, clean=request.start.clean):
+    elif not is_cut and (found := log_absence.missing_end(listed, end, clean=request.start.clean)):
         yield Action(action="lacks", path=request.path, reason=found.message)
 
 

@@ -155,7 +155,7 @@ def measure(
         listed = opening.open_partition(request.path, request.flavour)
         loaded = load(listed, request.start, on_bytes)
         gone = None
-        if loaded.outcome is Outcome.LOADS:
+        if loaded.outcome is Outcome.LOADS and not _lost(loaded):
             gone = log_absence.missing_end(listed, loaded.log_end, clean=request.start.clean)
         tail = tail_of(listed, clean=request.start.clean) + ([gone] if gone else [])
         broken = [item.code for item in tail if isinstance(item, Finding)]

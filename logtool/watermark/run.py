@@ -374,8 +374,10 @@ def _measured_once(
 def _violations(work: _ReplicaRequest, replica: Replica) -> Iterator[Finding]:
     """Yield where the checkpoints contradict the log as its broker would load it."""
     if replica.usable:
+        first = replica.first_base_offset
         facts = PartitionSummary(
-            first_base_offset=replica.first_base_offset,
+            # A broker makes an absent log at the log start.
+            first_base_offset=replica.log_start if first is None else first,
             log_end_offset=replica.log_end,
             newest_log=replica.newest_log,
             made_ns=replica.made_ns,

@@ -162,6 +162,17 @@ def test_without_a_list_of_partitions_it_is_said_that_there_is_none(run, tmp_pat
     assert len(alone.stderr.splitlines()) == len(listed.stderr.splitlines()) + 1
 
 
+@pytest.mark.parametrize("row", [3, 9])
+def test_a_leader_epoch_proves_that_the_topic_lost_its_end(run, tmp_path, row):
+    node(tmp_path)
+    cluster(tmp_path, 1)
+    group_log(tmp_path, 0, 5, 6, 7)
+    epochs = tmp_path / "__consumer_offsets-0" / "leader-epoch-checkpoint"
+    epochs.write_text(f"0\n2\n0 0\n1 {row}\n")
+    found = run("groups", "-f", "ndjson", tmp_path)
+    assert (codes(found), found.status) == ([("group/absent-end", 0)] * (row > 3), row > 3)
+
+
 def test_another_node_has_the_partition(run, tmp_path):
     one, two = tmp_path / "1", tmp_path / "2"
     node(one)

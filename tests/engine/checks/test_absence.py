@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from logtool.node.options import StartOptions
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
 from logtool.verify import Level, Verification
+from logtool.watermark.replica import Replica
 from logtool.watermark.run import Watermarks
 
 Copy = Callable[[str], Path]
@@ -220,6 +222,32 @@ def test_an_absent_log_and_an_empty_one_are_the_same_loss(copy_of: Copy, *, empt
     assert [one.path for one in start([home]) if one.action == "lacks"] == [gone]
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_after_a_kill_a_leader_epoch_proves_an_end(copy_of: Copy, *, lost: bool) -> None:
+    home = copy_of("4.3.1/clean")
+    (home / ".kafka_cleanshutdown").unlink()
+    (home / HIGH_WATERMARKS).unlink()
+    (home / RECOVERY_POINTS).unlink()
+    one = partitions(home)[0]
+    if lost:
+        (one / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n7 100000\n")
+    expected = [one] if lost else []
+    assert [each.path for each in start([home]) if each.action == "lacks"] == expected
+    found = list(Watermarks([NodeDir(home, None)], StartOptions()))
+    tails = {each.path: each.tail for each in found if isinstance(each, Replica)}
+    assert [path for path in tails if tails[path] != "sound"] == expected
+
+
+def test_a_high_watermark_above_a_log_that_is_absent_is_a_loss(copy_of: Copy) -> None:
+    home = copy_of("4.3.1/clean")
+    one = next(one for one in partitions(home) if list(one.glob("*[1-9].snapshot")))
+    for path in (*one.glob("*.log"), *one.glob("*.snapshot"), one / "leader-epoch-checkpoint"):
+        path.unlink()
+    found = list(Watermarks([NodeDir(home, None)], StartOptions()))
+    gone = {each.path for each in found if isinstance(each, Replica) and each.acknowledged_gone}
+    assert gone == {one}
+
+
 def test_a_metadata_log_that_is_gone_is_reported(copy_of: Copy) -> None:
     home = copy_of("4.3.1/clean")
     shutil.rmtree(home / METADATA)
@@ -255,6 +283,19 @@ def test_an_empty_metadata_log_is_lost_and_its_partitions_may_be_stray(copy_of: 
     static = {"log.dirs": str(home), "process.roles": "broker,controller", "node.id": "1",
               "controller.quorum.voters": "1@localhost:9093"}  # fmt: skip
     assert "stray" in kinds([home], static)
+
+
+@pytest.mark.parametrize(("roles", "stray"), [("broker", False), ("broker,controller", True)])
+def test_a_metadata_log_that_is_fetched_again_makes_nothing_stray(
+    copy_of: Copy, roles: str, *, stray: bool
+) -> None:
+    home = copy_of("3.9.2/clean")
+    for path in (home / METADATA).iterdir():
+        path.unlink()
+    static = {"process.roles": roles, "node.id": "1", "controller.quorum.voters": "1@h:9"}
+    if roles == "broker":
+        static["controller.quorum.voters"] = "3@h:9"
+    assert ("stray" in kinds([home], static)) == stray
 
 
 def test_a_metadata_log_without_its_beginning_stops_the_node(copy_of: Copy) -> None:
@@ -327,6 +368,37 @@ def test_a_log_dir_that_the_own_file_dropped_has_lost_its_partitions(dirs: list[
     static = {"log.dirs": str(dirs[0]), "process.roles": "broker,controller"}
     assert set(codes(dirs[:1], static)) == {"partition/lost"}
     assert set(codes(dirs[:1])) == {"data-dir/not-given"}
+
+
+def test_a_log_dir_of_the_own_file_that_does_not_exist_stops_the_broker(dirs: list[Path]) -> None:
+    static = {"log.dirs": f"{dirs[0]},{dirs[1]}", "process.roles": "broker,controller"}
+    assert "refuse" not in kinds(dirs[:1], static)
+    shutil.rmtree(dirs[1])
+    found = [one for one in verify(dirs[:1], static) if one.code == "meta-properties/missing"]
+    assert [(one.path, one.severity) for one in found] == [(dirs[1], Severity.ERROR)]
+    assert "refuse" in kinds(dirs[:1], static)
+
+
+@pytest.mark.parametrize(
+    ("voters", "own", "waits"),
+    [
+        ((1,), None, False),
+        ((1,), "", True),
+        ((1,), "directory.id=AAAAAAAAAAAAAAAAAAAAbw\n", True),
+        ((1, 2), "", False),
+        ((2,), "", False),
+    ],
+)
+def test_a_sole_voter_with_another_directory_id_waits_for_ever(
+    tmp_path: Path, voters: Sequence[int], own: str | None, *, waits: bool
+) -> None:
+    home = log_dir(tmp_path, 1, voters_batch(0, voters))
+    meta = home / "meta.properties"
+    if own is not None:
+        meta.write_text(re.sub("(?m)^directory.id=.*\n", own, meta.read_text()))
+    found = [one.path for one in verify([home]) if one.code == "meta-properties/unknown-voter"]
+    assert found == [meta] * waits
+    assert ("refuse" in kinds([home])) == waits
 
 
 def test_the_own_file_is_compared_with_the_log_dirs(dirs: list[Path]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from metadata_logs import voters_batch
 from verification import has_numbers
 
 from logtool.actions import Action
@@ -20,6 +21,7 @@ from logtool.metadata.releases import NEWEST
 from logtool.node.identity import LogDirIdentity, identify
 from logtool.node.node import Node, nodes_of
 from logtool.node.options import StartOptions
+from logtool.quorum.voters import Voter
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
 
@@ -188,11 +190,19 @@ BROKEN = b"0\n1\norders 0\n"
 
 @pytest.fixture
 def assigned(dirs: list[Path]) -> list[Path]:
-    """Return the two log dirs with each other's id: the second holds an assigned future copy."""
+    """Return the two log dirs with each other's id: the second holds an assigned future copy.
+
+    The voter of the metadata log gets the id of its log dir.
+    """
     first, second = (one / "meta.properties" for one in dirs)
     content = first.read_bytes()
     first.write_bytes(second.read_bytes())
     second.write_bytes(content)
+    image = nodes_of(identities(dirs), NEWEST)[0].image
+    assert image
+    log = dirs[0] / "__cluster_metadata-0" / f"{0:020d}.log"
+    batch = voters_batch(image.offset, (Voter(1, directory_id(dirs[0])),), image.epoch)
+    log.write_bytes(log.read_bytes() + batch)
     return dirs
 
 
