@@ -15,7 +15,7 @@ from logtool.errors import (
     UnwritableError,
 )
 from logtool.formats import leader_epoch_checkpoint
-from logtool.formats.names import FileKind, TopicPartition
+from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.result import LoadResult, Outcome, StartConditions
 from logtool.log import opening
@@ -127,6 +127,21 @@ class Salvage:
                 break
         if found or listings:
             self.output.finish(log_starts)
+        elif self.deleted:
+            yield from self._aside()
+
+    def _aside(self) -> Iterator[RefusedError]:
+        """Yield the directories whose records are not deleted, but that no broker serves.
+
+        They matter if nothing that waits for its deletion is there.
+        """
+        for path in self.paths:
+            with suppress(UnreadableError):
+                for folder, directory in opening.open_log_dir(path, self.flavour).partitions:
+                    if directory.kind is DirectoryKind.STRAY and self.selection.takes(directory):
+                        text = "is set aside as stray, not deleted: its files are whole; "
+                        text += "'logtool salvage' saves them, and 'logtool dirs' says why"
+                        yield RefusedError(folder, text)
 
     def _redpanda(self, listed: Partition) -> Iterator[Saved | LogtoolError]:
         """Save a partition of Redpanda in its own form."""
