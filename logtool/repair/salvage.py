@@ -72,6 +72,8 @@ class Salvage:
     """The value of ``--flavour``; None: each directory by its names."""
     run: Run = field(default_factory=Run)
     summary: ActionSummary = field(default_factory=ActionSummary)
+    strays: list[Path] = field(default_factory=list)
+    """Directories that are set aside as stray, if no file waits for its deletion."""
 
     def __iter__(self) -> Iterator[Saved | LogtoolError]:
         try:
@@ -128,20 +130,19 @@ class Salvage:
         if found or listings:
             self.output.finish(log_starts)
         elif self.deleted:
-            yield from self._aside()
+            self._find_strays()
 
-    def _aside(self) -> Iterator[RefusedError]:
-        """Yield the directories whose records are not deleted, but that no broker serves.
-
-        They matter if nothing that waits for its deletion is there.
-        """
+    def _find_strays(self) -> None:
+        """Note the directories that are set aside as stray; `undelete` does not restore them."""
         for path in self.paths:
             with suppress(UnreadableError):
-                for folder, directory in opening.open_log_dir(path, self.flavour).partitions:
-                    if directory.kind is DirectoryKind.STRAY and self.selection.takes(directory):
-                        text = "is set aside as stray, not deleted: its files are whole; "
-                        text += "'logtool salvage' saves them, and 'logtool dirs' says why"
-                        yield RefusedError(folder, text)
+                entries = opening.open_log_dir(path, self.flavour).partitions
+                self.strays += [
+                    folder
+                    for folder, directory in entries
+                    if directory.kind is DirectoryKind.STRAY and self.selection.takes(directory)
+                ]
+        self.summary.to_do |= bool(self.strays)
 
     def _redpanda(self, listed: Partition) -> Iterator[Saved | LogtoolError]:
         """Save a partition of Redpanda in its own form."""
