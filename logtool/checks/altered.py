@@ -26,13 +26,14 @@ _WINDOW = 4 * 1024 * 1024
 """Bytes that are read from a damaged batch on; most batches are smaller."""
 _KINDS = (".log", ".index", ".timeindex")
 _LINE_ENDS, _POINTERS, _NO_LOGS = "data-dir/line-ends", "data-dir/pointers", "data-dir/without-logs"
-_TEXTS = {
+TEXTS = {
     _LINE_ENDS: "a text tool put the byte 0D before each byte 0A; without these bytes 0D the first "
                 "damaged batch of each partition is sound",
     _POINTERS: "git-lfs left pointers of text in place of the files",
     _NO_LOGS: "not one .log is there, but indexes or producer snapshots are: the copy left the "
               "logs out",
 }  # fmt: skip
+"""Reason by the code of a finding."""
 
 
 class AlteredFiles:
@@ -62,7 +63,7 @@ class AlteredFiles:
         code = None
         for item in items:
             if code is None and isinstance(item, Finding) and item.severity is not Severity.INFO:
-                code = _cause(item)
+                code = None if item.path is None else cause(item.path, item.position)
                 if code:
                     self._altered.setdefault(code, []).append(partition.path)
             if code is None or isinstance(item, UnreadableError):
@@ -86,7 +87,7 @@ class AlteredFiles:
 
     def _finding(self, code: str, paths: list[Path]) -> Finding:
         """Return the finding about all partitions with one cause."""
-        text = f"{wording.count(len(paths), 'partition')}, first {paths[0].name}: {_TEXTS[code]}"
+        text = f"{wording.count(len(paths), 'partition')}, first {paths[0].name}: {TEXTS[code]}"
         return Finding(code, text, path=paths[0] if self._alone else paths[0].parent)
 
 
@@ -96,19 +97,21 @@ def _had_log(partition: Partition) -> bool:
     return kind is DirectoryKind.LIVE and bool(partition.orphans or partition.snapshots)
 
 
-def _cause(finding: Finding) -> str | None:
-    """Return the code of the change that explains a finding about a log or an index."""
-    path = finding.path
-    if path is None or path.suffix not in _KINDS:
+def cause(path: Path, position: int | None) -> str | None:
+    """Return the code of the change that explains damage of a log or an index; None for no change.
+
+    `position` is the first damaged byte.
+    """
+    if path.suffix not in _KINDS:
         return None
     try:
         with LogFile(path) as file:
             if file.size <= _LARGEST_POINTER and file.read(0, file.size).startswith(_POINTER):
                 return _POINTERS
-            if path.suffix != ".log" or finding.position is None:
+            if path.suffix != ".log" or position is None:
                 return None
-            size = min(_WINDOW, max(0, file.size - finding.position))
-            data = file.read(finding.position, size)
+            size = min(_WINDOW, max(0, file.size - position))
+            data = file.read(position, size)
     except UnreadableError:
         return None
     ends = data.count(b"\r\n")

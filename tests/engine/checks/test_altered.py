@@ -9,8 +9,11 @@ import pytest
 from log_dir_damage import new_batch
 from verification import verify
 
+from logtool.actions import Action
 from logtool.checks import schedule, segment_ranges
 from logtool.findings import Finding, Remedy, Severity, rule
+from logtool.node.options import StartOptions
+from logtool.startup.forecast import Forecast
 
 LOG, INDEX = f"{0:020d}.log", f"{0:020d}.index"
 BATCHES = b"".join(new_batch(at, b"one\ntwo\n") for at in range(20))
@@ -112,3 +115,18 @@ def test_damage_in_a_log_with_crlf_in_its_records_stays_damage(tmp_path):
     data[70] ^= 1
     (home / "t-0" / LOG).write_bytes(data)
     assert codes(home)["batch/crc"] == 1
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_plan_notes_the_change_once(tmp_path, clean):
+    home = made(tmp_path)
+    if not clean:
+        (home / ".kafka_cleanshutdown").unlink()
+
+    def notes() -> list[Path]:
+        actions = [one for one in Forecast([home], StartOptions()) if isinstance(one, Action)]
+        return [one.path for one in actions if one.action == "damaged"]
+
+    assert notes() == []
+    DAMAGE["data-dir/line-ends"](home)
+    assert notes() == [home]
