@@ -45,7 +45,7 @@ class AlteredFiles:
         self._altered: dict[str, list[Path]] = {}
         """Partitions by the code of their finding."""
         self._without_log: list[Path] = []
-        self._held: list[Item] = []
+        self._waiting: list[Item] = []
         """Findings about partitions without a log, for as long as no partition has a log."""
         self._has_log = False
 
@@ -57,7 +57,7 @@ class AlteredFiles:
         if partition.segments:
             yield from self.sound()
         elif not self._has_log and _had_log(partition):
-            self._held += items
+            self._waiting += items
             self._without_log.append(partition.path)
             return
         code = None
@@ -70,20 +70,20 @@ class AlteredFiles:
                 yield item
 
     def sound(self) -> Iterator[Item]:
-        """Yield the findings that were held back, because a partition has a log."""
+        """Yield the findings that waited, because a partition has a log."""
         self._has_log = True
-        yield from self._held
-        self._held = []
+        yield from self._waiting
+        self._waiting = []
 
     def finish(self, *, whole: bool) -> Iterator[Item]:
         """Yield one finding for each cause; `whole` says that every partition was seen."""
         for code, paths in self._altered.items():
             yield self._finding(code, paths)
         if whole and len(self._without_log) > 1 and not self._has_log:
-            yield from (one for one in self._held if isinstance(one, UnreadableError))
+            yield from (one for one in self._waiting if isinstance(one, UnreadableError))
             yield self._finding(_NO_LOGS, self._without_log)
         else:
-            yield from self._held
+            yield from self._waiting
 
     def _finding(self, code: str, paths: list[Path]) -> Finding:
         """Return the finding about all partitions with one cause."""
