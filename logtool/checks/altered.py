@@ -127,7 +127,7 @@ def _begins_soundly(data: bytes) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Bytes:
     """A log in memory."""
 
