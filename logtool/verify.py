@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TypeGuard
 
 from logtool.checks import compaction, file_names, metadata_records, root, topic_id_support
+from logtool.checks.altered import AlteredFiles
 from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.fast_path import PlainPartitions
@@ -213,15 +215,9 @@ class Verification:
         facts = PartitionSummary()
         with LogFile(path) as file:
             self._run.bytes_total += file.size
+        what = path, self._level, self._limit, facts, self._neighbours
         yield from check_single_file(
-            path,
-            self._level,
-            self._limit,
-            facts,
-            self._neighbours,
-            lambda count: self._schedule.spend(count, path),
-            self._static,
-            self._flavour,
+            *what, lambda count: self._schedule.spend(count, path), self._static, self._flavour
         )
         self.summary.count(facts, partitions=0)
 
@@ -359,8 +355,8 @@ class Verification:
         elsewhere = budget.memory or self._engine or self._earlier
         if paced or elsewhere or budget.drop_cache or self._flavour is not None:
             return None
-        local = not files.is_remote(path)
-        return PlainPartitions() if local and self._level is Level.BATCHES else None
+        fits = self._level is Level.BATCHES and not files.is_remote(path)
+        return PlainPartitions() if fits else None
 
     def _request(
         self,
@@ -387,9 +383,7 @@ class Verification:
     def _settings_of(self, path: Path) -> Settings:
         """Return the same of a log dir, by the metadata log of its broker."""
         node = self._nodes.get(path)
-        if node is None:
-            return Settings(static=self._static)
-        return settings.of_node(node)
+        return settings.of_node(node) if node else Settings(static=self._static)
 
     def _job(
         self,
@@ -410,20 +404,23 @@ class Verification:
         judged: Callable[[_PartitionToCheck], Iterator[Finding]] | None = None,
     ) -> Iterator[Item]:
         """Check partitions; `judged` is asked for more to say of each one that could be read."""
+        altered = AlteredFiles(alone=judged is None)
         for job, reports in self._schedule.run(jobs):
             subject: _PartitionToCheck = job.subject
             if isinstance(subject.partition, UnreadableError):
                 given = job.path in self._paths
                 yield subject.partition if given else vanished(subject.partition, _WENT)
                 continue
+            more = judged(subject) if judged else ()
             if subject.partition is None:
                 self._schedule.spend(subject.facts.bytes, job.path)
+                yield from chain(altered.sound(), more)
             else:
                 what = subject.partition, subject.request, subject.facts
-                yield from check_partition(*what, reports)
+                items = chain(check_partition(*what, reports), more)
+                yield from altered.seen(subject.partition, items)
             self.summary.count(subject.facts)
-            if judged:
-                yield from judged(subject)
+        yield from altered.finish(whole=not self._schedule.out_of_time)
 
     def _is_selected(self, finding: Finding) -> bool:
         """Return whether a finding is of the log dir, or of a partition that is asked about."""

@@ -119,6 +119,15 @@ PROOF: Final = Table("proof", "copy that was judged", (
     Column("kind", Kind.STRING, "kind of directory according to its name", value="kind_name",
            words=("live", "delete", "future", "stray")),
     Column("may_delete", Kind.BOOL, "whether the copy may be deleted"),
+    Column("metadata", Kind.STRING, "state of the copy in the metadata log. assigned: it is a "
+           "replica of its broker; moved: its topic exists, but the partition has no replica on "
+           "its broker; removed: the metadata log shows that the topic was removed; unknown: "
+           "the metadata log does not have its topic id, so that the topic was removed before the "
+           "snapshot, or is newer than the end of the metadata log",
+           null="no log dir has a whole metadata log, or the copy has no topic id",
+           value="metadata_status", words=("assigned", "moved", "removed", "unknown")),
+    Column("metadata_offset", Kind.INT64, "offset of the record that removed the topic, else the "
+           "end of the metadata log", "offset", "as for metadata"),
     Column("log_start_offset", Kind.INT64, "start of the log of the copy",
            "offset", value="copy.log_start"),
     Column("log_end_offset", Kind.INT64, "end of the log of the copy",
@@ -150,11 +159,19 @@ SCHEMA = DOCUMENT.schema
 _ROWS = keep(columns(
     "type", "node", "path", "topic", "partition", "directory_id", "assigned", "status",
     "partitions", "deleting", "live", "log_start_offset", "log_end_offset", "behind", "superset",
-    "may_delete", "batches", "records", "bytes", "digest",
+    "may_delete", "metadata", "batches", "records", "bytes", "digest",
 ), "type", "path", "status", "may_delete")  # fmt: skip
 _STYLES = {"online": "good", "caught-up": "good", "catching-up": "info", "cordoned": "info",
            "unknown": "info", "unassigned": "info", "migrating": "info", "metadata": "good",
            "unregistered": "info"}  # fmt: skip
+_VERDICTS = {
+    "moved": "the metadata log up to offset {} has the topic, but no replica of this partition on "
+             "this broker",
+    "removed": "the metadata log shows at offset {} that the topic was removed: all of its "
+               "brokers delete their copies",
+    "unknown": "the metadata log up to offset {} does not have the topic id of this copy: the "
+               "topic was removed, or it is newer than that offset",
+}  # fmt: skip
 _MOST_RANGES = 8
 
 
@@ -289,6 +306,8 @@ def _proof(obj: Object, settings: OutputSettings) -> list[str]:
     extent = text.extent(obj["log_start_offset"], obj["log_end_offset"])
     counts = f"{text.count(obj['batches'], 'batch', 'batches')}, {text.size(obj['bytes'])}"
     lines = [f"{answer}: {text.escape(obj['path'])}{what}: {extent}, {counts}"]
+    if obj["metadata"] in _VERDICTS:
+        lines.append("  " + _VERDICTS[obj["metadata"]].format(obj["metadata_offset"]))
     if yes and not obj["batches"]:
         lines.append("  the copy holds no batch")
     for keeper in obj["held_by"]:

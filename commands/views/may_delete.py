@@ -8,8 +8,8 @@ from logtool.commands import options
 from logtool.commands.output import Report
 from logtool.commands.views import dirs
 from logtool.copies.sources import ListedCopy, find
-from logtool.dirs.directories import candidates
-from logtool.dirs.proof import Other, Proof, prove
+from logtool.dirs.directories import listed
+from logtool.dirs.proof import Proof, prove
 from logtool.disk import files
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.exits import Exit
@@ -40,13 +40,8 @@ def run(
 def _proofs(path: Path, among: Sequence[Path], job: Run) -> Iterator[Proof | UnreadableError]:
     """Yield the proof, behind the directories that cannot be read."""
     target = _target(path)
-    others: list[Other] = []
-    for one in candidates(target, files.each_once([path.absolute().parent, *among])):
-        if isinstance(one, UnreadableError):
-            yield one
-        else:
-            others.append(one)
-    yield from prove(target, others, job)
+    cluster, copies = yield from listed(files.each_once([path.absolute().parent, *among]))
+    yield from prove(target, cluster.others(target, copies), job, cluster.verdict(target))
 
 
 def _target(path: Path) -> ListedCopy:

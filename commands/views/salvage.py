@@ -7,6 +7,7 @@ from logtool.commands import options
 from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
+from logtool.disk import shell
 from logtool.errors import LogtoolError
 from logtool.exits import Exit
 from logtool.formats import wording
@@ -121,7 +122,18 @@ class SalvagePrinter(Printer[Saved | LogtoolError]):
             line += f", {self._filled:,} of these batches from other copies"
         if self._rejects:
             line += f"; {text.count(self._rejects, 'range')} rejected"
+        if strays := self._job.strays:
+            yield _strays(strays, place), "warning"
         yield line, {0: "good", 1: "warning"}.get(int(self._report.exit_status()))
+
+
+def _strays(strays: Sequence[Path], output: Path) -> str:
+    """Return the line about directories that hold records and were not deleted."""
+    count = text.count(len(strays), "directory is", "directories are")
+    homes = " ".join(shell.path(home) for home in dict.fromkeys(one.parent for one in strays))
+    line = f"no file waits for its deletion, but {count} set aside as stray, with all files "
+    line += f"(first: {text.escape(str(strays[0]))}); to save the records: "
+    return f"{line}logtool salvage --output {shell.path(output)} {homes}"
 
 
 def _line(obj: Object) -> str | None:

@@ -318,6 +318,11 @@ def _padding(
     normal = segment.is_active and (is_recovered or not clean)
     code = f"{area}/preallocated" if normal else f"{area}/padding"
     text = f"{wording.count(padding, 'zero byte')} after the last entry"
+    if not normal and not (file.size - padding):  # Seen in copies: then short segments follow.
+        text = (
+            f"holds only zeros ({wording.size(padding)}): a broker takes them for entries, finds "
+        )
+        text += "the index full, and rolls the segment at its next append"
     yield _placed(Finding(code, text, position=file.size - padding, length=padding), file)
 
 

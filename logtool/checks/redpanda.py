@@ -18,6 +18,7 @@ from logtool.disk import shell
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import wording
+from logtool.formats.names import FileKind
 from logtool.formats.redpanda import kvstore, names, snapshot
 from logtool.formats.redpanda.names import RedpandaFileKind
 from logtool.formats.redpanda.snapshot import RaftSnapshot
@@ -53,6 +54,12 @@ def check_names(partition: Partition) -> Iterator[Finding]:
             text += f"{wording.size(file.size)} again; logtool dump shows what the file holds"
             code = "log/cannot-recover"
         yield Finding(code, text, path=file.path, segment=name.base_offset)
+    for segment in partition.segments:
+        is_open = segment.is_active and segment.log.path.suffix == ".log"  # Not of tiered storage.
+        if is_open and FileKind.REDPANDA_BASE_INDEX not in segment.indexes:
+            text = "has no base index: Redpanda writes it when it closes or flushes the segment"
+            finding = Finding("base-index/not-written", text)
+            yield finding.placed(segment.log.path, segment=segment.base_offset)
     if not partition.segments:
         yield Finding("partition/empty", "holds no segment", path=partition.path)
 

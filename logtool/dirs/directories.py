@@ -4,7 +4,7 @@ Source: ``DirectoryId``, ``ReplicaAlterLogDirsThread``, ``LogManager.recoverAban
 ``LogManager.isStrayReplica`` (Kafka 3.9 and 4.3).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from logtool.copies.copy_readers import Blocks, side_by_side
 from logtool.copies.merge import stretches
 from logtool.copies.pair import CopyPair
 from logtool.copies.sources import ListedCopy, find
-from logtool.dirs.proof import Other, Proof, kind_of, prove
+from logtool.dirs.proof import MetadataVerdict, Other, Proof, kind_of, prove
 from logtool.disk import files
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.formats.java_text import uuid_bytes
@@ -158,6 +158,26 @@ class Cluster:
             return False
         return image.is_stray(*copy.key, topic_id_of(copy.path), node)
 
+    def verdict(self, copy: ListedCopy) -> MetadataVerdict | None:
+        """Return the state of a copy in the metadata log; None without a whole one or a topic id.
+
+        A topic that is unknown without a RemoveTopicRecord was removed before the snapshot, or is
+        newer than the end of the metadata log.
+        """
+        image, node = self.image, self._node_ids.get(copy.path.parent)
+        topic_id = topic_id_of(copy.path)
+        if image is None or image.damage or topic_id is None:
+            return None
+        if topic_id in image.removed:
+            return MetadataVerdict("removed", image.removed[topic_id])
+        if topic_id not in image.names:
+            return MetadataVerdict("unknown", image.offset)
+        if node is None:
+            return None
+        state = image.partition(topic_id, copy.key[1])
+        is_here = state is not None and node in state.replicas
+        return MetadataVerdict("assigned" if is_here else "moved", image.offset)
+
     def _settings(self, copy: ListedCopy) -> Settings:
         holder, node = self._metadata_log, self._node_ids.get(copy.path.parent)
         return Settings(self.image, node, metadata_dir=holder.path if holder else None)
@@ -259,7 +279,8 @@ class DirsRun:
             if kind is DirectoryKind.DELETE:
                 continue
             if stray:
-                yield from prove(copy, self._cluster.others(copy, copies), self._run.restarted())
+                others, verdict = self._cluster.others(copy, copies), self._cluster.verdict(copy)
+                yield from prove(copy, others, self._run.restarted(), verdict)
             elif kind is DirectoryKind.FUTURE:
                 assigned = _assigned(image, topic_id, copy.key[1], node)
                 meta = homes[copy.path.parent].meta
@@ -291,9 +312,12 @@ def _paired(
     return listed, copies, pairs.finish(copies).get((0, 1))
 
 
-def candidates(target: ListedCopy, paths: Sequence[Path]) -> Iterator[Other | UnreadableError]:
-    """Yield the directories in log dirs, or partition dirs, that may be copies of a partition."""
-    log_dirs, copies = [], []
+def listed(
+    paths: Sequence[Path],
+) -> Generator[UnreadableError, None, tuple[Cluster, list[ListedCopy]]]:
+    """Return the cluster of log dirs or partition dirs, with the copies in them; yield errors."""
+    log_dirs: list[LogDirIdentity] = []
+    copies: list[ListedCopy] = []
     for path in paths:
         try:
             if (
@@ -308,7 +332,13 @@ def candidates(target: ListedCopy, paths: Sequence[Path]) -> Iterator[Other | Un
                     copies.append(one)
         except UnreadableError as error:
             yield error
-    yield from Cluster(log_dirs).others(target, copies)
+    return Cluster(log_dirs), copies
+
+
+def candidates(target: ListedCopy, paths: Sequence[Path]) -> Iterator[Other | UnreadableError]:
+    """Yield the directories in log dirs, or partition dirs, that may be copies of a partition."""
+    cluster, copies = yield from listed(paths)
+    yield from cluster.others(target, copies)
 
 
 def _age_of_image(node: Node) -> tuple[int, int]:

@@ -9,7 +9,7 @@ compares the records.
 
 import hashlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from itertools import combinations
 
@@ -65,6 +65,16 @@ class Unproven:
 
 
 @dataclass(frozen=True, slots=True)
+class MetadataVerdict:
+    """State of a copy in an undamaged metadata log."""
+
+    status: str
+    """``assigned``, ``moved``, ``removed`` or ``unknown``."""
+    offset: int
+    """Offset of the RemoveTopicRecord if the topic was removed, else the end of the log."""
+
+
+@dataclass(frozen=True, slots=True)
 class Proof:
     """The result for one copy."""
 
@@ -79,11 +89,23 @@ class Proof:
     """Other directories, each with the reason why it proves nothing."""
     replaced: Superseded | None = None
     """Batches that compaction removed from the other copies and replaced there."""
+    metadata: MetadataVerdict | None = None
+    """State of the copy in the metadata log; None if the metadata log does not show it."""
 
     @property
     def may_delete(self) -> bool:
         """Return whether other copies hold every batch, or a replacement after compaction."""
         return not self.only
+
+    @property
+    def metadata_status(self) -> str | None:
+        """Return the state of the copy in the metadata log; None if it is not known."""
+        return self.metadata.status if self.metadata else None
+
+    @property
+    def metadata_offset(self) -> int | None:
+        """Return the offset of that state in the metadata log; None if it is not known."""
+        return self.metadata.offset if self.metadata else None
 
     @property
     def kind_name(self) -> str:
@@ -108,9 +130,14 @@ def kind_of(listed: ListedCopy) -> DirectoryKind | None:
 
 
 def prove(
-    target: ListedCopy, others: Sequence[Other], run: Run
+    target: ListedCopy,
+    others: Sequence[Other],
+    run: Run,
+    metadata: MetadataVerdict | None = None,
 ) -> Iterator[UnreadableError | Proof]:
     """Read a copy and the others; yield errors of reading, then the proof.
+
+    `metadata` is the state of the copy in the metadata log.
 
     There is no proof if the copy itself cannot be read. OutOfTimeError once the time is over.
     """
@@ -129,7 +156,8 @@ def prove(
         return
     sources = [fit[copy.path] for copy in found.copies[1:]]
     try:
-        yield from _judge(target, sources, found, no_proof, run)
+        for item in _judge(target, sources, found, no_proof, run):
+            yield replace(item, metadata=metadata) if isinstance(item, Proof) else item
     except UnreadableError as error:
         yield error
 

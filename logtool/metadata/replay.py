@@ -150,6 +150,8 @@ class ImageReplay:
             self._control(content)
         else:
             problem = self._record(content)
+            if isinstance(content, RemoveTopicRecord):
+                self.image.removed[content.topic_id] = entry.offset
         if problem:
             self._note(entry, problem)
         if self.watcher:

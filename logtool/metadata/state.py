@@ -60,6 +60,8 @@ class MetadataImage:
     """Topic id by name."""
     names: dict[str, str] = field(default_factory=dict)
     """Topic name by id."""
+    removed: dict[str, int] = field(default_factory=dict, compare=False)
+    """Offset of the RemoveTopicRecord, by topic id; only for topics that the log removed."""
     partitions: dict[str, dict[int, PartitionRecord]] = field(default_factory=dict)
     """State of each partition, by topic id and number."""
     topic_configs: dict[str, dict[str, str]] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from logtool.errors import (
     UnwritableError,
 )
 from logtool.formats import leader_epoch_checkpoint
-from logtool.formats.names import FileKind, TopicPartition
+from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.result import LoadResult, Outcome, StartConditions
 from logtool.log import opening
@@ -72,6 +72,8 @@ class Salvage:
     """The value of ``--flavour``; None: each directory by its names."""
     run: Run = field(default_factory=Run)
     summary: ActionSummary = field(default_factory=ActionSummary)
+    strays: list[Path] = field(default_factory=list)
+    """Directories that are set aside as stray, if no file waits for its deletion."""
 
     def __iter__(self) -> Iterator[Saved | LogtoolError]:
         try:
@@ -127,6 +129,20 @@ class Salvage:
                 break
         if found or listings:
             self.output.finish(log_starts)
+        elif self.deleted:
+            self._find_strays()
+
+    def _find_strays(self) -> None:
+        """Note the directories that are set aside as stray; `undelete` does not restore them."""
+        for path in self.paths:
+            with suppress(UnreadableError):
+                entries = opening.open_log_dir(path, self.flavour).partitions
+                self.strays += [
+                    folder
+                    for folder, directory in entries
+                    if directory.kind is DirectoryKind.STRAY and self.selection.takes(directory)
+                ]
+        self.summary.to_do |= bool(self.strays)
 
     def _redpanda(self, listed: Partition) -> Iterator[Saved | LogtoolError]:
         """Save a partition of Redpanda in its own form."""

@@ -9,6 +9,7 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from logtool.actions import Action, Loss
+from logtool.checks import altered
 from logtool.checks.broker_dirs import WITH_STRAYS, BrokerDirs, FutureReplica
 from logtool.checks.leader_epochs import check_epochs
 from logtool.disk import files, in_use
@@ -78,6 +79,8 @@ class Forecast:
         self._points = points
         self._run = run or Run()
         self._loaded: dict[Path, PartitionForecast] = {}
+        self._altered: set[tuple[Path, str]] = set()
+        """Log dirs with files that a tool changed, and the codes of the changes."""
         self._given = broker
         self.broker = broker or BrokerDirs(Node((), assumed.kafka, assumed.static))
         """The log dirs given, which belong to one broker."""
@@ -113,6 +116,8 @@ class Forecast:
                 elif not self._is_gone(request, result):
                     if isinstance(result, PartitionForecast):
                         self._loaded[request.path] = replace(result, actions=())
+                        if note := self._altered_note(result):
+                            yield note
                         result = self._with_epochs(self._with_fix(result))
                     yield result
         if self._given is None:
@@ -123,6 +128,17 @@ class Forecast:
         """Return whether a broker has deleted the partition since the log dir was listed."""
         gone = isinstance(result, UnreadableError) and files.has_vanished(result)
         return gone and request.path not in self._paths and not files.has_dir(request.path)
+
+    def _altered_note(self, forecast: PartitionForecast) -> Action | None:
+        """Return a note if a tool changed the files of a log; one for each log dir and cause."""
+        home = forecast.request.log_dir
+        for action in forecast.actions if forecast.is_damaged else ():
+            code = altered.cause(action.path, action.position)
+            if code and (home, code) not in self._altered:
+                self._altered.add((home, code))
+                text = f"{forecast.request.path.name}, perhaps others: {altered.TEXTS[code]}"
+                return Action(action="damaged", path=home, reason=text)
+        return None
 
     def _with_fix(self, forecast: PartitionForecast) -> PartitionForecast:
         """Return the forecast; for a damaged log with the command that repairs it."""

@@ -8,7 +8,7 @@ from answers import last_line, numbers
 from damage import damage_file, flip
 from group_records import OffsetsLog
 from metadata_logs import CLUSTER, data, directory_id, log_dir, voters_batch
-from metadata_records import batch, config, topic, varint
+from metadata_records import batch, config, remove_topic, topic, varint
 
 from logtool.formats.messages import codec, schema
 
@@ -240,6 +240,28 @@ def test_strays_come_with_their_proof(run, brokers):
     lines = run("dirs", first, second, third).lines
     assert [line for line in lines if f": {unknown}" in line and "MUST STAY" not in line]
     assert [line for line in lines if f"MUST STAY: {aside} " in line]
+
+
+@pytest.mark.parametrize(
+    ("records", "status", "offset"),
+    [
+        ((placed(ORDERS, 0, (1, directory_id(4))),), "assigned", 7),
+        ((placed(ORDERS, 0, (2, directory_id(5))),), "moved", 7),
+        ((placed(ORDERS, 0, (1, directory_id(4))), remove_topic(ORDERS)), "removed", 6),
+        ((topic("orders", ORDERS), remove_topic(ORDERS), topic("orders", OTHER)), "removed", 6),
+        (None, "unknown", 3),
+    ],
+)
+def test_the_state_in_the_metadata_log_is_said(run, brokers, records, status, offset):
+    known = [] if records is None else [*KNOWN, *records]
+    first, second, _ = brokers(*known, register(1, directory_id(1)))
+    path = replica(second, f"orders-0.{LATER}-stray", *BATCHES)
+    for result in (run("dirs", "--json", first, second), asked(run, path, first)):
+        (found,) = items(result)["proof"]
+        assert (found["metadata"], found["metadata_offset"]) == (status, offset)
+    assert not found["may_delete"]
+    lines = run("may-delete", path, "--among", first).lines
+    assert any(str(offset) in numbers_in for numbers_in in lines[1:]) is (status != "assigned")
 
 
 def test_a_damaged_metadata_log_is_not_in_order(run, brokers):

@@ -200,6 +200,20 @@ def test_files_that_wait_for_deletion_come_back(run, home, scenario, tmp_path):
     assert verify(back).above_info() == []
 
 
+@pytest.mark.parametrize(
+    ("name", "status"), [("t-0.0123456789abcdef0123456789abcdef-stray", 1), ("t-0", 0)]
+)
+def test_undelete_names_the_strays_if_nothing_is_deleted(run, tmp_path, name, status):
+    home = tmp_path / "home"
+    (home / name).mkdir(parents=True)
+    (home / name / LOG).write_bytes(new_batch(0, b"a"))
+    (home / "meta.properties").write_text("version=1\nnode.id=1\n")
+    result = run("undelete", "--output", tmp_path / "back", home)
+    assert result.status == status
+    assert (f"logtool salvage --output {tmp_path / 'back'} {home}" in result.stderr) is bool(status)
+    assert (str(home / name) in result.stderr) is bool(status)
+
+
 def test_a_torn_end_is_left_behind(run, home):
     log = home / "codec-none-0" / LOG
     sound = batches(log)

@@ -63,7 +63,7 @@ NOT_IN_THE_TABLE = {
     "meta-properties/unknown-voter",
     "broker-config/remote-storage-off", "broker-config/cleaner-off",
     "segment/kvstore-hole", "broker-config/remote-topics", "data-dir/not-named",
-    "data-dir/left-out",
+    "data-dir/left-out", "data-dir/line-ends", "data-dir/pointers", "data-dir/without-logs",
     "log/beginning-lost", "log/beginning-deleted", "log/beginning-cleaned",
     "producer-snapshot/lost-transaction",
     "producer-snapshot/lost", "checkpoint/log-start-behind",
@@ -72,7 +72,8 @@ NOT_IN_THE_TABLE = {
 """Codes for what happens during a run (see test_verify_inputs), of hosts, not of log dirs (see
 test_host_limits), of `logtool txns` (see test_joining), of groups (see test_groups), of
 `logtool metadata` (see test_metadata), of Redpanda (see test_verify_redpanda) and for what is
-  absent (see test_absence, test_broker_dirs and test_partition_absence)."""
+  absent (see test_absence, test_broker_dirs and test_partition_absence), or changed by a tool (see
+test_altered)."""
 
 
 @pytest.fixture

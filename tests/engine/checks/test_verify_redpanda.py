@@ -29,7 +29,7 @@ FIRST, SECOND = rp.log(0, 4), rp.log(13, 4)
 ROOM = bytes(9000)
 AT = rp.positions(FIRST)
 NAMES = "0-1-v1.log", "13-2-v1.log"
-INDEX = "0-1-v1.base_index"
+INDEX, OPEN_INDEX = "0-1-v1.base_index", "13-2-v1.base_index"
 
 
 def flipped(data: bytes, at: int) -> bytes:
@@ -52,6 +52,15 @@ def legacy_index(base: int, last: int, *entries: tuple[int, int]) -> bytes:
     body += struct.pack(f"<{count}I", *([2] * count))
     body += struct.pack(f"<{count}Q", *(position for _, position in entries))
     return struct.pack("<BIQ", 3, 8 + len(body), xxhash64(body)) + body
+
+
+def data_dir(root: Path, segments: dict[str, bytes]) -> Path:
+    """Write a data directory whose open segment has an index, as after a flush."""
+    folder = rp.data_dir(root, segments)
+    last = max(segments, key=lambda name: int(name.partition("-")[0]))
+    base = int(last.partition("-")[0])
+    (folder / last).with_suffix(".base_index").write_bytes(rp.index(base, base))
+    return folder
 
 
 def gone(name: str) -> Callable[[Path], object]:
@@ -102,7 +111,9 @@ TABLE = [
                                            producer=(0, 0, 0)))), []),
     Row("a batch with fewer records",
         write(NEXT, SECOND + rp.batch(26, b"x", last=29) + rp.batch(31, b"y")), []),
-    Row("a segment that is missing", both(gone(NEXT), write("30-2-v1.log", rp.log(30, 2))),
+    Row("a segment that is missing", 
+        both(gone(NEXT), write("30-2-v1.log", rp.log(30, 2)), gone(OPEN_INDEX),
+             write("30-2-v1.base_index", rp.index(30, 30))),
         [("segment/missing", LOG, None)], "offsets 13 through 29"),
     Row("the end of a segment", write(LOG, FIRST[: AT[4]]),
         [("segment/missing", LOG, None)], "offsets 10 through 12"),
@@ -151,13 +162,15 @@ TABLE = [
     Row("an index without a segment", write("99-2-v1.base_index", b""),
         [("partition/orphan-index", "99-2-v1.base_index", None)]),
     Row("an index", write(INDEX, rp.index(0, 12, (0, 0), (4, AT[2]))), []),
-    Row("an old index of the last segment", write("13-2-v1.base_index", rp.index(13, 14, (0, 0))),
+    Row("an old index of the last segment", write(OPEN_INDEX, rp.index(13, 14, (0, 0))),
         []),
     Row("an index of another checksum", write(INDEX, flipped(rp.index(0, 12, (0, 0)), 30)),
         [("base-index/unreadable", INDEX, 0)]),
     Row("an empty index", write(INDEX, b""), [("base-index/unreadable", INDEX, 0)]),
-    Row("an empty index of the open segment", write("13-2-v1.base_index", b""),
-        [("base-index/not-written", "13-2-v1.base_index", None)]),
+    Row("an empty index of the open segment", write(OPEN_INDEX, b""),
+        [("base-index/not-written", OPEN_INDEX, None)]),
+    Row("no index of the open segment", gone(OPEN_INDEX),
+        [("base-index/not-written", NEXT, None)]),
     Row("an index of version 2", write(INDEX, b"\2" + rp.index(0, 12, (0, 0))[1:]),
         [("base-index/unreadable", INDEX, 0)]),
     Row("an index with bytes behind its end", write(INDEX, rp.index(0, 12, (0, 0)) + b"x"),
@@ -181,8 +194,8 @@ TABLE = [
     Row("an index of a longer segment", write(INDEX, rp.index(0, 15, (0, 0))),
         [("base-index/max-offset", INDEX, None)]),
     Row("an index with offsets modulo 2^32",
-        write("13-2-v1.base_index", rp.index(0, 25, (13, 0), (17, AT[2]))),
-        [("base-index/wrapped", "13-2-v1.base_index", None)]),
+        write(OPEN_INDEX, rp.index(0, 25, (13, 0), (17, AT[2]))),
+        [("base-index/wrapped", OPEN_INDEX, None)]),
     Row("a stranger", write("notes.txt", b"x"), [("partition/unknown-file", "notes.txt", None)]),
     Row("files that belong there",
         both(write("snapshot", rp.snapshot(RAFT)), write("tx.snapshot", b"x"),
@@ -218,7 +231,7 @@ def test_a_code_that_redpanda_can_have_says_what_it_does(code):
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.id)
 def test_each_row_has_exactly_its_findings(row, tmp_path, monkeypatch):
-    folder = rp.data_dir(tmp_path, {LOG: FIRST, NEXT: SECOND + ROOM})
+    folder = data_dir(tmp_path, {LOG: FIRST, NEXT: SECOND + ROOM})
     assert verify(folder.parents[2]).findings == []
     row.damage(folder)
     outcome = verify(folder.parents[2])
@@ -237,8 +250,9 @@ def test_each_row_has_exactly_its_findings(row, tmp_path, monkeypatch):
 
 
 def test_the_snapshot_of_a_kvstore_is_judged_with_its_batch(tmp_path):
-    data = rp.data_dir(tmp_path, {LOG: FIRST}).parents[2]
+    data = data_dir(tmp_path, {LOG: FIRST}).parents[2]
     store = rp.kvstore(data, rp.stored(0, (rp.log_key(0), bytes(8)))) / "snapshot"
+    (store.parent / "0-0-v1.base_index").write_bytes(rp.index(0, 0))
     sound = rp.snapshot(struct.pack("<q", -1)) + kvstore.build_snapshot(
         [kvstore.KeyValue(2, rp.log_key(0)[1:], bytes(8))]
     )
@@ -283,7 +297,7 @@ STORES: dict[str, tuple[int | None, dict[str, tuple[int, ...]], str | None]] = {
 @pytest.mark.parametrize("name", STORES)
 def test_a_hole_in_a_kvstore_stops_the_start(tmp_path, name):
     end, segments, stops = STORES[name]
-    data = rp.data_dir(tmp_path, {LOG: FIRST}).parents[2]
+    data = data_dir(tmp_path, {LOG: FIRST}).parents[2]
     kvstore_of(data, end, **segments)
     holes = [one.path.name for one in verify(data).findings if one.code == "segment/kvstore-hole"]
     assert holes == ([stops] if stops else [])
@@ -292,7 +306,7 @@ def test_a_hole_in_a_kvstore_stops_the_start(tmp_path, name):
 
 
 def test_the_real_files_are_sound(tmp_path):
-    folder = rp.data_dir(tmp_path, {"4-1-v1.log": (DATA / "test_segment.bin").read_bytes()})
+    folder = data_dir(tmp_path, {"4-1-v1.log": (DATA / "test_segment.bin").read_bytes()})
     shutil.copy(DATA / "3676-7429-77-1-v1.log.1", other := folder.with_name("1_23"))
     other.rename(moved := other.with_name("tiered"))
     (folder.parent / "1_23").mkdir()
@@ -305,13 +319,13 @@ def test_the_real_files_are_sound(tmp_path):
 
 
 def test_any_level_of_a_data_directory_can_be_given(tmp_path):
-    folder = rp.data_dir(tmp_path, {LOG: FIRST, NEXT: flipped(SECOND, AT[1] + 99)})
+    folder = data_dir(tmp_path, {LOG: FIRST, NEXT: flipped(SECOND, AT[1] + 99)})
     for path in (folder.parents[2], folder.parents[1], folder.parents[0], folder, folder / NEXT):
         assert verify(path).codes == Counter(["batch/crc"]), path
 
 
 def test_the_lock_of_a_running_broker_is_reported(tmp_path):
-    folder = rp.data_dir(tmp_path, {LOG: FIRST})
+    folder = data_dir(tmp_path, {LOG: FIRST})
     with locked_by_a_process(folder.parents[2] / "pid.lock") as pid:
         found = verify(folder.parents[2]).one("data-dir/in-use")
     assert str(pid) in found.message and "pid.lock" in found.message
@@ -319,7 +333,7 @@ def test_the_lock_of_a_running_broker_is_reported(tmp_path):
 
 
 def test_the_first_line_names_the_flavour(tmp_path, run_verify):
-    folder = rp.data_dir(tmp_path, {LOG: FIRST})
+    folder = data_dir(tmp_path, {LOG: FIRST})
     assert run_verify(folder, "-v").startswith("flavour: redpanda")
     assert '"flavour": "redpanda"' in run_verify(folder, "--json").splitlines()[0]
     assert '"flavour": "redpanda"' in run_verify(folder, "-f", "ndjson").splitlines()[0]
