@@ -25,13 +25,12 @@ _LARGEST_POINTER = 1024
 _WINDOW = 4 * 1024 * 1024
 """Bytes that are read from a damaged batch on; most batches are smaller."""
 _KINDS = (".log", ".index", ".timeindex")
-_LINE_ENDS, _POINTERS, _NO_LOGS = "data-dir/line-ends", "data-dir/pointers", "data-dir/without-logs"
 TEXTS = {
-    _LINE_ENDS: "a text tool put the byte 0D before each byte 0A; without these bytes 0D the first "
-                "damaged batch of each partition is sound",
-    _POINTERS: "git-lfs left pointers of text in place of the files",
-    _NO_LOGS: "not one .log is there, but indexes or producer snapshots are: the copy left the "
-              "logs out",
+    "data-dir/line-ends": "a text tool put the byte 0D before each byte 0A; without these bytes 0D "
+                          "the first damaged batch of each partition is sound",
+    "data-dir/pointers": "git-lfs left pointers of text in place of the files",
+    "data-dir/without-logs": "not one .log is there, but indexes or producer snapshots are: the "
+                             "copy left the logs out",
 }  # fmt: skip
 """Reason by the code of a finding."""
 
@@ -77,18 +76,24 @@ class AlteredFiles:
 
     def finish(self, *, whole: bool) -> Iterator[Item]:
         """Yield one finding for each cause; `whole` says that every partition was seen."""
-        for code, paths in self._altered.items():
-            yield self._finding(code, paths)
+        for code, text in TEXTS.items():
+            if paths := self._altered.get(code):
+                yield Finding(code, _text(text, paths), path=self._place(paths))
         if whole and len(self._without_log) > 1 and not self._has_log:
             yield from (one for one in self._waiting if isinstance(one, UnreadableError))
-            yield self._finding(_NO_LOGS, self._without_log)
+            text = _text(TEXTS["data-dir/without-logs"], self._without_log)
+            yield Finding("data-dir/without-logs", text, path=self._place(self._without_log))
         else:
             yield from self._waiting
 
-    def _finding(self, code: str, paths: list[Path]) -> Finding:
-        """Return the finding about all partitions with one cause."""
-        text = f"{wording.count(len(paths), 'partition')}, first {paths[0].name}: {TEXTS[code]}"
-        return Finding(code, text, path=paths[0] if self._alone else paths[0].parent)
+    def _place(self, paths: list[Path]) -> Path:
+        """Return the path of a finding about these partitions: their log dir, if it is checked."""
+        return paths[0] if self._alone else paths[0].parent
+
+
+def _text(cause: str, paths: list[Path]) -> str:
+    """Return the message about partitions with one cause."""
+    return f"{wording.count(len(paths), 'partition')}, first {paths[0].name}: {cause}"
 
 
 def _had_log(partition: Partition) -> bool:
@@ -102,13 +107,13 @@ def cause(path: Path, position: int | None) -> str | None:
 
     `position` is the first damaged byte.
     """
-    if path.suffix not in _KINDS:
+    if not path.name.endswith(_KINDS):
         return None
     try:
         with LogFile(path) as file:
             if file.size <= _LARGEST_POINTER and file.read(0, file.size).startswith(_POINTER):
-                return _POINTERS
-            if path.suffix != ".log" or position is None:
+                return "data-dir/pointers"
+            if not path.name.endswith(".log") or position is None:
                 return None
             size = min(_WINDOW, max(0, file.size - position))
             data = file.read(position, size)
@@ -117,7 +122,7 @@ def cause(path: Path, position: int | None) -> str | None:
     ends = data.count(b"\r\n")
     if not ends or ends < data.count(b"\n"):
         return None
-    return _LINE_ENDS if _begins_soundly(data.replace(b"\r\n", b"\n")) else None
+    return "data-dir/line-ends" if _begins_soundly(data.replace(b"\r\n", b"\n")) else None
 
 
 def _begins_soundly(data: bytes) -> bool:

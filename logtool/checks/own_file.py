@@ -103,9 +103,14 @@ def _not_named(node: Node) -> Iterator[Conflict]:
 
 
 def _not_there(node: Node) -> Iterator[Conflict]:
-    """Yield the log dirs that the file names and that do not exist: KRaft wants them formatted."""
+    """Yield the log dirs that the file names and that do not exist: KRaft wants them formatted.
+
+    A file that names no given log dir is of another machine: its paths prove nothing here.
+    """
+    if not node.is_kraft or not node.own_log_dirs & node.paths:
+        return
     for path in sorted(node.own_log_dirs - node.paths):
-        if node.is_kraft and not files.has_dir(path):
+        if not files.has_dir(path):
             text = "does not exist, and the broker's own file names it as a log dir"
             finding = Finding("meta-properties/missing", text, path=path)
             yield finding, Effect.REFUSE, node.log_dirs[0].path

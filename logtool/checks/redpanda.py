@@ -55,7 +55,9 @@ def check_names(partition: Partition) -> Iterator[Finding]:
             code = "log/cannot-recover"
         yield Finding(code, text, path=file.path, segment=name.base_offset)
     for segment in partition.segments:
-        is_open = segment.is_active and segment.log.path.suffix == ".log"  # Not of tiered storage.
+        is_open = segment.is_active and segment.log.path.name.endswith(
+            ".log"
+        )  # Not of tiered storage.
         if is_open and FileKind.REDPANDA_BASE_INDEX not in segment.indexes:
             text = "has no base index: Redpanda writes it when it closes or flushes the segment"
             finding = Finding("base-index/not-written", text)

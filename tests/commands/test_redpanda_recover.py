@@ -161,7 +161,8 @@ def test_a_start_ends_at_a_batch_below_its_segment_that_it_replays(run, tmp_path
         assert re.findall(r"\d+", about["reason"])[:3] == ["0", "13", "20"]
         assert result.status == 1
     assert contents(folder) == before
-    finding = run("verify", "-f", "ndjson", folder).of_type("finding")[0]
+    index, finding, *_ = run("verify", "-f", "ndjson", folder).of_type("finding")
+    assert (index["code"], index["severity"]) == ("base-index/not-written", "info")
     assert (finding["code"], finding["broker"]) == ("batch/offset-range", "if-unclean")
     assert "20" in finding["message"]
     # With an index that can be read no start replays the segment.

@@ -190,7 +190,7 @@ NAMES = [
         [("partition-metadata/missing", ".", None)]),
     Row("no partition.metadata with a metadata log", "clean codec-none-0 __cluster_metadata-0",
         all_of(remove(METADATA), on(META, lambda _: b"version=0\nbroker.id=1\ncluster.id=c\n")),
-        [("partition-metadata/missing", ".", None)]),
+        [("partition-metadata/missing", ".", None), ("meta-properties/unknown-voter", META, None)]),
     Row("no partition.metadata and no meta.properties", "clean codec-none-0 codec-none-1",
         all_of(remove(METADATA), lambda home: (home / META).unlink()),
         [("partition-metadata/missing", ".", None)]),

@@ -193,7 +193,7 @@ from logtool.errors import UnreadableError
 from logtool.verify import Level, Verification
 os.chdir(sys.argv[1])
 run = Verification([pathlib.Path(name) for name in sys.argv[2:]], level=Level.RECORDS,
-    static={"process.roles": "broker", "log.dirs": ",".join(["/elsewhere", *sys.argv[2:]])})
+    static={"process.roles": "broker", "log.dirs": ",".join(["/", *sys.argv[2:]])})
 items = list(run)
 unreadable = [(str(i.path), i.reason) for i in items if isinstance(i, UnreadableError)]
 findings = [(i.code, str(i.path)) for i in items if not isinstance(i, UnreadableError)]

@@ -161,7 +161,7 @@ def damaged(scenario, tmp_path):
 @pytest.fixture
 def options(damaged):
     """Return the options for a broker with its metadata log in a log dir that was not given."""
-    own = {"process.roles": "broker", "log.dirs": f"/elsewhere,{damaged}"}
+    own = {"process.roles": "broker", "log.dirs": f"/,{damaged}"}
     return StartOptions(static=own)
 
 
