@@ -102,7 +102,9 @@ def verify(*paths: Path, level: Level = Level.RECORDS, **options: Any) -> Outcom
     Log dirs without a metadata log are those of a broker that has it in another one.
     """
     if not any(files.has_dir(path / DIRECTORY) for path in paths):
-        with_another = ",".join(["/", *(str(path) for path in paths if files.has_dir(path))])
+        with_another = ",".join(
+            ["/", *(str(path) for path in paths if not isinstance(path, Path) or path.is_dir())]
+        )
         own = {"process.roles": "broker", "log.dirs": with_another}
         options["static"] = {**own, **options.get("static", {})}
     run = Verification(paths, level=level, **options)
