@@ -155,3 +155,10 @@ def absent_end(end: int, proof: str) -> Finding:
         "missing here",
         first_offset=end,
     )
+
+
+def put_aside(reason: str) -> Finding:
+    """Return a finding: the coordinator does not find the partition at its next start."""
+    return Finding(
+        "group/put-aside", f"{reason}: the groups of this partition are gone at the next start"
+    )

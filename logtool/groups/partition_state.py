@@ -1,12 +1,15 @@
-"""Proofs that a partition that groups are read from has lost its end."""
+"""State of a partition that groups are read from: its lost end, and its fate at the next start."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 from logtool.checks import log_absence
 from logtool.errors import UnreadableError
-from logtool.formats.names import FileKind
+from logtool.formats.names import FileKind, PartitionDirectory
 from logtool.log.dir import LogDir, Partition
 from logtool.node import lost_end
+from logtool.node.node import Node
+from logtool.startup import strays
 
 
 def proof_of_end(listed: Partition, home: LogDir, end: int) -> str | None:
@@ -24,3 +27,23 @@ def proof_of_end(listed: Partition, home: LogDir, end: int) -> str | None:
             return f"its recovery point was {row.offset}"
     found = log_absence.missing_end(listed, end, clean=home.is_clean)
     return found.message if found else None
+
+
+def put_aside(copies: Sequence[Partition], nodes: Sequence[Node]) -> str | None:
+    """Return why brokers put every copy of a partition aside when they start; None if they do not.
+
+    `nodes` are those of the log dirs that were given.
+    """
+    reason = None
+    for listed in copies:
+        path, directory = listed.path, listed.directory
+        node = next(
+            (node for node in nodes if any(path.parent == one.path for one in node.log_dirs)), None
+        )
+        if node is None or not isinstance(directory, PartitionDirectory):
+            return None
+        fate = strays.fate(node, path, directory) if node.is_stray(path, directory) else None
+        if fate is None or fate.action not in ("stray", "delete"):
+            return None
+        reason = reason or fate.text
+    return reason

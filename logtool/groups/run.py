@@ -283,11 +283,14 @@ class Groups:
     def _lost(
         self, copies: list[OffsetsCopy], chosen: OffsetsCopy, end: int
     ) -> Iterator[Item | UnreadableError]:
-        """Yield a finding if a file proves that a copy reached further than `end`.
+        """Yield findings if brokers put every copy aside, or a copy reached further than `end`.
 
-        The high watermark says so, the recovery point, and the files of the copy.
+        The high watermark proves the end, or the recovery point, or the files of the copy.
         """
         listed = chosen.listed
+        if reason := partition_state.put_aside([one.listed for one in copies], self._nodes):
+            finding = findings.put_aside(reason)
+            yield finding.placed(listed.path, topic=listed.topic, partition=listed.number)
         found: list[range] = []
         for copy in copies:
             home = self._homes.get(copy.listed.path.parent)

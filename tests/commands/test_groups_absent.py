@@ -43,6 +43,11 @@ def group_log(home, number, *offsets, group="g"):
     for offset in offsets:
         log.commit(group, "orders", 0, offset)
     log.write(home, number)
+    topic_id_file(home / f"__consumer_offsets-{number}", OFFSETS)
+
+
+def topic_id_file(partition_dir, topic_id):
+    (partition_dir / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}\n")
 
 
 def shown(found, kind="offset"):
@@ -149,6 +154,7 @@ def test_transactions_and_share_groups_in_absent_partitions_are_not_known(run, t
     found = run("groups", "-f", "ndjson", tmp_path)
     assert codes(found) == [("group/absent-partitions", 0)]
     OffsetsLog("__share_group_state").write(tmp_path)
+    topic_id_file(tmp_path / "__share_group_state-0", ANOTHER)
     assert codes(run("groups", "-f", "ndjson", tmp_path)) == []
 
 
@@ -171,6 +177,18 @@ def test_a_leader_epoch_proves_that_the_topic_lost_its_end(run, tmp_path, row):
     epochs.write_text(f"0\n2\n0 0\n1 {row}\n")
     found = run("groups", "-f", "ndjson", tmp_path)
     assert (codes(found), found.status) == ([("group/absent-end", 0)] * (row > 3), row > 3)
+
+
+@pytest.mark.parametrize("stray", [False, True])
+def test_a_partition_that_its_broker_puts_aside_keeps_no_group(run, tmp_path, stray):
+    node(tmp_path)
+    cluster(tmp_path, 1)
+    group_log(tmp_path, 0, 5)
+    metadata = tmp_path / "__consumer_offsets-0" / "partition.metadata"
+    if stray:
+        metadata.unlink()
+    found = run("groups", "-f", "ndjson", tmp_path)
+    assert (codes(found), found.status) == ([("group/put-aside", 0)] * stray, stray)
 
 
 def test_another_node_has_the_partition(run, tmp_path):
