@@ -3,6 +3,7 @@
 Without remote storage a broker reports a fault for each topic with ``remote.storage.enable`` and
 starts; each log of the topic then begins at its first local segment.
 Source: ``MetaPropertiesEnsemble.verify``, ``KafkaRaftServer.initializeLogDirs``,
+``KafkaConfig.validateValues``,
 ``LogManager.updateTopicConfig``, ``UnifiedLog.create`` (Kafka 3.9 and 4.x).
 """
 
@@ -35,6 +36,7 @@ def check(node: Node) -> Iterator[Conflict]:
     """Yield where the broker's own file and its log dirs contradict each other."""
     yield from _node_id(node)
     yield from _metadata_dir(node)
+    yield from _own_vote(node)
     yield from _voters(node)
     yield from _not_named(node)
     yield from _not_there(node)
@@ -65,6 +67,19 @@ def _metadata_dir(node: Node) -> Iterator[Conflict]:
         text = f"the broker's own file puts the metadata log into {expected}"
         path = one.path / metadata_image.DIRECTORY
         yield Finding("metadata/location", text, path=path), Effect.REFUSE, one.path
+
+
+def _own_vote(node: Node) -> Iterator[Conflict]:
+    """Yield a static list of voters that contradicts the roles of the node."""
+    voters, roles = own_file.voters(node.static), own_file.roles(node.static)
+    me = own_file.node_id(node.static)
+    if me is None or not voters or not roles or (me in voters) == ("controller" in roles):
+        return
+    named = ", ".join(map(str, voters))
+    lacks = f"and controller.quorum.voters names {named}" if me not in voters else "but has a vote"
+    text = f"the broker's own file makes node {me} a {' and '.join(sorted(roles))}, {lacks}"
+    where = node.log_dirs[0].path
+    yield Finding("broker-config/own-vote", text, path=where), Effect.REFUSE, where
 
 
 def _voters(node: Node) -> Iterator[Conflict]:

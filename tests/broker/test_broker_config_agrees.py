@@ -6,8 +6,12 @@ import pytest
 from broker import kafka
 from broker.install import VERSIONS
 
+from logtool.checks import own_file
 from logtool.commands.program.broker_config import load
 from logtool.errors import UsageError
+from logtool.log import opening
+from logtool.node.identity import identify
+from logtool.node.node import Node
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 
@@ -64,3 +68,26 @@ def test_where_nothing_is_set_the_log_dir_is_kafkas_default(tmp_path):
     (default,) = load(str(file)).log_dirs()
     assert Path(default).is_absolute()
     assert default in info(VERSIONS[0], file)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("roles", "voter"), [("broker,controller", 1), ("controller", 2), ("broker", 1), ("broker", 2)]
+)
+def test_a_controller_has_a_vote_and_a_broker_has_none(tmp_path, version, roles, voter):
+    file = tmp_path / "server.properties"
+    listener = "CONTROLLER" if roles == "controller" else "PLAINTEXT"
+    lines = {
+        "process.roles": roles,
+        "node.id": "1",
+        "controller.quorum.voters": f"{voter}@localhost:9093",
+        "listeners": f"{listener}://localhost:9093",
+        "controller.listener.names": "CONTROLLER",
+        "log.dirs": str(tmp_path),
+    }
+    if roles == "broker,controller":
+        lines["listeners"] = "PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093"
+    file.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+    node = Node([identify(opening.open_log_dir(tmp_path))], None, lines)
+    found = [finding.code for finding, _, _ in own_file.check(node)]
+    assert ("Found log director" not in info(version, file)) == ("broker-config/own-vote" in found)

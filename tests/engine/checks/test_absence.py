@@ -35,7 +35,8 @@ NEW = frozenset({
     "metadata/absent", "metadata/hole", "metadata/location", "metadata/no-majority",
     "metadata/end-lost", "metadata/end-absent",
     "kraft-snapshot/missing", "data-dir/not-given", "data-dir/not-named", "data-dir/left-out",
-    "broker-config/cleaner-off", "broker-config/remote-storage-off", "broker-config/remote-topics",
+    "broker-config/cleaner-off", "broker-config/own-vote",
+    "broker-config/remote-storage-off", "broker-config/remote-topics",
 })  # fmt: skip
 
 
@@ -414,6 +415,26 @@ def test_the_own_file_is_compared_with_the_log_dirs(dirs: list[Path]) -> None:
     voters = {**right, "controller.quorum.voters": "1@localhost:9093,2@localhost:9094"}
     assert codes(dirs, voters) == ["metadata/no-majority"]
     assert "unknown" in kinds(dirs, voters)
+
+
+@pytest.mark.parametrize(
+    ("roles", "voters", "refused"),
+    [
+        ("broker,controller", "1@localhost:9093", False),
+        ("broker,controller", "2@localhost:9093", True),
+        ("controller", "1@localhost:9093,2@localhost:9094", False),
+        ("broker", "2@localhost:9093", False),
+        ("broker", "1@localhost:9093,2@localhost:9094", True),
+        ("controller", "", False),
+    ],
+)
+def test_a_controller_has_a_vote_and_a_broker_has_none(
+    dirs: list[Path], roles: str, voters: str, *, refused: bool
+) -> None:
+    static = {"log.dirs": f"{dirs[0]},{dirs[1]}", "process.roles": roles, "node.id": "1",
+              "controller.quorum.voters": voters}  # fmt: skip
+    assert ("broker-config/own-vote" in codes(dirs, static)) == refused
+    assert ("refuse" in kinds(dirs, static)) == refused
 
 
 def listed(*paths: Path) -> bool | None:

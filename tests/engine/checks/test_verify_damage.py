@@ -61,7 +61,7 @@ NOT_IN_THE_TABLE = {
     "metadata/absent", "metadata/hole", "metadata/location", "metadata/no-majority",
     "metadata/end-lost", "metadata/end-absent",
     "kraft-snapshot/missing", "data-dir/not-given", "meta-properties/unregistered-id",
-    "broker-config/remote-storage-off", "broker-config/cleaner-off",
+    "broker-config/remote-storage-off", "broker-config/cleaner-off", "broker-config/own-vote",
     "segment/kvstore-hole", "broker-config/remote-topics", "data-dir/not-named",
     "data-dir/left-out", "data-dir/line-ends", "data-dir/pointers", "data-dir/without-logs",
     "log/beginning-lost", "log/beginning-deleted", "log/beginning-cleaned",
