@@ -163,7 +163,8 @@ def _metadata_log(node: Node) -> Iterator[Absence]:
 def _beginning(node: Node, holder: LogDirIdentity, listed: Partition) -> Iterator[Absence]:
     """Yield a finding if no snapshot covers the offsets before the first segment.
 
-    A node loads its newest snapshot or none: an older one does not help.
+    A node loads its newest snapshot or none: an older one does not help. The snapshot at offset 0
+    holds nothing but the first voters, which the first leader appends to the log.
     """
     start = listed.segments[0].base_offset if listed.segments else 0
     snapshots = [one for one in listed.kraft_snapshots if one.size]
@@ -174,6 +175,9 @@ def _beginning(node: Node, holder: LogDirIdentity, listed: Partition) -> Iterato
         yield finding, Effect.REFUSE, holder
         return
     for newest in node.image.skipped[:1] if node.image else ():
+        is_first = not any(file.name.offset for file in listed.kraft_snapshots)
+        if is_first and node.image and node.image.voters:
+            return
         reason = newest.text if isinstance(newest, metadata_image.Problem) else newest.reason
         if reason != metadata_image.NO_FOOTER:
             text = f"the newest snapshot cannot be read, and a node loads no older one: {reason}"

@@ -34,7 +34,7 @@ class NodeCampaign(Campaign):
                 limit -= 1
                 if limit < 0:
                     return
-            with self._changed(case, linked=False) as home, self.base.cluster(home) as cluster:
+            with self._changed(case, to_read=False) as home, self.base.cluster(home) as cluster:
                 starts = outcomes.two_starts(
                     cluster, self.base.control, self.base.groups, self.base.disk
                 )
@@ -59,7 +59,7 @@ class NodeCampaign(Campaign):
     def _said_of(self, case: NodeCase, starts: Sequence[Object] = ()) -> Sayings:
         """Ask the commands, and for their sentences if the starts lose something."""
         lost = any(verdicts.harm_of_node(start, self.base.control.partitions) for start in starts)
-        with self._changed(case, linked=True) as home:
+        with self._changed(case, to_read=True) as home:
             return self._say(home, texts=lost)
 
     @cached_property
@@ -67,19 +67,19 @@ class NodeCampaign(Campaign):
         """The cases that change something in this base, and one that changes nothing."""
         found = [_NOTHING]
         is_alone = len(self._dirs(self.base.disk)) == 1
-        with self._copy(linked=True) as home:
+        with self._copy(to_read=True) as home:
             before = _picture(home)
         for case in node_deletions.cases():
             if is_alone and case.of_last_log_dir:
                 continue
-            with self._changed(case, linked=True) as home:
+            with self._changed(case, to_read=True) as home:
                 if _picture(home) != before:
                     found.append(case)
         return found
 
     @contextmanager
-    def _changed(self, case: NodeCase, *, linked: bool) -> Iterator[Path]:
-        with self._copy(linked=linked) as home:
+    def _changed(self, case: NodeCase, *, to_read: bool) -> Iterator[Path]:
+        with self._copy(to_read=to_read) as home:
             case.apply(self._dirs(home))
             yield home
 

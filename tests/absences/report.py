@@ -17,12 +17,12 @@ committed ones, and the committed offsets of each group.
 - right: the commands are alarmed if readers, groups or the start lose something, and only then, and
   `plan` predicts start and end of the log
 - mended: nothing is lost, and warnings are about files that the start made again
+- not read: nothing is lost for these clients; the warnings are about a time index, leader epochs or
+  producers that are gone for good, which look-ups and retention by time, followers and writers use
 - unprovable: something is lost, and no file that is left says so
 - false calm: something is lost, and one of the commands is calm
 - false alarm: nothing is lost, and a finding or an action is above info
-- wrong outcome: the prediction of `plan` differs from the start
-
-Only writers notice producers that a broker forgets: the campaign does not see this loss."""
+- wrong outcome: the prediction of `plan` differs from the start"""
 
 
 def lines(judged: Sequence[Judged]) -> Iterator[str]:

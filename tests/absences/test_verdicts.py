@@ -6,15 +6,24 @@ from absences.deletions import BY_NAME, DELETIONS, assigned
 from absences.outcomes import spans
 from absences.sayings import Said, Sayings
 from absences.traffic import java_hash, names_for
-from absences.verdicts import FALSE_ALARM, FALSE_CALM, MENDED, RIGHT, UNPROVABLE, WRONG, judge
+from absences.verdicts import (
+    FALSE_ALARM,
+    FALSE_CALM,
+    MENDED,
+    RIGHT,
+    UNPROVABLE,
+    UNREAD,
+    WRONG,
+    judge,
+)
 
 WHOLE = {"start": 0, "end": 60, "lacks": []}
 LOST = {"start": 0, "end": 0, "lacks": [], "read_uncommitted_misses": [[0, 59]]}
 FORECAST = {"log_start_offset": 0, "broker_log_end_offset": 60}
 
 
-def sayings(severity="", end=60):
-    words = [f"{severity} log/lost: gone"] if severity else []
+def sayings(severity="", end=60, code="log/lost"):
+    words = [f"{severity} {code}: gone"] if severity else []
     said = {one: {"t-0": Said(severity or "info", words)}
             for one in ("verify", "plan", "doctor", "watermark")}  # fmt: skip
     forecast = {**FORECAST, "broker_log_end_offset": end}
@@ -31,6 +40,16 @@ def sayings(severity="", end=60):
         (sayings("error"), WHOLE, [FALSE_ALARM]),
         (sayings("warning"), WHOLE, [MENDED]),
         (sayings("warning"), {**WHOLE, "lacks": ["0.index"]}, [FALSE_ALARM]),
+        (
+            sayings("warning", code="time-index/missing"),
+            {**WHOLE, "lacks": ["0.timeindex"]},
+            [UNREAD],
+        ),
+        (
+            sayings("error", code="time-index/missing"),
+            {**WHOLE, "lacks": ["0.timeindex"]},
+            [FALSE_ALARM],
+        ),
         (sayings(end=50), WHOLE, [WRONG]),
     ],
 )

@@ -12,8 +12,13 @@ from absences.traffic import GROUPS
 Object = Mapping[str, Any]
 RIGHT, FALSE_CALM, FALSE_ALARM = "right", "false calm", "false alarm"
 WRONG, UNPROVABLE, MENDED = "wrong outcome", "unprovable", "mended"
-VERDICTS = (RIGHT, MENDED, UNPROVABLE, FALSE_CALM, FALSE_ALARM, WRONG)
-"""`MENDED`: nothing is worse, and there are warnings about files that the start made again."""
+UNREAD = "not read"
+VERDICTS = (RIGHT, MENDED, UNREAD, UNPROVABLE, FALSE_CALM, FALSE_ALARM, WRONG)
+"""`MENDED`: nothing is worse, and there are warnings about files that the start made again.
+`UNREAD`: every warning is about a file that still lacks entries, and that no client here reads."""
+_NOT_READ_HERE = ("time-index/", "leader-epoch/missing", "producer-snapshot/lost")
+"""Beginnings of the codes about such files: look-ups and retention by time, followers, and
+producers use them."""
 JUDGES = ("verify", "plan", "doctor")
 """Commands that judge every case."""
 _LOWER = "the log ends lower"
@@ -91,13 +96,26 @@ def judge(
         kinds.append(UNPROVABLE if unprovable and len(calm) == len(judges) else FALSE_CALM)
         notes.append(f"calm: {', '.join(calm)}")
     elif not harm and len(calm) < len(judges):
-        errors = any(word.startswith("error") for words in alarms.values() for word in words)
-        kinds.append(FALSE_ALARM if errors or first["lacks"] else MENDED)
+        kinds.append(_without_harm([alarms[one] for one in judges], lacks=first["lacks"]))
     if wrong := _wrong(partition, said, first):
         kinds.append(WRONG)
         notes.append(wrong)
     shown = dict.fromkeys(word for one in judges for word in alarms[one])
     return Verdict(kinds or [RIGHT], harm, [*notes, *shown])
+
+
+def _without_harm(alarms: Sequence[Sequence[str]], *, lacks: Any) -> str:
+    """Return the verdict on words above info where nothing is lost.
+
+    `lacks` are the files that the start did not make again.
+    """
+    words = [word for said in alarms for word in said]
+    if any(word.startswith("error") for word in words):
+        return FALSE_ALARM
+    if not lacks:
+        return MENDED
+    codes = [_code(word).partition(" ")[2] for word in words]
+    return UNREAD if all(code.startswith(_NOT_READ_HERE) for code in codes) else FALSE_ALARM
 
 
 def above(said: Said, usual: Said) -> list[str]:
@@ -165,8 +183,7 @@ def judge_node(
         kinds.append(UNPROVABLE if unprovable and len(calm) == len(judges) else FALSE_CALM)
         notes += [f"calm: {one} ({said.calm.get(one, 'no sentence')})" for one in calm]
     elif not harm and any(alarms[one] for one in JUDGES):
-        errors = any(word.startswith("error") for one in JUDGES for word in alarms[one])
-        kinds.append(FALSE_ALARM if errors or starts[0]["lacks"] else MENDED)
+        kinds.append(_without_harm([alarms[one] for one in JUDGES], lacks=starts[0]["lacks"]))
     compared = control if only_replica else {}
     if wrong := _wrong_of_node(said, starts[0], compared):
         kinds.append(WRONG)

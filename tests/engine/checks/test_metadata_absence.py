@@ -10,7 +10,7 @@ from pathlib import Path
 import metadata_records as made
 import numpy as np
 import pytest
-from metadata_logs import ELECTION, NO_OP, data, log_dir
+from metadata_logs import ELECTION, NO_OP, data, log_dir, voters_batch
 from verification import verify
 
 from logtool.actions import Action
@@ -87,6 +87,16 @@ def test_an_older_snapshot_and_a_footer_do_not_stop_a_node(tmp_path: Path) -> No
     made.snapshot(home / DIRECTORY, 38, NO_OP, footer=False)
     assert "kraft-snapshot/missing" not in codes(home)
     assert "refuse" not in planned(home)
+
+
+@pytest.mark.parametrize("in_log", [False, True])
+def test_the_first_voters_may_stand_in_the_log_alone(tmp_path: Path, *, in_log: bool) -> None:
+    first = voters_batch(0, [1]) if in_log else data(0, NO_OP, NO_OP)
+    home = log_dir(tmp_path, 1, first, data(2, NO_OP))
+    made.snapshot(home / DIRECTORY, 0, NO_OP)
+    empty("*.checkpoint")(home / DIRECTORY)
+    assert ("kraft-snapshot/missing" in codes(home)) != in_log
+    assert ("refuse" in planned(home)) != in_log
 
 
 @pytest.mark.parametrize("pattern", ["*20.log", "*10.log"])
