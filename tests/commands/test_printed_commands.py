@@ -114,7 +114,8 @@ def check(commands, paste, name, at_least=1):
 
 @pytest.mark.parametrize("words", [
     ("verify", "{}"), ("verify", "--level", "records", "{}/{name}-0"), ("doctor", "{}"),
-    ("recover", "--full", "--strategy", "supplement", "--trust-log", "{}"), ("diff", "{}", "copies/{name}"),
+    ("recover", "--full", "--strategy", "supplement", "--trust-log", "{}"),
+    ("diff", "{}", "copies/{name}"),
     ("txns", "{}/{name}-1"), ("sanity", "{}"),
 ], ids=lambda words: words[0])  # fmt: skip
 def test_what_commands_that_read_propose_can_be_pasted(run, home, name, paste, words):
