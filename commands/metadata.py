@@ -27,7 +27,8 @@ ShowSecrets = Annotated[
     typer.Option(
         "--show-secrets",
         help="Also show secrets: salts and keys of SCRAM credentials, ids of delegation "
-        "tokens, values of sensitive settings.",
+        "tokens, values of settings that are passwords or keys, and values of settings that "
+        "Kafka does not define, such as those of plugins.",
     ),
 ]
 Offset = Annotated[

@@ -63,8 +63,9 @@ class Written:
         bool,
         typer.Option(
             "--show-secrets",
-            help="In the table records, show passwords, SCRAM keys and ids of delegation tokens "
-            "of a metadata log, otherwise replaced by asterisks.",
+            help="In the table records, show secrets of a metadata log, otherwise replaced by "
+            "asterisks: SCRAM keys, ids of delegation tokens, values of settings that are "
+            "passwords or that Kafka does not define.",
         ),
     ] = False
     level: Annotated[

@@ -18,9 +18,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+from logtool.apply import unfinished
 from logtool.commands import output
 from logtool.commands.printing.writers import Object
 from logtool.dump.blocks import Block, Origin
+from logtool.errors import RefusedError, UnwritableError
 from logtool.formats.names import PartitionDirectory, parse_directory
 from logtool.formats.record import RecordSpans
 from logtool.formats.record_batch import BatchTable, Column
@@ -173,30 +175,20 @@ class ParquetFile:
                 yield self
         except OSError as error:
             raise output.OutputError(f"cannot write {self._target}: {error.strerror}") from error
+        except (UnwritableError, RefusedError) as error:
+            raise output.OutputError(f"cannot write the output: {error}") from error
 
     @contextlib.contextmanager
     def _written(self) -> Iterator[None]:
-        name = self._target.with_name(f".{self._target.name}.{os.getpid()}.part")
-        file = name.open("xb")
         # Arrow's own keeps what is given back, a tenth of the process and more.
         pa.set_memory_pool(pa.system_memory_pool())
         _keep_freed_memory()
-        try:
-            with file, self._format(file) as writer:
-                self._writer = writer
-                yield
-                self._flush()
-                writer.add_key_value_metadata(_metadata(self._read_as))
-                writer.close()
-                file.flush()
-                os.fsync(file.fileno())
-            # A link does not replace what another has made there meanwhile.
-            os.link(name, self._target)
-        finally:
-            name.unlink()
-        folder = os.open(self._target.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
+        with unfinished.new_file(self._target) as file, self._format(file) as writer:
+            self._writer = writer
+            yield
+            self._flush()
+            writer.add_key_value_metadata(_metadata(self._read_as))
+            writer.close()
 
     def _format(self, file: BinaryIO) -> Any:
         options = parquet_options.options(self._schema.names)

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from logtool.disk import files
+from logtool.disk import files, shell
 from logtool.dump import damaged, saved_redpanda
 from logtool.dump.blocks import Origin
 from logtool.dump.export import Kcat
@@ -64,7 +64,7 @@ class Extras:
         command = None
         if self.records == "kcat":
             count, kcat = self._kcat(found, target)
-            command = f"{kcat} < {target}"
+            command = f"{kcat} < {shell.path(target)}"
         elif self.records == "parquet":
             count = self._parquet(found, target)
         else:

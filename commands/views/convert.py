@@ -8,14 +8,17 @@ from logtool.commands import options
 from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
+from logtool.commands.views.findings import FurtherFindings
 from logtool.convert import Conversion, Converted
 from logtool.errors import LogtoolError
 from logtool.exits import Exit
+from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.log.flavour import FlavourName
 from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Column, Kind, Table, Way
 from logtool.schemas.document import Document
+from logtool.schemas.tables import FINDING
 
 
 def _count(name: str, meaning: str) -> Column:
@@ -47,7 +50,7 @@ _SEGMENT = Table("segment", "new log", (
     _count("damaged", "ranges of bytes that are not sound batches"),
 ), note="One new log.", type="segment", made_from="logtool.convert.run:Converted")  # fmt: skip
 DOCUMENT: Final = Document(
-    name="convert", title="Objects that logtool convert prints", tables=(_SEGMENT,)
+    name="convert", title="Objects that logtool convert prints", tables=(_SEGMENT, FINDING)
 )
 SCHEMA = DOCUMENT.schema
 _COLUMNS = columns(*_SEGMENT.names(Way.CSV))
@@ -81,15 +84,19 @@ def run(
     return report.consume(job, ConversionPrinter(report, summary))
 
 
-class ConversionPrinter(Printer[Converted | LogtoolError]):
+class ConversionPrinter(Printer[Converted | Finding | LogtoolError]):
     """Prints what is written and what is not, and in the end how much was converted."""
 
     def __init__(self, report: Report, summary: ActionSummary) -> None:
         self._report = report
         self._summary = summary
+        self._further = FurtherFindings(report)
 
-    def show(self, item: Converted | LogtoolError) -> None:
-        """Print one new log, or why something was not converted."""
+    def show(self, item: Converted | Finding | LogtoolError) -> None:
+        """Print one new log, an error in it, or why something was not converted."""
+        if isinstance(item, Finding):
+            self._further.take(item)
+            return
         if isinstance(item, Converted):
             self._report.item(DOCUMENT.row(item))
         else:
@@ -97,6 +104,7 @@ class ConversionPrinter(Printer[Converted | LogtoolError]):
 
     def last_lines(self) -> Iterator[Line]:
         """Yield how much was converted."""
+        yield from self._further.last_lines()
         summary = self._summary
         written = text.count(summary.segments, "segment")
         batches = text.count(summary.batches, "batch", "batches")

@@ -7,9 +7,11 @@ from logtool.commands import options
 from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
+from logtool.commands.views.findings import FurtherFindings
 from logtool.disk import shell
 from logtool.errors import LogtoolError
 from logtool.exits import Exit
+from logtool.findings import Finding
 from logtool.formats import wording
 from logtool.repair.output import OutputDir
 from logtool.repair.salvage import Salvage
@@ -77,7 +79,7 @@ def run(
 
 def _with_records(
     job: Salvage, records: str | None, damaged: bool
-) -> Iterator[Saved | LogtoolError]:
+) -> Iterator[Saved | Finding | LogtoolError]:
     """Yield the items of `job`, and after each saved item the files with its records."""
     # Two options need it, and it imports all of dump.
     from logtool.commands.program.salvage_output import Extras
@@ -85,21 +87,25 @@ def _with_records(
     extras = Extras(job.output, records, damaged)
     for item in job:
         yield item
-        if not isinstance(item, LogtoolError):
+        if not isinstance(item, LogtoolError | Finding):
             yield from extras.after(item)
 
 
-class SalvagePrinter(Printer[Saved | LogtoolError]):
+class SalvagePrinter(Printer[Saved | Finding | LogtoolError]):
     """Prints what is saved and what is not, and counts for the last line."""
 
     def __init__(self, report: Report, summary: ActionSummary, job: Salvage) -> None:
         self._report = report
         self._summary = summary
         self._job = job
+        self._further = FurtherFindings(report)
         self._rejects = self._filled = 0
 
-    def show(self, item: Saved | LogtoolError) -> None:
-        """Print one object, or why something was not saved."""
+    def show(self, item: Saved | Finding | LogtoolError) -> None:
+        """Print one object, an error in what was saved, or why something was not saved."""
+        if isinstance(item, Finding):
+            self._further.take(item)
+            return
         if isinstance(item, LogtoolError):
             # A file of records that cannot be written counts as refused: the partition is saved.
             self._summary.refused = True
@@ -113,6 +119,7 @@ class SalvagePrinter(Printer[Saved | LogtoolError]):
 
     def last_lines(self) -> Iterator[Line]:
         """Yield how much was saved, and how much was not."""
+        yield from self._further.last_lines()
         summary = self._summary
         batches = text.count(summary.batches, "batch", "batches")
         partitions = text.count(summary.partitions, "partition")

@@ -10,6 +10,7 @@ from logtool.commands.printing import text
 from logtool.commands.printing.writers import Columns, Object, columns, keep
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.views.watermark_tables import CHOICE, DOCUMENT, GROUP, TRUNCATION
+from logtool.disk import shell
 from logtool.exits import Exit
 from logtool.findings import Finding, Severity
 from logtool.formats.names import TopicPartition
@@ -254,7 +255,7 @@ def _advice(group: ReplicaGroup) -> str:
         how = (
             f"start node {group.best_leader} without {who} {named}, and request an unclean "
             "election: kafka-leader-election.sh --election-type unclean "
-            f"--topic {text.escape(group.topic)} --partition {group.partition}"
+            f"{shell.option('--topic', group.topic)} --partition {group.partition}"
         )
     return (
         f"if {who} {named} is up, controllers may elect it, and up to "

@@ -46,12 +46,8 @@ def build(
             base_offset=first,
             type=BatchType.GHOST_BATCH,
             last_offset_delta=delta,
-            record_count=_wrapped(delta + 1),
+            record_count=record_batch.signed(delta + 1, 32),
             base_timestamp=timestamp,
             max_timestamp=timestamp,
         )
         first += delta + 1
-
-
-def _wrapped(count: int) -> int:
-    return count - 2**32 if count >= 2**31 else count

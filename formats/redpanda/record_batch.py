@@ -254,7 +254,13 @@ def moved(header: RedpandaHeader, base_offset: int) -> RedpandaHeader:
 
 def type_name(type: int) -> str:
     """Return the name of a type in lower case, or its number where it is of a later release."""
-    return _NAMES.get(type, str(type))
+    return _NAMES.get(type, str(signed(type, 8)))
+
+
+def signed(number: int, bits: int) -> int:
+    """Return the value of a signed field of `bits` bits that an unsigned column or a sum holds."""
+    half = 1 << (bits - 1)
+    return (number + half) % (2 * half) - half
 
 
 def _sealed(header: RedpandaHeader) -> RedpandaHeader:

@@ -11,6 +11,8 @@ and ``states.py`` finds the progress of a step from the file alone: there is no 
 a kill could leave wrong. ``dirfd.py`` reaches every file from a directory that is held open, so
 that nothing can change between a check and its use, and ``parsing.py`` checks every line of a
 journal.
+``output_tree.py`` and ``unfinished.py`` write new directories and files outside of log dirs, which
+get their names when they are complete.
 Owner and mode are set through the descriptor that wrote a file. A file with more than one name is
 copied, never changed in place. ``tests/crash`` kills it, and lets the disk fail, at every call;
 ``tests/commands/test_hostile.py`` swaps names between any two calls.

@@ -56,6 +56,11 @@ def make_dir(home: OpenDir, path: Path) -> OpenDir:
         raise
 
 
+def create(home: OpenDir, path: Path, mode: int) -> int:
+    """Make a file that does not exist yet, and return its descriptor, open for writing."""
+    return _open(home, path, _NEW, mode)
+
+
 def write_new(
     home: OpenDir,
     path: Path,
@@ -178,6 +183,20 @@ def remove_dir(home: OpenDir, path: Path) -> None:
     """Remove an empty directory."""
     with home.reach(path) as (fd, name):
         change(path, lambda: os.rmdir(name, dir_fd=fd))
+
+
+def remove_tree(home: OpenDir, path: Path) -> None:
+    """Remove a file, or a directory with all that it holds; no link is followed."""
+    with home.reach(path) as (fd, name):
+        is_dir = stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode)
+    if not is_dir:
+        remove(home, path)
+        return
+    folder = OpenDir(path, home)
+    for name in folder.names():
+        remove_tree(folder, path / name)
+    folder.close()
+    remove_dir(home, path)
 
 
 def set_dir_time(home: OpenDir, path: Path, mtime_ns: int) -> None:

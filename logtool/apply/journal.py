@@ -182,7 +182,7 @@ class Journal:
         """Put everything back, also times of directories; RefusedError if a file has changed."""
         if not self.can_be_undone:
             return
-        again = f"run '{self._undo_command()}' again to continue"
+        again = f"to continue, run again: {self._undo_command()}"
         with _hint(self.undo_dir, again, "free space on that disk first"):
             progress = self._find()
             stepping.check_saved(progress, self._undo)
@@ -237,12 +237,12 @@ class Journal:
     def _way_on(self) -> str:
         return (
             "the change is not finished and nothing is lost: run the same command again to "
-            f"finish it, or '{self._undo_command()}' to undo it"
+            f"finish it, or undo it with: {self._undo_command()}"
         )
 
     def _advice(self) -> str:
         if self.state is PlanState.UNDOING:
-            return f"run '{self._undo_command()}' to continue with the undo"
+            return f"to continue with the undo, run: {self._undo_command()}"
         return "there is nothing to finish"
 
     @contextmanager

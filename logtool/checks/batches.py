@@ -29,6 +29,8 @@ from logtool.log.order import outside_segment, stands_out
 
 _MOST_OFFSETS = 2**31 - 1
 """Largest distance of an offset from the base offset of its segment."""
+_LARGEST_TYPE = 127
+"""Largest type of a batch of Redpanda; the column is unsigned."""
 _DAMAGE_CODES = {
     DamageReason.CRC: "batch/crc",
     DamageReason.SIZE: "batch/size",
@@ -214,7 +216,12 @@ class BatchRules:
         delta = table.last_offset - table.base_offset
         modern = table.magic >= MAGIC
         rules: list[tuple[str, Column, Column, str]] = [
-            ("batch/last-offset", delta < 0, delta, "last offset delta is {}, expected at least 0"),
+            (
+                "batch/last-offset",
+                (delta < 0) | (table.last_offset < table.base_offset),
+                delta,
+                "last offset delta is {}, with which the batch ends before it begins",
+            ),
             (
                 "batch/record-count",
                 modern
@@ -248,8 +255,12 @@ class BatchRules:
             ),
             (
                 "batch/type",
-                (table.batch_type == 0) | (table.batch_type == BatchType.GHOST_BATCH),
-                table.batch_type,
+                (table.batch_type == 0)
+                | (table.batch_type == BatchType.GHOST_BATCH)
+                | (table.batch_type > _LARGEST_TYPE),
+                np.where(
+                    table.batch_type > _LARGEST_TYPE, table.batch_type - 256, table.batch_type
+                ),
                 "type {} is never stored in a log",
             ),
             (
@@ -302,7 +313,8 @@ def dump_command(path: Path, first: int, last: int) -> str:
     command, base = f"logtool dump {shell.path(path)}", path.name.partition(".")[0]
     if base.isdecimal() and not int(base) <= first <= last <= int(base) + _MOST_OFFSETS:
         return command
-    return f"{command} --offset {max(first, 0)}..{last}"
+    first, last = max(first, 0), max(first, last, 0)
+    return f"{command} --offset {first}..{last}"
 
 
 def with_next(finding: Finding, path: Path) -> Finding:

@@ -12,11 +12,15 @@ from logtool.convert import to_kafka, to_redpanda
 from logtool.convert.pieces import OutputSegment
 from logtool.disk import files
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
+from logtool.findings import Finding
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.result import StartConditions
 from logtool.log import inputs, opening
 from logtool.log.flavour import FlavourName
 from logtool.log.inputs import PathKind
+from logtool.log.kafka import KAFKA
+from logtool.log.redpanda import REDPANDA
+from logtool.repair import sound
 from logtool.repair.output import OutputDir
 from logtool.running.summary import ActionSummary
 
@@ -31,7 +35,10 @@ class Converted:
 
 
 class Conversion:
-    """Iterate over it for each log that was written, and for what could not be."""
+    """Iterate over it for each log that was written, for what could not be, and for faults.
+
+    A finding is an error, by the rules of `verify`, in what was written.
+    """
 
     def __init__(
         self,
@@ -47,7 +54,17 @@ class Conversion:
         self._output = OutputDir(output)
         self.summary = summary
 
-    def __iter__(self) -> Iterator[Converted | LogtoolError]:
+    def __iter__(self) -> Iterator[Converted | Finding | LogtoolError]:
+        ended = False
+        try:
+            yield from self._converted()
+            ended = True
+        except UnwritableError as error:
+            yield error
+        finally:
+            self._output.close(ended=ended)
+
+    def _converted(self) -> Iterator[Converted | Finding | LogtoolError]:
         try:
             paths = [path for given in self._given for path in _segments(given)]
             size = sum(files.size_at(path) for path in paths)
@@ -61,16 +78,17 @@ class Conversion:
                 for piece in self._pieces(path):
                     yield self._written(piece)
                     folders.setdefault(piece.target.parent)
-            except (RefusedError, UnreadableError, UnwritableError) as error:
+            except (RefusedError, UnreadableError) as error:
                 yield error
-        for folder in folders if self._to_kafka else ():
-            loaded = self._output.recovered(
-                self._output.path / folder, StartConditions(clean=False)
-            )
-            if loaded.outcome != "loads":
-                yield RefusedError(
-                    f"{folder}: a broker would not load this directory: {loaded.reason}"
-                )
+        for folder in folders:
+            if self._to_kafka:
+                loaded = self._output.recovered(folder, StartConditions(clean=False))
+                if loaded.outcome != "loads":
+                    yield RefusedError(
+                        f"{folder}: a broker would not load this directory: {loaded.reason}"
+                    )
+            flavour = KAFKA if self._to_kafka else REDPANDA
+            yield from sound.faults(self._output.complete(folder), flavour)
 
     def _pieces(self, path: Path) -> Iterator[OutputSegment]:
         if self._to_kafka:
@@ -84,9 +102,10 @@ class Conversion:
                 piece.bytes += len(block)
                 yield block
 
-        self._output.write(piece.target, counted())
+        self._output.write_part(piece.target, counted())
         for path, content in piece.neighbours.items():
-            self._output.write(path, [content])
+            is_inside = path.parent == piece.target.parent
+            (self._output.write_part if is_inside else self._output.write)(path, [content])
         summary = self.summary
         summary.segments += 1
         summary.batches += piece.batches

@@ -22,15 +22,16 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from logtool.apply import outside
+from logtool.apply import outside, unfinished
 from logtool.copies.batches import COLUMNS, NOTHING, CopyBatches, CopyPart, DamagedRange
 from logtool.copies.copy import Copy, CopyReading
 from logtool.disk import files
@@ -55,21 +56,16 @@ class DigestWriter:
 
     def __init__(self, path: Path, source: Path) -> None:
         self._path = path
-        self._temporary = path.with_name(path.name + ".tmp")
         self._source = source
         self._partitions: list[dict[str, Any]] = []
         self._begun = 0
         """Number of copies that were begun, including those that were given up."""
-        self._file: IO[bytes] | None = None
+        self._context = self._opened()
         self._zip: zipfile.ZipFile | None = None
 
     def __enter__(self) -> "DigestWriter":
         check_place(self._path)
-        try:
-            self._file = self._temporary.open("xb")
-        except OSError as error:
-            raise UnwritableError(self._temporary, error.strerror or str(error)) from error
-        self._zip = zipfile.ZipFile(self._file, "w", zipfile.ZIP_DEFLATED, compresslevel=3)
+        self._context.__enter__()
         return self
 
     def copy(self) -> "SavedCopy":
@@ -103,18 +99,17 @@ class DigestWriter:
         trace: TracebackType | None,
     ) -> None:
         try:
-            self._finish(complete=kind is None)
+            self._context.__exit__(kind, error, trace)
         except OSError as problem:
             raise UnwritableError(self._path, problem.strerror or str(problem)) from problem
-        finally:
-            self._temporary.unlink(missing_ok=True)
 
-    def _finish(self, *, complete: bool) -> None:
-        if not (self._zip and self._file):
-            return
-        with self._file, self._zip:
-            if not complete:
-                return
+    @contextmanager
+    def _opened(self) -> Iterator[None]:
+        with (
+            unfinished.new_file(self._path) as file,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=3) as self._zip,
+        ):
+            yield
             header = {
                 "schema": SCHEMA,
                 "columns": COLUMNS,
@@ -122,16 +117,6 @@ class DigestWriter:
                 "partitions": self._partitions,
             }
             self._zip.writestr(_HEADER, json.dumps(header))
-            self._zip.close()
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        # Unlike a rename a link does not replace a file that was created meanwhile.
-        os.link(self._temporary, self._path)
-        directory = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
 
 
 class SavedCopy:

@@ -10,10 +10,11 @@ def quote(word: str) -> str:
     r"""Return a word as bash, zsh and ksh read it back.
 
     One with control characters, or with bytes that are not UTF-8, becomes ``$'...'`` with escapes,
-    so that it is one line and harmless to a terminal.
+    so that it is one line and harmless to a terminal. zsh replaces a word that begins with ``=``
+    by the path of a program.
     """
     if word.isprintable():
-        return shlex.quote(word)
+        return f"'{word}'" if word.startswith("=") and "'" not in word else shlex.quote(word)
     escaped = (_escaped(char) for char in word)
     return "$'" + "".join(escaped) + "'"
 
@@ -35,9 +36,9 @@ def join(words: Iterable[str]) -> str:
 
 
 def _escaped(char: str) -> str:
-    if char in "'\\":
-        return "\\" + char
-    if char.isprintable():
+    # History expansion of an interactive shell finds "!" within $'...', and the end of the word at
+    # an escaped quote.
+    if char.isprintable() and char not in "'\\!":
         return char
     # Octal, of three digits: a hexadecimal escape would swallow a digit that follows it.
     return "".join(f"\\{byte:03o}" for byte in os.fsencode(char))

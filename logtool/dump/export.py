@@ -12,6 +12,7 @@ Source: ``producer_run`` of kcat 1.7.1; ``org.apache.kafka.tools.LineMessageRead
 from abc import ABC, abstractmethod
 from typing import NoReturn
 
+from logtool.disk import shell
 from logtool.dump.records import Object
 from logtool.errors import RefusedError
 
@@ -133,9 +134,10 @@ class Kcat(Export):
         """Return kcat with the delimiters that were chosen."""
         one = len(self.partitions) == 1
         number = next(iter(self.partitions))[1] if one else None
-        parts = ["kcat -P -b HOST:PORT -t", self._target()]
+        parts = ["kcat -P -b HOST:PORT -t", shell.quote(self._target())]
         parts += [] if number is None else [f"-p {number}"]
-        parts += [f"-K '{_escaped(self._separators[0])}'", f"-D '{_escaped(self._ends[0])}'"]
+        parts += ["-K", shell.quote(_escaped(self._separators[0]))]
+        parts += ["-D", shell.quote(_escaped(self._ends[0]))]
         parts += ["-Z"] if self._nulls else []
         if self._largest > _USUAL_SIZE:
             parts.append(f"-X message.max.bytes={self._largest + 100_000}")
@@ -157,8 +159,9 @@ class ConsoleProducer(Export):
     def command(self) -> str:
         """Return the producer with the properties that the lines need."""
         reader = ("parse.key=true", "parse.headers=true", f"null.marker={NULL_MARKER}")
-        parts = ["kafka-console-producer.sh --bootstrap-server HOST:PORT --topic", self._target()]
-        return " ".join([*parts, *(f"--reader-property {one}" for one in reader)])
+        tool, topic = "kafka-console-producer.sh", shell.option("--topic", self._target())
+        properties = (f"--reader-property {one}" for one in reader)
+        return " ".join([tool, "--bootstrap-server HOST:PORT", topic, *properties])
 
     def _say(self, obj: Object) -> bytes:
         where = place(obj)

@@ -121,8 +121,25 @@ def read_chunk(path: Path, chunk: Chunk, term: int, kafka: KafkaOffsets) -> Iter
     offsets = kafka.add(table)
     for row in range(len(table)):
         first, last = (int(column[row]) for column in offsets)
-        fields = _batch(table.row(row), term, or_null(first), or_null(last))
+        batch = table.row(row)
+        fields = _batch(batch, term, or_null(first), or_null(last))
         yield entry(path, FileKind.REDPANDA_SEGMENT, fields)
+        yield from _impossible(path, batch)
+
+
+def _impossible(path: Path, batch: dict[str, int]) -> Iterator[Object]:
+    """Yield the errors for fields that no broker writes, in a batch with sound CRCs."""
+    header = header_of(batch)
+    position, size, base = batch["position"], batch["size"], header.base_offset
+    if header.type < 0:
+        text = f"the batch at Raft offset {base} has type {header.type}, which no release has"
+        yield error_object(path, "type", text, position, size)
+    if header.last_offset_delta < 0 or batch["last_offset"] < base:
+        text = (
+            f"the batch at Raft offset {base} ends {header.last_offset_delta} offsets later, which "
+            "is before its start or is no offset of 64 bits"
+        )
+        yield error_object(path, "offsets", text, position, size)
 
 
 def damage_object(path: Path, damage: Damage) -> Object:

@@ -7,11 +7,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from logtool.apply import disk
-from logtool.apply.dirfd import OpenDir
+from logtool.apply import unfinished
 from logtool.disk import files
 from logtool.disk.files import LogFile
-from logtool.errors import RefusedError, UnreadableError, UsageError
+from logtool.errors import RefusedError, UnreadableError, UnwritableError, UsageError
 from logtool.formats import names
 from logtool.formats.names import FileKind, FileState, Reception
 from logtool.formats.record_batch import HEADER_SIZE, MAX_SEGMENT_SIZE
@@ -49,17 +48,14 @@ def write(result: Result, ghosts: Ghosts, target: Path) -> int:
     UnwritableError if it cannot be written. It has a temporary name until it is complete.
     """
     _check(result, ghosts, target)
-    target = target.parent.resolve() / target.name
-    home = OpenDir(target.parent)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    size = 0
     try:
-        size, _ = disk.write_new(home, part, blocks(result, ghosts))
-        check_target(target)
-        if not disk.link(home, part, home, target):
-            disk.rename(home, part, target)
-    finally:
-        disk.remove(home, part)
-    disk.sync_dir(home, home.path)
+        with unfinished.new_file(target, 0o600) as file:
+            for block in blocks(result, ghosts):
+                size += file.write(block)
+            check_target(target)
+    except OSError as error:
+        raise UnwritableError(target, error.strerror or str(error)) from error
     return size
 
 

@@ -32,15 +32,20 @@ def write(result: Result, ghosts: Ghosts, target: Path, *, stored: bool) -> int:
     waiting: dict[int, list[tuple[int, int, int]]] = {}
     for segment, *insert in fill.placed(result, ghosts):
         waiting.setdefault(segment, []).append((insert[0], insert[1], insert[2]))
-    size = 0
-    for part in (part for part in result.parts if part.stretches):
-        here = waiting.get(part.segment.base_offset, [])
-        heads = [first for at, first, _ in here if at == part.stretches[0][0]]
-        term = names.parse_partition_file(part.segment.log.path.name).term or 0
-        name = place / names.format_segment(min([part.segment.base_offset, *heads]), term)
-        encoded = [(at, _encoded(first, last)) for at, first, last in here]
-        output.write(name, fill.of_segment(part, [] if stored else encoded))
-        size += (output.path / name).stat().st_size
+    size, ended = 0, False
+    try:
+        for part in (part for part in result.parts if part.stretches):
+            here = waiting.get(part.segment.base_offset, [])
+            heads = [first for at, first, _ in here if at == part.stretches[0][0]]
+            term = names.parse_partition_file(part.segment.log.path.name).term or 0
+            name = place / names.format_segment(min([part.segment.base_offset, *heads]), term)
+            encoded = [(at, _encoded(first, last)) for at, first, last in here]
+            size += output.write_part(name, fill.of_segment(part, [] if stored else encoded))
+        if size:
+            output.complete(place)
+        ended = True
+    finally:
+        output.close(ended=ended)
     return size
 
 

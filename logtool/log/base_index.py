@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logtool.formats.record_batch import CONTROL, MAGIC, BatchTable, Column
-from logtool.formats.redpanda import base_index
+from logtool.formats.redpanda import base_index, record_batch
 from logtool.formats.redpanda.base_index import TIME_OFFSET, BaseIndex, Entries, Flags
 from logtool.formats.redpanda.offset_translation import FILTERED
 from logtool.formats.redpanda.record_batch import RAFT_DATA, BatchType, RedpandaHeader, header_crc
@@ -150,10 +150,10 @@ def header_of(fields: dict[str, int]) -> RedpandaHeader:
         header_crc=0,
         size=fields["size"],
         base_offset=fields["base_offset"],
-        type=fields["batch_type"],
+        type=record_batch.signed(fields["batch_type"], 8),
         crc=fields["crc"],
         attributes=fields["attributes"],
-        last_offset_delta=fields["last_offset"] - fields["base_offset"],
+        last_offset_delta=record_batch.signed(fields["last_offset"] - fields["base_offset"], 64),
         base_timestamp=fields["base_timestamp"],
         max_timestamp=fields["max_timestamp"],
         producer_id=fields["producer_id"],

@@ -14,6 +14,7 @@ from logtool.errors import FormatError
 from logtool.formats.messages import codec, internal_topics, schema, secrets
 from logtool.formats.messages.codec import Value
 from logtool.formats.messages.internal_topics import FRAMED_TABLES, TABLES, Decoded
+from logtool.formats.messages.settings import is_sensitive
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.lazy_dataclass import dataclass
 from logtool.log.record_table import RecordTable
@@ -102,7 +103,7 @@ def _redact(name: str, data: Value) -> None:
     for secret in secrets.FIELDS.get(name, ()):
         data[secret] = secrets.REDACTED
     hidden = name == _CONFIG and data["value"] is not None
-    if hidden and secrets.is_secret_config(data["name"]):
+    if hidden and is_sensitive(data["name"]):
         data["value"] = secrets.REDACTED
 
 
@@ -127,7 +128,7 @@ def without_secrets(value: bytes) -> bytes:
         return hidden
     if data is None:
         return hidden
-    if message.name == _CONFIG and not secrets.is_secret_config(data["name"]):
+    if message.name == _CONFIG and not is_sensitive(data["name"]):
         return value
     fields = secrets.FIELDS.get(message.name, ("value",))
     stars = {name: _stars(data[name]) for name in fields if data[name] is not None}

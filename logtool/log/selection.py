@@ -46,7 +46,7 @@ class Selection:
             *(shell.option("--topic", glob) for glob in self.topics),
             *(shell.option("--exclude-topic", glob) for glob in self.exclude_topics),
             *(f"--partition {number}" for number in self.partitions),
-            *(f"{topic}-{number}" for topic, number in sorted(self.keys)),
+            *(shell.quote(f"{topic}-{number}") for topic, number in sorted(self.keys)),
         ]
         return " ".join(words)
 

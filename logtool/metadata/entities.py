@@ -22,6 +22,7 @@ from logtool.formats.messages.cluster_metadata import (
     TopicRecord,
 )
 from logtool.formats.messages.codec import Value
+from logtool.formats.messages.settings import is_sensitive
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata import releases
 from logtool.metadata.replay import entity_of
@@ -157,7 +158,7 @@ class EntityView:
         return Entity("config", title, shown, topic, image.topics.get(topic) if topic else None)
 
     def _hides(self, setting: str) -> bool:
-        return not self.show_secrets and secrets.is_secret_config(setting)
+        return not self.show_secrets and is_sensitive(setting)
 
     def feature(self, image: MetadataImage, name: str) -> Entity | None:
         """Return a feature by its name."""

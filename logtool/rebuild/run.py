@@ -3,7 +3,7 @@
 Files are written to a directory of their own, or in place through a journal.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import field, replace
 from functools import partial
@@ -11,8 +11,8 @@ from pathlib import Path
 
 from logtool import apply
 from logtool.actions import Action, FileChange
-from logtool.apply import Journal, PendingJournal, disk, outside
-from logtool.apply.dirfd import OpenDir
+from logtool.apply import Journal, PendingJournal
+from logtool.apply.output_tree import OutputTree
 from logtool.checks.schedule import PartitionJob, Schedule
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
 from logtool.formats.names import FileKind
@@ -92,8 +92,23 @@ class IndexRebuild:
         if self.consent.undo_dir and len(given) + len(of_redpanda) > 1:
             raise UsageError("--undo-dir is for one log dir; give only paths in one log dir")
         output = IndexOutput(self.consent.output) if self.consent.output else None
-        if output:
-            output.check([*given, *of_redpanda])
+        if output is None:
+            yield from self._log_dirs(given, of_redpanda, None)
+            return
+        output.check([*given, *of_redpanda])
+        ended = False
+        try:
+            yield from self._log_dirs(given, of_redpanda, output)
+            ended = True
+        finally:
+            output.close(ended=ended)
+
+    def _log_dirs(
+        self,
+        given: Mapping[Path, tuple[Path, list[Scope | None]]],
+        of_redpanda: Mapping[Path, list[Path]],
+        output: "IndexOutput | None",
+    ) -> Iterator[Item]:
         for data_dir, paths in of_redpanda.items():
             try:
                 lock = apply.locked(data_dir, REDPANDA) if self.consent.apply else None
@@ -229,15 +244,15 @@ class IndexOutput:
     """A directory for the built files, with a folder for each partition dir."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path.resolve()
-        self._folders: dict[Path, Path] = {}
+        self._tree = OutputTree(path)
+        self._sources: dict[str, Path] = {}
         """The partition dir of each folder."""
-        self._opened: OpenDir | None = None
+        self._current: str | None = None
+        """The folder whose files are being written."""
 
     def check(self, log_dirs: Sequence[Path]) -> None:
         """Raise RefusedError if it is in use, or lies in a log dir."""
-        for log_dir in log_dirs:
-            outside.check(self._path, log_dir.resolve())
+        self._tree.check(log_dir.resolve() for log_dir in log_dirs)
 
     def take(self, actions: Sequence[Action]) -> list[Action]:
         """Write the built files; return the actions with the paths of these files.
@@ -252,23 +267,30 @@ class IndexOutput:
             if action.action is not FileChange.REMOVE
         ]
 
+    def close(self, *, ended: bool) -> None:
+        """Complete the last folder if the run has `ended`, and let go of the directory."""
+        if ended:
+            self._complete()
+            self._tree.finish()
+        self._tree.close()
+
     def _written(self, action: Action, content: bytes) -> Action:
         source = action.path.parent.resolve()
-        folder = self._path / source.name
-        if self._folders.setdefault(folder, source) != source:
-            raise RefusedError(f"{folder}: belongs to {self._folders[folder]}, not to {source}")
-        if self._opened is None:
-            self._opened = _made(OpenDir(self._path.parent), self._path)
-        home = _made(self._opened, folder)
-        target = folder / action.path.name
-        disk.write_new(home, target, [content])
-        disk.sync_dir(home, folder)
-        return replace(action, target=target)
+        name = source.name
+        if self._sources.setdefault(name, source) != source:
+            folder = self._tree.path / name
+            raise RefusedError(f"{folder}: belongs to {self._sources[name]}, not to {source}")
+        if self._current != name:
+            self._complete()
+            self._current = name
+        place = Path(name, action.path.name)
+        self._tree.write(place, [content])
+        return replace(action, target=self._tree.path / place)
 
-
-def _made(home: OpenDir, path: Path) -> OpenDir:
-    """Return a directory in `home`, which is made if it does not exist."""
-    return OpenDir(path, home) if path.exists() else disk.make_dir(home, path)
+    def _complete(self) -> None:
+        if self._current is not None:
+            self._tree.complete(Path(self._current))
+            self._current = None
 
 
 class InPlace:

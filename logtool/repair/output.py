@@ -6,11 +6,13 @@
                                disk gives only in part, the bytes that were read, as .image, and
                                their ranges, as .map
     DIR/records/               on request, the records of each partition
-    DIR/manifest.ndjson        a line for each of them, and for each partition
+    DIR/manifest.ndjson        a line for each of them, and for each partition; the last one says
+                               whether the run has saved all that it could
 
 ``partitions`` has the form of a log dir, and nothing in it but partition dirs and a checkpoint. A
 partition that comes a second time lies in ``partitions.2``; the metadata log, which only belongs
-next to its own ``meta.properties``, in ``metadata``.
+next to its own ``meta.properties``, in ``metadata``. Each of these directories and files gets its
+place when it is complete (`logtool.apply.output_tree`), the manifest last.
 """
 
 import hashlib
@@ -22,10 +24,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from logtool.apply import disk, outside
+from logtool.apply import disk
 from logtool.apply.dirfd import OpenDir
 from logtool.apply.disk import CopiedRange
+from logtool.apply.output_tree import OutputTree
 from logtool.apply.steps import FileAttributes
+from logtool.disk import shell
 from logtool.disk.files import LogFile
 from logtool.errors import RefusedError, UnreadableError, UnwritableError
 from logtool.formats import names, offset_checkpoint, wording
@@ -43,7 +47,7 @@ from logtool.repair import disk_image, redpanda
 from logtool.repair.bad_sectors import SectorTolerantFile
 from logtool.repair.ranges import Kept, Part, Rejected
 from logtool.repair.saved import KeptImage, KeptReject, Saved
-from logtool.schemas.salvaged import DOCUMENT, NOTED_REJECT
+from logtool.schemas.salvaged import DOCUMENT, NOTED_END, NOTED_REJECT
 
 _BLOCK = 1024 * 1024
 _METADATA = f"{names.CLUSTER_METADATA}-0"
@@ -57,8 +61,8 @@ class OutputDir:
     def __init__(self, path: Path) -> None:
         self.given = path
         self.path = path.resolve()
+        self._tree = OutputTree(path)
         self._turns: Counter[str] = Counter()
-        self._opened: OpenDir | None = None
         self._lines: list[bytes] = []
         self.images: dict[Path, Path] = {}
         """Image of each log that a failing disk gives only in part, by the path of the log."""
@@ -67,8 +71,10 @@ class OutputDir:
 
     def check(self, log_dirs: Iterable[Path], size: int) -> None:
         """Raise RefusedError if it is in use, in a log dir, or without room for `size` bytes."""
-        for log_dir in log_dirs:
-            outside.check(self.path, log_dir)
+        if image := next(self._images(), None):
+            text = f"holds what a failing disk still gave ({image}): use another --output, with "
+            raise RefusedError(f"{self.path}: {text}{shell.option('--retry', str(self.given))}")
+        self._tree.check(log_dirs)
         if not self.path.parent.is_dir():
             raise UnwritableError(self.path.parent, "is not a directory; create it first")
         parent = next(path for path in (self.path, *self.path.parents) if path.exists())
@@ -77,18 +83,10 @@ class OutputDir:
             need, there = wording.size(size + _SPARE), wording.size(free)
             raise RefusedError(f"{self.path}: needs up to {need}, but only {there} are free")
 
-    def _home(self, path: Path) -> OpenDir:
-        if self._opened is None:
-            parent = OpenDir(self.path.parent)
-            exists = self.path.exists()
-            self._opened = (
-                OpenDir(self.path, parent) if exists else disk.make_dir(parent, self.path)
-            )
-        home = self._opened
-        for folder in (*reversed(path.relative_to(self.path).parents[:-1]), path):
-            target = self.path / folder
-            home = OpenDir(target, home) if target.exists() else disk.make_dir(home, target)
-        return home
+    def _images(self) -> Iterator[Path]:
+        """Yield the images that a killed run has left: its disk may not give these bytes again."""
+        if self._tree.work.is_dir():
+            yield from self.path.glob(f"rejects*/**/*{disk_image.IMAGE}")
 
     def note(self, item: Saved) -> None:
         """Add a line to the manifest."""
@@ -113,7 +111,7 @@ class OutputDir:
         if one.length and one.is_given:
             target = folder / f"{one.path.name}@{one.position}-{one.length}"
             digest = _Digest()
-            disk.write_new(self._home(folder), target, digest.of(_bytes(one, self.images)))
+            self.write(self._place(target), digest.of(_bytes(one, self.images)))
             sha256 = digest.sha.hexdigest()
             kept = replace(kept, crc32c=digest.crc, sha256=sha256, target=target)
         self.note(kept)
@@ -127,14 +125,20 @@ class OutputDir:
         start: StartConditions,
     ) -> LoadResult:
         """Write the logs of a partition, and all that a broker's recovery makes of them."""
-        home = self._home(folder)
+        place = self._place(folder)
+        home = self._tree.folder(place)
         for base, extents in logs:
-            target = folder / names.format_partition_file(base, FileKind.LOG)
+            target = home.path / names.format_partition_file(base, FileKind.LOG)
             self._copy(home, target, extents, base, KAFKA)
         for file, content in neighbours.items():
-            disk.write_new(home, folder / file, [content])
+            disk.write_new(home, home.path / file, [content])
         sound = all(one.first.magic >= MAGIC for _, extents in logs for one in extents)
-        return self.recovered(folder, start, trusted=sound)
+        loaded = self.recovered(place, start, trusted=sound)
+        self._tree.complete(place)
+        return loaded
+
+    def _place(self, path: Path) -> Path:
+        return path.relative_to(self.path)
 
     def _copy(
         self,
@@ -163,12 +167,12 @@ class OutputDir:
 
         The saved parts of the log are then read from this image.
         """
-        folder = self.path / self.coming_rejects(name)
-        home = self._home(folder)
-        target, ranges = (folder / f"{log.name}{end}" for end in (disk_image.IMAGE, disk_image.MAP))
-        disk.write_new(home, target, disk_image.blocks(given))
+        folder = self.coming_rejects(name)
+        image, ranged = (folder / f"{log.name}{end}" for end in (disk_image.IMAGE, disk_image.MAP))
+        self._tree.write(image, disk_image.blocks(given))
         content = disk_image.encode(given.bad, given.size, coarse=given.coarse)
-        disk.write_new(home, ranges, [content])
+        self._tree.write(ranged, [content])
+        ranges, target = self._tree.complete(ranged), self._tree.complete(image)
         self.images[log] = target
         kept = KeptImage(log, target, ranges, given.size, unread=sum(given.bad.values()))
         self.note(kept)
@@ -176,33 +180,43 @@ class OutputDir:
 
     def folder(self, path: Path) -> None:
         """Make a folder below the directory, if it is not there."""
-        self._home(path)
+        self._tree.final(self._place(path))
 
     def redpanda(self, folder: Path, listed: Partition, parts: Sequence[Part]) -> None:
         """Write the segments of a partition of Redpanda, each with its base index."""
-        home = self._home(folder)
+        place = self._place(folder)
+        home = self._tree.folder(place)
         for segment in redpanda.segments(listed, parts):
-            target = segment.path(folder)
+            target = segment.path(home.path)
             self._copy(home, target, segment.extents, segment.base_offset, listed.flavour)
             redpanda.write_index(home, target, segment)
-        disk.sync_dir(home, folder)
+        self._tree.complete(place)
         self.of_redpanda = (folder, tuple(parts))
 
     def write(self, path: Path, blocks: Iterable[bytes]) -> None:
-        """Write a new file; `path` is below the directory."""
-        home = self._home(self.path / path.parent)
-        disk.write_new(home, self.path / path, blocks)
-        disk.sync_dir(home, self.path / path.parent)
+        """Write a new file that is complete by itself; `path` is below the directory."""
+        self._tree.write(path, blocks)
+        self._tree.complete(path)
+
+    def write_part(self, path: Path, blocks: Iterable[bytes]) -> int:
+        """Write a new file of a folder that `complete` gives its place later; return its size."""
+        return self._tree.write(path, blocks)
+
+    def complete(self, folder: Path) -> Path:
+        """Give a folder, whose files were all written, its place; return its path."""
+        return self._tree.complete(folder)
 
     def recovered(
-        self, folder: Path, start: StartConditions, *, trusted: bool = False
+        self, place: Path, start: StartConditions, *, trusted: bool = False
     ) -> LoadResult:
         """Write the files that a broker's recovery makes of the logs of a folder next to them.
 
+        `place` is the folder below the directory, before it is complete.
         For `trusted` logs only the headers are read again: each batch was checked as it was
         written. If anything in them is unusual, the whole recovery of a broker is run.
         """
-        home = self._home(folder)
+        home = self._tree.folder(place)
+        folder = home.path
         listed = opening.open_partition(folder, KAFKA)
         loaded = trusting.trust(listed, start) if trusted else loader.load(listed, start)
         if loaded.distrust:
@@ -218,16 +232,24 @@ class OutputDir:
         disk.sync_dir(home, folder)
         return loaded
 
-    def finish(self, log_starts: dict[TopicPartition, int]) -> None:
-        """Write the manifest, and the checkpoint of log starts that are not those of a segment."""
-        home = self._home(self.path / "partitions")
+    def finish(self, log_starts: dict[TopicPartition, int], *, complete: bool) -> None:
+        """Write the manifest, and the checkpoint of log starts that are not those of a segment.
+
+        `complete` says that no time limit and no error has left anything out.
+        """
+        place = Path("partitions")
+        self._tree.final(place)
         if log_starts:
             content = offset_checkpoint.encode(offset_checkpoint.build(log_starts))
-            target = home.path / FileKind.LOG_START_CHECKPOINT.value
-            disk.write_new(home, target, [content])
-        assert self._opened
-        disk.write_new(self._opened, self.path / "manifest.ndjson", self._lines)
-        disk.sync_dir(self._opened, self.path)
+            self.write(place / FileKind.LOG_START_CHECKPOINT.value, [content])
+        end = json.dumps(NOTED_END.make(complete=complete)).encode() + b"\n"
+        self.write(Path("manifest.ndjson"), [*self._lines, end])
+
+    def close(self, *, ended: bool) -> None:
+        """Let go of the directory; a run that has `ended` leaves nothing that is not complete."""
+        if ended:
+            self._tree.finish()
+        self._tree.close()
 
 
 class _Digest:

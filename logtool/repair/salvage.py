@@ -14,6 +14,7 @@ from logtool.errors import (
     UnreadableError,
     UnwritableError,
 )
+from logtool.findings import Finding
 from logtool.formats import leader_epoch_checkpoint
 from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
 from logtool.lazy_dataclass import dataclass
@@ -32,6 +33,7 @@ from logtool.repair import (
     header_tampering,
     reading,
     redpanda,
+    sound,
     transactions,
 )
 from logtool.repair.disk_image import Image
@@ -57,7 +59,10 @@ _UNKNOWN_OFFSETS = frozenset({RejectReason.DAMAGE, RejectReason.UNREADABLE, Reje
 
 @dataclass(slots=True)
 class Salvage:
-    """One run: iterate to get the saved partitions, rejects and other objects, with errors."""
+    """One run: iterate to get the saved partitions, rejects and other objects, with errors.
+
+    A finding among them is an error, by the rules of `verify`, in what was saved.
+    """
 
     paths: Sequence[Path]
     output: OutputDir
@@ -74,17 +79,25 @@ class Salvage:
     summary: ActionSummary = field(default_factory=ActionSummary)
     strays: list[Path] = field(default_factory=list)
     """Directories that are set aside as stray, if no file waits for its deletion."""
+    _complete: bool = True
+    """True as long as nothing was left out because of an error."""
 
-    def __iter__(self) -> Iterator[Saved | LogtoolError]:
+    def __iter__(self) -> Iterator[Saved | Finding | LogtoolError]:
+        ended = False
         try:
-            yield from self._saved()
+            for item in self._saved():
+                self._complete &= not isinstance(item, LogtoolError)
+                yield item
+            ended = True
         except UnwritableError as error:
             if not self.output.path.exists():
                 raise
-            text = f"{self.output.given} is incomplete: remove it, and run this command again"
+            text = f"{self.output.given} is incomplete; to replace it, run this command again"
             raise UnwritableError(error.path, error.reason, text) from error
+        finally:
+            self.output.close(ended=ended)
 
-    def _saved(self) -> Iterator[Saved | LogtoolError]:
+    def _saved(self) -> Iterator[Saved | Finding | LogtoolError]:
         found: list[DamagedLog] = []
         whole = []
         if not self.deleted:
@@ -128,7 +141,7 @@ class Salvage:
             except OutOfTimeError:
                 break
         if found or listings:
-            self.output.finish(log_starts)
+            self.output.finish(log_starts, complete=self._complete and not self.run.ran_out)
         elif self.deleted:
             self._find_strays()
 
@@ -144,7 +157,7 @@ class Salvage:
                 ]
         self.summary.to_do |= bool(self.strays)
 
-    def _redpanda(self, listed: Partition) -> Iterator[Saved | LogtoolError]:
+    def _redpanda(self, listed: Partition) -> Iterator[Saved | Finding | LogtoolError]:
         """Save a partition of Redpanda in its own form."""
         self.run.path = listed.path
         name = redpanda.place_of(listed)
@@ -177,6 +190,7 @@ class Salvage:
         for one in rejects:
             yield self.output.reject(rejected, KeptReject(one, *place))
         self._add(made, to_do=any(one.filled_from is None for one in rejects))
+        yield from sound.faults(target, listed.flavour)
 
     def _noted(self, item: Saved) -> Saved:
         self.output.note(item)
@@ -211,7 +225,7 @@ class Salvage:
 
     def _partition(
         self, source: DamagedLog, log_starts: dict[TopicPartition, int]
-    ) -> Iterator[Saved | LogtoolError]:
+    ) -> Iterator[Saved | Finding | LogtoolError]:
         self.run.path = source.listed.path
         found: list[Part] = []
         for item in self._found(source):
@@ -247,6 +261,8 @@ class Salvage:
         for one in rejects:
             yield self.output.reject(rejected, KeptReject(one, *source.key))
         self._count(made, rejects, loaded)
+        if loaded.outcome is Outcome.LOADS:
+            yield from sound.faults(target, KAFKA)
 
     def _found(self, source: DamagedLog) -> Iterator[Part | KeptImage | LogtoolError]:
         """Yield the parts of all segments, in order."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from logtool.schemas.columns import Column, Kind, Table, count, offset, size
 from logtool.schemas.document import Document
+from logtool.schemas.tables import FINDING
 
 _MODULE = "logtool.repair.saved"
 _PLACE = (
@@ -117,8 +118,11 @@ _IMAGE = Table("image", "log that a failing disk does not return completely", (
 ), note="A log that a failing disk does not return completely; a file holds the bytes that it "
         "returns.",
     type="image", made_from=f"{_MODULE}:KeptImage")  # fmt: skip
+NOTED_END: Final = Table("end", "end of the manifest", (
+    Column("complete", Kind.BOOL, "whether no error and no time limit has left anything out"),
+), note="The last line of the manifest.", type="end")  # fmt: skip
 DOCUMENT: Final = Document(
     name="salvage",
     title="The output of logtool salvage and undelete",
-    tables=(_PARTITION, _REJECT, _TRANSACTION, _RECORDS, _DECODED, _IMAGE),
+    tables=(_PARTITION, _REJECT, _TRANSACTION, _RECORDS, _DECODED, _IMAGE, FINDING),
 )

@@ -221,7 +221,7 @@ def abort_command(bootstrap: str, topic: str, number: int, first_offset: int) ->
     """Return the command that ends an open transaction; a broker must run for it."""
     return (
         f"kafka-transactions.sh --bootstrap-server {shell.quote(bootstrap)} abort "
-        f"--topic {shell.quote(topic)} --partition {number} --start-offset {first_offset}"
+        f"{shell.option('--topic', topic)} --partition {number} --start-offset {first_offset}"
     )
 
 

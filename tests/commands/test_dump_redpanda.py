@@ -205,6 +205,22 @@ def test_batches_of_unknown_types_are_printed_with_their_number(objects, tmp_pat
     assert [obj["batch_type"] for obj in found] == ["ghost_batch", "99"]
 
 
+@pytest.mark.parametrize(("more", "reason"), [
+    ({"type": -1, "base_offset": 4}, "type"),
+    ({"base_offset": 2**63 - 1, "last_offset_delta": 2}, "offsets"),
+    ({"base_offset": 4, "last_offset_delta": -1}, "offsets"),
+])  # fmt: skip
+def test_fields_that_wrap_are_an_error_behind_their_batch(run, tmp_path, more, reason):
+    path = tmp_path / "4-1-v1.log"
+    path.write_bytes(segment.build([record_batch.build(b"", record_count=0, **more)], room=4096))
+    found = run("dump", "-f", "ndjson", path)
+    (batch,), (error,) = found.of_type("entry"), found.of_type("error")
+    assert (found.status, error["reason"], error["position"]) == (1, reason, 0)
+    assert batch["raft_base_offset"] == more["base_offset"]
+    assert batch["batch_type"] == ("-1" if reason == "type" else "raft_data")
+    assert run("verify", path).status == 1
+
+
 def test_a_table_shows_terms_and_raft_offsets(run, data_dir):
     result = run("dump", data_dir / "kafka" / "orders" / "3_17" / "4-1-v1.log")
     assert result.status == 0

@@ -56,7 +56,7 @@ def test_batches_around_damage_are_saved_and_the_damage_is_kept_with_a_receipt(r
     there = [data for _, data in batches(saved / "partitions/codec-none-0" / LOG)]
     assert there == [data for _, data in sound[:9] + sound[10:]]
     assert logs(saved / "partitions/tx.mixed-0") == logs(home / "tx.mixed-0")
-    assert (saved / "manifest.ndjson").read_text().count("\n") == 4
+    assert (saved / "manifest.ndjson").read_text().count("\n") == 4 + 1
     hole = verify(saved / "partitions").one("batch/hole")
     assert hole.position == sound[9][0]  # which is where the batch behind it stands now
     assert len(verify(saved / "partitions").above_info()) == 1
@@ -399,7 +399,7 @@ def test_a_second_run_asks_a_failing_disk_for_the_rest_alone(run, home, monkeypa
     assert (third / "partitions/codec-none-0" / LOG).read_bytes() == sound
     assert result.of_type("image")[0]["unread"] == 0
     manifest = [json.loads(line) for line in (third / "manifest.ndjson").read_text().splitlines()]
-    assert [line["type"] for line in manifest] == ["image", "partition"]
+    assert [line["type"] for line in manifest] == ["image", "partition", "end"]
 
 
 def test_an_image_of_another_log_is_not_taken(run, home, tmp_path):

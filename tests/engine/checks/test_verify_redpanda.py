@@ -138,6 +138,8 @@ TABLE = [
         [("batch/type", NEXT, len(SECOND)), ("batch/records", NEXT, len(SECOND))]),
     Row("type 0", write(NEXT, SECOND + rp.batch(26, b"x", kind=0)),
         [("batch/type", NEXT, len(SECOND))]),
+    Row("a negative type", write(NEXT, SECOND + rp.batch(26, b"x", kind=-1)),
+        [("batch/type", NEXT, len(SECOND))]),
     Row("a type of a later release", write(NEXT, SECOND + rp.batch(26, b"x", kind=99)), []),
     Row("a fence of a transaction",
         write(NEXT, SECOND + rp.batch(26, b"x", kind=rp.TX_FENCE, attributes=0x20,

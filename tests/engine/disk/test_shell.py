@@ -10,7 +10,8 @@ from logtool.disk import shell
 WORDS = [
     "plain", "with space", "it's", "-rf-0", "--apply", "a\nb", "a\tb", "tab\t'and'\nquote\\",
     "$HOME", "`id`", "$(id)", "a;b", "*", "~", "", "ключ", "\u202egnp", "\x1b[31m", "!history",
-    "byte \udcff", "bell \x07" + "7", "back\\slash",
+    "byte \udcff", "bell \x07" + "7", "back\\slash", "=ls", "=it's",
+    "a\n!b'!'",
 ]  # fmt: skip
 SHELLS = [found for found in map(shutil.which, ("bash", "zsh", "ksh")) if found]
 

@@ -169,6 +169,21 @@ def test_secrets_are_shown_only_where_that_is_wanted(tmp_path, shown):
     assert ("SECRET" in text, b"SALT".hex() in text) == (shown, shown)
 
 
+@pytest.mark.parametrize(("name", "hidden"), [
+    ("ssl.key.password", True), ("listener.name.a.plain.sasl.jaas.config", True),
+    ("delegation.token.secret.key", True), ("s3.account", True), ("com.example.plugin.pin", True),
+    ("listener.name.a.unheard.of", True), ("", True),
+    ("retention.ms", False), ("listener.name.a.scram-sha-512.connections.max.reauth.ms", False),
+    ("listener.name.a.ssl.keystore.location", False), ("delegation.token.max.lifetime.ms", False),
+    ("consumer.session.timeout.ms", False), ("metrics", False), ("follower.replication.throttled."
+    "rate", False),
+])  # fmt: skip
+def test_a_setting_is_hidden_unless_kafka_defines_it_as_no_secret(tmp_path, name, hidden):
+    home = log_dir_of(tmp_path, [made.config(4, "1", name, "VALUE")])
+    entities_of = entities.EntityView().all(image.read(home))
+    assert ("VALUE" not in str([entity for _, entity in entities_of])) == hidden
+
+
 def test_the_image_at_an_offset_is_that_of_the_snapshot_that_ends_there(tmp_path):
     home = log_dir_of(tmp_path, TOPIC, [made.remove_topic(ID)])
     assert image.read(home, Until(offset=1)).topics == {"t": ID}
