@@ -1,6 +1,7 @@
 """A run of ``plan``: what happens as it is known, how long it takes, and what policies come to."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from logtool.actions import GRAVE, Action
@@ -78,6 +79,11 @@ def run(
     policies: Sequence[str],
 ) -> Exit:
     """Print the actions of a broker at its next start; return the exit status."""
+    if broker.kafka_version == "all":
+        from logtool.commands.views import release_starts
+
+        assumed = replace(broker, kafka_version=None).assumed(inputs.broker)
+        return release_starts.run(inputs, printing, assumed)
     settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
     if given.output_flavour and (strategy.supplements or policies):
         raise UsageError(

@@ -111,7 +111,7 @@ TABLE = [
                                            producer=(0, 0, 0)))), []),
     Row("a batch with fewer records",
         write(NEXT, SECOND + rp.batch(26, b"x", last=29) + rp.batch(31, b"y")), []),
-    Row("a segment that is missing", 
+    Row("a segment that is missing",
         both(gone(NEXT), write("30-2-v1.log", rp.log(30, 2)), gone(OPEN_INDEX),
              write("30-2-v1.base_index", rp.index(30, 30))),
         [("segment/missing", LOG, None)], "offsets 13 through 29"),
