@@ -112,11 +112,11 @@ def refusal(state: QuorumState, *, any_version: bool = False, newest: int = 1) -
         expected = f"expected a JSON object with {VERSION_KEY}"
         return Refusal(f"{expected}, found {found}", 0, is_io_error=True)
     # What is no number counts as 0.
-    version = state.data_version if _is_int(state.content[VERSION_KEY]) else 0
+    version = state.data_version or 0
     if any_version:
         version = 0
     if version not in _KEYS or version > newest:
-        known = " or ".join(str(one) for one in _KEYS if one <= newest)
+        known = " or ".join(str(one) for one in range(newest + 1))
         return Refusal(f"expected {VERSION_KEY} {known}, found {version}", 0, is_io_error=False)
     for key, (expected, accepts) in _KEYS[version].items():
         if key not in state.content or not accepts(state.content[key]):

@@ -11,7 +11,7 @@ from logtool.commands.printing import text
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.program.recovery_options import RecoveryOptions
 from logtool.commands.program.start_options import StartingBroker
-from logtool.commands.views import actions
+from logtool.commands.views import actions, release_starts
 from logtool.commands.views.action_printer import NO_PARTITION, ActionPrinter
 from logtool.commands.views.plan_tables import DURATION, POLICIES
 from logtool.disk import shell
@@ -80,8 +80,6 @@ def run(
 ) -> Exit:
     """Print the actions of a broker at its next start; return the exit status."""
     if broker.kafka_version == "all":
-        from logtool.commands.views import release_starts
-
         assumed = replace(broker, kafka_version=None).assumed(inputs.broker)
         return release_starts.run(inputs, printing, assumed)
     settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()

@@ -19,7 +19,7 @@ _MOST_PARTITIONS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ReleaseEvidence:
     """A fact that bounds the releases that wrote the log dirs."""
 
     text: str
@@ -33,7 +33,7 @@ class Evidence:
 class WrittenBy:
     """The releases that fit all evidence."""
 
-    evidence: Sequence[Evidence]
+    evidence: Sequence[ReleaseEvidence]
 
     @property
     def first(self) -> tuple[int, int] | None:
@@ -73,7 +73,7 @@ def of_node(node: Node) -> WrittenBy:
     return WrittenBy(list(_evidence(node)))
 
 
-def _evidence(node: Node) -> Iterator[Evidence]:
+def _evidence(node: Node) -> Iterator[ReleaseEvidence]:
     registered = list(_registration(node))
     if registered:
         yield from registered
@@ -82,36 +82,36 @@ def _evidence(node: Node) -> Iterator[Evidence]:
         shown = releases.of_feature(level) if name == METADATA_VERSION else None
         if shown:
             text = f"metadata.version is {level} ({releases.feature_name(level)})"
-            yield Evidence(text, first=shown)
+            yield ReleaseEvidence(text, first=shown)
     yield from _of_meta_properties(node)
     yield from _of_partitions(node)
 
 
-def _registration(node: Node) -> Iterator[Evidence]:
+def _registration(node: Node) -> Iterator[ReleaseEvidence]:
     level, shown = node.shown_level, node.shown_kafka
     if level is None:
         return
     text = f"the node registered with metadata.version up to {level}"
     if shown:
-        yield Evidence(f"{text} ({releases.feature_name(level)})", shown, shown)
+        yield ReleaseEvidence(f"{text} ({releases.feature_name(level)})", shown, shown)
     else:
-        yield Evidence(f"{text}, which no release that logtool knows supports", releases.NEWEST)
+        yield ReleaseEvidence(f"{text}, newer than this logtool", releases.NEWEST)
 
 
-def _of_meta_properties(node: Node) -> Iterator[Evidence]:
+def _of_meta_properties(node: Node) -> Iterator[ReleaseEvidence]:
     metas = [one.meta for one in node.log_dirs if one.meta]
     if any(meta.directory_id for meta in metas):
-        yield Evidence("meta.properties has directory.id", first=(3, 7))
+        yield ReleaseEvidence("meta.properties has directory.id", first=(3, 7))
     if any(meta.version == 1 for meta in metas):
-        yield Evidence("meta.properties has version 1", first=(2, 8))
+        yield ReleaseEvidence("meta.properties has version 1", first=(2, 8))
     if any(meta.version == 0 and meta.cluster_id for meta in metas):
-        yield Evidence("meta.properties has cluster.id", first=(2, 4))
+        yield ReleaseEvidence("meta.properties has cluster.id", first=(2, 4))
     if node.is_zookeeper:
         text = "meta.properties has version 0, and there is no metadata log"
-        yield Evidence(text, last=releases.LAST_WITH_ZOOKEEPER)
+        yield ReleaseEvidence(text, last=releases.LAST_WITH_ZOOKEEPER)
 
 
-def _of_partitions(node: Node) -> Iterator[Evidence]:
+def _of_partitions(node: Node) -> Iterator[ReleaseEvidence]:
     """Yield what the first partition dirs show, each fact once."""
     dirs = [
         path
@@ -121,6 +121,6 @@ def _of_partitions(node: Node) -> Iterator[Evidence]:
     ][:_MOST_PARTITIONS]
     fixed = {kind for path in dirs for kind in opening.open_partition(path).fixed}
     if FileKind.PARTITION_METADATA in fixed:
-        yield Evidence("partitions have partition.metadata", first=(2, 8))
+        yield ReleaseEvidence("partitions have partition.metadata", first=(2, 8))
     elif FileKind.LEADER_EPOCH_CHECKPOINT in fixed:
-        yield Evidence("partitions have leader-epoch-checkpoint", first=(0, 11))
+        yield ReleaseEvidence("partitions have leader-epoch-checkpoint", first=(0, 11))

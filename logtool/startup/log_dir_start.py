@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logtool.actions import Action
-from logtool.checks import file_names, release_support, root
+from logtool.checks import file_names, root
 from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.compaction import Cleaning
 from logtool.checks.identity import Effect
@@ -16,7 +16,7 @@ from logtool.errors import UnreadableError
 from logtool.findings import Broker
 from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.refusal import Refusal
-from logtool.loading import metadata_log
+from logtool.loading import metadata_log, release_support
 from logtool.loading.metadata_log import Hindrance
 from logtool.loading.result import StartConditions
 from logtool.log.dir import OF_TODAY, LogDir
@@ -218,8 +218,8 @@ class LogDirStart(LogDirState):
                     partition=number,
                 )
             )
-        if text := release_support.puts_all_aside(self.node, self.log_dir):
-            self.notes.append(Action(action="stray", path=self.log_dir.path, reason=text))
+        if reason := release_support.puts_all_aside(self.node, self.log_dir):
+            self.notes.append(Action(action="stray", path=self.log_dir.path, reason=reason))
         if not self.has_metadata_log or self.node.unread:
             return
         bootstrap = self.log_dir.files.get(FileKind.BOOTSTRAP_CHECKPOINT)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 from broker import message_tables
@@ -30,6 +31,7 @@ _HEAD = """\
 """
 
 
+@cache
 def facts(version: str) -> list[str]:
     """Return the lines that `ReleaseFacts.java` prints for a release."""
     command = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{install(version)}/*", str(PROGRAM)]

@@ -9,8 +9,8 @@ from typing import Any
 import metadata_records as made
 import pytest
 
-from logtool.checks import release_support
 from logtool.formats.messages import codec, schema
+from logtool.loading import release_support
 from logtool.loading.metadata_log import Hindrance
 from logtool.log import opening
 from logtool.node import written_by
