@@ -69,8 +69,15 @@ absences: $(VENV)/test.stamp  ## remove things from log dirs of real brokers, st
 	PYTHONPATH=tests $(BIN)/python -m absences --work $(ABSENCES_WORK) \
 	  --report tests/broker/reports/absences.md $(ABSENCES_ARGS)
 
+RELEASES_WORK ?= build/releases
+RELEASES_ARGS ?=
+.PHONY: releases
+releases: $(VENV)/test.stamp  ## start every release on directories of the others, write the report
+	$(BIN)/python tests/broker/releases_campaign.py --work $(RELEASES_WORK) $(RELEASES_ARGS)
+
 messages: $(VENV)/test.stamp  ## write the tables of Kafka's messages from the jars of a release (Maven)
 	PYTHONPATH=tests $(BIN)/python -m broker.message_tables
+	PYTHONPATH=tests $(BIN)/python -m broker.release_table
 
 test-spark: $(VENV)/spark.stamp  ## run the tests of the pipeline on a real Spark (Java 17)
 	$(BIN)/python -m pytest -m "spark and not connector" -n 3 --dist loadfile $(PYTEST_ARGS)

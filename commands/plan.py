@@ -88,6 +88,7 @@ def plan(
       logtool plan /var/lib/kafka/data
       logtool plan --policy last-segment --policy recovery-point /var/lib/kafka/data
       logtool plan --kafka-version 3.9 --recovery-threads 4 /data1/kafka /data2/kafka
+      logtool plan --kafka-version all /var/lib/kafka/data
       logtool plan --broker-config /etc/kafka/server.properties
       logtool plan --json /var/lib/kafka/data | jq '.items[] | select(.lost_records > 0)'
 
@@ -112,6 +113,13 @@ def plan(
     reports that. No start reads data below the recovery point, and this command does not read it
     either: one line shows its size and the command that checks it. logtool also compares the open
     files, memory maps and heap that the logs need with the limits of the host.
+
+    Releases:
+
+    With --kafka-version the command predicts an upgrade or a downgrade: it names the record of the
+    metadata log that the release cannot read, and each level of a feature that it does not support.
+    A release and a level are two things: Kafka 4.4 supports metadata.version 7 to 33. With
+    --kafka-version all, a table shows every release: starts or refuses, and the first reason.
 
     Other ways of recovery:
 

@@ -99,12 +99,12 @@ def check(state: QuorumState) -> Iterator[Finding]:
             )
 
 
-def refusal(state: QuorumState, *, any_version: bool = False) -> Refusal | None:
+def refusal(state: QuorumState, *, any_version: bool = False, newest: int = 1) -> Refusal | None:
     """Return where a node's reader gives up; None if it accepts the file.
 
     A line that is not JSON, or that has no version, is an I/O error; every other error is a runtime
-    error. `any_version` takes each version for 0, as 3.3 does. Source: ``FileQuorumStateStore``
-    (Kafka 3.3 to 4.3).
+    error. `any_version` takes each version for 0, as 3.3 does; `newest` is the newest version that
+    is known. Source: ``FileQuorumStateStore`` (Kafka 3.3 to 4.4).
     """
     line = state.lines[0] if state.lines else None
     if line is None or state.content is None or VERSION_KEY not in state.content:
@@ -112,11 +112,12 @@ def refusal(state: QuorumState, *, any_version: bool = False) -> Refusal | None:
         expected = f"expected a JSON object with {VERSION_KEY}"
         return Refusal(f"{expected}, found {found}", 0, is_io_error=True)
     # What is no number counts as 0.
-    version = state.data_version if _is_int(state.content[VERSION_KEY]) else 0
+    version = state.data_version or 0
     if any_version:
         version = 0
-    if version not in _KEYS:
-        return Refusal(f"expected {VERSION_KEY} 0 or 1, found {version}", 0, is_io_error=False)
+    if version not in _KEYS or version > newest:
+        known = " or ".join(str(one) for one in range(newest + 1))
+        return Refusal(f"expected {VERSION_KEY} {known}, found {version}", 0, is_io_error=False)
     for key, (expected, accepts) in _KEYS[version].items():
         if key not in state.content or not accepts(state.content[key]):
             text = f"expected {expected} {key}, found {_found(state.content, key)}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from logtool.formats.names import TopicPartition
     from logtool.node.host_limits import Limits
 
-KAFKA_VERSIONS = "3.3, 3.7, 3.9 or 4.3"
+KAFKA_VERSIONS = "3.3 to 4.4"
 """Kafka releases that logtool was compared with, in words."""
 _LARGEST = 2**63 - 1
 """Timestamps have 64 bits."""
@@ -138,17 +138,14 @@ def kafka_version(value: str | None) -> tuple[int, int] | None:
 def parse_kafka_version(value: str) -> tuple[int, int]:
     """Return (major, minor) of a version such as ``4.3`` or ``3.9.1``.
 
-    UsageError for a release that logtool was not compared with.
+    UsageError for a release whose features logtool does not know.
     """
     from logtool.metadata import releases
 
     match = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})(\.[0-9]+)*", value)
     release = (int(match.group(1)), int(match.group(2))) if match else None
-    if release not in releases.KNOWN:
-        raise UsageError(
-            f"--kafka-version {value}: expected {KAFKA_VERSIONS} (the releases that logtool was "
-            "compared with); use the nearest release that is not newer"
-        )
+    if release not in releases.supported():
+        raise UsageError(f"--kafka-version {value}: expected {KAFKA_VERSIONS}")
     return release
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from logtool.node.options import StartOptions
     from logtool.rebuild import Indexing
 
-NEWEST_KAFKA = "4.3"
+NEWEST_KAFKA = "4.4"
 KafkaVersion = Annotated[
     str | None,
     typer.Option(
@@ -20,7 +20,7 @@ KafkaVersion = Annotated[
         metavar="X.Y",
         help=f"Release of the broker that will start: {parsing.KAFKA_VERSIONS}. Default: "
         "nearest to the release that last registered in the metadata log, otherwise "
-        "derived from --broker-config, otherwise 4.3.",
+        "derived from --broker-config, otherwise 4.4.",
     ),
 ]
 OneKafkaVersion = Annotated[

@@ -35,7 +35,7 @@ def of_option(param: Param) -> ValueHint:
         scanned = (name for name, table in tables.ALL.items() if Way.SCAN in table.ways)
         return ValueHint(words=tuple(scanned), several=True)
     if "--kafka-version" in param.names:
-        return ValueHint(words=tuple(f"{major}.{minor}" for major, minor in releases.KNOWN))
+        return ValueHint(words=tuple(releases.text(one) for one in releases.supported()))
     if {"--topic", "--exclude-topic"} & set(param.names):
         return ValueHint(topics=True)
     return FILES if param.metavar in ("FILE", "DIR") else NOTHING

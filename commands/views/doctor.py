@@ -216,11 +216,16 @@ def _broker(obj: Object) -> Iterator[str]:
 
 
 def _versions(obj: Object) -> Iterator[str]:
-    shown, level = obj["kafka_shown"], obj["metadata_version"]
-    if shown:
-        yield f"last started with Kafka {shown} (metadata.version up to {level});"
-    else:
-        yield f"the Kafka release is not known; assuming {obj['kafka']} (--kafka-version);"
+    level, written = obj["metadata_version"], obj["written_by"]
+    if level is not None:
+        yield f"last started with Kafka {written} (metadata.version up to {level});"
+    elif written:
+        yield f"written by Kafka {written} ({', '.join(obj['evidence'])});"
+    if obj["kafka_shown"] != obj["kafka"]:
+        yield f"the start is predicted for Kafka {obj['kafka']} (--kafka-version);"
+    finalized = obj["finalized"].get("metadata.version")
+    if finalized is not None:
+        yield f"finalized metadata.version {finalized} ({obj['finalized_name']});"
     mode = {"kraft": "KRaft", "zookeeper": "ZooKeeper"}.get(obj["mode"] or "")
     if mode:
         yield f"{mode};"

@@ -1,6 +1,7 @@
 """A run of ``plan``: what happens as it is known, how long it takes, and what policies come to."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from logtool.actions import GRAVE, Action
@@ -10,7 +11,7 @@ from logtool.commands.printing import text
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.program.recovery_options import RecoveryOptions
 from logtool.commands.program.start_options import StartingBroker
-from logtool.commands.views import actions
+from logtool.commands.views import actions, release_starts
 from logtool.commands.views.action_printer import NO_PARTITION, ActionPrinter
 from logtool.commands.views.plan_tables import DURATION, POLICIES
 from logtool.disk import shell
@@ -78,6 +79,9 @@ def run(
     policies: Sequence[str],
 ) -> Exit:
     """Print the actions of a broker at its next start; return the exit status."""
+    if broker.kafka_version == "all":
+        assumed = replace(broker, kafka_version=None).assumed(inputs.broker)
+        return release_starts.run(inputs, printing, assumed)
     settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
     if given.output_flavour and (strategy.supplements or policies):
         raise UsageError(

@@ -189,9 +189,28 @@ POLICIES: Final = Table("policies", "comparison", (
 ), note="Policies of recovery side by side; only with --policy.", type="policies",
     made_from="logtool.startup.policies:PolicyComparison")  # fmt: skip
 
+RELEASE: Final = Table("release", "release", (
+    Column("kafka", Kind.STRING, "the release"),
+    Column("outcome", Kind.STRING, "starts; refuses; strays: it starts and renames every partition "
+           "to -stray", words=("starts", "refuses", "strays")),
+    Column("first_metadata_version", Kind.INT32, "lowest metadata.version that the release "
+           "supports", value="first_level"),
+    Column("last_metadata_version", Kind.INT32, "highest metadata.version that the release "
+           "supports", value="last_level"),
+    Column("cause", Kind.STRING, "kind of the first obstacle: the level of a feature, a record of "
+           "the metadata log, quorum-state, a log dir of ZooKeeper, or another file",
+           null="the release starts",
+           words=("level", "record", "quorum-state", "zookeeper", "file")),
+    Column("reason", Kind.STRING, "the first obstacle", null="the release starts"),
+    Column("path", Kind.PATH, "file of the first obstacle", null="the release starts"),
+    Column("position", Kind.INT64, "byte in the file", "byte",
+           "the release starts, or the obstacle has no position"),
+), note="The start of one release on the log dirs; only with --kafka-version all.",
+    type="release", made_from="logtool.startup.releases:ReleaseStart")  # fmt: skip
+
 DOCUMENT: Final = Document(
     name="plan",
     title="Objects that logtool plan, recover, rebuild-index, undo and checkpoint rebuild or set "
     "print",
-    tables=(FORECAST, ACTION, DURATION, FINDING, POLICIES, UNDO),
+    tables=(FORECAST, ACTION, DURATION, FINDING, POLICIES, RELEASE, UNDO),
 )

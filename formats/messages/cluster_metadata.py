@@ -3,7 +3,7 @@
 Their fields stand in the table ``cluster_metadata`` (see `logtool.formats.messages.schema`). Those
 about topics, partitions and settings, of which there are many, become classes here; every other one
 is an `OtherRecord` with its fields. Source: ``common/metadata``, ``MetadataRecordSerde`` (Kafka 3.9
-to 4.3).
+to 4.4).
 """
 
 from collections.abc import Callable

@@ -20,7 +20,7 @@ structure below the field of that structure, each level indented by two more spa
 ============================  =====================================================================
 
 The facts are those of the message schemas (JSON files below ``common/message``, ``message`` and
-``common/metadata``) in the jars of Kafka 4.3.1; ``make messages`` writes the tables from them, and
+``common/metadata``) in the jars of Kafka 4.4.0; ``make messages`` writes the tables from them, and
 a test compares them with the jars of 3.9 and 4.x.
 """
 

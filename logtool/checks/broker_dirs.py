@@ -131,11 +131,18 @@ class BrokerDirs:
     def limits(self) -> Iterator[str]:
         """Yield the limits of the checks, due to the release or to log dirs that were not given."""
         node = self.node
-        if not node.given_kafka and node.shown_kafka and node.shown_kafka != node.kafka:
+        starting, predicted = node.starting_kafka, releases.text(node.kafka)
+        if node.is_newer_than_known and not node.given_kafka:
             yield (
-                f"the broker last registered with Kafka {releases.text(node.shown_kafka)}; "
-                f"logtool shows the behaviour of {releases.text(node.kafka)}, because it has "
-                "not been compared with that release"
+                f"the broker last registered with metadata.version {node.shown_level}, of a "
+                "release newer than this logtool; logtool shows the behaviour of Kafka "
+                f"{predicted}"
+            )
+        elif starting and starting != node.kafka:
+            whose = "" if node.given_kafka else "the broker last registered with "
+            yield (
+                f"{whose}Kafka {releases.text(starting)}: how it loads logs is shown as for "
+                f"Kafka {predicted}, because logtool has not been compared with that release"
             )
 
     @property

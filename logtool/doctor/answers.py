@@ -1,6 +1,6 @@
 """The answers of `doctor`, as plain data: one object for each question, with its gravity."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -165,9 +165,17 @@ class VersionsAnswer:
     kafka: str
     """Release whose start is predicted."""
     shown: str | None
-    """Release of the broker that registered last; None if the files do not show it."""
+    """Release of the node that registered last; None if the files do not show it."""
     metadata_version: int | None
-    """The highest ``metadata.version`` of that broker; None if the files do not show it."""
+    """The highest ``metadata.version`` of that node; None if the files do not show it."""
+    written_by: str | None
+    """Releases that can have written the log dirs, such as ``2.8 to 3.9``; None if not known."""
+    evidence: Sequence[str]
+    """Facts that bound these releases."""
+    finalized: Mapping[str, int]
+    """Level of each feature in the metadata log; empty without one."""
+    finalized_name: str | None
+    """Kafka's name of the finalized ``metadata.version``; None without one."""
     mode: str | None
     """``kraft`` or ``zookeeper``; None if the files do not show it."""
     identities: Sequence[Identity] = ()

@@ -31,7 +31,8 @@ from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.findings import Broker, Finding, Severity
 from logtool.loading.result import Outcome
 from logtool.metadata import releases
-from logtool.node import host_limits
+from logtool.metadata.releases import METADATA_VERSION
+from logtool.node import host_limits, written_by
 from logtool.sanity.listing import Listing
 from logtool.startup import rates
 from logtool.startup.duration import duration
@@ -169,14 +170,20 @@ def versions(run: Examination) -> VersionsAnswer:
     mode = "kraft" if node.is_kraft else None
     if has_era and not any(topic_id_support.needs_topic_ids(one.root, one.meta) for one in has_era):
         mode = "zookeeper"
-    level = None
-    if node.image and node.node_id is not None:
-        level = node.image.metadata_version_of(node.node_id)
+    written = written_by.of_node(node)
+    levels = dict(sorted(node.image.features.items())) if node.image else {}
+    if node.image and node.image.kraft_version:
+        levels["kraft.version"] = node.image.kraft_version
+    finalized = levels.get(METADATA_VERSION)
     return VersionsAnswer(
         state=Gravity.INFO if node.is_kafka_assumed else Gravity.GOOD,
-        kafka=releases.text(node.kafka),
+        kafka=releases.text(node.starting_kafka or node.kafka),
         shown=releases.text(node.shown_kafka) if node.shown_kafka else None,
-        metadata_version=level,
+        metadata_version=node.shown_level,
+        written_by=written.text,
+        evidence=written.reasons,
+        finalized=levels,
+        finalized_name=None if finalized is None else releases.feature_name(finalized),
         mode=mode,
         identities=identities,
     )

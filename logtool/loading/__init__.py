@@ -25,6 +25,7 @@ header_recovery   the recovery of one segment from its headers
 header_walk       the headers of a log, one after the other
 replay_start      the checkpoints that say where such a recovery starts
 metadata_log      faults that keep a metadata log from being loaded
+release_support   the levels and records that the release does not support
 clean_start       starts after a clean stop that fail at damage
 actions           the changes and losses as `Action`s
 """

@@ -30,6 +30,8 @@ _FEATURE_LEVEL = 12
 """Type of the record that a bootstrap file is there for."""
 _TAKES_ANY_VERSION = (3, 3)
 """The newest release known to read a quorum-state of any version as one of version 0."""
+_WITH_VERSION_1 = (3, 8)
+"""The first release that knows a quorum-state of version 1."""
 _KEEPS_BAD_STATE = (3, 9)
 """The first release that does not delete a quorum-state which it cannot read."""
 
@@ -42,6 +44,8 @@ class Hindrance:
     text: str
     position: int | None = None
     stops: bool = True
+    cause: str = ""
+    """Kind of hindrance, in words of `logtool.startup.releases`; empty for damage."""
 
 
 def hindrances(
@@ -61,12 +65,15 @@ def hindrances(
     if not state:
         return
     value = quorum_state.parse(files.read_small(state.path))
-    refusal = quorum_state.refusal(value, any_version=kafka <= _TAKES_ANY_VERSION)
+    refusal = quorum_state.refusal(
+        value, any_version=kafka <= _TAKES_ANY_VERSION, newest=int(kafka >= _WITH_VERSION_1)
+    )
     if refusal and refusal.is_io_error and kafka < _KEEPS_BAD_STATE:
         text = f"is deleted, and the node forgets its vote: {refusal.message}"
         yield Hindrance(path=state.path, text=text, position=refusal.position, stops=False)
     elif refusal:
-        yield Hindrance(path=state.path, text=refusal.message, position=refusal.position)
+        cause = "" if quorum_state.refusal(value) else "quorum-state"
+        yield Hindrance(state.path, refusal.message, refusal.position, cause=cause)
 
 
 def _read_bootstrap(data: bytes) -> None:

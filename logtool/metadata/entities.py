@@ -25,8 +25,9 @@ from logtool.formats.messages.codec import Value
 from logtool.formats.messages.settings import is_sensitive
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata import releases
-from logtool.metadata.replay import entity_of
-from logtool.metadata.state import METADATA_VERSION, MetadataImage
+from logtool.metadata.other_records import entity_of
+from logtool.metadata.releases import METADATA_VERSION
+from logtool.metadata.state import MetadataImage
 from logtool.times import rfc3339
 
 _RESOURCES = {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
@@ -374,4 +375,5 @@ _KEYS: dict[int, tuple[str, Callable[[Value], Any]]] = {
     22: ("scram-credential", lambda data: (data["name"], data["mechanism"])),
     26: ("delegation-token", lambda data: data["tokenId"]),
     27: ("controller", lambda data: data["controllerId"]),
+    29: ("controller", lambda data: data["controllerId"]),
 }

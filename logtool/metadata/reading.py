@@ -52,6 +52,8 @@ class MetadataEntry(NamedTuple):
     epoch: int
     timestamp_ms: int
     content: Record | Control
+    kind: tuple[int, int] = (UNREADABLE, 0)
+    """Type and version of a record that is not a control record."""
 
 
 class MetadataBatch(NamedTuple):
@@ -112,16 +114,18 @@ def _entries(
         for offset, time_ms, start, size, key, key_size in zip(
             *(column[which].tolist() for column in columns), strict=True
         ):
-            value = data[start : start + max(size, 0)]
+            value, kind_of = data[start : start + max(size, 0)], (UNREADABLE, 0)
             content: Record | Control
             try:
                 if is_control:
                     content = _control(bytes(data[key : key + max(key_size, 0)]), bytes(value))
                 else:
                     content = cluster_metadata.parse(value)
+                    # Behind the version of the frame; every known type fits into one byte.
+                    kind_of = int(value[1]), int(value[2])
             except FormatError as error:
                 raise FormatError(error.reason, position, path) from error
-            yield MetadataEntry(path, position, offset, epoch, time_ms, content)
+            yield MetadataEntry(path, position, offset, epoch, time_ms, content, kind_of)
 
 
 def _control(key: bytes, value: bytes) -> Control:

@@ -1,44 +1,89 @@
-"""Releases of Kafka whose start is known, and the release that a log dir shows.
+"""Releases of Kafka: what each supports, those whose start is known, and what a log dir shows.
 
-A release is known once the output of `logtool plan` was compared with its broker: the campaigns in
-tests/broker. A node registers with the highest ``metadata.version`` that it supports, which shows
-its release.
+The table ``releases.txt`` has the levels and records that each release supports, from its jars. A
+release and a level of ``metadata.version`` are two things: a release supports many levels, and
+parses some that it does not support yet. A release is known once the output of `logtool plan` was
+compared with its broker: the campaigns in tests/broker. A node registers with the highest
+``metadata.version`` that it supports, which shows its release.
 """
 
 from collections.abc import Mapping
+from dataclasses import field
+from functools import cache
+from pathlib import Path
 
-KNOWN = ((3, 3), (3, 7), (3, 9), (4, 3))
-"""Releases whose start is known, compared with brokers of 3.3.2, 3.7.2, 3.9.2 and 4.3.1."""
+from logtool.formats.messages.schema import VersionRange
+from logtool.lazy_dataclass import dataclass
+
+KNOWN = ((3, 3), (3, 7), (3, 9), (4, 3), (4, 4))
+"""Releases whose start is known, compared with brokers of 3.3.2, 3.7.2, 3.9.2, 4.3.1 and 4.4.0."""
 NEWEST = max(KNOWN)
 """The newest release whose start is known."""
-_NEWEST_FEATURE = {
-    (3, 3): 7, (3, 4): 8, (3, 5): 11, (3, 6): 14, (3, 7): 19, (3, 8): 20, (3, 9): 21, (4, 0): 25,
-    (4, 1): 27, (4, 2): 29, (4, 3): 30,
-}  # fmt: skip
-"""The highest ``metadata.version`` that a broker of each release offers (``MetadataVersion``)."""
-NEWEST_FEATURE = max(_NEWEST_FEATURE.values())
-"""Highest known level: a higher one is of a release that is newer than this program."""
+LAST_WITH_ZOOKEEPER = (3, 9)
+METADATA_VERSION = "metadata.version"
 
 
-_BEFORE_FIRST = ((3, 0), (3, 1), (3, 2))
-"""Releases with one level each, from 1 on, before those that are known."""
+@dataclass(frozen=True, slots=True)
+class Support:
+    """The features and records that a release supports."""
+
+    release: tuple[int, int]
+    jars: str
+    """The release whose jars were read, such as ``4.3.1``."""
+    parses: dict[str, VersionRange] = field(default_factory=dict)
+    """Levels by feature that a record of the metadata log may have."""
+    offers: dict[str, VersionRange] = field(default_factory=dict)
+    """Levels by feature that a node supports; no level above 0 of a feature that is missing."""
+    records: dict[int, VersionRange] = field(default_factory=dict)
+    """Versions by type of the records of the metadata log."""
+    control: set[str] = field(default_factory=set)
+    """Names of the control records."""
+
+
+@cache
+def _table() -> tuple[dict[tuple[int, int], Support], dict[int, str]]:
+    """Return what each release supports, the oldest first, and the names of the levels."""
+    found: dict[tuple[int, int], Support] = {}
+    names: dict[int, str] = {}
+    for line in (Path(__file__).parent / "releases.txt").read_text("ascii").splitlines():
+        match line.split():
+            case ["release", number, jars]:
+                first, _, second = number.partition(".")
+                one = Support((int(first), int(second)), jars)
+                found[one.release] = one
+            case ["parses", feature, levels]:
+                one.parses[feature] = VersionRange.parse(levels)
+            case ["offers", feature, levels]:
+                one.offers[feature] = VersionRange.parse(levels)
+            case ["records", *records]:
+                for record in records:
+                    kind, _, versions = record.partition(":")
+                    one.records[int(kind)] = VersionRange.parse(versions)
+            case ["control", *control]:
+                one.control.update(control)
+            case ["name", name, level]:
+                names[int(level)] = name
+    return found, names
+
+
+def supported() -> dict[tuple[int, int], Support]:
+    """Return what each release supports, the oldest release first."""
+    return _table()[0]
+
+
+def newest_level() -> int:
+    """Return the highest level of metadata.version that a release here supports."""
+    return max(one.offers[METADATA_VERSION].last for one in supported().values())
 
 
 def feature_name(level: int) -> str:
-    """Return Kafka's name of a ``metadata.version``, such as ``4.3-IV0``; the number if unknown.
+    """Return Kafka's name of a ``metadata.version``, such as ``4.3-IV0``.
 
-    Source: ``MetadataVersion``.
+    A level without a known name is returned as a number.
     """
-    if level == 1:
-        return "3.0-IV1"
-    if 1 < level <= len(_BEFORE_FIRST):
-        return f"{text(_BEFORE_FIRST[level - 1])}-IV0"
-    last = len(_BEFORE_FIRST)
-    for release, newest in _NEWEST_FEATURE.items():
-        if last < level <= newest:
-            return f"{text(release)}-IV{level - last - 1}"
-        last = newest
-    return str(level)
+    names = _table()[1]
+    newer = f"{level}, newer than this logtool" if level > max(names) else str(level)
+    return names.get(level, newer)
 
 
 def text(release: tuple[int, int]) -> str:
@@ -46,9 +91,13 @@ def text(release: tuple[int, int]) -> str:
     return ".".join(map(str, release))
 
 
-def of_feature(level: int) -> tuple[int, int]:
-    """Return the release that offers this ``metadata.version``; the newest for a higher one."""
-    return next((r for r, newest in _NEWEST_FEATURE.items() if level <= newest), (4, 3))
+def of_feature(level: int) -> tuple[int, int] | None:
+    """Return the oldest release that supports this ``metadata.version``; None without one.
+
+    A higher level than any is of a release newer than this program.
+    """
+    return next((one.release for one in supported().values()
+                 if level <= one.offers[METADATA_VERSION].last), None)  # fmt: skip
 
 
 def hinted(static: Mapping[str, str]) -> tuple[int, int] | None:
@@ -61,7 +110,7 @@ def hinted(static: Mapping[str, str]) -> tuple[int, int] | None:
     if protocol:
         major, minor, *_ = protocol.partition("-")[0].split(".")
         return int(major), int(minor)
-    return (3, 9) if "zookeeper.connect" in static else None
+    return LAST_WITH_ZOOKEEPER if "zookeeper.connect" in static else None
 
 
 def nearest(release: tuple[int, int]) -> tuple[int, int]:

@@ -7,7 +7,7 @@ Source: ``MetadataImage``, ``ClusterImage``, ``TopicsImage``, ``ConfigurationsIm
 from collections.abc import Iterator, Mapping
 from dataclasses import field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from logtool.errors import UnreadableError
 from logtool.formats.java_text import parse_int, parse_long
@@ -16,8 +16,8 @@ from logtool.formats.messages.codec import Value
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Partition
+from logtool.metadata.releases import METADATA_VERSION
 
-METADATA_VERSION = "metadata.version"
 QuotaEntity = tuple[tuple[str, str | None], ...]
 """Entity of a quota: type (user, client-id, ip) and name, None for the type's default."""
 _ALL_BROKERS = ""
@@ -49,6 +49,16 @@ class Problem:
     text: str
 
 
+class RecordPlace(NamedTuple):
+    """Place of a record in a metadata log or snapshot."""
+
+    path: Path
+    position: int
+    """Position of the batch, in bytes."""
+    offset: int
+    """Offset in the log; in a snapshot a number from 0."""
+
+
 @dataclass(slots=True)
 class MetadataImage:
     """State of the cluster; made by `logtool.metadata.image.read`.
@@ -72,7 +82,7 @@ class MetadataImage:
     brokers: dict[int, Value] = field(default_factory=dict)
     """Registration (RegisterBrokerRecord) with its later changes, by node id."""
     controllers: dict[int, Value] = field(default_factory=dict)
-    """RegisterControllerRecord by node id."""
+    """RegisterControllerRecord by node id; an UnregisterControllerRecord removes it."""
     features: dict[str, int] = field(default_factory=dict)
     """Level by name."""
     quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)
@@ -103,6 +113,12 @@ class MetadataImage:
     lacks: tuple[int, int] | None = field(default=None, compare=False)
     """First and last offset that are missing before the place of the damage; None if that is a
     batch that cannot be read."""
+    first_of: dict[tuple[int, int], "RecordPlace"] = field(default_factory=dict, compare=False)
+    """The first record of each type and version that was read, also in a snapshot."""
+    first_control: dict[int, "RecordPlace"] = field(default_factory=dict, compare=False)
+    """The first control record of each type."""
+    levels: dict[tuple[str, int], "RecordPlace"] = field(default_factory=dict, compare=False)
+    """The first record that sets a feature to a level, in the order of reading."""
     not_understood: int = 0
     """Number of records that are newer than this program; they may have changed this state."""
     problems: list["Problem"] = field(default_factory=list, compare=False)
@@ -141,8 +157,12 @@ class MetadataImage:
         return replace(self, **{one.name: _copied(getattr(self, one.name)) for one in fields(self)})
 
     def metadata_version_of(self, node_id: int) -> int | None:
-        """Return the highest ``metadata.version`` that a node supported when it registered."""
-        features = self.brokers.get(node_id, {}).get("features", ())
+        """Return the highest ``metadata.version`` that a node supported when it registered.
+
+        A node that is a controller alone has no registration as a broker.
+        """
+        registered = self.brokers.get(node_id) or self.controllers.get(node_id) or {}
+        features = registered.get("features", ())
         levels = {one["name"]: one["maxSupportedVersion"] for one in features}
         return levels.get(METADATA_VERSION)
 

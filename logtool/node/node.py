@@ -157,28 +157,49 @@ class Node:
         return next(filter(None, ids), None)
 
     @cached_property
-    def shown_kafka(self) -> tuple[int, int] | None:
-        """Return the release with which the node registered last; None if it is not known."""
+    def shown_level(self) -> int | None:
+        """Return the highest ``metadata.version`` that the node supported when it registered last.
+
+        None if no registration of the node is known.
+        """
         if not self.image or self.node_id is None:
             return None
-        level = self.image.metadata_version_of(self.node_id)
-        return None if level is None else releases.of_feature(level)
+        return self.image.metadata_version_of(self.node_id)
+
+    @cached_property
+    def shown_kafka(self) -> tuple[int, int] | None:
+        """Return the release with which the node registered last; None if it is not known.
+
+        It is not known either if the release is newer than this program.
+        """
+        return None if self.shown_level is None else releases.of_feature(self.shown_level)
+
+    @property
+    def is_newer_than_known(self) -> bool:
+        """Return whether the node registered last with a release newer than this program."""
+        return self.shown_level is not None and self.shown_kafka is None
+
+    @property
+    def starting_kafka(self) -> tuple[int, int] | None:
+        """Return the release that starts: the given one, else the shown one; None without both."""
+        return self.given_kafka or self.shown_kafka
 
     @cached_property
     def kafka(self) -> tuple[int, int]:
-        """Return the release that starts: the given one, else the known one nearest to the shown.
+        """Return the known release nearest to the one that starts, whose behaviour is predicted.
 
-        Without either, the broker's own file may hint at a release.
+        If no release is given or shown, the broker's own file may hint at one. With ZooKeeper no
+        broker is newer than 3.9. A release newer than this program counts as the newest known.
         """
-        if self.given_kafka:
-            return self.given_kafka
-        near = self.shown_kafka or releases.hinted(self.static)
-        return releases.nearest(near) if near else releases.KNOWN[-1]
+        near = self.starting_kafka or releases.hinted(self.static)
+        if near is None and self.is_zookeeper:
+            near = releases.LAST_WITH_ZOOKEEPER
+        return releases.nearest(near) if near else releases.NEWEST
 
     @property
     def is_kafka_assumed(self) -> bool:
         """Return whether neither the caller nor the log dirs name the release."""
-        return not (self.given_kafka or self.shown_kafka)
+        return not self.starting_kafka
 
     @property
     def has_directory_ids(self) -> bool:
@@ -190,6 +211,12 @@ class Node:
         """Return whether the files of any log dir show that the node runs with KRaft."""
         return any(one.has_metadata_log or (one.meta and one.meta.version == 1)
                    for one in self.log_dirs)  # fmt: skip
+
+    @property
+    def is_zookeeper(self) -> bool:
+        """Return whether the files of the log dirs show that the node ran with ZooKeeper."""
+        return not self.is_kraft and any(one.meta and one.meta.version == 0
+                                         for one in self.log_dirs)  # fmt: skip
 
     def needs(self, log_dir: Path) -> bool:
         """Return whether a broker since 3.7 needs this log dir to start; before 3.7, False."""

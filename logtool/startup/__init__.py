@@ -8,6 +8,7 @@ unread             the segments that a start opens without reading them
 redpanda_start     the start of Redpanda on a partition
 redpanda_forecast  the forecast of that start
 forecast           the forecast over paths
+releases           the start of every release on the same log dirs
 policies           today's recovery compared with that of Kafka 0.8.0
 duration           the time that a start takes
 rates              the rate at which logs are read here, and what a broker needs on top

@@ -16,7 +16,8 @@ from logtool.errors import UnreadableError
 from logtool.findings import Broker
 from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.refusal import Refusal
-from logtool.loading import metadata_log
+from logtool.loading import metadata_log, release_support
+from logtool.loading.metadata_log import Hindrance
 from logtool.loading.result import StartConditions
 from logtool.log.dir import OF_TODAY, LogDir
 from logtool.metadata import image as metadata_image
@@ -64,6 +65,8 @@ class LogDirStart(LogDirState):
         """The actions of the start on the log dir as a whole."""
         self.absences: list[Action] = []
         """Partitions and metadata logs that are absent, and log dirs that were not given."""
+        self.hindrances: list[Hindrance] = []
+        """What stops the start in the files of the metadata log, in the order of its effect."""
         self._options = options
         self._now_ms = time.time_ns() // 1_000_000
         self._in_raft = log_dir.flavour.has_raft_offsets
@@ -215,17 +218,29 @@ class LogDirStart(LogDirState):
                     partition=number,
                 )
             )
+        if reason := release_support.puts_all_aside(self.node, self.log_dir):
+            self.notes.append(Action(action="stray", path=self.log_dir.path, reason=reason))
         if not self.has_metadata_log or self.node.unread:
             return
         bootstrap = self.log_dir.files.get(FileKind.BOOTSTRAP_CHECKPOINT)
         try:
-            for one in metadata_log.hindrances(self.log_dir.path, bootstrap, self.node.kafka):
+            self.hindrances += (
+                *release_support.check_bootstrap(self.node),
+                *metadata_log.hindrances(
+                    self.log_dir.path, bootstrap, self.node.starting_kafka or self.node.kafka
+                ),
+                *release_support.check(self.node),
+            )
+            for one in self.hindrances:
                 action = "refuse" if one.stops else "ignore"
                 self.notes.append(
                     Action(action=action, path=one.path, reason=one.text, position=one.position)
                 )
         except UnreadableError as error:
             self.unread.append(error)
+        for text in release_support.vetoes(self.node):
+            path = self.log_dir.path / metadata_image.DIRECTORY
+            self.notes.append(Action(action="limits", path=path, reason=text))
         if self.image and self.image.damage:
             text = f"the stray logs are not known: {self.image.damage}"
             path = self.log_dir.path / metadata_image.DIRECTORY

@@ -17,7 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 KAFKA_4 = "4.3.1"
-"""The newest 4.x release that Maven Central holds whole (4.4.0 lacks kafka-tools there)."""
+"""The 4.x release that most tests run against."""
+
+KAFKA_NEWEST = "4.4.0"
+"""The newest release; the tables of messages are made from its jars."""
 
 KAFKA_3 = "3.9.2"
 """The newest 3.9.x release; 3.9 is the last to accept small ``segment.bytes`` directly."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from broker.install import KAFKA_4, install
+from broker.install import KAFKA_NEWEST, install
 
 TABLES = Path(__file__).resolve().parents[2] / "formats" / "messages" / "tables"
 SOURCES = {
@@ -101,7 +101,7 @@ def fields(described: list[dict[str, Any]], common: dict[str, Any], level: int) 
 def main() -> int:
     """Write every table."""
     for name in SOURCES:
-        (TABLES / f"{name}.txt").write_text(table(KAFKA_4, name), "ascii")
+        (TABLES / f"{name}.txt").write_text(table(KAFKA_NEWEST, name), "ascii")
     return 0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from broker import message_tables
-from broker.install import KAFKA_3, KAFKA_4
+from broker.install import KAFKA_3, KAFKA_NEWEST
 
 from logtool.formats.messages import schema
 from logtool.formats.messages.schema import Field, MessageSchema
@@ -21,7 +21,7 @@ EARLY = {"ShareGroupPartitionMetadataKey", "ShareGroupPartitionMetadataValue",
 @pytest.mark.parametrize("name", message_tables.SOURCES)
 def test_the_tables_are_those_of_the_jars(name: str) -> None:
     text = (message_tables.TABLES / f"{name}.txt").read_text()
-    assert message_tables.table(KAFKA_4, name) == text
+    assert message_tables.table(KAFKA_NEWEST, name) == text
 
 
 def layout(message: MessageSchema, version: int) -> Iterator[tuple[object, ...]]:

@@ -213,7 +213,7 @@ def test_without_any_time_what_was_not_reached_is_counted(damaged):
     damage, start = the(DamageAnswer, reported), the(NextStart, reported)
     assert (damage.looked_at, damage.checked, damage.partitions) == (0, 0, 4)
     assert (start.partitions, start.not_reached, start.complete) == (0, 4, False)
-    assert the(VersionsAnswer, reported).kafka == "4.3"
+    assert the(VersionsAnswer, reported).kafka == "4.4"
     assert int(run.summary.exit_status()) == 6
 
 

@@ -64,6 +64,8 @@ WRONG = {
                                        3, f"{ID}:7"),
     "the ELR of a topic that is not there":
         ([record("ClearElrRecord", topicName="gone")], 0, "topic gone"),
+    "a controller that is not registered":
+        ([record("UnregisterControllerRecord", controllerId=3)], 0, "controller 3"),
     "an end of no transaction": ([*TOPIC, made.END], 2, "transaction"),
     "an abort of no transaction": ([*TOPIC, made.ABORT], 2, "transaction"),
     "two beginnings": ([made.BEGIN, made.BEGIN], 1, "transaction"),
@@ -256,7 +258,24 @@ def test_records_of_a_transaction_come_when_it_ends(tmp_path):
 @pytest.mark.parametrize(
     ("level", "name"),
     [(1, "3.0-IV1"), (2, "3.1-IV0"), (4, "3.3-IV0"), (7, "3.3-IV3"), (19, "3.7-IV4"),
-     (21, "3.9-IV0"), (22, "4.0-IV0"), (30, "4.3-IV0"), (31, "31"), (0, "0")],
+     (21, "3.9-IV0"), (22, "4.0-IV0"), (30, "4.3-IV0"), (33, "4.4-IV2"), (0, "0")],
 )  # fmt: skip
 def test_a_metadata_version_has_the_name_that_kafka_gives_it(level, name):
     assert releases.feature_name(level) == name
+
+
+def test_a_controller_that_is_unregistered_is_gone(tmp_path):
+    controllers = [
+        record("RegisterControllerRecord", controllerId=node, incarnationId=ID, features=[],
+               endPoints=[])
+        for node in (3, 4)
+    ]  # fmt: skip
+    home = log_dir_of(
+        tmp_path, [*controllers, record("UnregisterControllerRecord", controllerId=3)]
+    )
+    state = image.read(home)
+    assert (list(state.controllers), state.problems) == ([4], [])
+
+
+def test_the_name_of_a_newer_metadata_version_has_its_number():
+    assert releases.feature_name(99).startswith("99")

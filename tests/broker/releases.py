@@ -1,0 +1,231 @@
+"""Directories that one release wrote, and their start with another release.
+
+A directory is written by a release at one ``metadata.version``, with a static or a dynamic quorum,
+by a node that is broker and controller or controller alone. `start` copies it and starts any
+release on the copy; `predicted` asks logtool.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from broker.install import HarnessError, free_port, minor, release
+from broker.kafka import CLUSTER_ID, CONTROLLER_ID, Broker, run_tool
+from broker.topics import Topic
+
+from logtool.metadata import releases
+from logtool.node.options import StartOptions
+from logtool.startup.releases import ReleaseStart, of_all_releases
+
+WRITERS = ("3.3.2", "3.7.2", "3.9.2", "4.1.1", "4.2.1", "4.3.1", "4.4.0")
+"""The releases that write directories; those of `RELEASES` start them."""
+OLDEST_LEVEL = "3.3-IV3"
+"""The ``metadata.version`` that every one of them offers."""
+STARTED = "Kafka Server started"
+ORDERS = Topic("orders", "two partitions", partitions=2)
+_WITH_DYNAMIC_QUORUM = (3, 9)
+_PATIENCE = 30.0
+"""Seconds after which a node that has neither started nor ended counts as one that waits."""
+_NAMED = re.compile(r"(Exception|Error)\b")
+_CAUSES = {
+    "quorum-state": re.compile(r"QuorumStateData: unable|Unknown data version of"),
+    "record": re.compile(r"Failed to deserialize record|Can't read version|Unknown metadata id"
+                         r"|Unknown control record|garbage"),
+    "level": re.compile(r"No MetadataVersion with|but this (controller|broker) only supports"),
+}  # fmt: skip
+"""By the causes of `ReleaseStart`: what the node logs."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A directory, by what wrote it."""
+
+    writer: str
+    level: str = ""
+    """Name of the ``metadata.version`` that it was formatted with; empty: the newest."""
+    raised: bool = False
+    """True if the running node then raised ``metadata.version`` to the newest."""
+    dynamic: bool = False
+    """True with kraft.version 1."""
+    features: tuple[str, ...] = ()
+    """Other levels, such as ``eligible.leader.replicas.version=0``."""
+    controller_only: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the name of its directory."""
+        parts = [
+            self.writer,
+            self.level or "newest",
+            *(["raised"] if self.raised else []),
+            f"kraft{int(self.dynamic)}",
+            *(one.replace(".version=", "") for one in self.features),
+            *(["controller"] if self.controller_only else []),
+        ]
+        return "-".join(parts)
+
+
+def all_written() -> Iterator[Written]:
+    """Yield every directory of the campaign."""
+    for writer in WRITERS:
+        yield Written(writer, dynamic=release(writer) >= (4,))
+        if writer != WRITERS[0]:
+            yield Written(writer, OLDEST_LEVEL)
+            yield Written(writer, OLDEST_LEVEL, raised=True)
+            yield Written(writer, dynamic=release(writer) >= (4,), controller_only=True)
+    yield Written("3.9.2", dynamic=True)
+    for writer in ("4.1.1", "4.3.1", "4.4.0"):
+        yield Written(writer)
+        yield Written(writer, features=("eligible.leader.replicas.version=0",), dynamic=True)
+    for level in ("3.7-IV4", "3.9-IV0", "4.0-IV3", "4.1-IV1", "4.2-IV1", "4.3-IV0"):
+        yield Written("4.4.0", level)
+    yield Written("4.4.0", "4.2-IV1", dynamic=True)
+    yield Written("4.4.0", features=("share.version=1",), dynamic=True)
+
+
+class Node(Broker):
+    """A node whose quorum is that of its directory, and not the usual one of its release."""
+
+    def __init__(self, written: Written, version: str, home: Path) -> None:
+        super().__init__(version, [home])
+        self.written = written
+
+    def settings(self, port: int) -> dict[str, str]:
+        """Return the settings; a release without dynamic quorums gets a static one."""
+        found = super().settings(port)
+        for name in ("controller.quorum.bootstrap.servers", "controller.quorum.voters"):
+            found.pop(name, None)
+        if self.written.dynamic and release(self.version) >= _WITH_DYNAMIC_QUORUM:
+            found["controller.quorum.bootstrap.servers"] = self.controller
+        else:
+            found["controller.quorum.voters"] = f"{CONTROLLER_ID}@{self.controller}"
+        if self.written.controller_only:
+            found["process.roles"] = "controller"
+            found["listeners"] = f"CONTROLLER://{self.controller}"
+        return found
+
+    def wait_until_started(self) -> bool:
+        """Wait until the node has started, and return True.
+
+        Return False if its process ends, or if it does neither within `_PATIENCE`.
+        """
+        deadline = time.monotonic() + _PATIENCE
+        while time.monotonic() < deadline:
+            if STARTED in self.log:
+                return True
+            if self.pid is None:
+                return False
+            time.sleep(0.1)
+        return False
+
+
+def write(written: Written, root: Path) -> Path:
+    """Return the directory; it is made the first time that it is asked for."""
+    home = root / written.name
+    if home.is_dir():
+        return home
+    root.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=root, prefix=".writing-") as temporary:
+        made = Path(temporary) / "log-dir"
+        made.mkdir()
+        with Node(written, written.writer, made) as node:
+            _format(node, Path(temporary))
+            node.launch()
+            if not node.wait_until_started():
+                raise HarnessError(f"{written.name} does not start:\n{node.log_tail()}")
+            if not written.controller_only:
+                _fill(node)
+            if written.raised:
+                _raise(node)
+            node.stop()
+        made.rename(home)
+    return home
+
+
+def _format(node: Node, temporary: Path) -> None:
+    written, settings = node.written, node.settings(free_port())
+    properties = temporary / "server.properties"
+    properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    words = ["format", "-t", CLUSTER_ID, "-c", str(properties)]
+    if written.level:
+        words += ["--release-version", written.level]
+    if written.dynamic:
+        words.append("--standalone")
+        if release(written.writer) < (4,):
+            words += ["--feature", "kraft.version=1"]
+    for one in written.features:
+        words += ["--feature", one]
+    run_tool(written.writer, "kafka.tools.StorageTool", *words)
+
+
+def _fill(node: Node) -> None:
+    # Imported here: without confluent-kafka these tests are skipped.
+    from broker import workloads
+
+    node.wait_until_ready()
+    workloads.create_topics(node.bootstrap, node.version, [ORDERS])
+    writer = workloads.Writer(node.bootstrap)
+    writer.batches(ORDERS.name, workloads.messages("orders", 40, workloads.EPOCH_MS), [10])
+
+
+def _raise(node: Node) -> None:
+    """Raise ``metadata.version`` to the newest level of the release."""
+    newest = releases.supported()[minor(node.version)].offers[releases.METADATA_VERSION].last
+    words = ["--bootstrap-server", node.bootstrap, "upgrade", "--metadata"]
+    command = "org.apache.kafka.tools.FeatureCommand"
+    run_tool(node.version, command, *words, releases.feature_name(newest))
+
+
+@dataclass(frozen=True)
+class Start:
+    """The outcome of a start."""
+
+    starts: bool
+    cause: str | None = None
+    """What ended it, in the words of `ReleaseStart`; None if it starts, or for another error."""
+    error: str = ""
+    """The line of the log that shows the cause."""
+
+
+def start(written: Written, home: Path, version: str) -> Start:
+    """Start a release on a copy of the directory."""
+    with tempfile.TemporaryDirectory(dir=home.parent, prefix=".starting-") as temporary:
+        copy = Path(temporary) / "log-dir"
+        shutil.copytree(home, copy)
+        with Node(written, version, copy) as node:
+            node.launch()
+            starts = node.wait_until_started()
+            log = node.log
+    if starts:
+        return Start(starts=True)
+    lines = [line.strip() for line in log.splitlines() if _NAMED.search(line)]
+    for line in lines:
+        for cause, pattern in _CAUSES.items():
+            if pattern.search(line):
+                return Start(starts=False, cause=cause, error=line)
+    return Start(starts=False, error=lines[0] if lines else "")
+
+
+def predicted(home: Path) -> dict[str, ReleaseStart]:
+    """Return what logtool predicts for each release, by its minor release."""
+    found = {}
+    for one in of_all_releases([home], StartOptions()):
+        if not isinstance(one, ReleaseStart):
+            raise one
+        found[one.kafka] = one
+    return found
+
+
+def difference(expected: ReleaseStart, seen: Start) -> str | None:
+    """Return how a start differs from the prediction; None if it does not."""
+    if (expected.outcome == "starts") != seen.starts:
+        return f"predicted: {expected.outcome}, {expected.reason}; seen: {seen}"
+    if not seen.starts and expected.cause != seen.cause:
+        return f"predicted: {expected.cause}, {expected.reason}; seen: {seen.cause}, {seen.error}"
+    return None
