@@ -28,13 +28,16 @@ Options, all as text; those on partitions, offsets and times save reading, too:
                 a metadata log; by default stars stand in their place, and hashes are of these
 ``maxDecompressedBytes``  bytes that one batch of ``records`` may decompress to, by default 256 MiB;
                 one of more ends the job with its place
-``subscribe``   for the table ``kafka``: another name of ``topic``
 ``includeHeaders``  for the table ``kafka``: ``true`` makes the column ``headers``
+``subscribe``, ``subscribePattern``, ``assign``  for the table ``kafka``: topics, or partitions
+``startingOffsetsByTimestamp``, ``endingOffsetsByTimestamp``  for the table ``kafka``: times for
+                each partition as JSON
 ``bundleBytes`` approximate bytes that one task reads; by default 32 to 128 MiB
 ``prune``       ``false`` reads every byte of the partitions, and goes by no names and indexes
 
 The names are those of Spark's own source ``kafka``. Spark's source asks a broker for the offset at
-which a time begins and reads on from there; here each record is judged by its own time.
+which a time begins and reads on from there, and so does the table ``kafka``. In the other tables
+each record is judged by its own time.
 
 Spark does not pass to a data source which columns it needs: give ``.schema("topic string, ...")``,
 or `columns`, and only those are made. Filters (``where``) choose rows after they were read, and
@@ -44,7 +47,9 @@ it when a source in Python takes them, so this one takes none.
 An option or a column that does not exist is an error of one sentence. Nothing is written to log
 dirs.
 
-``spark.readStream`` reads ``batches`` and ``records`` of log dirs while they grow: see
+A table of Spark's catalog keeps its options: see `logtool.spark.source.catalog_table`.
+
+``spark.readStream`` reads ``batches``, ``records`` and ``kafka`` of log dirs while they grow: see
 `logtool.spark.source.stream_offsets`. It begins at ``startingOffsets`` and takes no other limit;
 the option ``failOnDataLoss`` (``true``) is as in Spark's own source: with ``false`` it warns, and
 goes on, where retention or a truncation took what was not read yet. A read that is no stream takes
