@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from logtool.commands.printing import fitting, terminal, text
 from logtool.commands.printing.interrupts import Interrupts
-from logtool.commands.printing.progress import ProgressBar
+from logtool.commands.printing.progress import ProgressBar, ProgressLines
 from logtool.commands.printing.streams import discard_stdout, problem_of_stdout, utf8_stream
 from logtool.commands.printing.writers import (
     Columns,
@@ -131,7 +131,7 @@ class Report:
         """Begin; with `inputs`, a run that finds none of them to look at is incomplete."""
         self.settings = settings
         self.summary = summary
-        self._inputs = inputs
+        self.inputs = inputs
         self._closed = False
         self._ended_early = False
         """True if the job raised an error, so that later inputs were not looked at."""
@@ -141,6 +141,7 @@ class Report:
         self._interrupts = Interrupts()
         self._flushed = time.monotonic()
         self._progress: ProgressBar | None = None
+        self._lines: ProgressLines | None = None
         self._notes: list[tuple[str, str | None]] = []
         """Lines for people, kept until the data before them is printed."""
         self._writer: Writer | None = None
@@ -202,7 +203,7 @@ class Report:
             reason = "unreadable" if matched else "nothing-matched"
             self.item(_error(str(problem.path), reason, problem.reason))
         self._hide_progress()
-        config = self._inputs.config if self._inputs else None
+        config = self.inputs.config if self.inputs else None
         source = config.source_of(problem.path) if config else None
         error(f"{source}: {problem}" if source else str(problem))
 
@@ -226,9 +227,20 @@ class Report:
         self, done: int, total: int, name: Path | str, *, at_once: bool = False
     ) -> None:
         """Update the progress bar; cheap enough to be called often, unless `at_once`."""
+        if self._lines:
+            self._lines.update(done, total, str(name))
+            return
         if self._progress is None:
             self._progress = ProgressBar(sys.stderr, wanted=self._progress_wanted())
         self._progress.update(done, total, str(name), at_once=at_once)
+
+    def starting(self, name: str) -> None:
+        """Show at once what a long job waits for, also on a pipe: there a line now and then."""
+        wanted = self.settings.progress is not False and not self.settings.quiet
+        if wanted and not (self._progress_wanted() and sys.stderr.isatty()):
+            self._lines = ProgressLines(sys.stderr, name)
+        else:
+            self.show_progress(0, 0, name, at_once=True)
 
     def show(self, progress: "Progress") -> None:
         """Update the progress bar from the progress of a run."""
@@ -260,7 +272,7 @@ class Report:
 
     def __enter__(self) -> "Report":
         self._interrupts.catch()
-        if config := self._inputs and self._inputs.config:
+        if config := self.inputs and self.inputs.config:
             for warning in config.warnings:
                 self.note(warning, "warning")
             self.note(config.summary_line(), "dim")
@@ -284,6 +296,8 @@ class Report:
     def _close(self, error: BaseException | None) -> bool:
         """Print the summary; return whether the exception `error` was handled."""
         self._hide_progress()
+        if self._lines:
+            self._lines.close()
         if isinstance(error, BrokenPipeError):
             raise error
         if isinstance(error, OutputError):
@@ -298,8 +312,8 @@ class Report:
         if isinstance(error, UnreadableError):
             self.unreadable(error)
         whole = error is None and not self._ended_early
-        if whole and self._inputs and self.summary.has_no_partition:
-            for problem in self._inputs.unmatched():
+        if whole and self.inputs and self.summary.has_no_partition:
+            for problem in self.inputs.unmatched():
                 if problem.path not in self._unmatched:
                     self.unreadable(problem)
         self._closed = True
@@ -341,7 +355,7 @@ class Report:
     def _make_writer(self) -> Writer:
         chosen, view = self.settings.format, self.view
         width = terminal.width_of(sys.stdout, wide=self.settings.wide)
-        flavour = self._inputs.output_flavour if self._inputs else None
+        flavour = self.inputs.output_flavour if self.inputs else None
         if flavour and chosen == "table":
             self._emit(f"{view.of_redpanda}\n")
         if chosen in view.lines:

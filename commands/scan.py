@@ -206,7 +206,7 @@ def scan(
       2
       4    incomplete: an input could not be read, and the tables are complete apart from it; or
            nothing matched, Spark is not available, or the output could not be written, and no part
-           of the run is kept
+           of the run is kept; or the output to list does not exist
       5    refused: the output has other files or tables of another version, or is in a log dir;
            another process runs with the same ID; or the run does not exist
       130  ...; no part of the run is kept

@@ -19,12 +19,19 @@ class Faults:
 
     gone: set[str] = field(default_factory=set)
     """Objects that are listed and are not there when they are read."""
+    refused: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """Status and code of S3 that objects get in place of an answer, by the end of their names."""
     sizes: dict[str, int] = field(default_factory=dict)
     """Sizes of objects that listings give in place of the right ones."""
 
     def is_gone(self, path: str) -> bool:
         """Return whether a request for an object is to fail."""
         return any(path.endswith(f"/{name}") for name in self.gone)
+
+    def refusal(self, path: str) -> tuple[int, str] | None:
+        """Return the status and code with which a request for an object is refused."""
+        found = (answer for name, answer in self.refused.items() if path.endswith(name))
+        return next(found, None)
 
     def listed(self, body: bytes) -> bytes:
         """Return a listing with other sizes in it."""
@@ -47,6 +54,11 @@ def faulty(address: str, faults: Faults) -> Iterator[str]:
             if faults.is_gone(urllib.parse.unquote(path)):
                 gone = b"<Error><Code>NoSuchKey</Code><Message>no such key</Message></Error>"
                 self.reply(404, {"Content-Type": "application/xml"}, gone)
+                return
+            if refusal := faults.refusal(urllib.parse.unquote(path)):
+                status, code = refusal
+                text = f"<Error><Code>{code}</Code><Message>go away</Message></Error>"
+                self.reply(status, {"Content-Type": "application/xml"}, text.encode())
                 return
             headers = {k: v for k, v in self.headers.items() if k.lower() not in _OF_CONNECTION}
             request = urllib.request.Request(

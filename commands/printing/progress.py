@@ -3,8 +3,12 @@
 It draws only; where to is decided by `output`.
 """
 
+import os
 import shutil
+import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 from logtool.commands.printing import text
@@ -14,6 +18,8 @@ if TYPE_CHECKING:
 
 REDRAW_SECONDS = 0.1
 LINE_SECONDS = 10.0
+SLOW_LINE_SECONDS = 30.0
+"""Time between two lines of a job that runs for minutes or hours."""
 _WIDE, _BAR, _SHORT_BAR = 100, 24, 10
 """Columns from which on the bar is as long as it gets, and how long it is there and below."""
 
@@ -76,6 +82,58 @@ class ProgressBar:
             redirect_stderr=False,
         )
         return bar, bar.add_task("", total=total, line="")
+
+
+class ProgressLines:
+    """Prints the state of a long job as a line: at once, and again every half a minute.
+
+    A thread prints, because the job may wait in one call for a long time. It has its own copy of
+    the stream's descriptor: the start of Spark captures what is written to stderr.
+    """
+
+    def __init__(
+        self, stream: TextIO, name: str, wait: Callable[[float], bool] | None = None
+    ) -> None:
+        """Print the first line; `wait` waits that many seconds, and returns True at the end."""
+        self._stream = stream
+        self._descriptor: int | None = None
+        with suppress(OSError, ValueError):  # A stream of a test has no descriptor.
+            self._descriptor = os.dup(stream.fileno())
+        self._state = (0, 0, name)
+        self._started = time.monotonic()
+        self._end = threading.Event()
+        self._wait = wait or self._end.wait
+        self._print(text.escape(name))
+        self._thread = threading.Thread(target=self._go_on, daemon=True)
+        self._thread.start()
+
+    def update(self, done: int, total: int, name: str) -> None:
+        """Take the state of the next line."""
+        self._state = (done, total, name)
+
+    def close(self) -> None:
+        """Print no further line."""
+        self._end.set()
+        self._thread.join()
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _go_on(self) -> None:
+        while not self._wait(SLOW_LINE_SECONDS):
+            done, total, name = self._state
+            elapsed = time.monotonic() - self._started
+            waits = not (done or total)
+            line = text.escape(name) if waits else progress_line(done, total, elapsed, name)
+            self._print(f"{line} (after {text.duration(elapsed)})")
+
+    def _print(self, line: str) -> None:
+        with suppress(OSError, ValueError):  # No one reads it any more.
+            if self._descriptor is None:
+                self._stream.write(f"logtool: {line}\n")
+                self._stream.flush()
+            else:
+                os.write(self._descriptor, f"logtool: {line}\n".encode())
 
 
 def progress_line(done: int, total: int, seconds: float, name: str = "") -> str:

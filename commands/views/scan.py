@@ -44,8 +44,8 @@ def run(
     with report:
         needed()
         # These import PyArrow: without it, `needed` says how to install it.
-        from logtool.spark.scan.runs import check
-        from logtool.spark.scan.scan import Scan, check_output, check_since
+        from logtool.spark.scan.runs import check, check_writable
+        from logtool.spark.scan.scan import Scan, check_inputs, check_output, check_since
 
         names, content, depth = chosen(tables), Payload(payload), Level(level)
         _check_payload(names, content, show_secrets=show_secrets)
@@ -53,8 +53,14 @@ def run(
         check_output(output, given.paths)
         check(output, run_id)
         check_since(output, since, names, content, level=depth, show_secrets=show_secrets)
-        report.show_progress(0, 0, "Spark starts", at_once=True)
-        with session(spark.master, conf) as started:
+        problems = given.problems_of_all()
+        for problem in problems[:-1]:
+            report.unreadable(problem)
+        if problems:
+            raise problems[-1]
+        check_inputs(given.paths)
+        check_writable(output)
+        with session(spark.master, conf, report.starting) as started:
             report.show_progress(0, 0, "Spark lists the partitions", at_once=True)
             job = Scan(
                 spark=started,

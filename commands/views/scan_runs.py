@@ -117,6 +117,7 @@ def _listed(output: str) -> Iterator[Object]:
     needed_for_runs()
     from logtool.spark.scan import manifest, runs
 
+    runs.check_exists(output)
     for complete in manifest.complete(output):
         yield _run_object(complete, removed=False)
     for staged in runs.staged(output):
@@ -129,6 +130,7 @@ def _removed(output: str, run_id: str | None) -> Iterator[Object]:
     from logtool.spark.scan import manifest, runs
 
     if run_id is None:
+        runs.check_exists(output)
         for staged in runs.clean(output):
             yield _staged_object(staged, removed=True)
         return
@@ -140,9 +142,10 @@ def _removed(output: str, run_id: str | None) -> Iterator[Object]:
 def _files(output: str, tables: str, run_id: str | None) -> "Iterator[tuple[Manifest, TableFile]]":
     """Yield the files of some tables, each with its run; of all complete runs without `run_id`."""
     needed_for_runs()
-    from logtool.spark.scan import manifest
+    from logtool.spark.scan import manifest, runs
 
     wanted = chosen(tables)
+    runs.check_exists(output)
     for one in manifest.complete(output) if run_id is None else [manifest.find(output, run_id)]:
         for part in one.parts:
             if part.table in wanted and part.table in one.rows:
@@ -158,8 +161,9 @@ def _comparison(output: str, before: str, after: str) -> "Iterator[RunComparison
 
 def _history(output: str) -> Iterator[dict[str, Any]]:
     needed_for_runs()
-    from logtool.spark.scan import history
+    from logtool.spark.scan import history, runs
 
+    runs.check_exists(output)
     yield from history.history(output)
 
 

@@ -62,18 +62,28 @@ def run(
     printer = VerifyPrinter(report, max_findings, fail_on, job)
     with ExitStack() as stack:
         stack.enter_context(status_on_signal(lambda: report.note(_status(job))))
-        items = _on_spark(job, spark.master, conf, stack) if spark else job
+        items = _on_spark(job, spark.master, conf, stack, report) if spark else job
         return report.consume(items, printer, fail_on)
 
 
 def _on_spark(
-    job: Verification, master: str | None, conf: dict[str, str], stack: ExitStack
+    job: Verification,
+    master: str | None,
+    conf: dict[str, str],
+    stack: ExitStack,
+    report: Report,
 ) -> Iterator[Finding | UnreadableError]:
-    """Yield the findings of Spark's executors; `stack` closes the Spark session."""
+    """Yield the findings of Spark's executors; `stack` closes the Spark session.
+
+    Spark does not start if no input can be read.
+    """
     from logtool.spark.engine import SparkEngine
     from logtool.spark.session import session
 
-    job.use(SparkEngine(stack.enter_context(session(master, conf))))
+    if report.inputs and (problems := report.inputs.problems_of_all()):
+        yield from problems
+        return
+    job.use(SparkEngine(stack.enter_context(session(master, conf, report.starting))))
     yield from job
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import total_ordering
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from logtool.errors import UnreadableError, UsageError
@@ -55,9 +55,9 @@ def parse(text: str) -> Path:
         if scheme[1] in ("s3", "s3a"):
             wants = f"{text} needs s3fs: pip install 'kafka-logtool[remote]'"
             raise UsageError(wants) from error
-        raise UsageError(f"{text}: {_line(error)}") from error
+        raise UsageError(f"{text}: {describe(error)}") from error
     except ValueError as error:
-        raise UsageError(f"{text}: {_line(error)}") from error
+        raise UsageError(f"{text}: {describe(error)}") from error
 
 
 @total_ordering
@@ -78,6 +78,11 @@ class RemotePath:
     def name(self) -> str:
         """Return the text behind the last slash."""
         return self._url[self._top :].rpartition("/")[2]
+
+    @property
+    def suffix(self) -> str:
+        """Return the end of the name from the last dot on; empty without one."""
+        return PurePosixPath(self.name).suffix
 
     @property
     def parent(self) -> "RemotePath":
@@ -286,12 +291,29 @@ def _translated(path: Path) -> Iterator[None]:
         yield
     except Exception as error:
         missing = isinstance(error, FileNotFoundError)
-        reason = _line(error)
-        if missing and (" " not in reason or reason == "Not Found"):
-            reason = _MISSING  # any other reason names what is missing, such as the bucket
+        said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        # Any other text names what is missing, such as the bucket.
+        unnamed = missing and (" " not in said or said == "Not Found")
+        reason = _MISSING if unnamed else describe(error)
         raise UnreadableError(path, reason, missing=missing) from error
 
 
-def _line(error: Exception) -> str:
+def describe(error: BaseException) -> str:
+    """Return an error of a file system's library as one line.
+
+    An error that a store answered comes with the operation and the code: ``GetObject: AccessDenied
+    (403): Access Denied``.
+    """
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return " ".join(text.split()) or type(error).__name__
+    line = " ".join(text.split()) or type(error).__name__
+    cause: BaseException | None = error
+    while cause is not None and not hasattr(cause, "operation_name"):
+        cause = cause.__cause__
+    if cause is None:
+        return line
+    answer = getattr(cause, "response", {})
+    given = answer.get("Error", {})
+    code, said = given.get("Code", type(cause).__name__), given.get("Message", line)
+    status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
+    number = "" if status is None or str(status) == code else f" ({status})"
+    return f"{cause.operation_name}: {code}{number}: {' '.join(said.split())}"

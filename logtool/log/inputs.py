@@ -90,6 +90,24 @@ class GivenPaths:
             problems.append(NothingMatchedError(path, f"nothing matched{chosen}"))
         yield from problems
 
+    def problems_of_all(self) -> list[UnreadableError]:
+        """Return why no path has a partition that is selected; empty if one may have some.
+
+        Only names are read: a job that takes long to start asks before it starts.
+        """
+        problems: list[UnreadableError] = []
+        for path in files.each_once(self.paths):
+            try:
+                kind = kind_of(path, self.flavour, redpanda=True)
+                if kind is not PathKind.LOG_DIR or self.selection == Selection():
+                    return []
+                if any(map(self.selection.takes, _directories(path, self.flavour))):
+                    return []
+                problems.append(NothingMatchedError(path, f"nothing matched {self.selection}"))
+            except UnreadableError as error:
+                problems.append(error)
+        return problems
+
     def require(self) -> None:
         """Raise the first of `unmatched`, for a run that must not end as if all were well."""
         for problem in self.unmatched():
@@ -193,6 +211,10 @@ def kind_of(
     what = "is empty" if not entries else "has no file that a Kafka broker writes"
     text = f"nothing matched: the directory {what}; expected a log dir, a partition dir or a file"
     raise NothingMatchedError(path, text)
+
+
+def _directories(path: Path, flavour: Flavour | None) -> Iterator[PartitionDirectory]:
+    return (directory for _, directory in open_log_dir(path, flavour).partitions)
 
 
 def root_of(path: Path, flavour: Flavour | None = None) -> Path:

@@ -19,7 +19,7 @@ from logtool.log import opening
 from logtool.log.dir import Partition
 from logtool.log.flavour import Flavour
 from logtool.running.workers import OnBytes
-from logtool.spark.session import SparkError, describe_error
+from logtool.spark.session import SparkError, job_failed
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -166,7 +166,7 @@ class SparkRunner:
         try:
             results = future.result()
         except Exception as error:
-            raise SparkError(f"the Spark job failed: {describe_error(error)}") from error
+            raise job_failed(error) from error
         self._on_bytes(total - done)
         return results
 

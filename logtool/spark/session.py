@@ -4,11 +4,14 @@ import logging
 import os
 import re
 import signal
+import socket
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module, resources
+from traceback import walk_tb
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -28,6 +31,10 @@ _INSTALL = "pip install 'kafka-logtool[spark]'"
 _TRIES = 4
 """Attempts at a task on this machine. Spark's default is one, with which a killed worker ends the
 job."""
+_MASTER_SECONDS = 2
+"""Seconds in which a master must take a connection."""
+_END_SECONDS = 2
+"""Most seconds until a JVM whose connection broke has ended."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that are held back while a session starts."""
 
@@ -65,11 +72,16 @@ def _installed(*names: str) -> None:
 
 
 @contextmanager
-def session(master: str | None, settings: Mapping[str, str]) -> Iterator["SparkSession"]:
+def session(
+    master: str | None,
+    settings: Mapping[str, str],
+    on_start: Callable[[str], None] = lambda _: None,
+) -> Iterator["SparkSession"]:
     """Yield a Spark session and stop it at the end; an active one is used and not stopped.
 
     Without a master the session runs on this machine; under spark-submit it runs where spark-submit
-    says. `settings` are any ``spark.*``; they override the settings made here. SparkError without
+    says. `settings` are any ``spark.*``; they override the settings made here. `on_start` takes a
+    line about the start, once what a start needs was found. SparkError without
     pyspark, without a fitting Java, without a master that answers, and for errors of Spark while
     the session is used.
     """
@@ -84,6 +96,7 @@ def session(master: str | None, settings: Mapping[str, str]) -> Iterator["SparkS
     if not submitted:
         _check_java()
         master = master or master_here()
+        check_master(master)
     ours = _settings(master)
     if (master or "").startswith("local"):
         # Else Spark looks the machine's name up, and warns of a loopback address.
@@ -97,12 +110,16 @@ def session(master: str | None, settings: Mapping[str, str]) -> Iterator["SparkS
     for name, value in {**ours, **settings}.items():
         both = name == _JAVA_OPTIONS and name in ours and name in settings
         builder = builder.config(name, f"{ours[name]} {value}" if both else value)
+    on_start(f"starting Spark ({master or 'as spark-submit says'})")
     with _interrupts_delayed() as interrupted, _quiet() as said:
         try:
             spark = builder.getOrCreate()
         except Exception as error:
             # The error may be one of pyspark, of py4j or of the system.
-            raise SparkError(f"Spark does not start: {describe_error(error, said())}") from error
+            end = _end_of_jvm(error)
+            raise SparkError(
+                end or f"Spark does not start: {describe_error(error, said())}"
+            ) from error
     ended_by = interrupted()
     if ended_by:
         spark.stop()
@@ -140,8 +157,48 @@ def _as_spark_error() -> Iterator[None]:
 
     try:
         yield
-    except (Py4JError, PySparkException) as error:
-        raise SparkError(f"the Spark job failed: {describe_error(error)}") from error
+    except (ConnectionError, Py4JError, PySparkException) as error:
+        raise job_failed(error) from error
+
+
+def job_failed(error: BaseException) -> SparkError:
+    """Return the error of a job that Spark ended, or whose JVM was killed."""
+    return SparkError(_end_of_jvm(error) or f"the Spark job failed: {describe_error(error)}")
+
+
+def _end_of_jvm(error: BaseException) -> str | None:
+    """Return how the JVM was killed, if it was; None if it ended by itself or still runs."""
+    try:
+        from py4j.protocol import Py4JNetworkError
+        from pyspark import SparkContext
+    except ImportError:
+        return None
+    process = getattr(getattr(SparkContext, "_gateway", None), "proc", None)
+    if process is None:  # It ended before it answered; only the frame that started it knows it.
+        found = (frame.f_locals.get("proc") for frame, _ in walk_tb(error.__traceback__))
+        process = next((one for one in found if isinstance(one, subprocess.Popen)), None)
+    elif not isinstance(error, ConnectionError | Py4JNetworkError):
+        return None
+    try:
+        code = None if process is None else process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
+    return killed(code) if code else None
+
+
+def killed(code: int) -> str | None:
+    """Return the line about a JVM that ended by a signal; None for another status of its end."""
+    number = -code if code < 0 else code - 128
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        return None
+    hint = (
+        "; the kernel does that if memory runs out: see dmesg, and set spark.driver.memory lower"
+        if number == signal.SIGKILL
+        else ""
+    )
+    return f"the JVM of Spark was killed by {name}{hint}"
 
 
 def _settings(master: str | None) -> dict[str, str]:
@@ -176,6 +233,24 @@ def _check_java() -> None:
         raise SparkError(
             f"Spark needs Java {OLDEST_JAVA} or newer: {found.program} is Java {found.major}"
         )
+
+
+def check_master(master: str) -> None:
+    """Raise SparkError if none of the masters in a ``spark://`` URL takes a connection."""
+    if not master.startswith("spark://"):
+        return
+    problems = []
+    for place in master.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _MASTER_SECONDS).close()
+        except ValueError as error:
+            raise SparkError(f"--master {master}: expected spark://HOST:PORT") from error
+        except OSError as error:
+            problems.append(f"{place}: {error.strerror or error}")
+        else:
+            return
+    raise SparkError(f"no Spark master answers: {'; '.join(problems)}")
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from logtool.spark.scan.runs import begin
 
 def one_line(done: subprocess.CompletedProcess) -> str:
     """Return the line that says what stopped the job; the summary may follow it."""
-    lines = done.stderr.splitlines()
+    lines = [line for line in done.stderr.splitlines() if "logtool: starting Spark" not in line]
     assert len(lines) <= 2, done.stderr
     return lines[0]
 
@@ -74,6 +74,22 @@ def test_an_old_java_is_named(home, tmp_path):
     done = logtool("scan", home, "--output", tmp_path / "out", JAVA_HOME=str(tmp_path))
     assert done.returncode == 4
     assert all(word in one_line(done) for word in ("Java 17", str(java), "Java 11"))
+
+
+@pytest.mark.spark
+def test_a_jvm_that_is_killed_while_it_starts_is_no_error_of_spark(home, tmp_path):
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(
+        "#!/bin/sh\n"
+        """[ "$1" = -version ] && { echo 'version "17.0.1"' >&2; exit; }\n"""
+        # The first Java prints the command line of the second, and its own status.
+        'case "$*" in *launcher.Main*) printf "\\n%s\\0000\\000" "$0" ;; *) kill -9 $$ ;; esac\n'
+    )
+    java.chmod(0o755)
+    done = logtool("scan", home, "--output", tmp_path / "out", JAVA_HOME=str(tmp_path))
+    assert done.returncode == 4
+    assert "SIGKILL" in one_line(done)
 
 
 @pytest.mark.spark
@@ -212,7 +228,7 @@ def test_a_terminal_shows_what_is_done_from_the_start_of_spark_on(scenario, tmp_
             shown += piece
     os.close(controller)
     assert job.returncode == 0, shown
-    steps = [b"Spark starts", b"partitions read, ", b"questions: producers",
+    steps = [b"starting Spark", b"partitions read, ", b"questions: producers",
              b"writing the manifest"]  # fmt: skip
     places = [shown.find(step) for step in steps]
     assert -1 not in places

@@ -1,5 +1,8 @@
 """Errors that stop a job on Spark, in one line."""
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +10,7 @@ import pytest
 
 from logtool.errors import UnwritableError
 from logtool.spark.engine import SparkRunner
-from logtool.spark.session import SparkError, describe_error, session
+from logtool.spark.session import SparkError, describe_error, job_failed, killed, session
 
 
 @pytest.mark.parametrize(
@@ -61,3 +64,27 @@ def test_a_spark_that_died_is_an_error_of_spark():
     with pytest.raises(SparkError, match="Connection refused"):
         runner.again([])
     runner.stop()
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [(-9, "SIGKILL"), (137, "SIGKILL"), (-15, "SIGTERM"), (1, None), (0, None), (-999, None)],
+)
+def test_a_jvm_that_a_signal_ended_is_no_error_of_spark(code, name):
+    assert (killed(code) is None) == (name is None)
+    assert name is None or name in str(killed(code))
+
+
+@pytest.mark.spark
+def test_a_jvm_that_is_killed_in_a_job_is_reported_as_that(monkeypatch):
+    from pyspark import SparkContext
+
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+
+        class Gateway:
+            proc = process
+
+        monkeypatch.setattr(SparkContext, "_gateway", Gateway)
+        process.send_signal(signal.SIGKILL)
+        assert "SIGKILL" in str(job_failed(ConnectionRefusedError(111, "Connection refused")))
+        assert "SIGKILL" not in str(job_failed(RuntimeError("the sink is full")))

@@ -23,7 +23,7 @@ from logtool.spark.scan.questions.answering import LISTS_OF
 from logtool.spark.scan.runs import ScanRun
 from logtool.spark.scan.storage import Staging
 from logtool.spark.scan.unit_rows import STAGED
-from logtool.spark.session import SparkError, describe_error
+from logtool.spark.session import job_failed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -120,7 +120,7 @@ def _rewritten(
         with watched(context, step, lambda _done, _total: None):
             return list(context.parallelize(mixed, slices).map(work).collect())
     except Exception as error:
-        raise SparkError(f"the Spark job failed: {describe_error(error)}") from error
+        raise job_failed(error) from error
 
 
 @dataclass(frozen=True, slots=True)

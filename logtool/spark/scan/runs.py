@@ -17,13 +17,16 @@ renaming).
 """
 
 import contextlib
+import errno
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from logtool.errors import RefusedError, UnwritableError, UsageError
+from logtool.disk import files
+from logtool.errors import RefusedError, UnreadableError, UnwritableError, UsageError
 from logtool.lazy_dataclass import dataclass
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
@@ -169,6 +172,20 @@ def check(output: str, run_id: str) -> None:
     with translated(output):
         _check_output(place, output)
         _refuse_other(place, Staging(output, run_id, token=""))
+
+
+def check_writable(output: str) -> None:
+    """Raise UnwritableError if no file can be written to the output; nothing is left there."""
+    with translated(output):
+        store.store_at(output).probe()
+
+
+def check_exists(output: str) -> None:
+    """Raise UnreadableError if the output does not exist."""
+    with translated(output):
+        if not store.store_at(output).exists():
+            missing = os.strerror(errno.ENOENT)
+            raise UnreadableError(files.path_of(output), missing, missing=True)
 
 
 def begin(output: str, run_id: str, payload: Payload = Payload.FULL) -> ScanRun:

@@ -268,6 +268,11 @@ def check_output(output: str, inputs: Sequence[Path]) -> None:
             )
 
 
+def check_inputs(paths: Sequence[Path]) -> None:
+    """Raise UsageError for a file: a scan reads log dirs and partition dirs."""
+    _inputs(paths, Selection())
+
+
 def _is_there(path: Path) -> bool:
     """Return whether a path exists; False if that cannot be found out."""
     try:

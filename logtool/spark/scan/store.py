@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.fs
 
-from logtool.disk import files
+from logtool.disk import files, remote
 from logtool.errors import LogtoolError, UnwritableError, UsageError
 
 _WITHOUT_DIRECTORIES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory"})
@@ -73,6 +73,12 @@ class Store(Protocol):
 
     def delete_tree(self, folder: str) -> None:
         """Remove a directory with everything in it, if it exists."""
+
+    def probe(self) -> None:
+        """Write a file and remove it, to find out whether the output can be made."""
+
+    def exists(self) -> bool:
+        """Return whether the output exists; one without directories needs a file in it."""
 
 
 class LocalStore:
@@ -182,6 +188,23 @@ class LocalStore:
         with contextlib.suppress(FileNotFoundError):
             (self._root / folder).rmdir()
 
+    def probe(self) -> None:
+        """Write a file and remove it, and the directories that were made for it."""
+        root = self._root.absolute()
+        made = [folder for folder in (root, *root.parents) if not folder.exists()]
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            with _temporary(root / "probe", b"", durable=False):
+                pass
+        finally:
+            for folder in made:
+                with contextlib.suppress(OSError):  # Another process uses it.
+                    folder.rmdir()
+
+    def exists(self) -> bool:
+        """Return whether the directory exists."""
+        return self._root.is_dir()
+
 
 @contextlib.contextmanager
 def _temporary(target: Path, data: bytes, *, durable: bool = True) -> Iterator[Path]:
@@ -220,11 +243,21 @@ class RemoteStore:
     def _at(self, name: str) -> str:
         return f"{self._root}/{name}" if name else self._root
 
+    @contextlib.contextmanager
+    def _named(self, name: str) -> Iterator[str]:
+        """Yield the place of an object, and note its URL in an error."""
+        try:
+            yield self._at(name)
+        except Exception as error:
+            error.add_note(self._system.unstrip_protocol(self._at(name)))
+            raise
+
     def entries(self, folder: str) -> list[StoredName]:
         """Return the names in a directory, sorted; an empty list if it does not exist."""
         path = self._at(folder)
         try:
-            found = self._system.ls(path, detail=True)
+            with self._named(folder):
+                found = self._system.ls(path, detail=True)
         except FileNotFoundError:
             return []
         finally:
@@ -249,18 +282,21 @@ class RemoteStore:
 
     def read(self, name: str) -> bytes:
         """Return a whole file; FileNotFoundError without one."""
-        return bytes(self._system.cat_file(self._at(name)))
+        with self._named(name) as path:
+            return bytes(self._system.cat_file(path))
 
     def put(self, name: str, data: bytes) -> None:
         """Write a whole file, which need not be durable; an older file is replaced atomically."""
         self._make_room(name)
-        self._system.pipe_file(self._at(name), data)
+        with self._named(name) as path:
+            self._system.pipe_file(path, data)
 
     def create(self, name: str, data: bytes) -> bool:
         """Write a whole file and make it durable; False, and no change, if the name exists."""
         self._make_room(name)
         try:
-            self._system.pipe_file(self._at(name), data, mode="create")
+            with self._named(name) as path:
+                self._system.pipe_file(path, data, mode="create")
         except FileExistsError:
             return False
         except (NotImplementedError, TypeError):
@@ -289,7 +325,8 @@ class RemoteStore:
     def copy(self, source: str, target: str) -> None:
         """Copy a file inside the store; FileNotFoundError if it does not exist."""
         self._make_room(target)
-        self._system.cp_file(self._at(source), self._at(target))
+        with self._named(source):
+            self._system.cp_file(self._at(source), self._at(target))
 
     def make_dir(self, folder: str) -> None:
         """Make a directory and its parents, if the store has directories."""
@@ -305,6 +342,17 @@ class RemoteStore:
         """Remove a directory with everything in it, if it exists."""
         with contextlib.suppress(FileNotFoundError):
             self._system.rm(self._at(folder), recursive=True)
+
+    def probe(self) -> None:
+        """Write an object and remove it."""
+        name = f".{secrets.token_hex(4)}.tmp"
+        self.put(name, b"")
+        with contextlib.suppress(PermissionError):  # A store may allow no removal.
+            self.delete(name)
+
+    def exists(self) -> bool:
+        """Return whether there is anything in it."""
+        return bool(self.entries(""))
 
     def _make_room(self, name: str) -> None:
         if self._has_directories:
@@ -355,6 +403,7 @@ def translated(place: str) -> Iterator[None]:
     except Exception as error:
         if not isinstance(error, OSError) and "://" not in place:
             raise
-        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        reason = " ".join(text.split()) or type(error).__name__
-        raise UnwritableError(files.path_of(place), reason) from error
+        named = getattr(error, "__notes__", ())
+        raise UnwritableError(
+            files.path_of(named[0] if named else place), remote.describe(error)
+        ) from error

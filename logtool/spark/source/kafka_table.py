@@ -9,7 +9,7 @@ with ``read_uncommitted``, which is Spark's default:
 - control records (the markers of transactions, and those of KRaft) never come; records of aborted
   transactions do, and those of open ones
 - only live directories of partitions count (no ``-future``, ``-delete``, ``-stray``), and not the
-  metadata log, which no consumer reads
+  metadata log ``__cluster_metadata``, which no consumer reads; the table ``records`` has it
 - records below the log start in the log dir's ``log-start-offset-checkpoint`` are left out
 
 One difference cannot be seen on the disk: a broker gives consumers no records from the high
