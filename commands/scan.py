@@ -80,8 +80,8 @@ class Written:
             "--run-id",
             metavar="ID",
             help="Name of this run in the tables. Default: the time and six random digits. A "
-            "complete run with this ID is replaced; if a run with this ID is active, the "
-            "command refuses.",
+            "run with this ID is replaced once the new run is complete; if a run with this ID is "
+            "active, the command refuses.",
         ),
     ] = None
     since: Annotated[
@@ -104,22 +104,22 @@ class Runs:
         bool,
         typer.Option(
             "--list",
-            help="Only list the runs in --output: complete, active, or left by a killed process."
-            " With --tables, list the files of these tables instead, of all complete runs "
-            "or of --run-id.",
+            help="Only list the runs in --output: complete, incomplete, active, or left by a "
+            "killed process. With --tables, list the files of these tables instead, of --run-id or "
+            "of the runs of all IDs.",
         ),
     ] = False
     clean: Annotated[
         bool,
         typer.Option(
             "--clean",
-            help="Only remove the files of killed runs from --output, and list them. Complete "
-            "and active runs stay.",
+            help="Only remove the files of killed runs from --output, and incomplete runs next to "
+            "an older run with the same ID, and list them. All other runs stay.",
         ),
     ] = False
     remove: Annotated[
         str | None,
-        typer.Option("--remove", metavar="ID", help="Only remove one complete run from --output."),
+        typer.Option("--remove", metavar="ID", help="Only remove one run from --output."),
     ] = None
     compare: Annotated[
         tuple[str, str] | None,
@@ -191,6 +191,11 @@ def scan(
     killed runs; --clean removes them, and so does the next run with the same ID. A run on another
     machine counts as killed if it shows no activity for 15 minutes.
 
+    A run that could not read all of its inputs, or that read no segment, is incomplete. It does not
+    replace an older run with the same ID: these files still show the older run, and the incomplete
+    run is kept next to it. --list shows both. The next complete run with the ID replaces both, and
+    --clean removes the incomplete one.
+
     Incremental runs:
 
     With --since, a segment counts as unchanged if size, time and inode (or ETag) of its log and
@@ -203,9 +208,9 @@ def scan(
       0    complete: the tables are written, whatever was found
       1    with --compare: a new error or warning, or a replica fell behind or diverged
       2
-      4    incomplete: an input could not be read, and the tables are complete apart from it; or
-           nothing matched, Spark is not available, or the output could not be written, and no part
-           of the run is kept
+      4    incomplete: an input could not be read, and the tables are complete apart from it, but an
+           older run with the same ID stays; or nothing matched, Spark is not available, or the
+           output could not be written, and no part of the run is kept
       5    refused: the output has other files or tables of another version, or is in a log dir;
            another process runs with the same ID; or the run does not exist
       130  ...; no part of the run is kept

@@ -81,6 +81,12 @@ def run(
             job.run()
         for obj in _objects(job):
             report.item(obj)
+        if not job.is_found:
+            report.note(
+                f"run {run_id}: the older run stays, because this run is incomplete; this run is "
+                f"kept next to it, and logtool scan --clean --output {output} removes it",
+                "warning",
+            )
         report.note(_last_line(job), "good" if summary.complete else "warning")
     status = report.exit_status()
     return Exit.OK if status is Exit.FINDINGS else status

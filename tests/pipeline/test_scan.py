@@ -163,6 +163,20 @@ def test_pieces_of_a_segment_give_each_row_once(spark, scenario, tmp_path, monke
     assert damaged == (table(tmp_path / "cut", "segments").damaged_ranges.sum() > 0)
 
 
+def test_a_run_that_read_nothing_leaves_the_older_run_of_its_id(spark, scenario, tmp_path):
+    output, wanted = tmp_path / "out", ("segments", "findings")
+    home = scenario("4.3.1/empty")
+    assert scan(spark, output, home, wanted=wanted).is_found
+    (whole,) = manifest.complete(str(output))
+    assert whole.is_whole
+    (tmp_path / "empty" / "orders-0").mkdir(parents=True)
+    for path in ("misspelt", "empty"):
+        job = scan(spark, output, tmp_path / path, wanted=wanted, on_unreadable=lambda _: None)
+        assert not job.is_found
+        assert manifest.complete(str(output)) == [whole]
+    assert [run.rows["segments"] for run in manifest.incomplete(str(output))] == [0, 0]
+
+
 def test_damage_makes_rows_and_no_failed_job(spark, scenario, tmp_path):
     home = tmp_path / "damaged"
     shutil.copytree(scenario("4.3.1/clean"), home)

@@ -103,6 +103,8 @@ class Scan:
     """Bytes of each table."""
     folder: str = ""
     """The directory of the tables of the run, below the output."""
+    is_found: bool = False
+    """True if readers find the run by its id; False if it is incomplete and an older run stays."""
 
     def run(self) -> None:
         """Write the tables; on any error the run's files are removed, and older runs stay."""
@@ -126,10 +128,12 @@ class Scan:
             answer(self.spark, run, self.wanted, inputs.with_facts, self.on_step, self.on_wait)
             self.on_step("writing the manifest")
             self.on_wait("writing the manifest")
-            run.commit(self.wanted, self._about(inputs))
+            self.is_found = run.commit(self.wanted, self._about(inputs))
         except BaseException:
             run.abandon()
             raise
+        if not self.is_found and self.summary.complete:
+            self.on_unreadable(UnreadableError(inputs.paths[0], "has no segment"))
         self.folder = run.staging.path
         self.rows = {name: run.rows(name) for name in self.wanted}
         self.sizes = {name: run.size(name) for name in self.wanted}
