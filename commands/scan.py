@@ -49,7 +49,8 @@ class Written:
         typer.Option(
             "--tables",
             metavar="NAME,...",
-            help="Tables to write, separated by commas. Default: all except records.",
+            help="Tables to write, separated by commas; records also writes findings. Default: all "
+            "except records.",
         ),
     ] = None
     payload: Annotated[
@@ -71,7 +72,8 @@ class Written:
         ScanLevel,
         typer.Option(
             "--level",
-            help="Depth of the findings, for all tables, as in 'logtool verify --level'.",
+            help="Depth of the findings, for all tables, as in 'logtool verify --level'; always "
+            "records with the table records.",
         ),
     ] = ScanLevel.BATCHES
     run_id: Annotated[
@@ -165,9 +167,11 @@ def scan(
 
     The tables are segments, batches, gaps, producers, transactions, findings, replicas and, with
     --tables, records. The table findings has the findings of 'logtool verify' at --level, and a row
-    for each unreadable input. The table replicas compares the log dirs of one run, so give all
-    copies at once. 'logtool schema TABLE' prints the meaning and unit of each column; the schema in
-    the files has them too.
+    for each unreadable input. The table records lacks records that do not decode, and those of
+    batches larger than --max-batch-memory: findings batch/records and batch/too-large show each.
+    The table replicas compares the log dirs of one run, so give all copies at once.
+    'logtool schema TABLE' prints the meaning and unit of each column; the schema in the files has
+    them too.
 
     The command needs pip install 'kafka-logtool[spark]' and Java 17. Without --master, Spark runs
     on this machine.
@@ -205,8 +209,10 @@ def scan(
     linked, or copied within the bucket, so you can remove the earlier run.
 
     Exit status:
-      0    complete: the tables are written, whatever was found
-      1    with --compare: a new error or warning, or a replica fell behind or diverged
+      0    complete: the tables are written; without the table records, whatever was found
+      1    with the table records: an error or a warning, as from 'logtool verify --level records',
+           and the tables are written; with --compare: a new error or warning, or a replica fell
+           behind or diverged
       2
       4    incomplete: an input could not be read, and the tables are complete apart from it, but an
            older run with the same ID stays; or nothing matched, Spark is not available, or the
