@@ -149,7 +149,7 @@ def test_two_copies_of_a_partition_are_refused(kafka, scenario):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"startingTimestamp": 5}, "startingTimestamp"),
+        ({"startingTimestamp": "noon"}, "startingTimestamp"),
         ({"kafka.isolation.level": "read_committed"}, "read_uncommitted"),
         ({"topic": "a", "subscribe": "b"}, "topic"),
         ({"payload": "full"}, "payload"),

@@ -2,6 +2,9 @@
 
 source          the data source, and the functions that return DataFrames
 options         its options, and their meaning
+catalog_table   the options of a table in Spark's catalog
+kafka_options   the options of Spark's own source, for the table ``kafka``
+kafka_times     the offset at which a time begins, as a broker finds it
 wanted          the rows that are wanted: by partition, offset and time
 reading         log dirs cut into tasks by what is wanted of them, each read as rows
 read_tasks      one such task, as plain data

@@ -16,19 +16,19 @@ from logtool.formats import compression
 from logtool.lazy_dataclass import dataclass
 from logtool.log.selection import Selection
 from logtool.schemas.arrow import Payload
+from logtool.spark.source import catalog_table, kafka_options, kafka_table
 from logtool.spark.source.reading import TABLES
 from logtool.spark.source.wanted import RowFilter, parse_offsets
 
 _OF_ROWS: Final = ("startingTimestamp", "endingTimestamp")
 _OF_RECORDS: Final = ("payload", "maxDecompressedBytes", "showSecrets")
-_OF_KAFKA: Final = ("includeHeaders", "subscribe", "kafka.isolation.level")
 _ALSO: Final = (("kafka", "maxDecompressedBytes"),)
 _OPTIONS: Final = (
     "table", "topic", "partition", "startingOffsets", "endingOffsets", *_OF_ROWS, *_OF_RECORDS,
-    "bundleBytes", "prune", "failOnDataLoss", *_OF_KAFKA,
+    "bundleBytes", "prune", "failOnDataLoss", *kafka_options.ONLY_KAFKA,
 )  # fmt: skip
-_NOT_STREAMED: Final = ("endingOffsets", *_OF_ROWS, "prune")
-_LIMITS: Final = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
+_NOT_STREAMED: Final = ("endingOffsets", "endingTimestamp", kafka_options.TIMES[1], "prune")
+_KNOWN: Final = {name.lower(): name for name in _OPTIONS}
 _OF_SPARK: Final = ("path", "paths")
 
 
@@ -50,11 +50,20 @@ class Options:
     """Used by the table ``kafka`` only."""
     show_secrets: bool
     """Used by the table ``records`` only."""
+    min_partitions: int | None = None
+    """Least number of tasks; used by the table ``kafka`` only."""
+    without_effect: tuple[str, ...] = ()
+    """Options about a broker or a consumer, in lower case; only the table ``kafka`` takes them."""
 
 
 def parse(options: Mapping[str, str], *, stream: bool = False) -> Options:
     """Parse the options; UsageError for a value or a combination that makes no sense."""
-    given = {name.lower(): value for name, value in options.items()}
+    given = catalog_table.options_of(
+        {name.lower(): value for name, value in options.items()}, _KNOWN
+    )
+    of_kafka = given.get("table") == kafka_table.NAME
+    ignored = kafka_options.without_effect(given, stream=stream) if of_kafka else ()
+    given = {name: value for name, value in given.items() if name not in ignored}
     _refuse_limits(given)
     _refuse_unknown(given)
     found = _Texts(given)
@@ -75,22 +84,25 @@ def parse(options: Mapping[str, str], *, stream: bool = False) -> Options:
     for name in _OF_RECORDS:
         if name.lower() in given and table != "records" and (table, name) not in _ALSO:
             raise UsageError(f"option {name} applies to the table records, not to {table}")
-    _check_kafka(table, found)
-    subscribed = "subscribe" in given
+    _check_kafka(table, given)
+    starting, ending = (found.number(name, "milliseconds since 1970") for name in _OF_ROWS)
     return Options(
         table=table,
         paths=_paths(given),
         wanted=RowFilter(
             selection=Selection(
-                topics=found.list("subscribe" if subscribed else "topic"),
+                topics=found.list("subscribe" if "subscribe" in given else "topic"),
                 partitions=found.numbers("partition"),
+                keys=kafka_options.assigned(given.get("assign")),
             ),
             starting_offsets=parse_offsets(
                 "startingOffsets", found.text("startingOffsets", "earliest")
             ),
             ending_offsets=parse_offsets("endingOffsets", found.text("endingOffsets", "latest")),
-            starting_timestamp=found.number("startingTimestamp", "milliseconds since 1970"),
-            ending_timestamp=found.number("endingTimestamp", "milliseconds since 1970"),
+            starting_timestamp=None if of_kafka else starting,
+            ending_timestamp=None if of_kafka else ending,
+            topic_pattern=kafka_options.pattern(given.get("subscribepattern")),
+            times=kafka_options.times(given, starting, ending) if of_kafka else None,
         ),
         payload=Payload(found.one_of("payload", tuple(Payload))),
         prune=found.one_of("prune", ("true", "false")) == "true",
@@ -100,12 +112,14 @@ def parse(options: Mapping[str, str], *, stream: bool = False) -> Options:
         fail_on_data_loss=fails,
         include_headers=found.one_of("includeHeaders", ("false", "true")) == "true",
         show_secrets=found.one_of("showSecrets", ("false", "true")) == "true",
+        min_partitions=found.number("minPartitions", "a number of tasks") or None,
+        without_effect=ignored,
     )
 
 
 def _refuse_limits(given: Mapping[str, str]) -> None:
     """Raise UsageError for the options by which Spark's own source limits micro-batches."""
-    for name in _LIMITS:
+    for name in kafka_options.LIMITS:
         if name.lower() in given:
             raise UsageError(
                 f"option {name}: a micro-batch takes all available rows, because since "
@@ -121,11 +135,8 @@ def _check_stream(table: str, given: Mapping[str, str]) -> None:
             "the rows of segments change and cannot be streamed: use spark.read, or the "
             "tables batches and records"
         )
-    if table == "kafka":
-        raise UsageError(
-            "the table kafka cannot be streamed: use spark.read, or stream the table records"
-        )
-    for name in _NOT_STREAMED:
+    times = ("startingTimestamp",) if table != kafka_table.NAME else ()
+    for name in (*_NOT_STREAMED, *times):
         if name.lower() in given:
             raise UsageError(
                 f"a stream does not support option {name}: it continues from "
@@ -133,37 +144,23 @@ def _check_stream(table: str, given: Mapping[str, str]) -> None:
             )
 
 
-def _check_kafka(table: str, found: "_Texts") -> None:
-    """Raise UsageError for options that only the table ``kafka`` has, or that it does not have."""
-    if table != "kafka":
-        for name in _OF_KAFKA:
-            if name.lower() in found.given:
-                raise UsageError(f"option {name} applies to the table kafka, not to {table}")
+def _check_kafka(table: str, given: Mapping[str, str]) -> None:
+    """Raise UsageError for options that only the table ``kafka`` has, or for two of one meaning."""
+    if table == kafka_table.NAME:
+        kafka_options.check_choice(given)
         return
-    if "topic" in found.given and "subscribe" in found.given:
-        raise UsageError("options topic and subscribe have the same meaning: use only one of them")
-    for name in _OF_ROWS:
-        if name.lower() in found.given:
-            raise UsageError(
-                f"option {name} needs a broker; with the table kafka choose times with "
-                "where, on the column timestamp"
-            )
-    if found.text("kafka.isolation.level", "read_uncommitted") != "read_uncommitted":
-        raise UsageError(
-            "option kafka.isolation.level: the table kafka shows the records of "
-            "read_uncommitted, including those of aborted and open transactions; the "
-            "table transactions of logtool scan lists these transactions"
-        )
+    for name in kafka_options.ONLY_KAFKA:
+        if name.lower() in given:
+            raise UsageError(f"option {name} applies to the table kafka, not to {table}")
 
 
 def _refuse_unknown(given: Mapping[str, str]) -> None:
-    known = {name.lower(): name for name in _OPTIONS}
     for name in given:
-        if name in known or name in _OF_SPARK:
+        if name in _KNOWN or name in _OF_SPARK:
             continue
-        nearest = get_close_matches(name, known, n=1, cutoff=0.5)
+        nearest = get_close_matches(name, _KNOWN, n=1, cutoff=0.5)
         hint = (
-            f"did you mean {known[nearest[0]]}?" if nearest else f"expected {', '.join(_OPTIONS)}"
+            f"did you mean {_KNOWN[nearest[0]]}?" if nearest else f"expected {', '.join(_OPTIONS)}"
         )
         raise UsageError(f"kafka-log has no option {name}: {hint}")
 
@@ -211,6 +208,9 @@ def _paths(given: Mapping[str, str]) -> tuple[Path, ...]:
     several = given.get("paths")
     texts = json.loads(several) if several else [given["path"]] if "path" in given else []
     if not texts:
-        raise UsageError('expected a path: load("/var/lib/kafka/data")')
+        raise UsageError(
+            'expected a path: load("/var/lib/kafka/data"); a table of the catalog keeps its '
+            "options only if CREATE TABLE names no columns"
+        )
     # Executors on other machines have another current directory.
     return tuple(remote.parse(text).absolute() for text in texts)

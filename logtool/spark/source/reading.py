@@ -48,10 +48,10 @@ from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
 from logtool.spark.identity import place_of_dir
 from logtool.spark.segment_totals import SegmentTotals
-from logtool.spark.source import kafka_table
+from logtool.spark.source import kafka_table, kafka_times
 from logtool.spark.source.read_tasks import ReadTask
 from logtool.spark.source.seek import batch_at, start_of
-from logtool.spark.source.wanted import EVERY_PARTITION, EVERYTHING, RowFilter
+from logtool.spark.source.wanted import EVERYTHING, RowFilter
 
 TABLES: Final = ("batches", "records", "segments", kafka_table.NAME)
 
@@ -92,7 +92,10 @@ class ReadOptions:
 
 
 def plan(
-    paths: Sequence[Path], asked: ReadOptions, bundle_bytes: int | None = None
+    paths: Sequence[Path],
+    asked: ReadOptions,
+    bundle_bytes: int | None = None,
+    min_bundles: int | None = None,
 ) -> list[list[ReadTask]]:
     """Return the pieces to read, in bundles of about equal bytes, in the order of the paths.
 
@@ -101,11 +104,14 @@ def plan(
     """
     wanted = asked.wanted
     places = [place for path in files.each_once(paths) for place in _places(path, wanted)]
-    if not places and wanted.selection != EVERY_PARTITION:
+    if not places and not wanted.takes_all:
         where = ", ".join(map(str, paths))
         raise UsageError(f"the options topic and partition match no partition in {where}")
     if asked.table == kafka_table.NAME:
         places = _for_consumers(places)
+        there = {(one.topic or "", -1 if one.number is None else one.number) for one, _ in places}
+        if missing := wanted.missing(there):
+            raise UsageError(f"the table kafka has no topic or partition {', '.join(missing)}")
     starts = cache(kafka_table.log_starts)
     wholes = [
         piece for found, some in places for piece in _of_partition(found, some, asked, starts)
@@ -116,6 +122,8 @@ def plan(
     total = sum((piece.size if reads else 0) + _OPENING for piece in wholes)
     size = bundle_bytes or min(max(total // _MANY, _LEAST_BYTES), _MOST_BYTES)
     size = max(size, total // _MOST_BUNDLES)
+    if min_bundles:
+        size = max(1, min(size, total // min_bundles))
     bundles: list[list[ReadTask]] = []
     room = 0
     for whole in wholes:
@@ -179,6 +187,18 @@ def read(piece: ReadTask, asked: ReadOptions, *, missing: bool = True) -> Iterat
             f"{piece.path()}: {error}; raise the option maxDecompressedBytes, or exclude "
             "the batch with endingOffsets and startingOffsets"
         ) from None
+
+
+def first_offset_at(found: Partition, stamp: int) -> int | None:
+    """Return the first offset of a consumer's record that is not older than a time in ms.
+
+    None without one. UnreadableError for a log that cannot be read.
+    """
+    asked = ReadOptions(kafka_table.NAME, ("offset",), RowFilter(starting_timestamp=stamp))
+    for piece in _of_partition(found, found.segments, asked, kafka_table.log_starts):
+        for rows in read(piece, asked, missing=False):
+            return int(rows.column(0)[0].as_py())
+    return None
 
 
 def gathered(rows: Iterable[Any]) -> Iterator[Any]:
@@ -264,7 +284,8 @@ def _of_partition(
     starts: Callable[[Path], Mapping[tuple[str, int], int]],
 ) -> Iterator[ReadTask]:
     place = place_of_dir(found.path)
-    span = asked.wanted.span(place.topic, place.partition)
+    wanted = kafka_times.by_offset(asked.wanted, found, first_offset_at)
+    span = wanted.span(place.topic, place.partition)
     if asked.table == kafka_table.NAME and place.topic is not None and place.partition is not None:
         begin = starts(found.path.parent).get((place.topic, place.partition), 0)
         span = replace(span, first=max(span.first, begin))

@@ -59,7 +59,9 @@ false. `logtool verify` and `scan` report damage and unreadable files.
 """
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -86,7 +88,7 @@ from logtool.errors import UsageError
 from logtool.log import inputs
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
-from logtool.spark.source import kafka_table
+from logtool.spark.source import catalog_table, kafka_options, kafka_table
 from logtool.spark.source import options as source_options
 from logtool.spark.source.options import Options
 from logtool.spark.source.read_tasks import ReadTask
@@ -98,7 +100,8 @@ from logtool.spark.worker_errors import in_one_sentence
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-NAME: Final = "kafka-log"
+NAME: Final = catalog_table.FORMAT
+_log = logging.getLogger("logtool.spark")
 _HEADERS: Final = arrow.schema("records").field("headers").type
 _KAFKA_HEADERS: Final = arrow.schema(kafka_table.NAME).field("headers").type
 
@@ -180,6 +183,13 @@ def _check_paths(paths: Sequence[Path]) -> None:
 class KafkaLog(DataSource):
     """The format ``kafka-log``; see the module."""
 
+    def __init__(self, options: dict[str, str]) -> None:
+        """Take the options, and warn once of those without an effect."""
+        super().__init__(options)
+        with suppress(UsageError):  # `schema` and `reader` raise it, in one sentence
+            if ignored := source_options.parse(options).without_effect:
+                _log.warning(kafka_options.warning(ignored))
+
     @classmethod
     def name(cls) -> str:
         """Return the name of the format."""
@@ -190,18 +200,19 @@ class KafkaLog(DataSource):
         with in_one_sentence():
             asked = source_options.parse(self.options)
             _check_paths(asked.paths)
-            return _columns(asked)
+            return _keeping(catalog_table.to_keep(self.options), _columns(asked))
 
     def reader(self, schema: StructType) -> "KafkaLogReader":
         """Return the reader of the columns of `schema`; UsageError for an unknown column."""
         with in_one_sentence():
-            return KafkaLogReader(self.options, schema)
+            return KafkaLogReader(self._given(schema), schema)
 
     def streamReader(self, schema: StructType) -> KafkaLogStreamReader:  # noqa: N802  (Spark's)
         """Return the reader of the columns of `schema` while log dirs grow."""
         with in_one_sentence():
-            options = source_options.parse(self.options, stream=True)
-            reader = KafkaLogReader(self.options, schema, stream=True)
+            given = self._given(schema)
+            options = source_options.parse(given, stream=True)
+            reader = KafkaLogReader(given, schema, stream=True)
             growing = Growing(
                 paths=options.paths,
                 asked=reader.asked,
@@ -209,6 +220,10 @@ class KafkaLog(DataSource):
                 fail_on_data_loss=options.fail_on_data_loss,
             )
             return KafkaLogStreamReader(growing, reader.rows)
+
+    def _given(self, schema: StructType) -> Mapping[str, str]:
+        """Return the options, with those of the catalog's table where it has some."""
+        return catalog_table.restore(self.options, schema[0].metadata if len(schema) else {})
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
         """Refuse to write."""
@@ -263,7 +278,8 @@ class KafkaLogReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Return the bundle of each task, at least one."""
         with in_one_sentence():
-            bundles = plan(self._options.paths, self.asked, self._options.bundle_bytes)
+            given = self._options
+            bundles = plan(given.paths, self.asked, given.bundle_bytes, given.min_partitions)
             return [Bundle(pieces) for pieces in bundles] or [Bundle(())]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
@@ -284,6 +300,14 @@ class KafkaLogReader(DataSourceReader):
         )
         for some in gathered(rows):
             yield some.cast(schema)
+
+
+def _keeping(options: Mapping[str, str], columns: StructType) -> StructType:
+    """Return the columns with options in the metadata of the first."""
+    first = columns[0]
+    metadata = {**first.metadata, **options}
+    kept = StructField(first.name, first.dataType, first.nullable, metadata)
+    return StructType([kept, *columns.fields[1:]])
 
 
 @cache

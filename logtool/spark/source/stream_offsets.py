@@ -27,7 +27,7 @@ from logtool.log import inputs, opening
 from logtool.log.dir import Partition, Segment
 from logtool.log.inputs import PathKind
 from logtool.spark.identity import place_of_dir
-from logtool.spark.source import reading
+from logtool.spark.source import kafka_table, kafka_times, reading
 from logtool.spark.source.read_tasks import ReadTask
 from logtool.spark.source.reading import ReadOptions
 from logtool.spark.source.seek import start_of
@@ -53,14 +53,20 @@ class Growing:
 
     def initial(self) -> Positions:
         """Return the positions at which a new stream begins, by the option startingOffsets."""
-        given = self.asked.wanted.starting_offsets
-        if given == EARLIEST:
+        wanted = self.asked.wanted
+        given = wanted.starting_offsets
+        timed = wanted.times is not None
+        if given == EARLIEST and not timed:
             return {}  # Each partition begins with the log that it has when it is first listed.
-        if given == LATEST:
+        if given == LATEST and not timed:
             return self.latest()
         found: Positions = {}
         for home, folder, directory in self._folders():
             offset = _given(given, directory)
+            if timed:
+                offset = kafka_times.starting_offset(
+                    wanted, opening.open_partition(folder), reading.first_offset_at
+                )
             if offset == LATEST:
                 offset = log_end(opening.open_partition(folder))
             if offset is not None and offset != EARLIEST:
@@ -105,6 +111,8 @@ class Growing:
             selection=EVERY_PARTITION,
             starting_offsets=first,
             ending_offsets=stop,
+            topic_pattern=None,
+            times=None,
         )
         with suppress(UnreadableError):  # It was just removed; `_lost` finds that the next time.
             return reading.plan([folder], replace(self.asked, wanted=wanted), self.bundle_bytes)
@@ -121,6 +129,15 @@ class Growing:
 
     def _folders(self) -> Iterator[tuple[str, Path, PartitionDirectory]]:
         """Yield log dir, path and name of each partition dir that a broker serves."""
+        if self.asked.table != kafka_table.NAME:
+            yield from self._served()
+            return
+        found = [(one, place_of_dir(one[1])) for one in self._served()]
+        taken = [(one, place) for one, place in found if kafka_table.takes(place)]
+        kafka_table.check_copies([place for _, place in taken])
+        yield from (one for one, _ in taken)
+
+    def _served(self) -> Iterator[tuple[str, Path, PartitionDirectory]]:
         for path in files.each_once(self.paths):
             kind = inputs.kind_of(path, lacking="a stream cannot follow a growing Redpanda log")
             if kind is PathKind.FILE:
@@ -132,7 +149,7 @@ class Growing:
                 dirs = list(opening.open_log_dir(path).partitions)
             for folder, directory in dirs:
                 live = directory.kind is DirectoryKind.LIVE
-                if live and self.asked.wanted.selection.takes(directory):
+                if live and self.asked.wanted.takes_partition(directory):
                     yield text_of(folder.parent), folder, directory
 
 

@@ -5,15 +5,19 @@ all conditions, even where names and indexes could not leave it out.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from math import inf
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from logtool.errors import UsageError
 from logtool.formats import names
 from logtool.formats.names import PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.log.selection import OffsetTimeRange, Selection
+
+if TYPE_CHECKING:
+    from logtool.spark.source.kafka_options import Times
 
 EARLIEST: Final = -2
 LATEST: Final = -1
@@ -38,18 +42,41 @@ class RowFilter:
     """Milliseconds, included."""
     ending_timestamp: int | None = None
     """Milliseconds, not included."""
+    topic_pattern: str | None = None
+    """Regular expression of whole names of topics."""
+    times: "Times | None" = None
+    """Times that a broker would turn into offsets; they count more than the offsets here."""
+
+    @property
+    def takes_all(self) -> bool:
+        """Return whether every partition is wanted."""
+        return self.selection == EVERY_PARTITION and self.topic_pattern is None
 
     def takes(self, directory: str | None) -> bool:
         """Return whether a directory is wanted by its name; one of no partition only with all."""
         found = names.parse_directory(directory or "")
         if not isinstance(found, PartitionDirectory):
-            return self.selection == EVERY_PARTITION
-        return self.selection.takes(found)
+            return self.takes_all
+        return self.takes_partition(found)
+
+    def takes_partition(self, directory: PartitionDirectory) -> bool:
+        """Return whether a partition is wanted."""
+        if self.topic_pattern and not re.fullmatch(self.topic_pattern, directory.topic):
+            return False
+        return self.selection.takes(directory)
+
+    def missing(self, found: "set[tuple[str, int]]") -> list[str]:
+        """Return the topics and partitions that are named and not among `found`."""
+        topics = {topic for topic, _ in found}
+        named = [one for one in self.selection.topics if not set("*?[") & set(one)]
+        return [one for one in named if one not in topics] + [
+            f"{topic}-{number}" for topic, number in sorted(self.selection.keys - found)
+        ]
 
     def span(self, topic: str | None, partition: int | None) -> OffsetTimeRange:
         """Return the offsets and times wanted of a partition; UsageError if it has no offset."""
-        first = _offset_of("startingOffsets", self.starting_offsets, topic, partition)
-        end = _offset_of("endingOffsets", self.ending_offsets, topic, partition)
+        first = offset_of("startingOffsets", self.starting_offsets, topic, partition)
+        end = offset_of("endingOffsets", self.ending_offsets, topic, partition)
         since, until = self.starting_timestamp, self.ending_timestamp
         return OffsetTimeRange(
             first=-inf if first == EARLIEST else inf if first == LATEST else first,
@@ -70,17 +97,23 @@ def parse_offsets(option: str, text: str) -> Offsets:
         return default[plain.lower()]
     if plain.isdecimal():
         return int(plain)
+    expected = "earliest, latest, one offset for all partitions, or one for each as JSON"
+    return parse_by_partition(option, text, expected, EARLIEST)
+
+
+def parse_by_partition(
+    option: str, text: str, expected: str = "a time for each partition as JSON", least: int = 0
+) -> Mapping[str, Mapping[int, int]]:
+    """Parse JSON with a number for each partition; UsageError if it makes no sense."""
     try:
-        found = json.loads(plain)
         return {
-            str(topic): {_number(number): _offset(offset) for number, offset in some.items()}
-            for topic, some in found.items()
+            str(topic): {_number(number): _value(value, least) for number, value in some.items()}
+            for topic, some in json.loads(text).items()
         }
     except (ValueError, AttributeError, TypeError) as error:
-        example = '{"orders":{"0":23,"1":-2}}'
+        example = '{"orders":{"0":23,"1":42}}'
         raise UsageError(
-            f"option {option}: expected earliest, latest, one offset for all partitions, or one "
-            f"for each as JSON, such as {example}; found {text!r}"
+            f"option {option}: expected {expected}, such as {example}; found {text!r}"
         ) from error
 
 
@@ -90,20 +123,21 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _offset(value: Any) -> int:
-    if type(value) is not int or value < EARLIEST:
+def _value(value: Any, least: int) -> int:
+    if type(value) is not int or value < least:
         raise ValueError(value)
     return value
 
 
-def _offset_of(option: str, offsets: Offsets, topic: str | None, partition: int | None) -> int:
+def offset_of(option: str, offsets: Offsets, topic: str | None, partition: int | None) -> int:
+    """Return the number that an option gives a partition; UsageError if it gives none."""
     if isinstance(offsets, int):
         return offsets
     found = offsets.get(topic or "", {}).get(-1 if partition is None else partition)
     if found is None:
         raise UsageError(
-            f"option {option} has no offset for {topic}-{partition}: add one (-2 is the "
-            "start of the log, -1 its end), or exclude the partition with the options "
-            "topic and partition"
+            f"option {option} has no value for {topic}-{partition}: add one (for offsets, "
+            "-2 is the start of the log and -1 its end), or exclude the partition with the "
+            "options topic and partition"
         )
     return found
