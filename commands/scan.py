@@ -49,7 +49,8 @@ class Written:
         typer.Option(
             "--tables",
             metavar="NAME,...",
-            help="Tables to write, separated by commas. Default: all except records.",
+            help="Tables to write, separated by commas; records also writes findings. Default: all "
+            "except records.",
         ),
     ] = None
     payload: Annotated[
@@ -72,7 +73,8 @@ class Written:
         ScanLevel,
         typer.Option(
             "--level",
-            help="Depth of the findings, for all tables, as in 'logtool verify --level'.",
+            help="Depth of the findings, for all tables, as in 'logtool verify --level'; always "
+            "records with the table records.",
         ),
     ] = ScanLevel.BATCHES
     run_id: Annotated[
@@ -81,8 +83,8 @@ class Written:
             "--run-id",
             metavar="ID",
             help="Name of this run in the tables. Default: the time and six random digits. A "
-            "complete run with this ID is replaced; if a run with this ID is active, the "
-            "command refuses.",
+            "run with this ID is replaced once the new run is complete; if a run with this ID is "
+            "active, the command refuses.",
         ),
     ] = None
     since: Annotated[
@@ -105,22 +107,22 @@ class Runs:
         bool,
         typer.Option(
             "--list",
-            help="Only list the runs in --output: complete, active, or left by a killed process."
-            " With --tables, list the files of these tables instead, of all complete runs "
-            "or of --run-id.",
+            help="Only list the runs in --output: complete, incomplete, active, or left by a "
+            "killed process. With --tables, list the files of these tables instead, of --run-id or "
+            "of the runs of all IDs.",
         ),
     ] = False
     clean: Annotated[
         bool,
         typer.Option(
             "--clean",
-            help="Only remove the files of killed runs from --output, and list them. Complete "
-            "and active runs stay.",
+            help="Only remove the files of killed runs from --output, and incomplete runs next to "
+            "an older run with the same ID, and list them. All other runs stay.",
         ),
     ] = False
     remove: Annotated[
         str | None,
-        typer.Option("--remove", metavar="ID", help="Only remove one complete run from --output."),
+        typer.Option("--remove", metavar="ID", help="Only remove one run from --output."),
     ] = None
     compare: Annotated[
         tuple[str, str] | None,
@@ -166,9 +168,11 @@ def scan(
 
     The tables are segments, batches, gaps, producers, transactions, findings, replicas and, with
     --tables, records. The table findings has the findings of 'logtool verify' at --level, and a row
-    for each unreadable input. The table replicas compares the log dirs of one run, so give all
-    copies at once. 'logtool schema TABLE' prints the meaning and unit of each column; the schema in
-    the files has them too.
+    for each unreadable input. The table records lacks records that do not decode, and those of
+    batches larger than --max-batch-memory: findings batch/records and batch/too-large show each.
+    The table replicas compares the log dirs of one run, so give all copies at once.
+    'logtool schema TABLE' prints the meaning and unit of each column; the schema in the files has
+    them too.
 
     The command needs pip install 'kafka-logtool[spark]' and Java 17. Without --master, Spark runs
     on this machine.
@@ -192,6 +196,11 @@ def scan(
     killed runs; --clean removes them, and so does the next run with the same ID. A run on another
     machine counts as killed if it shows no activity for 15 minutes.
 
+    A run that could not read all of its inputs, or that read no segment, is incomplete. It does not
+    replace an older run with the same ID: these files still show the older run, and the incomplete
+    run is kept next to it. --list shows both. The next complete run with the ID replaces both, and
+    --clean removes the incomplete one.
+
     Incremental runs:
 
     With --since, a segment counts as unchanged if size, time and inode (or ETag) of its log and
@@ -201,12 +210,15 @@ def scan(
     linked, or copied within the bucket, so you can remove the earlier run.
 
     Exit status:
-      0    complete: the tables are written, whatever was found
-      1    with --compare: a new error or warning, or a replica fell behind or diverged
+      0    complete: the tables are written; without the table records, whatever was found
+      1    with the table records: an error or a warning, as from 'logtool verify --level records',
+           and the tables are written; with --compare: a new error or warning, or a replica fell
+           behind or diverged
       2
-      4    incomplete: an input could not be read, and the tables are complete apart from it; or
-           nothing matched, Spark is not available, or the output could not be written, and no part
-           of the run is kept; or the output to list does not exist
+      4    incomplete: an input could not be read, and the tables are complete apart from it, but an
+           older run with the same ID stays; or nothing matched, Spark is not available, or the
+           output could not be written, and no part of the run is kept; or the output to list does
+           not exist
       5    refused: the output has other files or tables of another version, or is in a log dir;
            another process runs with the same ID; or the run does not exist
       130  ...; no part of the run is kept

@@ -11,6 +11,7 @@ from logtool.commands.output import OutputSettings, Report
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object
 from logtool.commands.program.spark_options import Spark
+from logtool.commands.views import findings
 from logtool.commands.views.scan_tables import WRITTEN, chosen, make
 from logtool.errors import UsageError
 from logtool.exits import Exit
@@ -87,9 +88,16 @@ def run(
             job.run()
         for obj in _objects(job):
             report.item(obj)
+        if not job.is_found:
+            report.note(
+                f"run {run_id}: the older run stays, because this run is incomplete; this run is "
+                f"kept next to it, and logtool scan --clean --output {output} removes it",
+                "warning",
+            )
         report.note(_last_line(job), "good" if summary.complete else "warning")
     status = report.exit_status()
-    return Exit.OK if status is Exit.FINDINGS else status
+    # The table records lacks the records that do not decode: its status is that of verify.
+    return Exit.OK if status is Exit.FINDINGS and "records" not in job.wanted else status
 
 
 def _check_payload(names: Sequence[str], payload: Payload, *, show_secrets: bool) -> None:
@@ -122,7 +130,7 @@ def _reading(summary: Summary, path: Path) -> str:
 
 
 def _last_line(job: "Scan") -> str:
-    """Return one line: rows, bytes and rate."""
+    """Return one line: rows, bytes, rate and findings."""
     summary = job.summary
     seconds = summary.elapsed_s
     rate = f" ({text.rate(summary.bytes, seconds)})" if seconds > 0 else ""
@@ -132,5 +140,6 @@ def _last_line(job: "Scan") -> str:
     return (
         f"{text.state(summary)}run {job.run_id}: {text.count(sum(job.rows.values()), 'row')} in "
         f"{text.count(len(job.rows), 'table')}, {text.size(sum(job.sizes.values()))} written, "
-        f"{text.size(summary.bytes)} of logs read in {text.duration(seconds)}{rate}{carried}"
+        f"{text.size(summary.bytes)} of logs read in {text.duration(seconds)}{rate}{carried}; "
+        f"{findings.found(summary)}"
     )

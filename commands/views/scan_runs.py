@@ -113,24 +113,26 @@ def run(
 
 
 def _listed(output: str) -> Iterator[Object]:
-    """Yield the complete runs, then the others."""
+    """Yield the runs that readers find by their id, then the others."""
     needed_for_runs()
     from logtool.spark.scan import manifest, runs
 
     runs.check_exists(output)
-    for complete in manifest.complete(output):
-        yield _run_object(complete, removed=False)
+    for run in (*manifest.complete(output), *manifest.incomplete(output)):
+        yield _run_object(run, removed=False)
     for staged in runs.staged(output):
         yield _staged_object(staged, removed=False)
 
 
 def _removed(output: str, run_id: str | None) -> Iterator[Object]:
-    """Remove a complete run, or what killed processes left, and yield that."""
+    """Remove a run, or killed runs and incomplete runs next to older ones, and yield these."""
     needed_for_runs()
     from logtool.spark.scan import manifest, runs
 
     if run_id is None:
         runs.check_exists(output)
+        for run in runs.remove_incomplete(output):
+            yield _run_object(run, removed=True)
         for staged in runs.clean(output):
             yield _staged_object(staged, removed=True)
         return
@@ -175,14 +177,27 @@ class RunPrinter(Printer[Object]):
         self._report = report
         self._nothing = nothing
         self._states: Counter[str] = Counter()
+        self._seen: set[str] = set()
+        self._hidden: dict[str, None] = {}
+        """Ids of incomplete runs that readers do not find."""
 
     def show(self, item: Object) -> None:
         """Print one run."""
         self._states[item["state"]] += 1
+        if item["state"] == "incomplete" and item["run_id"] in self._seen:
+            self._hidden.setdefault(item["run_id"])
+        self._seen.add(item["run_id"])
         self._report.item(item)
 
     def finish(self) -> None:
-        """Print a note on files of a killed process, or the note that no run was found."""
+        """Print notes on incomplete runs and on killed processes, or that no run was found."""
+        for run_id in self._hidden:
+            self._report.note(
+                f"run {run_id}: readers still find the older run, because a later run is "
+                f"incomplete; a complete run {run_id} replaces both, and logtool scan --clean "
+                "--output removes the incomplete run",
+                "warning",
+            )
         if self._states["killed"]:
             self._report.note(
                 "a killed process left files; logtool scan --clean --output removes them"
@@ -269,10 +284,11 @@ def _view_of_history() -> View:
 
 
 def _run_object(run: "Manifest", *, removed: bool) -> Object:
-    """Return the object of a run that is complete, or was until it was removed."""
+    """Return the object of a run that has a manifest, or had one until it was removed."""
+    state = "complete" if run.is_whole else "incomplete"
     return RUN.make(
         run_id=run.run_id,
-        state="removed" if removed else "complete",
+        state="removed" if removed else state,
         rows=sum(run.rows.values()),
         bytes=sum(part.size for part in run.parts),
         began=None,
@@ -281,7 +297,7 @@ def _run_object(run: "Manifest", *, removed: bool) -> Object:
 
 
 def _staged_object(staged: "Staged", *, removed: bool) -> Object:
-    """Return the object of a run that is not complete."""
+    """Return the object of a run without a manifest."""
     state = "under way" if staged.lives else "removed" if removed else "killed"
     began = staged.owner and datetime.fromtimestamp(staged.owner.began, UTC).isoformat(
         "T", "seconds"

@@ -32,13 +32,14 @@ FILE: Final = Table("file", "file of a table of a complete run", (
 ), note="One file of a table of a complete run, with --list and --tables.",
     type="file")  # fmt: skip
 
-_UNFINISHED = "the run is not complete"
-_KILLED = "the run is complete, or the process is not known"
+_UNFINISHED = "the run is under way, or its process was killed"
+_KILLED = "the run came to its end, or the process is not known"
 RUN: Final = Table("run", "run in the output", (
     _RUN_ID,
-    Column("state", Kind.STRING, "state of the run; killed: the process of the run no longer "
-           "exists; removed: this command removed the run",
-           words=("complete", "under way", "killed", "removed")),
+    Column("state", Kind.STRING, "state of the run; incomplete: the run did not read all of its "
+           "inputs, or no segment; killed: the process of the run no longer exists; removed: this "
+           "command removed the run",
+           words=("complete", "incomplete", "under way", "killed", "removed")),
     Column("rows", Kind.INT64, "rows of all tables of the run", "count", _UNFINISHED),
     Column("bytes", Kind.INT64, "size of all files of the run", "bytes", _UNFINISHED),
     Column("began", Kind.STRING, "time at which the run began, to the second", "UTC", _KILLED),

@@ -40,7 +40,8 @@ MOST_ROWS: Final = 16_384
 keeps the byte counts inside an int32 and the rows inside a cache."""
 _KEPT_ROWS = MOST_ROWS
 """Constant columns up to this length are kept, as nearly all record batches want the same few."""
-_LARGEST_INT32 = 2**31 - 1
+LARGEST_INT32: Final = 2**31 - 1
+"""Most bytes to which a batch of a table of records may decompress."""
 _CODECS: Final = tuple(map(compression.name, range(CODEC_MASK + 1)))
 _TIMESTAMP_TYPES: Final = ("CreateTime", "LogAppendTime")
 _VALUES: Final = frozenset({"value", "value_hash"})
@@ -111,7 +112,7 @@ def record_rows(
         chunk = chunk.with_table(chunk.table[~foreign])
     has_values = not _VALUES.isdisjoint(schema.names)
     hides = has_values and not show_secrets and place.topic == CLUSTER_METADATA
-    limit = min(limit, _LARGEST_INT32)
+    limit = min(limit, LARGEST_INT32)
     for part in read_records(chunk, limit=limit, source=file):
         if isinstance(part, Unread):
             if strict and (part.beyond_limit or (part.size > limit and not part.in_memory)):

@@ -11,16 +11,14 @@ from logtool.formats import compression, record, record_batch
 from logtool.formats.record import Record
 from logtool.spark.scan import manifest
 from logtool.spark.scan.scan import Scan
-from logtool.verify import Level
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 MIB = 1024 * 1024
-WANTED = ("records", "findings", "gaps")
+WANTED = ("records", "gaps")
 
 
 def scan(spark, output: Path, home: Path, run_id: str, limit: int, **options) -> Scan:
-    job = Scan(spark, [home], str(output), run_id, WANTED, level=Level.RECORDS, limit=limit,
-               **options)  # fmt: skip
+    job = Scan(spark, [home], str(output), run_id, WANTED, limit=limit, **options)
     job.run()
     return job
 
@@ -74,11 +72,11 @@ def test_records_beyond_the_limit_are_left_out_and_reported(spark, home, tmp_pat
 
 
 def test_the_option_says_it_to_the_executors(home, tmp_path):
-    words = ["--tables", "records,findings", "--level", "records", "--run-id", "one"]
+    words = ["--tables", "records", "--run-id", "one"]
     done = logtool(
         "scan", home, "--output", tmp_path / "out", *words, "--max-batch-memory", "1M"
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     assert table(tmp_path / "out", "records", "one").offset.tolist() == list(range(4, 8))
     assert "batch/too-large" in set(table(tmp_path / "out", "findings", "one").code)
 

@@ -13,13 +13,14 @@ from pathlib import Path
 import psutil
 import pyarrow as pa
 import pytest
+from pipeline.places import logtool
 from pyarrow import dataset, parquet
 
 from logtool.errors import RefusedError, UnwritableError, UsageError
 from logtool.schemas import arrow
 from logtool.spark.scan import manifest, ownership, store
 from logtool.spark.scan.ownership import Owner
-from logtool.spark.scan.runs import begin, clean, remove, staged
+from logtool.spark.scan.runs import begin, clean, remove, remove_incomplete, staged
 
 NAMES = ("batches", "segments")
 
@@ -31,8 +32,8 @@ def rows(table: str, *numbers: int):
     return pa.RecordBatch.from_pylist([{"segment": n} for n in numbers], arrow.schema(table))
 
 
-def write_run(output, run_id: str, *numbers: int, names=NAMES) -> None:
-    """Write a run whose tables have these segments in them."""
+def write_run(output, run_id: str, *numbers: int, names=NAMES, **about) -> bool:
+    """Write a run whose tables have these segments in them; return whether readers find it."""
     run = begin(str(output), run_id)
     try:
         for name in names:
@@ -44,7 +45,7 @@ def write_run(output, run_id: str, *numbers: int, names=NAMES) -> None:
     except BaseException:
         run.abandon()
         raise
-    run.commit(names, {"inputs": []})
+    return run.commit(names, {"inputs": []} | about)
 
 
 def visible(output: Path, table: str) -> dict[str, list[int]]:
@@ -113,6 +114,55 @@ def test_a_run_of_the_same_id_is_replaced(tmp_path):
     write_run(tmp_path / "out", "one", 3, names=("batches",))
     assert visible(tmp_path / "out", "batches") == {"one": [3], "two": [5]}
     assert visible(tmp_path / "out", "segments") == {"two": [5]}
+    assert nothing_is_left_over(tmp_path / "out")
+
+
+LESS = pytest.mark.parametrize("about", [{"complete": False}, {"segments": 0}], ids=str)
+WHOLE = {"complete": True, "segments": 1}
+
+
+@LESS
+def test_a_run_that_read_less_does_not_replace_an_older_one(tmp_path, about):
+    assert write_run(tmp_path / "out", "one", 1, 2, **WHOLE)
+    for number in (3, 4):
+        assert not write_run(tmp_path / "out", "one", number, **WHOLE | about)
+        assert visible(tmp_path / "out", "batches") == {"one": [1, 2]}
+        assert staged(str(tmp_path / "out")) == clean(str(tmp_path / "out")) == []
+    left = manifest.incomplete(str(tmp_path / "out"))
+    assert [(run.run_id, run.is_whole) for run in left] == [("one", False)] * 2
+    assert write_run(tmp_path / "out", "one", 5, **WHOLE)
+    assert visible(tmp_path / "out", "batches") == {"one": [5]}
+    assert manifest.incomplete(str(tmp_path / "out")) == []
+    assert nothing_is_left_over(tmp_path / "out")
+
+
+def test_incomplete_runs_are_listed_and_cleaned(tmp_path):
+    write_run(tmp_path / "out", "one", 1, 2, **WHOLE)
+    write_run(tmp_path / "out", "one", 3, complete=False)
+    write_run(tmp_path / "out", "two", 4, complete=False)
+    found = [("one", "complete", 4), ("two", "incomplete", 2)]
+    for option, expected in (
+        ("--list", [*found, ("one", "incomplete", 2)]),
+        ("--clean", [("one", "removed", 2)]),
+        ("--list", found),
+    ):
+        done = logtool("scan", "--output", tmp_path / "out", option, "--json")
+        items = json.loads(done.stdout)["items"]
+        assert [(one["run_id"], one["state"], one["rows"]) for one in items] == expected
+
+
+@LESS
+def test_of_incomplete_runs_alone_readers_find_the_first(tmp_path, about):
+    assert write_run(tmp_path / "out", "one", 1, **about)
+    assert not write_run(tmp_path / "out", "one", 2, **about)
+    assert visible(tmp_path / "out", "batches") == {"one": [1]}
+    (left,) = manifest.incomplete(str(tmp_path / "out"))
+    assert remove_incomplete(str(tmp_path / "out")) == [left]
+    assert visible(tmp_path / "out", "batches") == {"one": [1]}
+    assert nothing_is_left_over(tmp_path / "out")
+    assert not write_run(tmp_path / "out", "one", 3, **about)
+    remove(str(tmp_path / "out"), "one")
+    assert visible(tmp_path / "out", "batches") == {}
     assert nothing_is_left_over(tmp_path / "out")
 
 

@@ -18,9 +18,11 @@ from conftest import SCENARIOS
 from damage import flip
 from log_dir_damage import in_batch
 from pipeline.places import homes
+from scans import batch, wrapper
 from verification import rewrite, small_log_dir, verify
 
 from logtool.errors import UsageError
+from logtool.formats import compression, record
 from logtool.log.selection import Selection
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
@@ -138,8 +140,36 @@ def test_secrets_of_a_metadata_log_are_written_where_they_are_asked_for(spark, t
         files = manifest.files(str(output), "records", run_id)
         values = duckdb.read_parquet(files).df().value
         assert metadata_secrets.spelled(b" ".join(map(bytes, values.dropna()))) == expected
-    with pytest.raises(UsageError, match="--payload full --show-secrets --level batches"):
+    with pytest.raises(UsageError, match="--payload full --show-secrets --level records"):
         scan(spark, output, home, run_id="next", since="shown", **options)
+
+
+def test_every_record_that_the_table_lacks_is_in_a_finding(spark, tmp_path):
+    """The case of the issue: 207 of 208 records, status 0 and no finding."""
+    gzip, sound = compression.GZIP, batch(1000, b"one", b"two")
+    large = record.encode([record.Record(0, 0, None, bytes(5000))])
+    cases = {
+        "sound": sound,
+        "short": batch(1002, b"three", b"four", payload=record.encode([record.Record(0, 0)])),
+        "packed": batch(1002, b"three", codec=gzip, payload=b"no record"),
+        "large": batch(1002, b"three", codec=gzip, payload=large),
+        "old": wrapper(1003, b"three", b"four", magic=1, codec=gzip),
+        "crc": flip(batch(1002, b"three"), 70),
+    }
+    for topic, added in cases.items():
+        folder = tmp_path / "data" / f"{topic}-0"
+        folder.mkdir(parents=True)
+        data = added if topic == "sound" else sound + added
+        (folder / f"{1000:020d}.log").write_bytes(data + batch(1004, b"last"))
+    scan(spark, tmp_path / "out", tmp_path / "data", wanted=("segments", "records"), limit=3000)
+    counted = table(tmp_path / "out", "segments").set_index("topic").records
+    lacking = counted - table(tmp_path / "out", "records").groupby("topic").size()
+    assert lacking[lacking > 0].to_dict() == {"short": 1, "packed": 1, "large": 1}
+    findings = table(tmp_path / "out", "findings")
+    about = findings[findings.code.isin(["batch/records", "batch/too-large", "batch/crc"])]
+    codes = {"short": "batch/records", "packed": "batch/records", "large": "batch/too-large"}
+    assert dict(zip(about.topic, about.code, strict=True)) == codes | {"crc": "batch/crc"}
+    assert set(about.position.dropna()) == {len(sound)}
 
 
 @pytest.mark.parametrize("damaged", [False, True])
@@ -161,6 +191,20 @@ def test_pieces_of_a_segment_give_each_row_once(spark, scenario, tmp_path, monke
         )
     assert damaged or len(manifest.files(str(tmp_path / "cut"), "batches")) > 2
     assert damaged == (table(tmp_path / "cut", "segments").damaged_ranges.sum() > 0)
+
+
+def test_a_run_that_read_nothing_leaves_the_older_run_of_its_id(spark, scenario, tmp_path):
+    output, wanted = tmp_path / "out", ("segments", "findings")
+    home = scenario("4.3.1/empty")
+    assert scan(spark, output, home, wanted=wanted).is_found
+    (whole,) = manifest.complete(str(output))
+    assert whole.is_whole
+    (tmp_path / "empty" / "orders-0").mkdir(parents=True)
+    for path in ("misspelt", "empty"):
+        job = scan(spark, output, tmp_path / path, wanted=wanted, on_unreadable=lambda _: None)
+        assert not job.is_found
+        assert manifest.complete(str(output)) == [whole]
+    assert [run.rows["segments"] for run in manifest.incomplete(str(output))] == [0, 0]
 
 
 def test_damage_makes_rows_and_no_failed_job(spark, scenario, tmp_path):

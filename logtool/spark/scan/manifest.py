@@ -5,10 +5,11 @@
 
 A file belongs to a run because a manifest names it, never because of its place. A manifest is
 written last, as a whole, by a put that fails if the name exists; so a run is complete or not there
-at all, on a disk as in an object store, and nothing is ever renamed. A run that replaces another
-one with its id writes the next generation: readers take the highest generation of each id. A
-manifest without files says that another process gave the run up for dead: it keeps that run from
-becoming complete later.
+at all, on a disk as in an object store, and nothing is ever renamed. A run that has the id of an
+earlier one writes the next generation. Readers take the highest generation that read segments and
+all of its inputs; without such a generation they take the lowest. A later generation that did not
+read all of its inputs is kept, but readers do not find it by the id. A manifest without files says
+that another process gave the run up for dead: it keeps that run from becoming complete later.
 
 As JSON a manifest is an object with ``run_id``, ``token``, ``tables_version``, ``rows`` (by table)
 and ``files``, each of which has ``table``, ``path`` (below the output), ``rows`` and ``size`` in
@@ -18,7 +19,7 @@ them.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, field
 from typing import Any, Final
 
@@ -49,7 +50,7 @@ class TableFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The content of the manifest of a complete run."""
+    """The content of the manifest of a run that came to its end."""
 
     run_id: str
     token: str
@@ -60,6 +61,11 @@ class Manifest:
     parts: Sequence[TableFile]
     about: Mapping[str, Any] = field(default_factory=dict)
     """Other values that the run records, such as its options."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether it read segments, and all of its inputs: only then it replaces a run."""
+        return self.about.get("complete") is not False and self.about.get("segments") != 0
 
     def text(self) -> str:
         """Return the text of its file."""
@@ -146,33 +152,60 @@ def read(place: Store, output: str, run_id: str, generation: int) -> Manifest | 
 
 def newest(place: Store, output: str, run_id: str, numbers: Sequence[int]) -> Manifest | None:
     """Return the manifest of the highest generation that was not given up; None without one."""
-    for generation in reversed(numbers):
-        if known := read(place, output, run_id, generation):
-            return known
-    return None
+    return next(_newest_first(place, output, run_id, numbers), None)
 
 
 def complete(output: str) -> list[Manifest]:
-    """Return the complete runs, sorted by id; RefusedError for a file that is not a manifest.
+    """Return the run that readers find by each id, sorted by id.
 
-    UnwritableError where the output cannot be read.
+    The run of an id is incomplete if no run of that id is complete. RefusedError for a file that is
+    not a manifest, UnwritableError where the output cannot be read.
     """
+    return [known[0] for known in _runs(output)]
+
+
+def incomplete(output: str) -> list[Manifest]:
+    """Return the runs that stay next to the run of their id, because they are incomplete.
+
+    They are sorted by id, the newest first. The errors are those of `complete`.
+    """
+    return [run for known in _runs(output) for run in known[1:] if not run.is_whole]
+
+
+def of_id(place: Store, output: str, run_id: str, numbers: Sequence[int]) -> list[Manifest]:
+    """Return the runs of an id: first the one that readers find, then the others, newest first."""
+    known = list(_newest_first(place, output, run_id, numbers))
+    found = [run for run in known if run.is_whole][:1] or known[-1:]
+    return [*found, *(run for run in known if run not in found)]
+
+
+def _newest_first(
+    place: Store, output: str, run_id: str, numbers: Sequence[int]
+) -> Iterator[Manifest]:
+    """Yield the manifests of the generations that were not given up, from the highest on."""
+    for generation in reversed(numbers):
+        if known := read(place, output, run_id, generation):
+            yield known
+
+
+def _runs(output: str) -> list[list[Manifest]]:
+    """Return the runs of each id that has one, as `of_id` does."""
     place = store.store_at(output)
     with store.translated(output):
         for _ in range(_TRIES):
             try:
-                known = generations(place, output)
-                runs = [newest(place, output, run_id, some) for run_id, some in known.items()]
+                some = generations(place, output).items()
+                runs = [of_id(place, output, run_id, numbers) for run_id, numbers in some]
             except FileNotFoundError:
                 continue  # replaced since they were listed
-            return [run for run in runs if run]
+            return [known for known in runs if known]
     raise RefusedError(
         f"{output}: other processes replace its runs faster than logtool can read them"
     )
 
 
 def find(output: str, run_id: str) -> Manifest:
-    """Return the complete run of an id; RefusedError if it does not exist."""
+    """Return the run that readers find by an id, as `complete` does; RefusedError without one."""
     known = {run.run_id: run for run in complete(output)}
     if run_id not in known:
         some = ", ".join(list(known)[-5:]) or "none"

@@ -80,13 +80,17 @@ class ScanRun:
         ownership.release(staging.token)
         with contextlib.suppress(UnwritableError), translated(staging.output):
             place = store.store_at(staging.output)
-            if not self._is_complete(place):
+            if not self._is_newest(place):
                 self._withdraw(place)
                 place.delete_tree(staging.path)
             place.delete(_owner_file(staging))
 
-    def commit(self, names: Sequence[str], about: Mapping[str, Any]) -> None:
-        """Make the run complete, with all files that were added.
+    def commit(self, names: Sequence[str], about: Mapping[str, Any]) -> bool:
+        """Write the manifest of the run, with all files that were added.
+
+        An older run of its id is removed if this one read segments and all of its inputs. Otherwise
+        readers still find the older run, `manifest.incomplete` returns this one, and the result is
+        False.
 
         Each of the tables `names` gets a file, if an empty one. UnwritableError or RefusedError:
         everything is as before, and what this run wrote is removed.
@@ -105,18 +109,22 @@ class ScanRun:
                     [name for name in self._unsynced if name in counted], self.staging.path
                 )
                 self._stop_heart()
-                self._decide(place, names, about)
+                is_found = self._decide(place, names, about)
         except BaseException:
             self.abandon()
             raise
         ownership.release(self.staging.token)
-        # The run is complete, even if this fails; `clean` removes files that are left over.
+        # The run has a manifest, even if this fails; `clean` removes files that are left over.
         with contextlib.suppress(UnwritableError), translated(self.staging.output):
             _drop_replaced(place, self.staging.output, self.staging.run_id)
             place.delete(_owner_file(self.staging))
+        return is_found
 
-    def _decide(self, place: Store, names: Sequence[str], about: Mapping[str, Any]) -> None:
-        """Write the manifest; RefusedError where another process gave this run up."""
+    def _decide(self, place: Store, names: Sequence[str], about: Mapping[str, Any]) -> bool:
+        """Write the manifest, and return whether readers find this run by its id.
+
+        RefusedError where another process gave this run up.
+        """
         staging = self.staging
         known = Manifest(
             run_id=staging.run_id,
@@ -130,14 +138,21 @@ class ScanRun:
             name = manifest.name_of(staging.run_id, self.generation)
             place.create(name, known.text().encode())
         # The manifest in the store decides: a put that a library repeated finds its own first one.
-        if not self._is_complete(place):
+        if not self._is_newest(place):
             raise RefusedError(
                 f"{staging.output}: another process gave up run {staging.run_id}, or "
                 "replaced it; start the run again"
             )
+        return known.is_whole or not self._has_older(place)
 
-    def _is_complete(self, place: Store) -> bool:
-        """Return whether readers find this run under its id."""
+    def _has_older(self, place: Store) -> bool:
+        """Return whether there is an older run of its id, which an incomplete run leaves alone."""
+        output, run_id = self.staging.output, self.staging.run_id
+        numbers = manifest.generations(place, output).get(run_id, [])
+        return manifest.of_id(place, output, run_id, numbers)[0].token != self.staging.token
+
+    def _is_newest(self, place: Store) -> bool:
+        """Return whether this run has a manifest, and no later run of its id has one."""
         known = _newest(place, self.staging.output, self.staging.run_id)
         return known is not None and known.token == self.staging.token
 
@@ -293,15 +308,29 @@ def _fence(place: Store, output: str, one: Staged) -> bool:
 
 
 def _drop_replaced(place: Store, output: str, run_id: str) -> None:
-    """Remove the generations of a run that a later generation has replaced."""
+    """Remove the generations of a run that a later, whole generation has replaced."""
     numbers = manifest.generations(place, output).get(run_id, [])
-    kept = 0
+    replaced = False
     for generation in reversed(numbers):
         with contextlib.suppress(FileNotFoundError):  # another process is at it too
-            if kept:
+            if replaced:
                 _drop(place, output, run_id, generation)
-            elif manifest.read(place, output, run_id, generation):
-                kept = generation
+            elif known := manifest.read(place, output, run_id, generation):
+                replaced = known.is_whole
+
+
+def remove_incomplete(output: str) -> list[Manifest]:
+    """Remove the incomplete runs next to the run of their id, and return them."""
+    left = manifest.incomplete(output)
+    place = store.store_at(output)
+    with translated(output):
+        for run in left:
+            for generation in manifest.generations(place, output).get(run.run_id, []):
+                with contextlib.suppress(FileNotFoundError):  # another process is at it too
+                    known = manifest.read(place, output, run.run_id, generation)
+                    if known and known.token == run.token:
+                        _drop(place, output, run.run_id, generation)
+    return left
 
 
 def _drop(place: Store, output: str, run_id: str, generation: int) -> None:

@@ -18,6 +18,7 @@ from logtool.formats import compression, names
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.log import redpanda_dir
+from logtool.log.arrow_rows import LARGEST_INT32
 from logtool.log.inputs import GivenPaths, PathKind, kind_of
 from logtool.log.selection import Selection
 from logtool.running.summary import Summary
@@ -82,7 +83,7 @@ class Scan:
     show_secrets: bool = False
     """True to leave the secrets of a metadata log in ``records``; False for stars instead."""
     level: Level = Level.BATCHES
-    """The depth of the checks that make findings, the same for any tables."""
+    """The depth of the checks that make findings; see `with_implied`."""
     selection: Selection = field(default_factory=Selection)
     limit: int = compression.DEFAULT_LIMIT
     """Bytes that the records of one batch may decompress to."""
@@ -103,9 +104,14 @@ class Scan:
     """Bytes of each table."""
     folder: str = ""
     """The directory of the tables of the run, below the output."""
+    is_found: bool = False
+    """True if readers find the run by its id; False if it is incomplete and an older run stays."""
 
     def run(self) -> None:
         """Write the tables; on any error the run's files are removed, and older runs stay."""
+        self.wanted, self.level = with_implied(self.wanted, self.level)
+        if "records" in self.wanted:
+            self.limit = min(self.limit, LARGEST_INT32)  # a row of the table holds no more
         inputs = _inputs(self.paths, self.selection)
         staged = self._staged(inputs)
         known = check_since(
@@ -126,10 +132,12 @@ class Scan:
             answer(self.spark, run, self.wanted, inputs.with_facts, self.on_step, self.on_wait)
             self.on_step("writing the manifest")
             self.on_wait("writing the manifest")
-            run.commit(self.wanted, self._about(inputs))
+            self.is_found = run.commit(self.wanted, self._about(inputs))
         except BaseException:
             run.abandon()
             raise
+        if not self.is_found and self.summary.complete:
+            self.on_unreadable(UnreadableError(inputs.paths[0], "has no segment"))
         self.folder = run.staging.path
         self.rows = {name: run.rows(name) for name in self.wanted}
         self.sizes = {name: run.size(name) for name in self.wanted}
@@ -218,6 +226,18 @@ class Scan:
         }
 
 
+def with_implied(wanted: Sequence[str], level: Level) -> tuple[tuple[str, ...], Level]:
+    """Return the tables to write and the depth of the checks.
+
+    The table ``records`` lacks the records that do not decode and those of batches that are too
+    large. The table ``findings`` with the findings of `Level.RECORDS` says which, so that a run
+    always writes both.
+    """
+    if "records" not in wanted:
+        return tuple(wanted), level
+    return tuple(dict.fromkeys((*wanted, "findings"))), Level.RECORDS
+
+
 def check_since(
     output: str,
     run_id: str | None,
@@ -236,6 +256,7 @@ def check_since(
     """
     if run_id is None:
         return None
+    wanted, level = with_implied(wanted, level)
     known = earlier_run(output, run_id)
     levels = {("records" in names) for names in (wanted, known.rows)}
     same = len(levels) == 1 and known.about.get("level") == str(level)
