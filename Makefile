@@ -186,6 +186,10 @@ clean:  ## remove what the other targets made
 	rm -rf $(VENV) $(LOWEST) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis \
 	  .import_linter_cache
 
+.PHONY: outputs-killed
+outputs-killed: $(VENV)/test.stamp  ## kill every command with --output at every call, write tests/bench/reports/kills/OUTPUTS.md
+	PYTHONPATH=tests $(BIN)/python -m crash.outputs
+
 .PHONY: kills
 kills: $(VENV)/test.stamp  ## kill every command that writes at every call, write tests/bench/reports/kills
 	PYTHONPATH=tests $(BIN)/python -m crash

@@ -6,7 +6,14 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeGuard
 
-from logtool.checks import compaction, file_names, metadata_records, root, topic_id_support
+from logtool.checks import (
+    compaction,
+    file_names,
+    metadata_records,
+    root,
+    topic_id_support,
+    unfinished_output,
+)
 from logtool.checks.altered import AlteredFiles
 from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
@@ -182,6 +189,7 @@ class Verification:
         for path, found in opened:
             if self.summary.out_of_time:
                 break
+            yield from unfinished_output.check(path)
             try:
                 if isinstance(found, UnreadableError):
                     yield found

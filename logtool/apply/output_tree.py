@@ -53,7 +53,11 @@ class OutputTree:
             raise RefusedError(f"{self.path}: exists and is not a directory")
         names = {entry.name for entry in files.list_dir(self.path)}
         if unfinished.WORK in names:
-            self._take_over(names - {unfinished.WORK})
+            try:
+                self._take_over(names - {unfinished.WORK})
+            except BaseException:
+                self.close()  # What it holds is not of this run: it is left alone.
+                raise
         elif names:
             raise RefusedError(f"{self.path}: is not empty; use a new directory")
 
@@ -179,10 +183,12 @@ class OutputTree:
             text = f"{wording.count(len(strange), 'name')} that no run of logtool has noted"
             raise RefusedError(f"{self.path}: holds {text} (first: {strange[0]}); use a new one")
         self._clear()
-        for name in sorted(names):
-            disk.remove_tree(home, self.path / name)
-        disk.sync_dir(home, self.path)
+        # A kill while they are removed must leave nothing incomplete with a final name.
         assert self._lock
+        for name in sorted(names):
+            disk.rename(home, self.path / name, self.work / name)
+        disk.sync_dir(home, self.path)
+        self._clear()
         disk.remove(self._lock, self.work / _RUN)
         disk.sync_dir(self._lock, self.work)
 

@@ -32,8 +32,7 @@ def is_unfinished(name: str) -> bool:
 def near(path: Path) -> Path | None:
     """Return the unfinished output that a path lies in or holds; None if all is complete.
 
-    The folders of a run lie up to two levels above the partition dirs that it makes, three for
-    Redpanda.
+    The folder of a run lies up to four levels above a partition dir that the run makes.
     """
     named = next((one for one in (path, *path.parents) if is_unfinished(one.name)), None)
     if named:
@@ -41,7 +40,7 @@ def near(path: Path) -> Path | None:
     with suppress(OSError):
         if inside := next((one for one in path.iterdir() if is_unfinished(one.name)), None):
             return inside
-    above = path.absolute().parents[:3]
+    above = path.absolute().parents[:4]
     with suppress(OSError):
         return next((one / WORK for one in above if (one / WORK).is_dir()), None)
     return None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logtool.actions import Action
-from logtool.checks import file_names, root
+from logtool.checks import file_names, root, unfinished_output
 from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.compaction import Cleaning
 from logtool.checks.identity import Effect
@@ -70,6 +70,10 @@ class LogDirStart(LogDirState):
         self._options = options
         self._now_ms = time.time_ns() // 1_000_000
         self._in_raft = log_dir.flavour.has_raft_offsets
+        self.notes += (
+            Action(action="damaged", path=one.path or log_dir.path, reason=one.message)
+            for one in unfinished_output.check(log_dir.path)
+        )
         self._note_checkpoints()
         self._note_metadata()
         self._note_names()

@@ -1,6 +1,7 @@
 """File systems for tests: mounted where this user may, else made up with what comes nearest."""
 
 import errno
+import gc
 import os
 import shutil
 import subprocess
@@ -44,6 +45,23 @@ def small_disk(path: Path, size: int) -> Iterator[Path]:
     _mount("-t", "tmpfs", "-o", f"size={size}", "tmpfs", path)
     with _unmounted(path):
         yield path
+
+
+@contextmanager
+def limited_disk(path: Path, kind: str, room: int) -> Iterator[None]:
+    """Mount a file system with a limit: `kind` is ``size``, in bytes, or ``nr_inodes``."""
+    path.mkdir()
+    _mount("-t", "tmpfs", "-o", f"{kind}={room}", "tmpfs", path)
+    with _unmounted(path):
+        yield
+        gc.collect()  # An exception may hold a directory open.
+
+
+@contextmanager
+def grown(path: Path) -> Iterator[None]:
+    """Give a file system of `limited_disk` more room than any test takes."""
+    _mount("-o", "remount,size=200m,nr_inodes=100000", path)
+    yield
 
 
 @contextmanager

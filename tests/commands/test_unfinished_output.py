@@ -1,0 +1,86 @@
+"""Output of a killed run: recognised by its name, replaced by the same command."""
+
+import os
+
+import pytest
+import tiny_segments
+from changes import failing
+
+from logtool.apply import unfinished
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """Return a log dir with two sound partitions."""
+    monkeypatch.setattr(os, "fsync", lambda fd: None)
+    home = tmp_path / "data"
+    for name in ("orders-0", "orders-1"):
+        tiny_segments.write(home / name, [0])
+    (home / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    return home
+
+
+def killed(run, output, home):
+    """Let salvage stop after its first partition, as a kill does."""
+
+    def stop():
+        raise KeyboardInterrupt
+
+    with failing(0, lambda: None) as calls:
+        run("salvage", "--output", output.with_name("whole"), home)
+    with failing(len(calls) * 2 // 3, stop):
+        assert run("salvage", "--output", output, home).status == 130
+    assert (output / "partitions" / "orders-0").exists()
+    assert not (output / "partitions" / "orders-1").exists()
+
+
+def test_verify_and_plan_name_an_unfinished_output_and_no_other(run, home, tmp_path):
+    output = tmp_path / "out"
+    killed(run, output, home)
+    for path in (output / "partitions", output / "partitions" / "orders-0"):
+        result = run("verify", "-f", "ndjson", path)
+        codes = [one["code"] for one in result.of_type("finding") if one["severity"] != "info"]
+        assert "data-dir/unfinished" in codes
+        assert result.status == 1
+    plan = run("plan", "-f", "ndjson", output / "partitions")
+    assert [one["action"] for one in plan.of_type("action") if unfinished.WORK in one["path"]] == [
+        "damaged"
+    ]
+    for path in (home, tmp_path / "whole" / "partitions"):
+        found = run("verify", "-f", "ndjson", path).of_type("finding")
+        assert "data-dir/unfinished" not in [one["code"] for one in found]
+
+
+def test_the_same_command_ends_with_the_whole_output(run, home, tmp_path):
+    output = tmp_path / "out"
+    killed(run, output, home)
+    done = run("salvage", "--output", output, home)
+    assert done.status == 0
+    names = [
+        sorted(str(one.relative_to(path)) for one in path.rglob("*"))
+        for path in (output, tmp_path / "whole")
+    ]
+    assert names[0] == names[1]
+    assert not any(map(unfinished.is_unfinished, names[0]))
+    assert (output / "manifest.ndjson").read_text().endswith('{"type": "end", "complete": true}\n')
+    assert run("salvage", "--output", output, home).status == 5
+
+
+def test_images_of_a_failing_disk_are_not_replaced(run, home, tmp_path):
+    output = tmp_path / "out"
+    killed(run, output, home)
+    image = output / "rejects" / "orders-0" / "x.log.image"
+    image.parent.mkdir(parents=True)
+    image.write_bytes(b"precious")
+    refused = run("salvage", "--output", output, home)
+    assert refused.status == 5
+    assert f"--retry {output}" in refused.stderr
+    assert image.read_bytes() == b"precious"
+
+
+def test_a_digest_is_not_held_up_by_a_killed_run(run, home, tmp_path):
+    (tmp_path / "d.npz.tmp").write_bytes(b"of an older release")
+    left = tmp_path / f".0123456789abcdef.{unfinished.WORK}"
+    left.write_bytes(b"half")
+    assert run("diff", "--digest", tmp_path / "d.npz", home).status == 0
+    assert not left.exists()
