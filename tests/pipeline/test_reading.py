@@ -1,9 +1,12 @@
 """Conditions save reading and never rows; pieces of a segment give the rows of the whole."""
 
+import os
 import pickle
 import random
+import re
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from math import inf
 from pathlib import Path
@@ -19,10 +22,12 @@ from conftest import SCENARIOS
 from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats import names, offset_index, record, record_batch
+from logtool.log import opening
 from logtool.log.selection import Selection
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
 from logtool.spark.source import reading, seek
+from logtool.spark.source.loss import LostDataError
 from logtool.spark.source.read_tasks import ReadTask
 from logtool.spark.source.reading import ReadOptions
 from logtool.spark.source.wanted import EVERYTHING as EVERY_ROW
@@ -435,16 +440,83 @@ def test_only_facts_that_the_listing_does_not_have_are_read(tmp_path, opened):
     assert not [name for name in opened if name.endswith(".log")]
 
 
-def test_a_log_that_cannot_be_read_has_no_rows_and_stops_nothing(tmp_path: Path) -> None:
+def planned(home: Path, table: str, **more: Any) -> tuple[list[ReadTask], ReadOptions]:
+    options = asked(table, **more)
+    return [piece for pieces in reading.plan([home], options) for piece in pieces], options
+
+
+def is_unreadable(log: Path) -> None:
+    log.rename(log.parent.parent.parent / "moved")
+    log.symlink_to(log.parent.parent.parent / "moved")
+
+
+def is_shorter(log: Path) -> None:
+    os.truncate(log, log.stat().st_size - 1)
+
+
+def is_replaced(log: Path) -> None:
+    """Clean a log as a broker does: another file takes the name."""
+    cleaned = log.with_suffix(".cleaned")
+    cleaned.write_bytes(log.read_bytes() * 2)
+    os.utime(cleaned, (1, 1))
+    cleaned.replace(log)
+
+
+LOSSES = [(is_unreadable, 0), (Path.unlink, 0), (is_shorter, 59), (is_replaced, 0)]
+
+
+@pytest.mark.parametrize(("change", "left"), LOSSES)
+@pytest.mark.parametrize("table", ["batches", "segments"])
+def test_a_log_that_cannot_be_read_as_it_was_listed_is_a_loss(
+    tmp_path, caplog, table, change, left
+):
     home = partition_of(tmp_path / "data", segments=3)
-    whole = rows_of(home, asked("batches"))
+    kept, options = planned(home, table, fail_on_data_loss=False)
+    fails, strict = planned(home, table)
     log = sorted(home.rglob("*.log"))[1]
-    log.rename(tmp_path / "moved")
-    log.symlink_to(tmp_path / "moved")
-    base = int(log.stem)
-    assert rows_of(home, asked("batches")) == [row for row in whole if row["segment"] != base]
-    assert [(row["read"], row["batches"]) for row in rows_of(home, asked("segments"))] == [
-        (True, 60), (False, 0), (True, 60)]  # fmt: skip
+    change(log)
+    with pytest.raises(LostDataError, match=re.escape(str(log))):
+        list(reading.read_all(fails, strict))
+    rows = [row for some in reading.read_all(kept, options) for row in some.to_pylist()]
+    if table == "segments":
+        found = [(row["read"], row["batches"]) for row in rows]
+        assert found == [(True, 60), (False, left), (True, 60)]
+    else:
+        counts = Counter(row["segment"] for row in rows)
+        assert [counts[base] for base in sorted({*counts, int(log.stem)})] == [60, left, 60]
+    assert str(log) in caplog.text
+
+
+def test_a_log_that_grew_or_was_copied_while_it_is_active_is_no_loss(tmp_path):
+    home = partition_of(tmp_path / "data", segments=3)
+    pieces, options = planned(home, "batches")
+    last = sorted(home.rglob("*.log"))[-1]
+    longer = last.read_bytes() + b"torn tail"
+    for grow in (lambda: last.write_bytes(longer), lambda: is_replaced(last)):
+        grow()
+        rows = [row for some in reading.read_all(pieces, options) for row in some.to_pylist()]
+        assert len(rows) >= 180
+
+
+def test_a_partition_dir_that_cannot_be_listed_is_a_loss(tmp_path, monkeypatch, caplog):
+    """A bucket answers 403 for the logs of one partition."""
+    home = partition_of(tmp_path / "data", segments=1)
+    denied, gone = home / "denied-0", home / "gone-0"
+    for folder in (denied, gone):
+        folder.mkdir()
+    whole = opening.open_partition
+
+    def listed(path: Path, *more: Any) -> Any:
+        if path in (denied, gone):
+            raise UnreadableError(path, "Forbidden", missing=path == gone)
+        return whole(path, *more)
+
+    monkeypatch.setattr(opening, "open_partition", listed)
+    with pytest.raises(LostDataError, match=str(denied)):
+        reading.plan([home], asked("batches"))
+    assert len(rows_of(home, asked("batches", fail_on_data_loss=False))) == 60
+    assert str(denied) in caplog.text
+    assert str(gone) not in caplog.text
 
 
 def test_a_path_that_is_nothing_is_an_error(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The data source in a Spark session: the rows of the logs, for every query of Spark."""
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -11,14 +12,15 @@ import metadata_secrets
 import pytest
 from conftest import SCENARIOS
 from damage import copied, flip
-from pipeline.places import homes
+from pipeline.places import homes, span
 from verification import rewrite
 
 from logtool.errors import UnreadableError, UsageError
+from logtool.formats import record_batch
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
+from logtool.spark.source import finding_rows, reading
 from logtool.spark.source import options as source_options
-from logtool.spark.source import reading
 from logtool.spark.source.reading import TABLES, ReadOptions
 
 AnalysisException: Any = Exception
@@ -41,9 +43,13 @@ def source(spark):
 def local(*paths: Path, table: str, payload: Payload = Payload.NONE, size: int | None = None):
     """Return the rows as they are read without Spark, every byte of them."""
     asked = ReadOptions(table, tuple(arrow.schema(table, payload).names), payload=payload)
+    if table == finding_rows.NAME:
+        bundles = finding_rows.plan(paths, asked.wanted)
+    else:
+        bundles = reading.plan(paths, asked, size)
     return [
         row
-        for pieces in reading.plan(paths, asked, size)
+        for pieces in bundles
         for piece in pieces
         for rows in reading.read(piece, asked)
         for row in rows.to_pylist()
@@ -314,19 +320,73 @@ def test_nothing_is_left_out_where_pruning_is_off(source, spark, scenario, tmp_p
     assert {row["segment"] for row in batches.collect()} == {0, 10**9}
 
 
-def test_what_cannot_be_read_has_no_rows_and_fails_no_job(source, spark, scenario, tmp_path):
-    (home,) = homes(copied(scenario("4.3.1/clean"), tmp_path / "clean"))
-    (log,) = (home / "codec-none-0").glob("*.log")
-    expected = [row for row in local(home, table="batches") if row["directory"] != "codec-none-0"]
+def partitions(home: Path, *topics: str) -> dict[str, Path]:
+    """Write partitions of 30 records in 3 batches, and return the path of each log."""
+    data = b"".join(span(first, first + 9) for first in (0, 10, 20))
+    logs = {topic: home / f"{topic}-0" / f"{0:020d}.log" for topic in topics}
+    for log in logs.values():
+        log.parent.mkdir(parents=True)
+        log.write_bytes(data)
+    return logs
+
+
+def test_a_log_that_cannot_be_read_fails_the_query_or_is_a_row_of_findings(source, spark, tmp_path):
+    home = tmp_path / "data"
+    log = partitions(home, "sound", "odd")["odd"]
     log.rename(tmp_path / "moved")
     log.symlink_to(tmp_path / "moved")
-    assert collected(source.batches(spark, home)) == in_order(expected)
-    unread = source.segments(spark, home).where("not read").collect()
-    assert [row["directory"] for row in unread] == ["codec-none-0"]
+    with pytest.raises(PySparkException) as error:
+        source.batches(spark, home).collect()
+    assert_one_sentence(error.value, str(log), "failOnDataLoss=false")
+    loose = {"failOnDataLoss": False}
+    assert source.records(spark, home, **loose).count() == 30
+    found = {row["topic"]: row["read"] for row in source.segments(spark, home, **loose).collect()}
+    assert found == {"sound": True, "odd": False}
+    rows = source.findings(spark, home, **loose).where("severity = 'unreadable'").collect()
+    assert [row["path"] for row in rows] == [str(log)]
+
+
+def test_what_changes_between_planning_and_reading_fails_the_query(source, spark, tmp_path):
+    logs = partitions(tmp_path / "data", "grows", "gone", "cut")
+
+    def planned(*topics: str, **options: object) -> Any:
+        """Return a query that has listed its inputs, and has read nothing."""
+        frame = source.records(spark, tmp_path / "data", topic=",".join(topics), **options)
+        assert frame.rdd.getNumPartitions()
+        return frame.rdd
+
+    grows, cut, kept = planned("grows"), planned("cut"), planned(*logs, failOnDataLoss=False)
+    logs["grows"].write_bytes(logs["grows"].read_bytes() + span(30, 39) + b"a torn tail")
+    logs["gone"].unlink()
+    logs["cut"].write_bytes(logs["cut"].read_bytes()[:-1])
+    assert grows.count() >= 30
+    with pytest.raises(Exception, match=re.escape(str(logs["cut"]))):
+        cut.count()
+    assert {row["topic"] for row in kept.collect()} == {"grows", "cut"}
+
+
+def test_findings_count_the_damage_in_a_selection_and_fail_no_query(source, spark, tmp_path):
+    sound = span(0, 9)
+    folder = tmp_path / "data" / "orders-0"
+    folder.mkdir(parents=True)
+    log = folder / f"{0:020d}.log"
+    junk = record_batch.encode(b"no record", base_offset=20, last_offset_delta=0, record_count=1)
+    log.write_bytes(sound + flip(span(10, 19), 70) + junk + span(21, 29) + b"torn")
+    damage = {"batch/crc", "batch/records", "log/torn-tail"}
+    for options, codes in (
+        ({}, damage),
+        ({"startingOffsets": 20}, {"batch/records", "log/torn-tail"}),
+        ({"endingOffsets": 20}, {"batch/crc"}),
+        ({"topic": "orders", "partition": 0, "endingOffsets": 5}, set()),
+    ):
+        rows = source.findings(spark, tmp_path / "data", **options).collect()
+        assert {row["code"] for row in rows if row["path"] == str(log)} & damage == codes
+        assert source.records(spark, tmp_path / "data", **options).count() >= 5
+    assert source.findings(spark, tmp_path / "data").schema == source.spark_schema("findings")
 
 
 ODD_OPTIONS = [
-    ({"table": "findings"}, ("option table", "'findings'")),
+    ({"table": "topics"}, ("option table", "'topics'")),
     ({"table": "records", "payload": "some"}, ("option payload", "full")),
     ({"table": "records", "maxDecompressedBytes": "many"},
      ("option maxDecompressedBytes", "'many'")),
@@ -337,10 +397,10 @@ ODD_OPTIONS = [
     ({"startingOffsets": "first"}, ("option startingOffsets", "earliest")),
     ({"endingTimestamp": "noon"}, ("option endingTimestamp", "1970")),
     ({"table": "segments", "endingTimestamp": "1"}, ("option endingTimestamp", "segments")),
+    ({"table": "findings", "startingTimestamp": "1"}, ("option startingTimestamp", "findings")),
     ({"startingOffset": "5"}, ("option startingoffset", "startingOffsets")),
     ({"topics": "a"}, ("option topics", "topic?")),
     ({"limit": "5"}, ("option limit", "table, topic, partition, ")),
-    ({"failOnDataLoss": "true"}, ("option failOnDataLoss",)),
     ({"failOnDataLoss": "yes"}, ("option failOnDataLoss", "'yes'")),
     ({"maxOffsetsPerTrigger": "9"}, ("option maxOffsetsPerTrigger",)),
 ]  # fmt: skip
@@ -366,8 +426,8 @@ def test_a_stream_and_a_read_take_the_options_that_each_can_keep():
     for value in ("true", "false"):
         stream = source_options.parse({"path": "/logs", "failOnDataLoss": value}, stream=True)
         assert stream.fail_on_data_loss is (value == "true")
-    # A query on a broker that says so moves to log dirs as it is.
-    assert not source_options.parse({"path": "/logs", "failOnDataLoss": "false"}).fail_on_data_loss
+        read = source_options.parse({"path": "/logs", "failOnDataLoss": value})
+        assert read.fail_on_data_loss is (value == "true")
     with pytest.raises(UsageError, match=r"^option maxOffsetsPerTrigger: .*startingOffsets$"):
         source_options.parse({"path": "/logs", "maxoffsetspertrigger": "9"}, stream=True)
 

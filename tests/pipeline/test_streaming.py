@@ -9,8 +9,9 @@ import pytest
 from verification import batches, logs
 
 from logtool.formats import record, record_batch
+from logtool.spark.source.loss import LostDataError
 from logtool.spark.source.reading import ReadOptions
-from logtool.spark.source.stream_offsets import Growing, LostDataError
+from logtool.spark.source.stream_offsets import Growing
 
 FOLDER = "grows-0"
 

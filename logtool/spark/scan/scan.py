@@ -24,8 +24,9 @@ from logtool.log.selection import Selection
 from logtool.running.summary import Summary
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
+from logtool.spark.finding_row import finding_row
 from logtool.spark.scan.answers import answer
-from logtool.spark.scan.engine import Buffer, ScanEngine, finding_row
+from logtool.spark.scan.engine import Buffer, ScanEngine
 from logtool.spark.scan.history import HISTORY, RunHistory
 from logtool.spark.scan.history import TABLE as HISTORY_TABLE
 from logtool.spark.scan.incremental import REPORTS

@@ -16,13 +16,18 @@ from logtool.formats import compression
 from logtool.lazy_dataclass import dataclass
 from logtool.log.selection import Selection
 from logtool.schemas.arrow import Payload
-from logtool.spark.source import catalog_table, kafka_options, kafka_table
+from logtool.spark.source import catalog_table, finding_rows, kafka_options, kafka_table
 from logtool.spark.source.reading import TABLES
 from logtool.spark.source.wanted import RowFilter, parse_offsets
 
 _OF_ROWS: Final = ("startingTimestamp", "endingTimestamp")
 _OF_RECORDS: Final = ("payload", "maxDecompressedBytes", "showSecrets")
-_ALSO: Final = (("kafka", "maxDecompressedBytes"),)
+_ALSO: Final = (
+    (kafka_table.NAME, "maxDecompressedBytes"),
+    (finding_rows.NAME, "maxDecompressedBytes"),
+)
+_WITHOUT_TIMES: Final = ("segments", finding_rows.NAME)
+"""Tables whose rows have no single time; they change, so that they cannot be streamed."""
 _OPTIONS: Final = (
     "table", "topic", "partition", "startingOffsets", "endingOffsets", *_OF_ROWS, *_OF_RECORDS,
     "bundleBytes", "prune", "failOnDataLoss", *kafka_options.ONLY_KAFKA,
@@ -45,7 +50,6 @@ class Options:
     max_decompressed_bytes: int
     bundle_bytes: int | None
     fail_on_data_loss: bool
-    """Used by streams only."""
     include_headers: bool
     """Used by the table ``kafka`` only."""
     show_secrets: bool
@@ -71,16 +75,9 @@ def parse(options: Mapping[str, str], *, stream: bool = False) -> Options:
     fails = found.one_of("failOnDataLoss", ("true", "false")) == "true"
     if stream:
         _check_stream(table, given)
-    elif fails and "failondataloss" in given:
-        raise UsageError(
-            "option failOnDataLoss: a batch read returns the rows that exist, and cannot "
-            "know which rows existed before; omit the option or set it to false, and see "
-            "the table gaps of logtool scan. A stream knows which rows it has not read "
-            "yet, and fails"
-        )
     for name in _OF_ROWS:
-        if table == "segments" and name.lower() in given:
-            raise UsageError(f"option {name} applies to records and batches, not to segments")
+        if table in _WITHOUT_TIMES and name.lower() in given:
+            raise UsageError(f"option {name} applies to records and batches, not to {table}")
     for name in _OF_RECORDS:
         if name.lower() in given and table != "records" and (table, name) not in _ALSO:
             raise UsageError(f"option {name} applies to the table records, not to {table}")
@@ -130,9 +127,9 @@ def _refuse_limits(given: Mapping[str, str]) -> None:
 
 def _check_stream(table: str, given: Mapping[str, str]) -> None:
     """Raise UsageError for tables and options that a stream does not have."""
-    if table == "segments":
+    if table in _WITHOUT_TIMES:
         raise UsageError(
-            "the rows of segments change and cannot be streamed: use spark.read, or the "
+            f"the rows of {table} change and cannot be streamed: use spark.read, or the "
             "tables batches and records"
         )
     times = ("startingTimestamp",) if table != kafka_table.NAME else ()

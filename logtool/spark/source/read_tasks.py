@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from logtool.disk.files import LogFile
+from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.log.arrow_rows import PartitionIdentity
 from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
+from logtool.log.file import File
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
 from logtool.log.selection import WHOLE, OffsetTimeRange
@@ -21,11 +23,10 @@ class ReadTask:
 
     place: PartitionIdentity
     folder: Path
-    log_name: str
+    log: File
+    """The log as it was listed."""
     segment: int
     next_segment: int | None
-    log_bytes: int
-    modified_ms: int
     index_bytes: tuple[int | None, ...]
     """Bytes of the offset, the time and the transaction index; None for a missing one."""
     span: OffsetTimeRange = WHOLE
@@ -38,12 +39,12 @@ class ReadTask:
     @property
     def size(self) -> int:
         """Return the approximate number of bytes that are read for it."""
-        return (self.log_bytes if self.stop is None else self.stop) - self.start
+        return (self.log.size if self.stop is None else self.stop) - self.start
 
     def path(self, kind: FileKind = FileKind.LOG) -> Path:
         """Return the path of a file of the segment."""
         if kind is FileKind.LOG:
-            return self.folder / self.log_name
+            return self.log.path
         return self.folder / names.format_partition_file(self.segment, kind)
 
     def batches(self, log: LogFile, *, start: int = 0, payload: bool) -> Iterator[Chunk]:
@@ -52,7 +53,26 @@ class ReadTask:
         return read_batches(log, base_offset=self.segment, form=form, start=start, payload=payload)
 
     def open(self, kind: FileKind = FileKind.LOG) -> LogFile:
-        """Open a file of the segment that was listed."""
-        if kind is FileKind.LOG:
-            return LogFile(self.path(), self.log_bytes)
-        return LogFile(self.path(kind), self.index_bytes[names.INDEX_KINDS.index(kind)])
+        """Open a file of the segment that was listed; UnreadableError if another has its name."""
+        if kind is not FileKind.LOG:
+            return LogFile(self.path(kind), self.index_bytes[names.INDEX_KINDS.index(kind)])
+        # A program that copies a growing log puts a longer file in the place of an active segment.
+        return self.log.open() if self.next_segment is None else self.log.open_listed()
+
+    def hold_to_listing(self, log: LogFile) -> None:
+        """Raise UnreadableError for a log that is shorter than it was when it was listed."""
+        size = log.size_now()
+        if size < self.log.size:
+            text = f"is listed with {self.log.size:,} bytes, but ends after {size:,}"
+            raise UnreadableError(self.path(), text)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckTask:
+    """A partition dir, or one log in it, whose findings are rows of the table ``findings``."""
+
+    folder: Path
+    span: OffsetTimeRange = WHOLE
+    """Offsets that are wanted of the partition."""
+    log: Path | None = None
+    """The one log that is meant; None for the whole directory."""

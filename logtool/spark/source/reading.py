@@ -33,27 +33,27 @@ import pyarrow as pa
 
 from logtool.checks.batches import BatchRules
 from logtool.disk import files
+from logtool.disk.files import LogFile
 from logtool.errors import LimitError, UnreadableError, UsageError
 from logtool.formats import compression, names
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import MAGIC, BatchTable
 from logtool.lazy_dataclass import dataclass
-from logtool.log import inputs, opening, redpanda_dir
 from logtool.log.arrow_rows import PartitionIdentity, batch_rows, record_rows
 from logtool.log.dir import Partition, Segment
 from logtool.log.index_entries import SparseEntries
-from logtool.log.inputs import PathKind
 from logtool.log.selection import OffsetTimeRange
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
 from logtool.spark.identity import place_of_dir
 from logtool.spark.segment_totals import SegmentTotals
-from logtool.spark.source import kafka_table, kafka_times
-from logtool.spark.source.read_tasks import ReadTask
+from logtool.spark.source import finding_rows, kafka_table, kafka_times, listing
+from logtool.spark.source.loss import report_loss
+from logtool.spark.source.read_tasks import CheckTask, ReadTask
 from logtool.spark.source.seek import batch_at, start_of
 from logtool.spark.source.wanted import EVERYTHING, RowFilter
 
-TABLES: Final = ("batches", "records", "segments", kafka_table.NAME)
+TABLES: Final = ("batches", "records", "segments", finding_rows.NAME, kafka_table.NAME)
 
 _LEAST_BYTES, _MOST_BYTES = 32 * 1024 * 1024, 128 * 1024 * 1024
 """Bytes of a bundle where no size is given: few enough to keep all cores busy, enough to outweigh
@@ -84,6 +84,8 @@ class ReadOptions:
     """Bytes that one batch may decompress to."""
     show_secrets: bool = False
     """True to leave the secrets in records of a metadata log; False for stars in their place."""
+    fail_on_data_loss: bool = True
+    """True if a log that was listed and cannot be read is an error; False for a warning."""
 
     @property
     def reads_logs(self) -> bool:
@@ -100,13 +102,16 @@ def plan(
     """Return the pieces to read, in bundles of about equal bytes, in the order of the paths.
 
     UnreadableError for a path that does not exist or holds nothing of Kafka, UsageError if no
-    partition matches; unreadable partition dirs below a path are left out.
+    partition matches, LostDataError for an unreadable partition dir below a path.
     """
     wanted = asked.wanted
-    places = [place for path in files.each_once(paths) for place in _places(path, wanted)]
+    places = [
+        place
+        for path in files.each_once(paths)
+        for place in listing.partitions(path, wanted, fails=asked.fail_on_data_loss)
+    ]
     if not places and not wanted.takes_all:
-        where = ", ".join(map(str, paths))
-        raise UsageError(f"the options topic and partition match no partition in {where}")
+        raise UsageError(listing.no_match(paths))
     if asked.table == kafka_table.NAME:
         places = _for_consumers(places)
         there = {(one.topic or "", -1 if one.number is None else one.number) for one, _ in places}
@@ -139,7 +144,7 @@ def plan(
 
 def cut(whole: ReadTask, size: int, asked: ReadOptions) -> list[ReadTask]:
     """Return the pieces of a segment that may have wanted rows, of about `size` bytes, in order."""
-    count = round(whole.log_bytes / size)
+    count = round(whole.log.size / size)
     if count < 2 or whole.index_bytes[0] is None:
         return [whole]
     low, high, since = _limits(whole, asked)
@@ -166,22 +171,35 @@ def cut(whole: ReadTask, size: int, asked: ReadOptions) -> list[ReadTask]:
     return pieces
 
 
-def read(piece: ReadTask, asked: ReadOptions, *, missing: bool = True) -> Iterator[Any]:
+def read_all(pieces: Iterable[ReadTask | CheckTask], asked: ReadOptions) -> Iterator[Any]:
+    """Yield the wanted rows of pieces, as `read` does; LostDataError for a log that is unreadable.
+
+    If the options allow a loss, a warning names the log, and the rows before the position of the
+    error are returned.
+    """
+    for piece in pieces:
+        try:
+            yield from read(piece, asked)
+        except UnreadableError as error:
+            report_loss(str(error), fails=asked.fail_on_data_loss)
+
+
+def read(piece: ReadTask | CheckTask, asked: ReadOptions) -> Iterator[Any]:
     """Yield the wanted rows of one piece as `pyarrow.RecordBatch`es of the wanted columns.
 
-    A file that cannot be read gives no rows, or those before the position of the error; without
-    `missing` UnreadableError is raised. UsageError for a batch that decompresses to more than the
-    limit.
+    UnreadableError, behind the rows before its position, for a log that cannot be read or is
+    shorter than it was when it was listed; it may be longer. UsageError for a batch that
+    decompresses to more than the limit.
     """
+    if isinstance(piece, CheckTask):
+        yield from finding_rows.rows_of(piece, asked.columns, asked.limit)
+        return
     if asked.table == "segments":
         rows: Iterator[Any] = _segment_rows(piece, asked)
     else:
         rows = _log_rows(piece, asked)
     try:
         yield from (some for some in rows if some.num_rows)
-    except UnreadableError:
-        if not missing:
-            raise
     except LimitError as error:
         raise UsageError(
             f"{piece.path()}: {error}; raise the option maxDecompressedBytes, or exclude "
@@ -196,7 +214,7 @@ def first_offset_at(found: Partition, stamp: int) -> int | None:
     """
     asked = ReadOptions(kafka_table.NAME, ("offset",), RowFilter(starting_timestamp=stamp))
     for piece in _of_partition(found, found.segments, asked, kafka_table.log_starts):
-        for rows in read(piece, asked, missing=False):
+        for rows in read(piece, asked):
             return int(rows.column(0)[0].as_py())
     return None
 
@@ -229,36 +247,6 @@ def _without_doubles(wholes: Sequence[ReadTask]) -> list[ReadTask]:
     for piece in wholes:
         found.setdefault((real(piece.folder), piece.segment), piece)
     return list(found.values())
-
-
-def _places(path: Path, wanted: RowFilter) -> Iterator[tuple[Partition, Sequence[Segment]]]:
-    """Yield the partitions of a log dir, a partition dir or a ``.log``, with segments to read."""
-    kind = inputs.kind_of(path, redpanda=True)
-    if kind is PathKind.FILE:
-        found = opening.open_partition(path.parent)
-        meant = [one for one in found.segments if one.log.path.name == path.name]
-        if not meant:
-            raise UnreadableError(path, "expected a log dir, a partition dir or a .log")
-        if _takes(wanted, path.parent):
-            yield found, meant
-    elif kind is PathKind.PARTITION_DIR:
-        if _takes(wanted, path):
-            found = opening.open_partition(path)
-            yield found, found.segments
-    else:
-        for folder, _ in opening.open_log_dir(path).partitions:
-            if not _takes(wanted, folder):
-                continue
-            with suppress(UnreadableError):
-                found = opening.open_partition(folder)
-                yield found, found.segments
-
-
-def _takes(wanted: RowFilter, folder: Path) -> bool:
-    of_redpanda = redpanda_dir.directory(folder)
-    if of_redpanda:
-        return wanted.selection.takes(of_redpanda)
-    return wanted.takes(place_of_dir(folder).directory)
 
 
 def _for_consumers(
@@ -297,14 +285,12 @@ def _of_partition(
                 folder=found.path,
                 segment=segment.base_offset,
                 next_segment=segment.next_base_offset,
-                log_bytes=segment.log.size,
-                modified_ms=segment.log.mtime_ns // 1_000_000,
                 index_bytes=tuple(
                     segment.indexes[kind].size if kind in segment.indexes else None
                     for kind in names.INDEX_KINDS
                 ),
                 span=span,
-                log_name=segment.log.path.name,
+                log=segment.log,
                 flavour=found.flavour,
             )
 
@@ -319,45 +305,50 @@ def _edges(whole: ReadTask, count: int) -> list[int]:
     """Return the first position in the offset index behind each of the even cuts, if it has one."""
     with whole.open(FileKind.OFFSET_INDEX) as file:
         entries = SparseEntries.of_offsets(file)
-        even = [whole.log_bytes * number // count for number in range(1, count + 1)]
+        even = [whole.log.size * number // count for number in range(1, count + 1)]
         found = [(entries.at_or_behind(first), stop) for first, stop in pairwise(even)]
     return [int(position) for position, stop in found if position < stop]
 
 
 def _log_rows(piece: ReadTask, asked: ReadOptions) -> Iterator[Any]:
+    with piece.open() as log:
+        yield from _rows_in(log, piece, asked)
+        piece.hold_to_listing(log)
+
+
+def _rows_in(log: LogFile, piece: ReadTask, asked: ReadOptions) -> Iterator[Any]:
     records = asked.table != "batches"
     low, high, since = _limits(piece, asked)
-    with piece.open() as log:
-        # `cut` has chosen the start of a piece that does not begin at 0.
-        start = piece.start or start_of(piece, log, low, since)
-        for chunk in piece.batches(log, start=start, payload=records):
-            end, table = chunk.end_position, chunk.table
-            if piece.stop is not None and end > piece.stop:
-                table = table[table.position < piece.stop]
-            if len(table) and records:
-                wanted = piece.span.of_their_batches(table)
-                of_kafka = asked.table == kafka_table.NAME
-                some = chunk.with_table(kafka_table.visible(wanted) if of_kafka else wanted)
-                yield from record_rows(
-                    piece.place,
-                    piece.segment,
-                    some,
-                    asked.payload,
-                    asked.columns,
-                    asked.limit,
-                    log,
-                    piece.span,
-                    strict=True,
-                    recipe=kafka_table.RECIPE if of_kafka else None,
-                    show_secrets=asked.show_secrets,
-                )
-            elif len(table):
-                some_batches = piece.span.of_batches(table)
-                yield batch_rows(piece.place, piece.segment, some_batches, asked.columns)
-            if piece.stop is not None and end >= piece.stop:
-                return
-            if len(table) and int(table.base_offset[-1]) > high:
-                return
+    # `cut` has chosen the start of a piece that does not begin at 0.
+    start = piece.start or start_of(piece, log, low, since)
+    for chunk in piece.batches(log, start=start, payload=records):
+        end, table = chunk.end_position, chunk.table
+        if piece.stop is not None and end > piece.stop:
+            table = table[table.position < piece.stop]
+        if len(table) and records:
+            wanted = piece.span.of_their_batches(table)
+            of_kafka = asked.table == kafka_table.NAME
+            some = chunk.with_table(kafka_table.visible(wanted) if of_kafka else wanted)
+            yield from record_rows(
+                piece.place,
+                piece.segment,
+                some,
+                asked.payload,
+                asked.columns,
+                asked.limit,
+                log,
+                piece.span,
+                strict=True,
+                recipe=kafka_table.RECIPE if of_kafka else None,
+                show_secrets=asked.show_secrets,
+            )
+        elif len(table):
+            some_batches = piece.span.of_batches(table)
+            yield batch_rows(piece.place, piece.segment, some_batches, asked.columns)
+        if piece.stop is not None and end >= piece.stop:
+            return
+        if len(table) and int(table.base_offset[-1]) > high:
+            return
 
 
 def _limits(piece: ReadTask, asked: ReadOptions) -> tuple[float, float, float]:
@@ -367,33 +358,43 @@ def _limits(piece: ReadTask, asked: ReadOptions) -> tuple[float, float, float]:
 
 
 def _segment_rows(piece: ReadTask, asked: ReadOptions) -> Iterator[Any]:
-    """Yield the row of the segment, even if its log cannot be read."""
+    """Yield the row of the segment, and then raise UnreadableError if its log is unreadable."""
     offset_bytes, time_bytes, transaction_bytes = piece.index_bytes
     row: dict[str, Any] = {
         **piece.place._asdict(),
         "segment": piece.segment,
         "next_segment": piece.next_segment,
-        "log_bytes": piece.log_bytes,
+        "log_bytes": piece.log.size,
         "offset_index_bytes": offset_bytes,
         "time_index_bytes": time_bytes,
         "transaction_index_bytes": transaction_bytes,
-        "modified_ms": piece.modified_ms,
+        "modified_ms": piece.log.mtime_ns // 1_000_000,
     }
+    error: UnreadableError | None = None
     if asked.reads_logs:
-        row |= asdict(_totals(piece))
+        totals, error = _totals(piece)
+        row |= asdict(totals)
     row = arrow.with_timestamps(row)
     schema = arrow.schema("segments")
     chosen = pa.schema([schema.field(name) for name in asked.columns])
     yield pa.RecordBatch.from_pylist([{name: row[name] for name in asked.columns}], chosen)
+    if error:
+        raise error
 
 
-def _totals(piece: ReadTask) -> SegmentTotals:
+def _totals(piece: ReadTask) -> tuple[SegmentTotals, UnreadableError | None]:
+    """Return the sums of a segment, and the error if not all of its log could be read."""
     totals, rules = SegmentTotals(), BatchRules(piece.segment)
-    with suppress(UnreadableError), piece.open() as log:
-        for chunk in piece.batches(log, payload=False):
-            totals.count(chunk, active=piece.next_segment is None)
-            for _ in rules.judge(chunk):
-                pass  # verify reports what is wrong with headers
+    failed: UnreadableError | None = None
+    try:
+        with piece.open() as log:
+            for chunk in piece.batches(log, payload=False):
+                totals.count(chunk, active=piece.next_segment is None)
+                for _ in rules.judge(chunk):
+                    pass  # verify reports what is wrong with headers
+            piece.hold_to_listing(log)
         totals.read = True
+    except UnreadableError as error:
+        failed = error
     totals.first_offset, totals.last_offset = rules.first_offset, rules.last_offset
-    return totals
+    return totals, failed

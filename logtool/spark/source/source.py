@@ -10,9 +10,11 @@
 
 Options, all as text; those on partitions, offsets and times save reading, too:
 
-``table``       ``batches`` (the default), ``records`` or ``segments``; the columns are those of
-                ``logtool schema TABLE``, but Spark has no unsigned integers: they are long. Or
-                ``kafka``, which has the columns and rows of ``spark.read.format("kafka")``: see
+``table``       ``batches`` (the default), ``records``, ``segments`` or ``findings``; the columns
+                are those of ``logtool schema TABLE``, but Spark has no unsigned integers: they are
+                long. ``findings`` has the damage in the logs of the same selection, and inputs
+                that cannot be read: see `logtool.spark.source.finding_rows`. Or ``kafka``, which
+                has the columns and rows of ``spark.read.format("kafka")``: see
                 `logtool.spark.source.kafka_table`
 ``topic``       topics or globs of them, separated by commas
 ``partition``   partition numbers, separated by commas
@@ -27,7 +29,7 @@ Options, all as text; those on partitions, offsets and times save reading, too:
 ``showSecrets`` ``true`` leaves passwords, SCRAM keys and ids of delegation tokens in ``records`` of
                 a metadata log; by default stars stand in their place, and hashes are of these
 ``maxDecompressedBytes``  bytes that one batch of ``records`` may decompress to, by default 256 MiB;
-                one of more ends the job with its place
+                one of more ends the job with its place, and is a row of ``findings``
 ``includeHeaders``  for the table ``kafka``: ``true`` makes the column ``headers``
 ``subscribe``, ``subscribePattern``, ``assign``  for the table ``kafka``: topics, or partitions
 ``startingOffsetsByTimestamp``, ``endingOffsetsByTimestamp``  for the table ``kafka``: times for
@@ -49,26 +51,28 @@ dirs.
 
 A table of Spark's catalog keeps its options: see `logtool.spark.source.catalog_table`.
 
+A read fails with LostDataError if a log that was listed is unreadable, gone, shorter or replaced
+when it is read. With the option ``failOnDataLoss`` as ``false`` it warns in the log of the process,
+and returns the remaining rows. A log that grew meanwhile is no loss. Damage in a log gives no rows
+and does not fail: the table ``findings`` counts it.
+
 ``spark.readStream`` reads ``batches``, ``records`` and ``kafka`` of log dirs while they grow: see
-`logtool.spark.source.stream_offsets`. It begins at ``startingOffsets`` and takes no other limit;
-the option ``failOnDataLoss`` (``true``) is as in Spark's own source: with ``false`` it warns, and
-goes on, where retention or a truncation took what was not read yet. A read that is no stream takes
-what there is, and refuses ``true``; ``maxOffsetsPerTrigger`` is refused too, as Spark 4.0 does not
-say to a source in Python where a micro-batch begins.
+`logtool.spark.source.stream_offsets`. It begins at ``startingOffsets`` and takes no other limit.
+It also fails where retention or a truncation took rows that it has not read yet.
+``maxOffsetsPerTrigger`` is refused, as Spark 4.0 does not say to a source in Python where a
+micro-batch begins.
 
 Directories of Redpanda are read, too: offsets are Raft's, leader epochs are terms, ``records`` are
 those of data, and `batches` have all types. The table ``kafka`` and streams are of Kafka alone.
 
-Damage gives no rows, nor does a file that cannot be read; its row in ``segments`` has ``read``
-false. `logtool verify` and `scan` report damage and unreadable files.
+The row in ``segments`` of a log that cannot be read has ``read`` false, where the read goes on.
 """
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -93,11 +97,11 @@ from logtool.errors import UsageError
 from logtool.log import inputs
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
-from logtool.spark.source import catalog_table, kafka_options, kafka_table
+from logtool.spark.source import catalog_table, finding_rows, kafka_options, kafka_table
 from logtool.spark.source import options as source_options
 from logtool.spark.source.options import Options
-from logtool.spark.source.read_tasks import ReadTask
-from logtool.spark.source.reading import ReadOptions, gathered, plan, read
+from logtool.spark.source.read_tasks import CheckTask, ReadTask
+from logtool.spark.source.reading import ReadOptions, gathered, plan, read_all
 from logtool.spark.source.stream_offsets import Growing
 from logtool.spark.source.streaming import KafkaLogStreamReader
 from logtool.spark.worker_errors import in_one_sentence
@@ -152,6 +156,11 @@ def records(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
 def segments(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
     """Return the segments; see `batches`. Logs are read only for columns that need it."""
     return _table(spark, "segments", paths, options)
+
+
+def findings(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
+    """Return what ``logtool verify --level records`` reports; see `batches`."""
+    return _table(spark, finding_rows.NAME, paths, options)
 
 
 def kafka(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
@@ -250,8 +259,8 @@ _READ_ONLY = (
 class Bundle(InputPartition):
     """The pieces that one task reads."""
 
-    def __init__(self, pieces: Sequence[ReadTask]) -> None:
-        """Take pieces of one or more segments."""
+    def __init__(self, pieces: Sequence[ReadTask | CheckTask]) -> None:
+        """Take pieces of one or more segments, or partition dirs to check."""
         super().__init__(None)
         self.pieces = tuple(pieces)
 
@@ -278,12 +287,16 @@ class KafkaLogReader(DataSourceReader):
             payload=found.payload,
             limit=found.max_decompressed_bytes,
             show_secrets=found.show_secrets,
+            fail_on_data_loss=found.fail_on_data_loss,
         )
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the bundle of each task, at least one."""
         with in_one_sentence():
             given = self._options
+            if given.table == finding_rows.NAME:
+                checks = finding_rows.plan(given.paths, given.wanted)
+                return [Bundle(tasks) for tasks in checks] or [Bundle(())]
             bundles = plan(given.paths, self.asked, given.bundle_bytes, given.min_partitions)
             return [Bundle(pieces) for pieces in bundles] or [Bundle(())]
 
@@ -291,19 +304,15 @@ class KafkaLogReader(DataSourceReader):
         """Yield the rows of one task as `pyarrow.RecordBatch`es."""
         pieces = partition.pieces if isinstance(partition, Bundle) else ()
         with in_one_sentence():
-            yield from self._cast(chain.from_iterable(read(piece, self.asked) for piece in pieces))
+            yield from self.rows(pieces)
 
-    def rows(self, pieces: Sequence[ReadTask]) -> Iterator[Any]:
-        """Yield the rows of pieces; UnreadableError for a file that cannot be read."""
-        found = (read(piece, self.asked, missing=False) for piece in pieces)
-        yield from self._cast(chain.from_iterable(found))
-
-    def _cast(self, rows: Iterable[Any]) -> Iterator[Any]:
+    def rows(self, pieces: Sequence[ReadTask | CheckTask]) -> Iterator[Any]:
+        """Yield the rows of pieces; LostDataError for a log that cannot be read."""
         asked = self.asked
         schema = pa.schema(
             [pa.field(name, _TYPES[_arrow_types(asked.table)[name]][1]) for name in asked.columns]
         )
-        for some in gathered(rows):
+        for some in gathered(read_all(pieces, asked)):
             yield some.cast(schema)
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from logtool.disk import files
 from logtool.disk.files import text_of
-from logtool.errors import LogtoolError, UnreadableError, UsageError
+from logtool.errors import UnreadableError, UsageError
 from logtool.formats import names
 from logtool.formats.names import DirectoryKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
@@ -27,7 +27,7 @@ from logtool.log import inputs, opening
 from logtool.log.dir import Partition, Segment
 from logtool.log.inputs import PathKind
 from logtool.spark.identity import place_of_dir
-from logtool.spark.source import kafka_table, kafka_times, reading
+from logtool.spark.source import kafka_table, kafka_times, loss, reading
 from logtool.spark.source.read_tasks import ReadTask
 from logtool.spark.source.reading import ReadOptions
 from logtool.spark.source.seek import start_of
@@ -36,10 +36,6 @@ from logtool.spark.source.wanted import EARLIEST, EVERY_PARTITION, LATEST, Offse
 _log = logging.getLogger("logtool.spark")
 Positions = dict[str, dict[str, int]]
 """The offset to go on with, by log dir and directory."""
-
-
-class LostDataError(LogtoolError):
-    """Rows that a stream has not read yet are gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +116,7 @@ class Growing:
 
     def report_loss(self, what: str) -> None:
         """Raise LostDataError, or log a warning if the stream is to go on."""
-        if self.fail_on_data_loss:
-            raise LostDataError(
-                f"{what}: rows that the stream has not read may be lost; to continue with "
-                "the remaining rows, set the option failOnDataLoss=false"
-            )
-        _log.warning("%s: rows may be lost, and the stream continues (failOnDataLoss=false)", what)
+        loss.report_loss(what, fails=self.fail_on_data_loss)
 
     def _folders(self) -> Iterator[tuple[str, Path, PartitionDirectory]]:
         """Yield log dir, path and name of each partition dir that a broker serves."""
@@ -171,11 +162,9 @@ def _last_offset(folder: Path, segment: Segment, known: int) -> int | None:
     piece = ReadTask(
         place=place_of_dir(folder),
         folder=folder,
-        log_name=segment.log.path.name,
+        log=segment.log,
         segment=segment.base_offset,
         next_segment=segment.next_base_offset,
-        log_bytes=segment.log.size,
-        modified_ms=0,
         index_bytes=(None,) * len(names.INDEX_KINDS),
     )
     largest = -1

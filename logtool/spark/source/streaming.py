@@ -10,14 +10,13 @@ from typing import Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from logtool.errors import UnreadableError
 from logtool.spark.source.read_tasks import ReadTask
 from logtool.spark.source.stream_offsets import Growing, Positions
 from logtool.spark.worker_errors import in_one_sentence
 
 Rows = Callable[[Sequence[ReadTask]], Iterator[Any]]
-"""Function that yields the rows of pieces as `pyarrow.RecordBatch`es; UnreadableError for a file
-that was removed."""
+"""Function that yields the rows of pieces as `pyarrow.RecordBatch`es; LostDataError for a file that
+was removed, if the stream is not to go on."""
 
 
 class Share(InputPartition):
@@ -60,8 +59,4 @@ class KafkaLogStreamReader(DataSourceStreamReader):
         """Yield the rows of one task."""
         pieces = partition.pieces if isinstance(partition, Share) else ()
         with in_one_sentence():
-            for piece in pieces:
-                try:
-                    yield from self._rows([piece])
-                except UnreadableError as error:
-                    self._growing.report_loss(str(error))
+            yield from self._rows(pieces)

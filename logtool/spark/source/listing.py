@@ -1,0 +1,63 @@
+"""The partition dirs that paths name, as far as they are wanted, and their listings."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from logtool.disk import files
+from logtool.errors import UnreadableError
+from logtool.log import inputs, opening, redpanda_dir
+from logtool.log.dir import Partition, Segment
+from logtool.log.inputs import PathKind
+from logtool.spark.identity import place_of_dir
+from logtool.spark.source.loss import report_loss
+from logtool.spark.source.wanted import RowFilter
+
+
+def folders(path: Path, wanted: RowFilter) -> tuple[PathKind, list[Path]]:
+    """Return the kind of a path, and the wanted partition dirs in it or around it."""
+    kind = inputs.kind_of(path, redpanda=True)
+    if kind is PathKind.LOG_DIR:
+        found = [folder for folder, _ in opening.open_log_dir(path).partitions]
+    else:
+        found = [path.parent if kind is PathKind.FILE else path]
+    return kind, [folder for folder in found if _takes(wanted, folder)]
+
+
+def partitions(
+    path: Path, wanted: RowFilter, *, fails: bool
+) -> Iterator[tuple[Partition, Sequence[Segment]]]:
+    """Yield the partitions of a log dir, a partition dir or a ``.log``, with segments to read.
+
+    LostDataError, or with `fails` False a warning, for a partition dir that cannot be listed;
+    UnreadableError where it was given itself.
+    """
+    kind, found = folders(path, wanted)
+    for folder in found:
+        try:
+            one = opening.open_partition(folder)
+        except UnreadableError as error:
+            if kind is not PathKind.LOG_DIR:
+                raise
+            if not files.has_vanished(error):  # A moment later the log dir would not list it.
+                report_loss(str(error), fails=fails)
+            continue
+        if kind is not PathKind.FILE:
+            yield one, one.segments
+            continue
+        meant = [segment for segment in one.segments if segment.log.path.name == path.name]
+        if not meant:
+            raise UnreadableError(path, "expected a log dir, a partition dir or a .log")
+        yield one, meant
+
+
+def no_match(paths: Sequence[Path]) -> str:
+    """Return the message where the options match no partition."""
+    where = ", ".join(map(str, paths))
+    return f"the options topic and partition match no partition in {where}"
+
+
+def _takes(wanted: RowFilter, folder: Path) -> bool:
+    of_redpanda = redpanda_dir.directory(folder)
+    if of_redpanda:
+        return wanted.selection.takes(of_redpanda)
+    return wanted.takes(place_of_dir(folder).directory)
