@@ -20,6 +20,7 @@ from pathlib import Path
 from logtool.apply import disk, outside, unfinished
 from logtool.apply.dirfd import OpenDir
 from logtool.disk import files, shell
+from logtool.disk.unfinished import WORK
 from logtool.errors import LogtoolError, RefusedError
 from logtool.formats import wording
 
@@ -32,7 +33,7 @@ class OutputTree:
 
     def __init__(self, path: Path, command: str | None = None) -> None:
         self.path = path.resolve()
-        self.work = self.path / unfinished.WORK
+        self.work = self.path / WORK
         """Folder of what is not complete; the paths below it are those below `path`."""
         self._command = command or shell.join(["logtool", *sys.argv[1:]])
         self._home: OpenDir | None = None
@@ -52,9 +53,9 @@ class OutputTree:
         if not self.path.is_dir():
             raise RefusedError(f"{self.path}: exists and is not a directory")
         names = {entry.name for entry in files.list_dir(self.path)}
-        if unfinished.WORK in names:
+        if WORK in names:
             try:
-                self._take_over(names - {unfinished.WORK})
+                self._take_over(names - {WORK})
             except BaseException:
                 self.close()  # What it holds is not of this run: it is left alone.
                 raise

@@ -1,9 +1,7 @@
-"""Output that is not complete yet: its names, its locks, and the rest that a killed run left.
+"""Output that is not complete yet: its locks, and the rest that a killed run left.
 
-A file is written under the name ``.TOKEN.logtool-unfinished`` next to its place, and gets its own
-name when it is complete. A directory of output has a folder ``logtool-unfinished`` until the run
-that writes it ends (`output_tree`). A run holds a lock on both: what no process locks is left of a
-run that was killed, and the next run in the same place removes it.
+`logtool.disk.unfinished` has its names. A run holds a lock on its output: what no process locks is
+left of a run that was killed, and the next run in the same place removes it.
 """
 
 import fcntl
@@ -17,33 +15,8 @@ from typing import BinaryIO
 
 from logtool.apply import disk
 from logtool.apply.dirfd import OpenDir
+from logtool.disk.unfinished import ENDING
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UnwritableError
-
-WORK = "logtool-unfinished"
-"""Name of the folder in which a run collects what is not complete."""
-_ENDING = f".{WORK}"
-
-
-def is_unfinished(name: str) -> bool:
-    """Return whether a file or folder has the name of output that is not complete."""
-    return name == WORK or (name.startswith(".") and name.endswith(_ENDING))
-
-
-def near(path: Path) -> Path | None:
-    """Return the unfinished output that a path lies in or holds; None if all is complete.
-
-    The folder of a run lies up to four levels above a partition dir that the run makes.
-    """
-    named = next((one for one in (path, *path.parents) if is_unfinished(one.name)), None)
-    if named:
-        return named
-    with suppress(OSError):
-        if inside := next((one for one in path.iterdir() if is_unfinished(one.name)), None):
-            return inside
-    above = path.absolute().parents[:4]
-    with suppress(OSError):
-        return next((one / WORK for one in above if (one / WORK).is_dir()), None)
-    return None
 
 
 @contextmanager
@@ -75,7 +48,7 @@ def new_file(target: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
 def discard(home: OpenDir) -> None:
     """Remove the files in a directory that killed runs left unfinished."""
     for name in home.names():
-        if not (name.startswith(".") and name.endswith(_ENDING)):
+        if not (name.startswith(".") and name.endswith(ENDING)):
             continue
         with suppress(OSError, LogtoolError):
             fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=home.fd)
@@ -102,7 +75,7 @@ def lock(fd: int) -> bool:
 def _begun(home: OpenDir, mode: int) -> tuple[Path, int]:
     """Return the name and the descriptor of a new file that this process has locked."""
     while True:
-        path = home.path / f".{secrets.token_hex(8)}{_ENDING}"
+        path = home.path / f".{secrets.token_hex(8)}{ENDING}"
         fd = disk.create(home, path, mode)
         if lock(fd) and os.fstat(fd).st_nlink:
             return path, fd

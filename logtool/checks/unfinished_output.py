@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from logtool.apply import unfinished
-from logtool.disk import files
+from logtool.disk import files, unfinished
 from logtool.findings import Finding
 
 

@@ -25,7 +25,6 @@ CASES = {
     "a topic of a log dir": ("dump {home} --topic app", "app-logs"),
     "a topic behind an equals sign": ("dump {home} --topic=app", "--topic=app-logs"),
     "a topic of one of two": ("watermark 1={home} 2={other} --topic ord", "orders.v1"),
-    "a release": ("plan --kafka-version 4", "4.3"),
     "the columns of a table": ("schema offset-i", "offset-index"),
     "a shell": ("completion zs", "zsh"),
 }

@@ -484,7 +484,7 @@ def test_a_half_undone_log_dir_is_not_recovered(run, cut):
     with failing(20, disk_full):
         run("undo", "--apply", undo_dir)
     result = assert_refused(run, cut)
-    assert f"'logtool undo --apply {undo_dir}'" in result.stderr
+    assert f"logtool undo --apply {undo_dir}" in result.stderr
     assert count(lambda: run("undo", "--apply", undo_dir)) > 0
 
 

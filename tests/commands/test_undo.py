@@ -130,7 +130,7 @@ def test_an_undo_that_stops_half_way_goes_on_with_the_same_command(run, place, f
     assert (result.status, result.objects[-1]["complete"]) == (status, False)
     if fault is disk_full:
         assert os.strerror(errno.ENOSPC) in result.stderr
-        assert f"'logtool undo --apply {place.undo_dir}'" in result.stderr
+        assert f"logtool undo --apply {place.undo_dir}" in result.stderr
     assert run("undo", "--apply", place.undo_dir).status == 0
     place.assert_untouched()
 

@@ -6,7 +6,7 @@ import pytest
 import tiny_segments
 from changes import failing
 
-from logtool.apply import unfinished
+from logtool.disk import unfinished
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from changes import count, disk_full, failing, make_log_dir
 from crash import commands_killed, kills, mounts
 
 from logtool import cli
-from logtool.apply.unfinished import is_unfinished
+from logtool.disk.unfinished import is_unfinished
 from logtool.repair import output
 
 TESTS = Path(__file__).parents[1]

@@ -41,7 +41,7 @@ def assert_clear(error, code, place):
     assert Path(path).is_relative_to(place.log_dir.parent)
     assert reason == REASONS[code]
     if place.is_committed:
-        assert f"'logtool undo --apply {place.undo_dir}'" in state
+        assert f"logtool undo --apply {place.undo_dir}" in state
     else:
         assert ("logtool undo" in state, str(place.log_dir) in state) == (False, True)
 

@@ -75,9 +75,9 @@ def test_a_signal_leaves_what_a_kill_leaves_and_says_how_to_go_on(make, tmp_path
         assert "Traceback" not in text
         begun = any((path / "journal.ndjson").exists() for path in command.undo_dirs())
         if name == "undo":
-            assert f"'logtool undo --apply {command.undo_dirs()[0]}'" in text
+            assert f"logtool undo --apply {command.undo_dirs()[0]}" in text
         elif begun:
-            assert "'logtool undo --apply " in text
+            assert "logtool undo --apply " in text
         else:
             assert "logtool undo" not in text
             assert command.undo_dirs() == []

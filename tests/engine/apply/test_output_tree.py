@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from changes import failing
 
-from logtool.apply import unfinished
 from logtool.apply.output_tree import OutputTree
+from logtool.apply.unfinished import new_file
+from logtool.disk import unfinished
 from logtool.errors import RefusedError, UnwritableError
 
 PARTITION = Path("partitions", "orders-0")
@@ -137,12 +138,12 @@ def test_a_directory_that_is_not_empty_or_is_a_file_is_refused(tmp_path):
 
 def test_a_new_file_has_its_name_when_it_is_complete(tmp_path):
     target = tmp_path / "a.npz"
-    with unfinished.new_file(target) as file:
+    with new_file(target) as file:
         file.write(b"half")
         (now,) = tmp_path.iterdir()
         assert unfinished.is_unfinished(now.name)
     assert [one.name for one in tmp_path.iterdir()] == ["a.npz"]
-    with pytest.raises(RefusedError), unfinished.new_file(target):
+    with pytest.raises(RefusedError), new_file(target):
         pass
     assert target.read_bytes() == b"half"
 
@@ -152,6 +153,6 @@ def test_a_new_file_removes_what_killed_runs_left_and_nothing_of_a_run_that_goes
     left.write_bytes(b"half")
     other = tmp_path / f"orders.{unfinished.WORK}"  # the name of a topic, not one of a new file
     other.write_bytes(b"")
-    with unfinished.new_file(tmp_path / "a"), unfinished.new_file(tmp_path / "b"):
+    with new_file(tmp_path / "a"), new_file(tmp_path / "b"):
         assert not left.exists()
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a", "b", other.name]
