@@ -10,8 +10,8 @@ from logtool.disk.files import text_of
 from logtool.errors import RefusedError, UsageError
 from logtool.findings import Finding
 from logtool.log.selection import Selection
+from logtool.spark.finding_row import finding_row
 from logtool.spark.identity import place_of_dir
-from logtool.spark.scan.engine import finding_row
 from logtool.spark.scan.scan import _inputs, check_output
 
 

@@ -116,7 +116,7 @@ def test_the_option_of_the_source_is_about_records() -> None:
     ],
 )
 def test_a_run_goes_on_from_no_run_that_shows_more_or_less(monkeypatch, about, payload, goes_on):
-    options = {"level": "batches", "payload": str(payload), **about}
+    options = {"level": "records", "payload": str(payload), **about}
     known = Manifest("a", "1", arrow.VERSION, rows={"records": 9}, parts=(), about=options)
     monkeypatch.setattr("logtool.spark.scan.scan.earlier_run", lambda *_: known)
     found = []

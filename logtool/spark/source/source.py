@@ -159,7 +159,7 @@ def segments(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
 
 
 def findings(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
-    """Return what ``logtool verify --level records`` reports; see `batches`."""
+    """Return the findings of ``logtool verify --level records``; see `batches`."""
     return _table(spark, finding_rows.NAME, paths, options)
 
 
