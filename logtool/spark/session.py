@@ -168,16 +168,14 @@ def job_failed(error: BaseException) -> SparkError:
 
 def _end_of_jvm(error: BaseException) -> str | None:
     """Return how the JVM was killed, if it was; None if it ended by itself or still runs."""
-    try:
-        from py4j.protocol import Py4JNetworkError
-        from pyspark import SparkContext
-    except ImportError:
-        return None
-    process = getattr(getattr(SparkContext, "_gateway", None), "proc", None)
+    # Without pyspark there is no JVM.
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    process = getattr(getattr(context, "_gateway", None), "proc", None)
+    broken = isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError"
     if process is None:  # It ended before it answered; only the frame that started it knows it.
         found = (frame.f_locals.get("proc") for frame, _ in walk_tb(error.__traceback__))
         process = next((one for one in found if isinstance(one, subprocess.Popen)), None)
-    elif not isinstance(error, ConnectionError | Py4JNetworkError):
+    elif not broken:
         return None
     try:
         code = None if process is None else process.wait(_END_SECONDS)
