@@ -77,7 +77,7 @@ def check(node: Node) -> Iterator[Hindrance]:
 
 
 def _support(node: Node) -> Support | None:
-    """Return what the release that starts supports; None if the release is not known."""
+    """Return the `Support` of the release that starts; None if the release is not known."""
     kafka = node.starting_kafka
     return releases.supported().get(kafka) if kafka else None
 

@@ -96,6 +96,9 @@ class Node(Broker):
         super().__init__(version, [home])
         self.written = written
 
+    def __enter__(self) -> Node:
+        return self
+
     def settings(self, port: int) -> dict[str, str]:
         """Return the settings; a release without dynamic quorums gets a static one."""
         found = super().settings(port)
@@ -188,7 +191,7 @@ class Start:
 
     starts: bool
     cause: str | None = None
-    """What ended it, in the words of `ReleaseStart`; None if it starts, or for another error."""
+    """Cause of a refusal, as in `ReleaseStart`; None if it starts, or for another error."""
     error: str = ""
     """The line of the log that shows the cause."""
 
@@ -213,7 +216,7 @@ def start(written: Written, home: Path, version: str) -> Start:
 
 
 def predicted(home: Path) -> dict[str, ReleaseStart]:
-    """Return what logtool predicts for each release, by its minor release."""
+    """Return the prediction of logtool for each release, by its minor release."""
     found = {}
     for one in of_all_releases([home], StartOptions()):
         if not isinstance(one, ReleaseStart):
