@@ -36,7 +36,9 @@ _NAMED = re.compile(r"(Exception|Error)\b")
 _CAUSES = {
     "quorum-state": re.compile(r"QuorumStateData: unable|Unknown data version of"),
     "record": re.compile(r"Failed to deserialize record|Can't read version|Unknown metadata id"
-                         r"|Unknown control record|garbage"),
+                         r"|Unknown control record|garbage"
+                         # 3.8 at the records of kraft.version 1 in a snapshot.
+                         r"|Next offset -1 must be"),
     "level": re.compile(r"No MetadataVersion with|but this (controller|broker) only supports"),
 }  # fmt: skip
 """By the causes of `ReleaseStart`: what the node logs."""
