@@ -3,7 +3,7 @@
 A node reads ``bootstrap.checkpoint``, then the newest snapshot and the metadata log behind it. It
 does not start if a record has a type or a layout that its release cannot read, or if it sets a
 feature to a level that its release does not support. A newer version of a record is readable if it
-differs by tagged fields alone. From 3.9 on a node reads all records before it applies the first.
+differs by tagged fields alone. From 3.8 on a node reads all records before it applies the first.
 Source: ``BootstrapMetadata``, ``MetadataRecordSerde`` and the message classes,
 ``KRaftControlRecordStateMachine``, ``FeatureControlManager.replay``, ``FeaturesDelta.replay``
 (Kafka 3.3 to 4.4); ``BrokerMetadataCheckpoint`` (before 3.3).
@@ -27,9 +27,9 @@ from logtool.metadata.releases import METADATA_VERSION, Support
 from logtool.metadata.state import RecordPlace
 from logtool.node.node import Node
 
-_READS_BOOTSTRAP_LEVEL = (3, 9)
+_READS_BOOTSTRAP_LEVEL = (4, 0)
 """The last release that does not start because of a level in ``bootstrap.checkpoint`` alone."""
-_READS_ALL_FIRST = (3, 9)
+_READS_ALL_FIRST = (3, 8)
 """The first release that reads every record before it applies one."""
 _WITHOUT_ZOOKEEPER = (4, 0)
 """The first release that runs with KRaft alone."""
@@ -64,7 +64,8 @@ def check(node: Node) -> Iterator[Hindrance]:
     support, image = _support(node), node.image
     if support is None or image is None or node.metadata_log is None:
         return
-    found = [(one, "record") for one in _records(image, support)]
+    records = sorted(_records(image, support), key=lambda one: _order(one[0], image))
+    found = [(one, "record") for one in records]
     levels = [(one, "level") for one in _levels(image, support)]
     if support.release < _READS_ALL_FIRST:
         found = sorted(found + levels, key=lambda one: _order(one[0][0], image))
@@ -77,7 +78,7 @@ def check(node: Node) -> Iterator[Hindrance]:
 
 
 def _support(node: Node) -> Support | None:
-    """Return what the release that starts supports; None if the release is not known."""
+    """Return the `Support` of the release that starts; None if the release is not known."""
     kafka = node.starting_kafka
     return releases.supported().get(kafka) if kafka else None
 
@@ -142,11 +143,6 @@ def _levels(image: MetadataImage, support: Support) -> Iterator[Obstacle]:
             yield place, _unknown_level(_level(name, level), known, support)
         else:
             yield place, _unsupported_level(_level(name, level), offered, support)
-    place_of_kraft = image.first_control.get(control_record.KRAFT_VERSION)
-    offered = support.offers.get(_KRAFT_VERSION, _NONE)
-    if place_of_kraft and image.kraft_version not in offered:
-        level_text = f"{_KRAFT_VERSION} {image.kraft_version}"
-        yield place_of_kraft, _unsupported_level(level_text, offered, support)
 
 
 def _unknown_level(level: str, known: VersionRange, support: Support) -> str:
@@ -182,6 +178,11 @@ def _records(image: MetadataImage, support: Support) -> Iterator[Obstacle]:
                     f"{_range(known)}"
                 ),
             )
+    kraft = image.first_control.get(control_record.KRAFT_VERSION)
+    offered = support.offers.get(_KRAFT_VERSION, _NONE)
+    if kraft and image.kraft_version not in offered:
+        text = f"{_KRAFT_VERSION} {image.kraft_version}"
+        yield kraft, _unsupported_level(text, offered, support)
     for kind, place in image.first_control.items():
         name = _CONTROL_RECORDS.get(kind, "")
         if name and name not in support.control:

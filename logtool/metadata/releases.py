@@ -42,7 +42,7 @@ class Support:
 
 @cache
 def _table() -> tuple[dict[tuple[int, int], Support], dict[int, str]]:
-    """Return what each release supports, the oldest first, and the names of the levels."""
+    """Return the `Support` of each release, the oldest first, and the names of the levels."""
     found: dict[tuple[int, int], Support] = {}
     names: dict[int, str] = {}
     for line in (Path(__file__).parent / "releases.txt").read_text("ascii").splitlines():
@@ -67,7 +67,7 @@ def _table() -> tuple[dict[tuple[int, int], Support], dict[int, str]]:
 
 
 def supported() -> dict[tuple[int, int], Support]:
-    """Return what each release supports, the oldest release first."""
+    """Return the `Support` of each release, the oldest release first."""
     return _table()[0]
 
 

@@ -112,7 +112,7 @@ def _of_meta_properties(node: Node) -> Iterator[ReleaseEvidence]:
 
 
 def _of_partitions(node: Node) -> Iterator[ReleaseEvidence]:
-    """Yield what the first partition dirs show, each fact once."""
+    """Yield the evidence in the first partition dirs, each fact once."""
     dirs = [
         path
         for one in node.log_dirs

@@ -66,7 +66,7 @@ class LogDirStart(LogDirState):
         self.absences: list[Action] = []
         """Partitions and metadata logs that are absent, and log dirs that were not given."""
         self.hindrances: list[Hindrance] = []
-        """What stops the start in the files of the metadata log, in the order of its effect."""
+        """Obstacles in the files of the metadata log, in the order of their effect."""
         self._options = options
         self._now_ms = time.time_ns() // 1_000_000
         self._in_raft = log_dir.flavour.has_raft_offsets

@@ -36,7 +36,9 @@ _NAMED = re.compile(r"(Exception|Error)\b")
 _CAUSES = {
     "quorum-state": re.compile(r"QuorumStateData: unable|Unknown data version of"),
     "record": re.compile(r"Failed to deserialize record|Can't read version|Unknown metadata id"
-                         r"|Unknown control record|garbage"),
+                         r"|Unknown control record|garbage"
+                         # 3.8 at the records of kraft.version 1 in a snapshot.
+                         r"|Next offset -1 must be"),
     "level": re.compile(r"No MetadataVersion with|but this (controller|broker) only supports"),
 }  # fmt: skip
 """By the causes of `ReleaseStart`: what the node logs."""
@@ -95,6 +97,9 @@ class Node(Broker):
     def __init__(self, written: Written, version: str, home: Path) -> None:
         super().__init__(version, [home])
         self.written = written
+
+    def __enter__(self) -> Node:
+        return self
 
     def settings(self, port: int) -> dict[str, str]:
         """Return the settings; a release without dynamic quorums gets a static one."""
@@ -188,7 +193,7 @@ class Start:
 
     starts: bool
     cause: str | None = None
-    """What ended it, in the words of `ReleaseStart`; None if it starts, or for another error."""
+    """Cause of a refusal, as in `ReleaseStart`; None if it starts, or for another error."""
     error: str = ""
     """The line of the log that shows the cause."""
 
@@ -213,7 +218,7 @@ def start(written: Written, home: Path, version: str) -> Start:
 
 
 def predicted(home: Path) -> dict[str, ReleaseStart]:
-    """Return what logtool predicts for each release, by its minor release."""
+    """Return the prediction of logtool for each release, by its minor release."""
     found = {}
     for one in of_all_releases([home], StartOptions()):
         if not isinstance(one, ReleaseStart):

@@ -59,7 +59,8 @@ class Outcomes:
         self._found: dict[tuple[str, str], Start] = {}
         for line in path.read_text().splitlines() if path.exists() else ():
             one = json.loads(line)
-            self._found[one.pop("directory"), one.pop("release")] = Start(**one)
+            cell = one.pop("directory"), one.pop("release")
+            self._found[cell] = Start(**one)
 
     def get(self, written: Written, version: str) -> Start | None:
         """Return the outcome of a cell; None if it was not started yet."""
