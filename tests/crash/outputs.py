@@ -129,7 +129,7 @@ class OutputCommand:
         }  # fmt: skip
 
     def problems(self) -> Iterator[str]:
-        """Yield what is incomplete and has a final name."""
+        """Yield incomplete files and folders that have a final name."""
         found = named(self.tree())
         for name, content in found.items():
             if self.done.get(name, "") != content:
@@ -154,7 +154,7 @@ class OutputCommand:
 
 
 def named(tree: Tree) -> Tree:
-    """Return what has a final name."""
+    """Return the files and folders with a final name."""
     return {
         name: content
         for name, content in tree.items()
@@ -266,6 +266,15 @@ def main(source: Path, target: Path, only: list[str]) -> int:
                 tally.full += disks.full
                 tally.problems += disks.problems
             sys.stderr.write(f"{name}: {tally}\n")
+        if not only:
+            target.write_text(_page(tallies))
+    if only:
+        sys.stdout.write(_page(tallies))
+    return int(any(one.problems for one in tallies.values()))
+
+
+def _page(tallies: dict[str, OutputTally]) -> str:
+    """Return the page that is committed, with the commands that were done."""
     total = OutputTally()
     for one in tallies.values():
         total.calls += one.calls
@@ -276,12 +285,7 @@ def main(source: Path, target: Path, only: list[str]) -> int:
         f"| {name} | {one.calls:,} | {one.kills:,} | {one.full:,} | {len(one.problems)} |\n"
         for name, one in (tallies | {"all": total}).items()
     ]
-    page = _PAGE + "".join(rows) + "".join(f"- {one}\n" for one in total.problems)
-    if only:
-        sys.stdout.write(page)
-    else:
-        target.write_text(page)
-    return int(bool(total.problems))
+    return _PAGE + "".join(rows) + "".join(f"- {one}\n" for one in total.problems)
 
 
 if __name__ == "__main__":
