@@ -163,15 +163,14 @@ class Campaign:
             for case in self._assigned():
                 if case.name in chosen:
                     case.apply(self._dirs(home))
+            if to_read:
+                as_original(home)
             yield home
 
     @contextmanager
     def _copy(self, *, to_read: bool) -> Iterator[Path]:
         with self._scratch("read" if to_read else "home") as home:
-            self.base.copy(home)
-            if to_read:
-                _as_original(home)
-            yield home
+            yield self.base.copy(home)
 
     def _dirs(self, home: Path) -> list[Path]:
         """Return the log dirs of the judged node in a copy."""
@@ -232,7 +231,7 @@ class Campaign:
             file.write(json.dumps(found) + "\n")
 
 
-def _as_original(home: Path) -> None:
+def as_original(home: Path) -> None:
     """Move the times of all files on by one span, so that none is older than its copy.
 
     A file that is older than its inode was copied. The commands forgive a copied log dir what a

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from absences import node_deletions, outcomes, verdicts
-from absences.campaign import Campaign, Judged
+from absences.campaign import Campaign, Judged, as_original
 from absences.node_deletions import NodeCase
 from absences.sayings import Sayings
 
@@ -81,6 +81,8 @@ class NodeCampaign(Campaign):
     def _changed(self, case: NodeCase, *, to_read: bool) -> Iterator[Path]:
         with self._copy(to_read=to_read) as home:
             case.apply(self._dirs(home))
+            if to_read:
+                as_original(home)
             yield home
 
 
