@@ -34,6 +34,8 @@ _READS_ALL_FIRST = (3, 8)
 _WITHOUT_ZOOKEEPER = (4, 0)
 """The first release that runs with KRaft alone."""
 _KRAFT_VERSION = "kraft.version"
+_READS_FIRST_SNAPSHOT = (3, 6)
+"""The first release that reads a snapshot at offset 0, and not the log from 0, of 4.4."""
 _CONTROL_RECORDS = {
     control_record.KRAFT_VERSION: "KRaftVersionRecord",
     control_record.KRAFT_VOTERS: "VotersRecord",
@@ -64,11 +66,11 @@ def check(node: Node) -> Iterator[Hindrance]:
     support, image = _support(node), node.image
     if support is None or image is None or node.metadata_log is None:
         return
-    records = sorted(_records(image, support), key=lambda one: _order(one[0], image))
+    records = sorted(_records(image, support), key=lambda one: _order(one[0], image, support))
     found = [(one, "record") for one in records]
     levels = [(one, "level") for one in _levels(image, support)]
     if support.release < _READS_ALL_FIRST:
-        found = sorted(found + levels, key=lambda one: _order(one[0][0], image))
+        found = sorted(found + levels, key=lambda one: _order(one[0][0], image, support))
     else:
         found += levels
     for (place, text), cause in found:
@@ -122,8 +124,16 @@ def vetoes(node: Node) -> Iterator[str]:
             )
 
 
-def _order(place: RecordPlace, image: MetadataImage) -> tuple[bool, str, int, int]:
-    return place.path != image.snapshot, place.path.name, place.position, place.offset
+def _order(
+    place: RecordPlace, image: MetadataImage, support: Support
+) -> tuple[bool, str, int, int]:
+    is_read_first = bool(image.snapshot_offset) or support.release >= _READS_FIRST_SNAPSHOT
+    return (
+        (place.path == image.snapshot) is not is_read_first,
+        place.path.name,
+        place.position,
+        place.offset,
+    )
 
 
 def _bootstrap_levels(path: Path) -> dict[tuple[str, int], RecordPlace]:
