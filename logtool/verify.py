@@ -6,14 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeGuard
 
-from logtool.checks import (
-    compaction,
-    file_names,
-    metadata_records,
-    root,
-    topic_id_support,
-    unfinished_output,
-)
+from logtool.checks import compaction, file_names, metadata_records, root, topic_id_support
 from logtool.checks.altered import AlteredFiles
 from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
@@ -25,6 +18,7 @@ from logtool.checks.schedule import EarlierReports, Engine, PartitionJob, Schedu
 from logtool.checks.segment import Level, vanished
 from logtool.checks.single_file import Neighbours, check_single_file
 from logtool.checks.topic_ids import TopicIds
+from logtool.checks.unfinished_output import check_output
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
@@ -189,7 +183,7 @@ class Verification:
         for path, found in opened:
             if self.summary.out_of_time:
                 break
-            yield from unfinished_output.check(path)
+            yield from check_output(path)
             try:
                 if isinstance(found, UnreadableError):
                     yield found

@@ -7,7 +7,7 @@ from logtool.disk import files, unfinished
 from logtool.findings import Finding
 
 
-def check(path: Path) -> Iterator[Finding]:
+def check_output(path: Path) -> Iterator[Finding]:
     """Yield a finding if a path holds, or lies in, the output of a run that has not ended."""
     found = None if files.is_remote(path) else unfinished.near(path)
     if found:

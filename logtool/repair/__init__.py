@@ -13,6 +13,7 @@ holes            offsets missing between sound batches, and batches that stand t
 in_place         a log that is repaired in its own place
 propose          the command that repairs a log from another copy
 transactions     transactions that lost a part
+sound            the check of what was written, by the rules of `verify`
 output           the directory that is written: partition dirs with indexes, rejects, a manifest
 redpanda         logs of Redpanda, which are saved in their own form
 saved            the objects that salvage prints

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logtool.actions import Action
-from logtool.checks import file_names, root, unfinished_output
+from logtool.checks import file_names, root
 from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.compaction import Cleaning
 from logtool.checks.identity import Effect
+from logtool.checks.unfinished_output import check_output
 from logtool.errors import UnreadableError
 from logtool.findings import Broker
 from logtool.formats.names import FileKind, PartitionDirectory, TopicPartition
@@ -72,7 +73,7 @@ class LogDirStart(LogDirState):
         self._in_raft = log_dir.flavour.has_raft_offsets
         self.notes += (
             Action(action="damaged", path=one.path or log_dir.path, reason=one.message)
-            for one in unfinished_output.check(log_dir.path)
+            for one in check_output(log_dir.path)
         )
         self._note_checkpoints()
         self._note_metadata()
