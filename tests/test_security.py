@@ -25,6 +25,9 @@ FORBIDDEN = {
 ALLOWED = {
     # To find out which Java there is.
     ("logtool/running/java.py", "subprocess"),
+    # To find out whether a master of Spark answers, and to read how its JVM ended: it starts none.
+    ("logtool/spark/session.py", "socket"),
+    ("logtool/spark/session.py", "subprocess"),
     # For the name of this machine.
     ("logtool/spark/scan/ownership.py", "socket"),
 }

@@ -195,4 +195,4 @@ def test_a_reader_at_any_moment_finds_whole_runs_only(address):
 def test_a_bucket_that_is_not_there_is_one_line(address):
     with pytest.raises((UnwritableError, RefusedError)) as caught:
         begin("s3://nowhere/tables", "one")
-    assert re.fullmatch(r"s3://nowhere/tables: [^\n]*bucket[^\n]*", str(caught.value))
+    assert re.fullmatch(r"s3://nowhere/tables[^\n]*bucket[^\n]*", str(caught.value))
