@@ -6,6 +6,8 @@ import re
 import shlex
 import shutil
 import subprocess
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import tiny_segments
@@ -165,15 +167,16 @@ def test_the_election_that_watermark_proposes_can_be_pasted(run, copy_of, name, 
     """The metadata log of the nodes does not know a topic of that name: only the text counts."""
     from logtool.commands.views import watermark
 
-    class Group:
-        topic, partition, keep_stopped, best_leader = name, 0, (2,), 1
-        choices = ()
-
-    standing = type("Standing", (), {"election": "unclean"})
-    replicas = [type("Replica", (), {"node": node}) for node in (1, 2)]
-    Group.choices = [
-        type("Choice", (), {"replica": one, "standing": standing, "acknowledged_lost": 5})
-        for one in replicas
+    choices = [
+        SimpleNamespace(
+            replica=SimpleNamespace(node=node),
+            standing=SimpleNamespace(election="unclean"),
+            acknowledged_lost=5,
+        )
+        for node in (1, 2)
     ]
-    (command,) = [m[1] for m in [_COMMAND.search(watermark._advice(Group))] if m]
+    group: Any = SimpleNamespace(
+        topic=name, partition=0, keep_stopped=(2,), best_leader=1, choices=choices
+    )
+    (command,) = [m[1] for m in [_COMMAND.search(watermark._advice(group))] if m]
     assert name in [word.removeprefix("--topic=") for word in paste(command)]

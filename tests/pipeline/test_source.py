@@ -43,6 +43,7 @@ def source(spark):
 def local(*paths: Path, table: str, payload: Payload = Payload.NONE, size: int | None = None):
     """Return the rows as they are read without Spark, every byte of them."""
     asked = ReadOptions(table, tuple(arrow.schema(table, payload).names), payload=payload)
+    bundles: list[Any]
     if table == finding_rows.NAME:
         bundles = finding_rows.plan(paths, asked.wanted)
     else:
