@@ -119,7 +119,8 @@ def plan(
     With --kafka-version the command predicts an upgrade or a downgrade: it names the record of the
     metadata log that the release cannot read, and each level of a feature that it does not support.
     A release and a level are two things: Kafka 4.4 supports metadata.version 7 to 33. With
-    --kafka-version all, a table shows every release: starts or refuses, and the first reason.
+    --kafka-version all, a table shows every release: starts or refuses, and the first reason. The
+    status is 1 if no release starts.
 
     Other ways of recovery:
 

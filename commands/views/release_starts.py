@@ -42,20 +42,24 @@ class ReleasePrinter(Printer[ReleaseStart | LogtoolError]):
         self._report = report
         self._summary = summary
         self._starting: list[str] = []
+        self._seen = 0
 
     def show(self, item: ReleaseStart | LogtoolError) -> None:
         """Print one release."""
         if isinstance(item, ReleaseStart):
             self._report.item(RELEASE.row(item))
+            self._seen += 1
             if item.outcome == STARTS:
                 self._starting.append(item.kafka)
 
     def finish(self) -> None:
         """Note whether any release starts."""
-        self._summary.to_do = not self._starting
+        self._summary.to_do = self._seen > 0 and not self._starting
 
     def last_lines(self) -> Iterator[Line]:
         """Yield the line on the releases that start; logs were not loaded."""
+        if not self._seen:
+            return
         found = ", ".join(self._starting) or "no release"
         verb = "start" if len(self._starting) > 1 else "starts"
         yield f"{found} {verb}; plan --kafka-version X.Y also loads the logs", None
