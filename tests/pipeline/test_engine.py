@@ -140,7 +140,7 @@ def test_executors_check_segments_in_the_flavour_that_is_given(spark, tmp_path):
         folder.rename(tmp_path / f"{number}_7")
     found = agree(spark, tmp_path, flavour=REDPANDA)
     assert found.summary.partitions == MANY
-    assert set(found.codes) == {"batch/header-crc"}
+    assert set(found.codes) == {"batch/header-crc", "base-index/not-written"}
 
 
 def test_executors_judge_a_log_dir_of_kafka_that_holds_logs_of_redpanda(spark, tmp_path):

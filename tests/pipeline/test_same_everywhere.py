@@ -234,13 +234,13 @@ def undecodable(scenario, tmp_path) -> Path:
 
 
 @pytest.mark.parametrize("wanted", [("findings",), ("findings", "records")])
-def test_findings_are_those_of_verify_at_the_level_whatever_tables_are_asked_for(
+def test_findings_are_those_of_verify_at_the_level_or_at_records_if_that_table_is_asked_for(
     spark, undecodable, tmp_path, capsys, wanted
 ):
     counts = []
-    for level in Level.BATCHES, Level.RECORDS:
-        output = tmp_path / level
-        Scan(spark, [undecodable], str(output), "run", wanted, level=level).run()
+    for asked in Level.BATCHES, Level.RECORDS:
+        output, level = tmp_path / asked, Level.RECORDS if "records" in wanted else asked
+        Scan(spark, [undecodable], str(output), "run", wanted, level=asked).run()
         (file,) = of_scan(output, "findings")
         rows = sorted(file.read().to_pylist(), key=lambda row: row["number"])
         capsys.readouterr()
@@ -252,4 +252,4 @@ def test_findings_are_those_of_verify_at_the_level_whatever_tables_are_asked_for
             {name: obj[name] for name in names} for obj in findings
         ]
         counts.append(len(findings))
-    assert counts[0] < counts[1]
+    assert counts[0] == counts[1] if "records" in wanted else counts[0] < counts[1]
