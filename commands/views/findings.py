@@ -124,7 +124,7 @@ class FurtherFindings:
     def last_lines(self) -> Iterator[Line]:
         """Yield the findings that people are shown, and how many more there are."""
         for one in self._shown:
-            place = f"{one.path} @{one.position}"
+            place = str(one.path) if one.position is None else f"{one.path} @{one.position}"
             yield f"{one.severity!s:<8} {one.code}  {place}  {one.message}", "info"
         for code, number in self._counts.items():
             more = number - sum(one.code == code for one in self._shown)

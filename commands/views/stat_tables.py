@@ -51,6 +51,14 @@ _TIMELINE = Table("timeline", "span of time", (
     Column("bytes", Kind.NUMBERS, "bytes in each bucket; at most 64 buckets", "bytes"),
 ), made_from="logtool.stat.statistics:Timeline")  # fmt: skip
 
+_OLD_FORMAT = Table("old_format", "old message format", (
+    Column("magic", Kind.INT32, "0 or 1"),
+    Column("batches", Kind.INT64, "batches of this format", "count"),
+    Column("first_offset", Kind.INT64, "first offset of these batches", "offset"),
+    Column("last_offset", Kind.INT64, "last offset of these batches", "offset"),
+    *timed("first_timestamp_ms", "smallest timestamp of these batches", "magic 0 has no time"),
+    *timed("last_timestamp_ms", "largest timestamp of these batches", "magic 0 has no time"),
+), made_from="logtool.checks.old_formats:FormatExtent")  # fmt: skip
 _COUNTS = (
     _count("segments", "segments, including those that were not read", "segments"),
     _count("unread_segments", "segments that could not be read, or that were not read because the "
@@ -71,6 +79,8 @@ _COUNTS = (
     _ratio("compression_ratio", "decompressed bytes of the records, divided by their stored bytes",
            "nothing was decompressed (no --level records)"),
     _count("producers", "different producer ids", "producer_count"),
+    Column("old_formats", Kind.OBJECT, "batches of magic 0 and 1; empty if all have magic 2",
+           value="statistics.old_formats", of=_OLD_FORMAT, many=True),
     _count("transactional_batches", "batches of transactions", "transactional"),
     _count("control_batches", "batches with control records", "control"),
 )  # fmt: skip
@@ -149,7 +159,7 @@ TOTAL_SIZE: Final = Table("total_size", "run", (
     _TOPICS, _COUNTED, *_SIZES,
 ), note="All topics with --level quick.", type="total_size", made_from=_SIZES_OF)  # fmt: skip
 
-_ODD_TIME = "An implausible timestamp, as logtool verify reports it."
+_ODD_TIME = "An implausible timestamp or an old message format, as logtool verify reports it."
 DOCUMENT: Final = Document(
     name="stat",
     title="Objects that logtool stat prints",

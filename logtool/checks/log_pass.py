@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from logtool.checks import old_formats
 from logtool.checks.batches import BatchRules
 from logtool.checks.records import check_records
 from logtool.checks.report import Level, SegmentReport, SegmentTask
@@ -51,6 +52,8 @@ class LogPass:
         placed = chunk.table if misplaced is None else chunk.table[~misplaced]
         if self._task.level is not Level.QUICK:
             self.timestamps.add(chunk.table, chunk.plain)
+            if chunk.plain is None:
+                self._add_formats(chunk.table)
         if self._in_raft:
             self._add_holes(chunk.table)
             placed = placed[placed.batch_type == RAFT_DATA]
@@ -61,6 +64,12 @@ class LogPass:
             trusted = ~foreign if misplaced is None else ~(misplaced | foreign)
             placed = chunk.table[trusted]
         _add_epochs(self._report, placed, chunk.plain)
+
+    def _add_formats(self, table: BatchTable) -> None:
+        """Add the batches of old message formats to those of the report."""
+        found = old_formats.extents(table)
+        if found:
+            self._report.old_formats = old_formats.merged((*self._report.old_formats, *found))
 
     def _add_rows(self, table: BatchTable, plain: PlainTotals | None) -> None:
         """Keep the rows of producers."""

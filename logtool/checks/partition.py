@@ -12,6 +12,7 @@ from logtool.checks import (
     indexes,
     leader_epochs,
     log_absence,
+    old_formats,
     producers,
 )
 from logtool.checks.compaction import NOT_KNOWN, Cleaning, CompactionEvidence
@@ -136,6 +137,7 @@ def _check(
             yield _in_segment(item, report)
         _count(facts, report, segment.log)
         reports.append(report)
+    yield from old_formats.findings(one for report in reports for one in report.old_formats)
     yield from _lost_log(partition, request, facts)
     if not reports:
         return

@@ -3,6 +3,7 @@
 from dataclasses import field
 from enum import StrEnum
 
+from logtool.checks.old_formats import FormatExtent
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression, offset_index
@@ -77,6 +78,8 @@ class SegmentReport:
     holes: list[tuple[int, int, int]] = field(default_factory=list)
     """For Redpanda, each gap, also at the head of the segment: first missing offset, offset behind
     the gap, byte of the batch that follows."""
+    old_formats: tuple[FormatExtent, ...] = ()
+    """Batches of magic 0 and 1, one extent for each format."""
     compacted: bool = False
     """For Redpanda, True if batches show compaction: fewer records, or a placeholder."""
     damaged: bool = False

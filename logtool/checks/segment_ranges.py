@@ -14,6 +14,7 @@ from dataclasses import replace
 from itertools import pairwise
 from math import inf
 
+from logtool.checks import old_formats
 from logtool.checks.edge_walk import plain_pass
 from logtool.checks.log_pass import LogPass
 from logtool.checks.report import Level, SegmentReport, SegmentTask
@@ -158,6 +159,7 @@ def _add(whole: SegmentReport, piece: PieceReport) -> None:
     whole.gaps.extend(part.gaps)
     whole.with_holes += part.with_holes
     whole.horizons += part.horizons
+    whole.old_formats = old_formats.merged((*whole.old_formats, *part.old_formats))
     whole.last_offset, whole.end_position = part.last_offset, part.end_position
     whole.batches += part.batches
     whole.records += part.records

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
+from logtool.checks import old_formats
 from logtool.disk import files
 from logtool.errors import BatchTooLargeError, UnreadableError
 from logtool.findings import Finding
@@ -34,7 +35,7 @@ class Surveyed:
 
     @property
     def findings(self) -> Iterator[Finding]:
-        """Yield the findings about implausible timestamps, each with its location."""
+        """Yield the findings about timestamps and old message formats, each with its location."""
         for segment, statistics in self.segments:
             for finding in statistics.odd:
                 yield finding.placed(
@@ -43,6 +44,11 @@ class Surveyed:
                     partition=self.partition.number,
                     segment=segment.base_offset,
                 )
+        parts = (one for _, statistics in self.segments for one in statistics.old_formats)
+        for finding in old_formats.findings(parts):
+            yield finding.placed(
+                self.partition.path, topic=self.partition.topic, partition=self.partition.number
+            )
 
     @property
     def statistics(self) -> Statistics:

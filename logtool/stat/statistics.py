@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from logtool.checks import old_formats
 from logtool.checks.batches import BatchRules
+from logtool.checks.old_formats import FormatExtent
 from logtool.checks.timestamps import TimestampRules
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
@@ -149,6 +151,8 @@ class Statistics:
     """Zeros at the end of an active segment, as preallocation leaves them."""
     odd: tuple[Finding, ...] = ()
     """Findings about implausible timestamps."""
+    old_formats: tuple[FormatExtent, ...] = ()
+    """Batches of magic 0 and 1, one extent for each format."""
     too_large: tuple[int, ...] = ()
     """Positions of batches that would decompress to more than the limit and were not unpacked."""
     first_offset: int | None = None
@@ -273,6 +277,7 @@ def of_table(table: BatchTable) -> Statistics:
         sizes=tally(table.size),
         producers=_producers(table.producer_id),
         over_time=timeline(newest, table.size),
+        old_formats=old_formats.extents(table),
     )
 
 
@@ -329,6 +334,7 @@ def merged(parts: Sequence[Statistics]) -> Statistics:
         over_time=_joined([p.over_time for p in parts]),
         too_large=tuple(position for part in parts for position in part.too_large),
         odd=tuple(finding for part in parts for finding in part.odd),
+        old_formats=old_formats.merged(one for part in parts for one in part.old_formats),
     )
 
 

@@ -44,9 +44,14 @@ EXPECTED = {
     "two-log-dirs": ALWAYS | {"partition/future"},
     "replicas": ALWAYS | {"checkpoint/empty", "log/zero-tail", "partition/stray"},
     "zookeeper": ALWAYS | {"partition-metadata/not-written"},
-    "magic-0": ALWAYS | {"partition-metadata/not-written"},
+    "magic-0": ALWAYS | {"partition-metadata/not-written", "batch/old-format"},
     "magic-1": ALWAYS
-    | {"partition-metadata/not-written", "checkpoint/no-recovery-point", "checkpoint/empty"},
+    | {
+        "partition-metadata/not-written",
+        "checkpoint/no-recovery-point",
+        "checkpoint/empty",
+        "batch/old-format",
+    },  # fmt: skip
 }
 NEWEST = [name for name in SCENARIOS if name.startswith(VERSIONS[-1])]
 STOPPED = ("clean", "empty", "killed", "torn", "torn-recovered", "two-log-dirs")
