@@ -51,7 +51,7 @@ EXPECTED = {
         "checkpoint/no-recovery-point",
         "checkpoint/empty",
         "batch/old-format",
-    },  # fmt: skip
+    },
 }
 NEWEST = [name for name in SCENARIOS if name.startswith(VERSIONS[-1])]
 STOPPED = ("clean", "empty", "killed", "torn", "torn-recovered", "two-log-dirs")
