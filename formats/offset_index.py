@@ -26,6 +26,10 @@ from logtool.lazy_dataclass import dataclass
 
 ENTRY = np.dtype([("relative_offset", ">i4"), ("position", ">i4")])
 ENTRY_SIZE = ENTRY.itemsize
+WIDE_ENTRY = np.dtype([("relative_offset", ">i4"), ("position", ">i8")])
+"""An entry of the format that KIP-1333 proposes for segments above 2 GiB; no release writes it."""
+_LARGEST_WIDE = 1 << 32
+"""Bytes of log up to which wide entries are recognised."""
 DEFAULT_INTERVAL: Final = 4096
 """Default of ``index.interval.bytes``: the bytes of log after which an entry is due."""
 DEFAULT_MAX_SIZE: Final = 10 * 1024 * 1024
@@ -44,7 +48,9 @@ class OffsetIndex:
     padding: int = 0
     """Bytes of all-zero entries after the last entry."""
     trailing: bytes = b""
-    """Bytes after the last whole entry: less than one entry."""
+    """Bytes after the last whole entry: less than one entry, or all bytes of a wide index."""
+    is_wide: bool = False
+    """True if the entries are `WIDE_ENTRY`; then the columns are empty."""
 
     def __len__(self) -> int:
         """Return the number of entries, padding left out."""
@@ -61,6 +67,9 @@ def parse(data: bytes, size: int | None = None) -> OffsetIndex:
     `size` is that of the file, in bytes, if zeros at its end were not read.
     """
     size = len(data) if size is None else size
+    if _is_wide(data, size):
+        none = np.empty(0, np.int32)
+        return OffsetIndex(none, none, trailing=data.ljust(size, b"\0"), is_wide=True)
     whole = size - size % ENTRY_SIZE
     used = count_used(data, ENTRY_SIZE)
     rows = np.frombuffer(data, ENTRY, used)
@@ -70,6 +79,24 @@ def parse(data: bytes, size: int | None = None) -> OffsetIndex:
         padding=whole - used * ENTRY_SIZE,
         trailing=bytes(data[whole:]) or bytes(size - whole),
     )
+
+
+def _is_wide(data: bytes, size: int) -> bool:
+    """Return whether `data` are entries of 12 bytes, whose offsets and positions rise.
+
+    The first position of an index is below 4 GiB, so that its upper half is 0. No entry of 8 bytes
+    has the position 0, and one that follows gives a wide position of 4 GiB or more.
+    """
+    if len(data) <= ENTRY_SIZE or any(data[4:8]) or not any(data[:4]):
+        return False
+    entry = WIDE_ENTRY.itemsize
+    whole = -(-len(data.rstrip(b"\0")) // entry) * entry
+    if whole > size:
+        return False
+    rows = np.frombuffer(data[:whole].ljust(whole, b"\0"), WIDE_ENTRY)
+    offsets, positions = column(rows, "relative_offset"), column(rows, "position")
+    rise = (np.diff(offsets, prepend=0) > 0) & (np.diff(positions, prepend=0) > 0)
+    return bool(rise.all()) and int(positions[-1]) < _LARGEST_WIDE
 
 
 def encode(index: OffsetIndex) -> bytes:
@@ -85,6 +112,10 @@ def check(index: OffsetIndex, *, log_size: int | None = None) -> Iterator[Findin
 
     Neighbouring entries that break one rule are one finding.
     """
+    if index.is_wide:
+        text = "has entries of 12 bytes, the format of KIP-1333: no release up to 4.4 reads it"
+        yield Finding("offset-index/newer-format", text)
+        return
     offsets, positions = index.relative_offsets, index.positions
     if not len(index) and not index.trailing:
         return

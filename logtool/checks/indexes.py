@@ -128,7 +128,8 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
         most = went * (interval + largest_batch) + interval
         last = self.join.last_batch_position
         long = last > most or (went > MOST_RESTARTS and last > interval)
-        if len(self._index) == 0 and time_entries > 1 and long and not self._segment.is_active:
+        is_empty = len(self._index) == 0 and not self._index.is_wide
+        if is_empty and time_entries > 1 and long and not self._segment.is_active:
             text = (
                 f"no entry for {wording.count(batches, 'batch', 'batches')} in "
                 f"{wording.size(self._segment.log.size)} of log"
@@ -141,7 +142,7 @@ class OffsetIndexRules(_IndexRules[OffsetIndex, OffsetIndexJoin]):
         `log_end` is the position behind the last batch, `largest_batch` is in bytes.
         """
         most = LONGEST_STRETCH + largest_batch
-        if log_end <= most:
+        if log_end <= most or self._index.is_wide:
             return
         positions = self._index.positions.astype(np.int64)
         # Only a damaged index has unsorted positions; a stable sort is fast for sorted ones.

@@ -64,7 +64,8 @@ NOT_IN_THE_TABLE = {
     "broker-config/remote-storage-off", "broker-config/cleaner-off", "broker-config/own-vote",
     "segment/kvstore-hole", "broker-config/remote-topics", "data-dir/not-named",
     "data-dir/left-out", "data-dir/unfinished",
-    "batch/old-format", "data-dir/line-ends", "data-dir/pointers", "data-dir/without-logs",
+    "batch/old-format", "offset-index/newer-format",
+    "data-dir/line-ends", "data-dir/pointers", "data-dir/without-logs",
     "log/beginning-lost", "log/beginning-deleted", "log/beginning-cleaned",
     "producer-snapshot/lost-transaction",
     "producer-snapshot/lost", "checkpoint/log-start-behind",
@@ -74,7 +75,8 @@ NOT_IN_THE_TABLE = {
 test_host_limits), of `logtool txns` (see test_joining), of groups (see test_groups), of
 `logtool metadata` (see test_metadata), of Redpanda (see test_verify_redpanda) and for what is
   absent (see test_absence, test_broker_dirs and test_partition_absence), or changed by a tool (see
-test_altered), and for old message formats (see test_old_formats)."""
+test_altered), and for formats that are old or new (see
+test_old_formats, test_wide_index)."""
 
 
 @pytest.fixture
