@@ -282,6 +282,7 @@ def _read(
         problems: list[str] = []
         meta = _meta_next_to(path.resolve().parent, problems)
         state = _checked(listed.fixed.get(FileKind.QUORUM_STATE), problems)
+        _checked(listed.fixed.get(FileKind.PARTITION_METADATA), problems)
         snapshots = tuple(map(_snapshot, _by_age(listed.kraft_snapshots)))
         problems += [f"{one.path.name}: {one.damage}" for one in snapshots if one.damage]
         problems += [

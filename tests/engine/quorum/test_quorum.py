@@ -159,6 +159,18 @@ def test_a_snapshot_ahead_of_the_log_takes_its_place(tmp_path: Path) -> None:
     assert "no footer" in problem
 
 
+@pytest.mark.parametrize("content", [b"", b"version: 0\n"])
+def test_an_unsound_partition_metadata_is_a_problem(tmp_path: Path, content: bytes) -> None:
+    """A controller does not start with it."""
+    home = log_dir(tmp_path, 1, BEGIN)
+    (copy,) = copies_of(home)
+    assert not copy.problems
+    (home / "__cluster_metadata-0" / "partition.metadata").write_bytes(content)
+    (copy,) = copies_of(home)
+    (problem,) = copy.problems
+    assert problem.startswith("partition.metadata: ")
+
+
 def test_copies_of_two_clusters_are_no_quorum(tmp_path: Path) -> None:
     one, two = (log_dir(tmp_path, node, BEGIN) for node in (1, 2))
     meta = two / "meta.properties"
