@@ -19,6 +19,9 @@ from logtool.log.partition_claims import end_claims, epoch_rows, first_base, sta
 from logtool.log.producer_state import ProducerState
 from logtool.node.surroundings import Surroundings
 
+_WRITING_NS = 30_000_000_000
+"""Longest time from the moment for which a broker collects log starts to the end of their file."""
+
 
 def check(partition: Partition, around: Surroundings, end: int | None) -> Iterator[Finding]:
     """Yield findings about absent parts of a partition that a broker writes to.
@@ -255,7 +258,7 @@ def _start_row(partition: Partition, around: Surroundings, end: int | None) -> I
     start, begin = max(around.log_start, partition.segments[0].base_offset), row.start_offset
     if not start < begin <= end or _epoch_before(partition, begin) != row.leader_epoch:
         return
-    is_proven = around.clean or around.rows_ns > epochs.mtime_ns
+    is_proven = around.clean or around.rows_ns > epochs.mtime_ns + _WRITING_NS
     # An epoch that recovery found again begins at a base offset.
     at_base = any(segment.base_offset == begin for segment in partition.segments)
     there = f"has the row {around.log_start}" if around.log_start else "has no row"
