@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from logtool.commands.output import OutputError
 from logtool.disk import files, shell
 from logtool.dump import damaged, saved_redpanda
 from logtool.dump.blocks import Origin
@@ -13,7 +14,7 @@ from logtool.dump.export import Kcat
 from logtool.dump.log import Filter
 from logtool.dump.stream import Dump
 from logtool.dump.values import Values, show_record
-from logtool.errors import LogtoolError, RefusedError
+from logtool.errors import LogtoolError, RefusedError, UnwritableError
 from logtool.formats import compression
 from logtool.lazy_dataclass import dataclass
 from logtool.log.decoded import has_decoder
@@ -46,6 +47,7 @@ class Extras:
     def after(self, item: Saved) -> Iterator[Saved | LogtoolError]:
         """Write the files that belong to an item of `Salvage`; yield their results and errors.
 
+        Raises UnwritableError if the disk takes no more: the same command then replaces the output.
         No records of brokers' own topics are written: no client will produce these again.
         """
         try:
@@ -53,6 +55,9 @@ class Extras:
                 yield from self._records(item)
             elif isinstance(item, KeptReject) and self.damaged and item.one.kind in _DECODED:
                 yield from self._decoded(item)
+        except UnwritableError as error:
+            text = f"{self.output.given} is incomplete; to replace it, run this command again"
+            raise UnwritableError(error.path, error.reason, text) from error
         except LogtoolError as error:
             yield error
 
@@ -93,10 +98,13 @@ class Extras:
         self.output.folder(target.parent)
         table: ParquetFile = dump_parquet.ParquetFile(target, records=True)
         count = 0
-        with table.open():
-            for record in found():
-                table.item(record)
-                count += 1
+        try:
+            with table.open():
+                for record in found():
+                    table.item(record)
+                    count += 1
+        except OutputError as error:
+            raise UnwritableError(target, str(error)) from error
         return count
 
     def _decoded(self, kept: KeptReject) -> Iterator[Saved]:

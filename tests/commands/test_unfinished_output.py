@@ -4,7 +4,7 @@ import os
 
 import pytest
 import tiny_segments
-from changes import failing
+from changes import disk_full, failing
 
 from logtool.disk import unfinished
 
@@ -84,3 +84,22 @@ def test_a_digest_is_not_held_up_by_a_killed_run(run, home, tmp_path):
     left.write_bytes(b"half")
     assert run("diff", "--digest", tmp_path / "d.npz", home).status == 0
     assert not left.exists()
+
+
+@pytest.mark.parametrize("records", ["ndjson", "parquet", "kcat"])
+def test_a_full_disk_at_any_call_leaves_what_the_same_command_replaces(
+    run, home, tmp_path, monkeypatch, records
+):
+    command = ("salvage", "--records", records, "--output")
+    with failing(0, lambda: None) as calls:
+        assert run(*command, tmp_path / "whole", home).status == 0
+    for moment in range(1, len(calls), 7):
+        output = tmp_path / f"out-{moment}"
+        with failing(moment, disk_full):
+            status = run(*command, output, home).status
+        assert status in (0, 4)  # 0 if only the removal of a temporary name failed.
+        manifest = output / "manifest.ndjson"
+        if status:
+            assert not manifest.exists() or b'"complete": true' in manifest.read_bytes()
+            assert run(*command, output, home).status == 0
+        assert b'"complete": true' in manifest.read_bytes()
