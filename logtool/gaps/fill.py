@@ -26,12 +26,13 @@ _BLOCK = 1024 * 1024
 def check_target(target: Path, *, of_redpanda: bool = False) -> None:
     """Raise RefusedError if `target` exists, or lies among the files of a broker.
 
-    The target for a log of Redpanda is a directory; its place is checked when it is written.
+    The target for a log of Redpanda is a directory, which is checked when it is written: it may
+    hold what a killed run of the same command left.
     """
-    if os.path.lexists(target):
-        raise RefusedError(f"{target}: already exists; nothing was written")
     if of_redpanda:
         return
+    if os.path.lexists(target):
+        raise RefusedError(f"{target}: already exists; nothing was written")
     name = names.parse_partition_file(target.name)
     good = name.state is FileState.LIVE and name.reception is Reception.EXACT
     if name.kind is not FileKind.LOG or not good:
