@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from logtool.commands import options
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
-from logtool.commands.printing.writers import columns
+from logtool.commands.printing.writers import columns, keep
 from logtool.commands.views.plan_tables import DOCUMENT, RELEASE
 from logtool.errors import LogtoolError, UsageError
 from logtool.exits import Exit
@@ -27,10 +27,11 @@ def run(inputs: options.AnyLocalInputs, printing: options.Printing, assumed: Sta
 def make(settings: OutputSettings) -> View:
     """Return the view; a table has the columns of CSV."""
     shown = columns(*RELEASE.names(Way.CSV))
+    decide = keep(shown, "kafka", "outcome", "reason")
     return View(
         schema=DOCUMENT.schema,
         columns=shown,
-        layout=lambda obj: shown if obj["type"] == "release" else None,
+        layout=lambda obj: decide if obj["type"] == "release" else None,
         row_types=frozenset({"release"}),
     )
 
