@@ -1,5 +1,6 @@
 """Tables and lines on terminals of several widths: a real pseudo-terminal, real log dirs."""
 
+import os
 import re
 import sys
 from datetime import UTC, datetime
@@ -237,3 +238,11 @@ def test_a_table_of_plain_cells_is_as_tabulate_lays_it_out(lines):
         colalign=["right" if one else "left" for one in right],
     )  # fmt: skip
     assert fitting.table(titles, rows, right) == [line.rstrip() for line in table.split("\n")]
+
+
+def test_the_reason_of_a_release_stays_on_a_narrow_terminal(scenario):
+    command = [sys.executable, "-m", "logtool", "plan", "--kafka-version", "all"]
+    status, seen = shown_on(80, [*command, str(scenario("4.3.1/killed"))], os.environ)
+    assert status == 0
+    assert "reason" in seen.splitlines()[0]
+    assert max(len(line) for line in seen.splitlines() if "\x1b" not in line) <= 80
