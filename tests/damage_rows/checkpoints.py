@@ -57,6 +57,16 @@ def later(path: Path, than: Path, seconds: int) -> None:
     os.utime(path, ns=(when, when))
 
 
+def epochs_cut(before: int) -> Damage:
+    """Cut the epochs at the end of the log, seconds before the log starts are written."""
+
+    def damage(home: Path) -> None:
+        epochs(lambda rows: [(rows[-1][0], 360)])(home)
+        later(home / START, than=home_of(home, EPOCHS), seconds=before)
+
+    return damage
+
+
 LEADER_EPOCHS = [
     Row("the checkpoint removed", PLAIN, remove(EPOCHS), [("leader-epoch/missing", ".", None)]),
     Row("a row dropped", PLAIN, epochs(lambda rows: rows[:1]),
@@ -70,8 +80,10 @@ LEADER_EPOCHS = [
     # As DeleteRecords leaves it, before the new log start is checkpointed too.
     Row("the first row moved up", PLAIN, epochs(lambda rows: [(rows[0][0], 5), *rows[1:]]),
         [("checkpoint/log-start-lost", START, None)]),
-    Row("the epochs cut at the end of the log after a kill", KILLED,
-        epochs(lambda rows: [(rows[-1][0], 360)]), [("checkpoint/log-start-lost", START, None)]),
+    Row("the epochs cut at the end of the log long before a kill", KILLED, epochs_cut(before=31),
+        [("checkpoint/log-start-lost", START, None)]),
+    Row("the epochs cut at the end of the log just before a kill", KILLED, epochs_cut(before=29),
+        [("checkpoint/log-start-behind", START, None)]),
     Row("another epoch", PLAIN, epochs(lambda rows: [rows[0], (7, rows[1][1])]),
         [("leader-epoch/missing-epoch", EPOCHS, None)]),
     Row("an epoch without data", PLAIN,

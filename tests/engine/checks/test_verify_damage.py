@@ -67,8 +67,7 @@ NOT_IN_THE_TABLE = {
     "batch/old-format", "offset-index/newer-format",
     "data-dir/line-ends", "data-dir/pointers", "data-dir/without-logs",
     "log/beginning-lost", "log/beginning-deleted", "log/beginning-cleaned",
-    "producer-snapshot/lost-transaction",
-    "producer-snapshot/lost", "checkpoint/log-start-behind",
+    "producer-snapshot/lost", "producer-snapshot/lost-transaction",
     "leader-epoch/above-metadata", "leader-epoch/ahead-of-metadata",
 }  # fmt: skip
 """Codes for what happens during a run (see test_verify_inputs), of hosts, not of log dirs (see
