@@ -155,6 +155,7 @@ lint: $(VENV)/dev.stamp  ## style, types, direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python tests/lint_asserts.py tests
+	$(BIN)/python tests/stale.py
 	$(BIN)/python tests/lint_prose.py commands logtool formats tests man *.md Makefile setup.py pyproject.toml
 	$(BIN)/mypy -p logtool
 	$(BIN)/mypy --config-file tests/mypy.ini tests

@@ -89,7 +89,7 @@ def diff(
 
     Exit status:
       0    complete: no divergence, no damage; or the digest was saved
-      1    complete: copies diverge or are damaged, or batches are missing; with --identical: any
+      1    copies diverge or are damaged, or batches are missing; with --identical: any
            difference, or only one copy
       2
       4

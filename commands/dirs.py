@@ -65,7 +65,7 @@ def dirs(
 
     Exit status:
       0    complete: all replicas are in the right place
-      1    complete: a log dir is absent, offline or without an id; a replica is elsewhere or lost;
+      1    a log dir is absent, offline or without an id; a replica is elsewhere or lost;
            a future copy is abandoned, diverged or damaged; there is a stray; or the metadata log is
            damaged
       2

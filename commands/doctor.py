@@ -23,8 +23,8 @@ class BrokerLogDirs(options.AnyLocalInputs):
         list[str] | None,
         typer.Argument(
             metavar="DIR...",
-            help="Log dirs of one broker, or partition dirs. Default: the log dirs in "
-            "--broker-config, otherwise the current directory.",
+            help="Log dirs of one broker, or partition dirs; with ID=DIR also those of several "
+            "brokers. Default: the log dirs in --broker-config, otherwise the current directory.",
             show_default=False,
         ),
     ] = None
@@ -67,13 +67,16 @@ def doctor(
     verify' does until --max-duration ends. It reports which part was not checked. The last line is
     the command to run next.
 
-    Log dirs given together belong to one broker. Disk and limits do not change the exit status,
+    Log dirs given together belong to one broker, unless ID=DIR gives node ids. Brokers with
+    different ids are examined one after the other; a sound copy of a damaged partition is then
+    proposed for the repair. Disk and limits do not change the exit status,
     because they do not concern the data. --format json has every finding, every action of the next
     start that matters, and the numbers of each line.
 
     Examples:
       logtool doctor /var/lib/kafka/data
       logtool doctor --max-duration 5m /data1/kafka /data2/kafka
+      logtool doctor 1=/mnt/b1/data 2=/mnt/b2/data 3=/mnt/b3/data
       logtool doctor --json /var/lib/kafka/data | jq -r '.items[] | select(.type == "next").command'
       logtool doctor --environment
 
@@ -85,15 +88,15 @@ def doctor(
       broker     whether a broker holds the .lock of the log dir, and how the last one stopped
       versions   the broker release that registered last, metadata.version and meta.properties
       disk       the file system of each log dir: a warning from 90 % full, an error from 99 % full
-      limits     open files (three for each segment) and memory maps, with the limits of this host
+      limits     open files (three for each segment) and memory maps, where a limit of this host is
+                 too low
 
     Exit status:
       0    complete: nothing found at or above --fail-on, and the next start loses nothing
-      1    complete: findings at or above --fail-on, or the next start needs attention (see 'logtool
-           plan')
+      1    findings at or above --fail-on, or the next start needs attention (see 'logtool plan')
       2
       4
-      6    --max-duration ran out before every batch was checked
+      6
       130  ...; the findings so far are shown
 
     """

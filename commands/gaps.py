@@ -225,7 +225,7 @@ def gaps(
 
     Exit status:
       0    complete: no gap that may mean loss
-      1    complete: gaps that may mean loss
+      1    gaps that may mean loss
       2
       4    ..., or --output could not be written
       5    refused: --output exists, is among the files of a broker, or would not be a sound log

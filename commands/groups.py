@@ -116,7 +116,7 @@ def groups(
 
     Exit status:
       0    complete: nothing found at or above --fail-on
-      1    complete: findings at or above --fail-on
+      1    findings at or above --fail-on
       2
       4    ...; or the topic or the group does not exist
       6

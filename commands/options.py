@@ -158,14 +158,9 @@ Progress = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option(
-        "-j",
-        "--jobs",
-        metavar="N",
-        min=1,
-        help="Number of threads. Default: one for each processor.",
-    ),
-]
+    typer.Option("-j", "--jobs", metavar="N", min=1,
+                 help="Number of threads. Default: one for each processor."),
+]  # fmt: skip
 MaxRate = Annotated[
     str | None,
     typer.Option(
@@ -282,13 +277,21 @@ class Inputs:
 
     def given(self) -> list[Path]:
         """Return the paths of `texts`; UsageError for a path that the command cannot read."""
-        return [self.path_of(text) for text in self.texts()]
+        return [one.path for one in self.node_dirs()]
 
     def node_dirs(self) -> "list[NodeDir]":
         """Return the paths of `texts` with the node ids of ``ID=DIR``; UsageError as `given`."""
         from logtool.log import inputs
 
         return [inputs.parse_node_dir(text, self.path_of) for text in self.texts()]
+
+    def of_one_broker(self, selection: "Selection | None" = None) -> "inputs.GivenPaths":
+        """Return the same as `resolved`; UsageError for paths with several node ids."""
+        ids = sorted({one.node for one in self.node_dirs() if one.node is not None})
+        if len(ids) > 1:
+            named = " and ".join(map(str, ids))
+            raise UsageError(f"the paths belong to brokers {named}; give those of one broker")
+        return self.resolved(selection=selection)
 
     def of_one_cluster(self, paths: "Sequence[Path] | None" = None) -> "inputs.GivenPaths":
         """Return the same as `resolved`; UsageError for paths of several clusters."""

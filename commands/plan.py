@@ -137,7 +137,7 @@ def plan(
 
     Exit status:
       0    complete: nothing is lost, and nothing stops the start
-      1    complete: a log is cut, does not load or is renamed; a log dir goes offline; the start
+      1    a log is cut, does not load or is renamed; a log dir goes offline; the start
            fails; a file is ignored; a bad index is not noticed; segments overlap; or limits are too
            low
       2

@@ -101,7 +101,7 @@ def quorum(
     Exit status:
       0    complete: the copies agree and include a majority of the voters; with --voters: nothing
            to do, or with --apply: done
-      1    complete: copies diverge, are damaged, belong to several clusters, or are fewer than a
+      1    copies diverge, are damaged, belong to several clusters, or are fewer than a
            majority; with --voters: something to do
       2
       4    incomplete: an input could not be read, or contains no metadata log; nothing was written

@@ -196,7 +196,7 @@ def sanity(
 
     Exit status:
       0    complete: nothing found
-      1    complete: a sanity check of Kafka fails, an index is bad, or a limit of the host is too
+      1    a sanity check of Kafka fails, an index is bad, or a limit of the host is too
            low
       2
       4

@@ -98,7 +98,7 @@ def stat(
 
     Exit status:
       0    complete, whatever the numbers are
-      1    complete: findings at or above --fail-on (with --fail-on info, unusual timestamps)
+      1    findings at or above --fail-on (with --fail-on info, unusual timestamps)
       2
       4
       6

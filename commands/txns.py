@@ -85,7 +85,7 @@ def txns(
 
     Exit status:
       0    complete: no hanging transaction; snapshots and transaction indexes agree with the log
-      1    complete: a transaction is hanging, or files or coordinators contradict the log
+      1    a transaction is hanging, or files or coordinators contradict the log
       2
       4
       6

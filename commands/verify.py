@@ -112,7 +112,7 @@ def verify(
 
     Exit status:
       0    complete: nothing found at or above --fail-on
-      1    complete: findings at or above --fail-on
+      1    findings at or above --fail-on
       2
       4    ...; this does not mean that data is corrupt
       5    refused: --resume names a file in a log dir

@@ -127,7 +127,7 @@ def watermark(
 
     Exit status:
       0    complete: no acknowledged record is lost, and nothing found at or above --fail-on
-      1    complete: acknowledged records are or may be lost, a replica does not load or belongs to
+      1    acknowledged records are or may be lost, a replica does not load or belongs to
            another topic, or there are findings
       2
       4

@@ -1,4 +1,4 @@
-"""No document, docstring or comment speaks of what is not there; and that would be seen."""
+"""The check of references in documents, docstrings and comments, which `make lint` runs."""
 
 from pathlib import Path
 
@@ -9,10 +9,6 @@ from stale import ROOT, Project, Stale, all_stale, defined_options, prose
 @pytest.fixture(scope="module")
 def project() -> Project:
     return Project(ROOT, {"--apply", "--level"})
-
-
-def test_nothing_that_is_spoken_of_is_gone() -> None:
-    assert [str(one) for one in all_stale()] == []
 
 
 @pytest.mark.parametrize(

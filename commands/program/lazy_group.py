@@ -77,7 +77,7 @@ def add(
 STATUSES = {
     2: "usage error",
     4: "incomplete: an input could not be read, or nothing matched",
-    6: "--max-duration ran out; the rest was not checked",
+    6: "--max-duration ran out, and nothing was found in what was checked",
     130: "interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)",
 }
 """The texts of exit statuses that mean the same in many commands."""

@@ -11,6 +11,7 @@ from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, TableColumn
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.views.doctor_tables import DOCUMENT
+from logtool.commands.views.findings import BY_REMEDY
 from logtool.commands.views.rows import RowPrinter
 from logtool.doctor import diagnosis
 from logtool.doctor.examination import Examination
@@ -18,10 +19,22 @@ from logtool.exits import Exit
 from logtool.findings import Severity
 from logtool.node.options import StartOptions
 from logtool.running.budget import Budget
+from logtool.running.summary import ActionSummary
 
 SCHEMA = DOCUMENT.schema
 ANSWERS = frozenset(
-    {"damage", "start", "high_watermark", "broker", "versions", "disk", "limit", "next"}
+    {
+        "node",
+        "damage",
+        "start",
+        "high_watermark",
+        "broker",
+        "versions",
+        "disk",
+        "limit",
+        "remedy",
+        "next",
+    }
 )
 """Types of object that answer a question: the rows of every table."""
 MOST_GROUPS = 3
@@ -38,22 +51,26 @@ def run(
     *, kafka_version: str | None, fail_on: Severity,
 ) -> Exit:  # fmt: skip
     """Print the problems of log dirs and the steps to take; return the exit status."""
-    settings, given = printing.settings(), inputs.resolved()
+    settings, given, summary = printing.settings(), inputs.resolved(), ActionSummary()
     keys = (*broker_config.INDEXES, *broker_config.JUDGED)
     hints = inputs.broker.hints() if kafka_version is None else ()
-    job = Examination(
-        given.paths,
-        StartOptions(
-            parsing.kafka_version(kafka_version),
-            static={**inputs.broker.of_node(), **inputs.broker.take(*keys, *hints)},
-        ),
-        selection=given.selection,
-        flavour=given.flavour,
-        budget=Budget(running.threads, running.pace()),
-        on_progress=lambda progress: report.show(progress),
+    assumed = StartOptions(
+        parsing.kafka_version(kafka_version),
+        static={**inputs.broker.of_node(), **inputs.broker.take(*keys, *hints)},
     )
-    report = Report(settings, make(settings, job.paths), job.summary, given)
-    return report.consume(diagnosis.diagnose(job), RowPrinter(report, DOCUMENT.row), fail_on)
+    budget = Budget(running.threads, running.pace())
+    brokers: dict[int | None, list[Path]] = {}
+    for one in inputs.node_dirs():
+        brokers.setdefault(one.node, []).append(one.path)
+    jobs = [
+        Examination(
+            paths, assumed, selection=given.selection, flavour=given.flavour, node=node,
+            budget=budget, summary=summary, on_progress=lambda progress: report.show(progress),
+        )
+        for node, paths in brokers.items()
+    ]  # fmt: skip
+    report = Report(settings, make(settings, given.paths), summary, given)
+    return report.consume(diagnosis.diagnose(jobs), RowPrinter(report, DOCUMENT.row), fail_on)
 
 
 def make(settings: OutputSettings, paths: Sequence[Path]) -> View:
@@ -75,11 +92,17 @@ def make(settings: OutputSettings, paths: Sequence[Path]) -> View:
 
 
 def _screen(obj: Object, settings: OutputSettings, prefix: str) -> str | None:
-    """Return the lines of an answer, as wide as the terminal."""
+    """Return the lines of an answer, as wide as the terminal; None for a limit that suffices."""
     if obj["type"] not in ANSWERS:
         return None
     if obj["type"] == "next":
         return f"Next, {obj['reason']}:\n  {text.escape(obj['command'])}"
+    if obj["type"] == "limit" and obj["state"] == "good":
+        return None
+    if obj["type"] == "remedy":
+        return f"Repair {next(_remedy(obj))}"
+    if obj["type"] == "node":
+        return f"Broker {next(_node(obj))}"
     width = min(max(shutil.get_terminal_size((80, 24)).columns, _NARROWEST), _WIDEST)
     state = obj["state"]
     label = f"{_WORDS.get(state, state):<8} {_LABELS.get(obj['type'], obj['type']):<10}"
@@ -126,6 +149,15 @@ def _cut(line: str, width: int) -> str:
 def _sentences(obj: Object) -> Iterator[str]:
     """Yield the sentences about an object of the diagnosis."""
     yield from _TEXTS[obj["type"]](obj)
+
+
+def _node(obj: Object) -> Iterator[str]:
+    yield f"{obj['node']}: {text.escape(' '.join(obj['paths']))}"
+
+
+def _remedy(obj: Object) -> Iterator[str]:
+    command = f": {text.escape(obj['command'])}" if obj["command"] else ""
+    yield f"{obj['findings']:,} {BY_REMEDY[obj['remedy']]}{command}"
 
 
 def _damage(obj: Object) -> Iterator[str]:
@@ -260,6 +292,7 @@ def _next(obj: Object) -> Iterator[str]:
 
 
 _TEXTS: dict[str, Callable[[Object], Iterator[str]]] = {
+    "node": _node,
     "damage": _damage,
     "start": _start,
     "high_watermark": _high_watermark,
@@ -267,5 +300,6 @@ _TEXTS: dict[str, Callable[[Object], Iterator[str]]] = {
     "versions": _versions,
     "disk": _disk,
     "limit": _limit,
+    "remedy": _remedy,
     "next": _next,
 }

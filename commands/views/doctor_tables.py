@@ -31,6 +31,11 @@ _GROUP = Table("group", "kind of finding or action", (
     made_from="logtool.doctor.answers:FindingGroup")  # fmt: skip
 _GROUPS = Column("groups", Kind.OBJECT, "findings or actions by kind, the worst first",
                  of=_GROUP, many=True)  # fmt: skip
+NODE: Final = Table("node", "broker, if ID=DIR names several", (
+    Column("node", Kind.INT32, "node id, as given in ID=DIR"),
+    Column("paths", Kind.PATHS, "the directories of this broker"),
+), note="The broker that the objects up to the next object of this type are about.", type="node",
+    made_from="logtool.doctor.answers:ExaminedNode")  # fmt: skip
 DAMAGE: Final = Table("damage", "run", (
     _STATE,
     Column("complete", Kind.BOOL, "whether every batch was checked, and everything could be read"),
@@ -160,6 +165,13 @@ LIMIT: Final = Table("limit", "limit of a process", (
            null="the limit is that of this process, or of every process"),
 ), note="A limit of the operating system, and the number that a broker needs.", type="limit",
     made_from="logtool.doctor.answers:Limit")  # fmt: skip
+REMEDY: Final = Table("remedy", "remedy that findings above info have", (
+    FINDING["remedy"],
+    count("findings", "findings with this remedy"),
+    Column("command", Kind.STRING, "command that repairs, or that shows what a repair costs; "
+           "quoted for a shell", null="the next start of the broker suffices"),
+), note="Findings above info by the way to repair them.", type="remedy",
+    made_from="logtool.running.remedies:RemedyCount")  # fmt: skip
 NEXT: Final = Table("next", "run", (
     Column("command", Kind.STRING, "the command line, quoted for a shell"),
     Column("reason", Kind.STRING, "purpose of the command"),
@@ -180,7 +192,7 @@ DOCUMENT: Final = Document(
     name="doctor",
     title="Objects that logtool doctor prints",
     tables=(
-        FINDING, ACTION, DAMAGE, START, HIGH_WATERMARK, BROKER, VERSIONS, DISK, LIMIT, NEXT,
-        COMPONENT,
+        FINDING, ACTION, NODE, DAMAGE, START, HIGH_WATERMARK, BROKER, VERSIONS, DISK, LIMIT, REMEDY,
+        NEXT, COMPONENT,
     ),
 )  # fmt: skip

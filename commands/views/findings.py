@@ -2,13 +2,15 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import fitting, terminal, text
 from logtool.commands.printing.writers import Object, columns
-from logtool.findings import Finding, Severity, catalogue
+from logtool.findings import Finding, Remedy, Severity, catalogue
+from logtool.log.selection import Selection
+from logtool.running.remedies import Remedies, RemedyCount
 from logtool.running.summary import Summary
 from logtool.schemas.columns import Way
 from logtool.schemas.document import Document
@@ -55,11 +57,16 @@ class FindingPrinter(Printer[Finding]):
         self._left = most
         self._fail_on = fail_on
         self._withheld = 0
+        given = report.inputs
+        self._remedies = Remedies(
+            given.paths if given else (), given.selection if given else Selection()
+        )
         self._warnings: Counter[str] = Counter()
         self._table = report.settings.format == "table"
 
     def show(self, item: Finding) -> None:
         """Print one finding, if it is to be printed."""
+        self._remedies.add(item)
         if self._table and not self._report.settings.verbose:
             if item.severity is Severity.INFO:
                 return
@@ -85,6 +92,8 @@ class FindingPrinter(Printer[Finding]):
             for line in _info_lines(summary):
                 yield line, "info"
         for line in _next_lines(list(summary.next)):
+            yield line, None
+        for line in _remedy_lines(self._remedies.counts()):
             yield line, None
         style = {0: "good", 1: "error"}.get(int(summary.exit_status(self._fail_on)), "warning")
         yield verdict(summary), style
@@ -175,6 +184,26 @@ def _next_lines(commands: list[str]) -> Iterator[str]:
         yield f"  {command}"
     if len(commands) > MOST_NEXT:
         yield f"  and {len(commands) - MOST_NEXT} more, see --format json"
+
+
+BY_REMEDY = {
+    Remedy.BROKER: "by the next start of the broker",
+    Remedy.RECOVER: "without loss",
+    Remedy.LOSS: "with loss of records, unless --fill-from gives another copy",
+    Remedy.REPLICA: "from another copy",
+    Remedy.NONE: "by hand",
+}
+"""Words behind the number of findings that a remedy repairs."""
+
+
+def _remedy_lines(counts: Iterable[RemedyCount]) -> Iterator[str]:
+    """Yield lines for people: how many findings each remedy mends, with its command."""
+    for number, one in enumerate(counts):
+        if not number:
+            yield "To repair:"
+        yield f"  {one.findings:,} {BY_REMEDY[one.remedy]}" + (":" if one.command else "")
+        if one.command:
+            yield f"    {one.command}"
 
 
 def _lines(obj: Object, settings: OutputSettings) -> str | None:

@@ -82,7 +82,7 @@ def run(
     if broker.kafka_version == "all":
         assumed = replace(broker, kafka_version=None).assumed(inputs.broker)
         return release_starts.run(inputs, printing, assumed)
-    settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
+    settings, summary, given = printing.settings(), ActionSummary(), inputs.of_one_broker()
     if given.output_flavour and (strategy.supplements or policies):
         raise UsageError(
             "--strategy supplement and --policy do not support Redpanda, and PATH is "

@@ -33,7 +33,7 @@ def run(
     """Recover logs, or print what that would change; return the exit status."""
     settings, summary = printing.settings(), ActionSummary()
     points, selection = begin.points(inputs.selection)
-    given = inputs.resolved(selection=selection)
+    given = inputs.of_one_broker(selection)
     report = Report(settings=settings, view=actions.make(settings), summary=summary, inputs=given)
     assumed = way.assumed(broker, begin, inputs.broker)
     consent = ApplyConsent(

@@ -16,7 +16,7 @@ from logtool.startup.releases import STARTS, ReleaseStart, of_all_releases
 
 def run(inputs: options.AnyLocalInputs, printing: options.Printing, assumed: StartOptions) -> Exit:
     """Print which releases start on the log dirs; return the exit status."""
-    settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
+    settings, summary, given = printing.settings(), ActionSummary(), inputs.of_one_broker()
     if given.output_flavour:
         raise UsageError("--kafka-version all does not support Redpanda")
     report = Report(settings, make(settings), summary, given)

@@ -101,7 +101,7 @@ def run(
     limits: str | None,
 ) -> Exit:
     """Print the measurements as they are made; return the exit status."""
-    given = inputs.resolved()
+    given = inputs.of_one_broker()
     later = (first_access, become_leader, background_threads)
     if given.output_flavour and (mode == "lazy" or any(later) or project):
         raise UsageError(

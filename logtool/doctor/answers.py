@@ -6,6 +6,7 @@ from pathlib import Path
 
 from logtool.disk.in_use import Holder
 from logtool.lazy_dataclass import dataclass
+from logtool.running.remedies import RemedyCount
 from logtool.running.summary import SeverityCounts
 from logtool.startup.duration import Duration
 from logtool.startup.partition import PartitionForecast
@@ -22,6 +23,14 @@ class Gravity(StrEnum):
     """Worth knowing."""
     WARNING = "warning"
     ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class ExaminedNode:
+    """The broker that the answers after this object are about."""
+
+    node: int
+    paths: Sequence[Path]
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,12 +271,14 @@ class Component:
 
 
 Answer = (
-    DamageAnswer
+    ExaminedNode
+    | DamageAnswer
     | NextStart
     | HighWatermark
     | BrokerState
     | VersionsAnswer
     | DiskAnswer
     | Limit
+    | RemedyCount
     | Next
 )

@@ -5,6 +5,7 @@ The limits of the host for a broker are added: disk space, open files, maps.
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from logtool.doctor.answers import (
     BrokerState,
     DamageAnswer,
     DiskAnswer,
+    ExaminedNode,
     FindingGroup,
     Gravity,
     HighWatermark,
@@ -28,11 +30,13 @@ from logtool.doctor.answers import (
 )
 from logtool.doctor.examination import Examination
 from logtool.errors import NothingMatchedError, UnreadableError
-from logtool.findings import Broker, Finding, Severity
+from logtool.findings import Broker, Finding, Remedy, Severity
 from logtool.loading.result import Outcome
 from logtool.metadata import releases
 from logtool.metadata.releases import METADATA_VERSION
 from logtool.node import host_limits, written_by
+from logtool.running.remedies import Remedies
+from logtool.running.summary import SeverityCounts
 from logtool.sanity.listing import Listing
 from logtool.startup import rates
 from logtool.startup.duration import duration
@@ -44,27 +48,39 @@ _HARM = frozenset(
     {"refuse", "offline", "discard", "lacks", "unknown", "zombie", "overlap", "lost", "erase"}
 )
 """Actions that are errors even if nothing is counted as lost."""
-
-
+_FROM_A_COPY = (Remedy.LOSS, Remedy.REPLICA)
+"""Remedies of findings about data that another copy can still have."""
 _OPEN_FILES = re.compile(r"^Max open files +(\S+) +(\S+)", re.MULTILINE)
 
 
-def diagnose(run: Examination) -> Iterator[Finding | Action | UnreadableError | Answer]:
-    """Examine the log dirs; yield findings, grave actions, unreadable paths, and the answers.
+def diagnose(
+    runs: Sequence[Examination],
+) -> Iterator[Finding | Action | UnreadableError | Answer]:
+    """Examine the log dirs of each broker; yield what was found, and the answers.
+
+    Findings, grave actions and paths that cannot be read come first.
 
     After a signal the answers cover the part examined until then; then the signal is raised again.
     """
-    end = run.look()
-    yield from run.findings
-    yield from run.actions
-    yield from run.unread
-    yield from answers(run)
+    end = None
+    for run in runs:
+        end = end or run.look()
+    for run in runs:
+        yield from run.findings
+        yield from run.actions
+        yield from run.unread
+        yield from answers(run, [one for one in runs if one is not run])
     if end:
         raise end
 
 
-def answers(run: Examination) -> Iterator[Answer]:
-    """Yield the answer to each question that can be answered, and the command to run next."""
+def answers(run: Examination, others: Sequence[Examination] = ()) -> Iterator[Answer]:
+    """Yield the answer to each question that can be answered, and the command to run next.
+
+    `others` are the examinations of other brokers, whose copies can replace damage.
+    """
+    if others and run.node is not None:
+        yield ExaminedNode(run.node, run.paths)
     given: list[Answer] = [damage(run)]
     # Redpanda keeps no high watermark, and its files do not show its release.
     of_kafka = any(one.flavour.has_checkpoints for one in run.homes)
@@ -78,30 +94,35 @@ def answers(run: Examination) -> Iterator[Answer]:
         holder = run.holder
         given += limits(run.homes, holder.pid if holder else None)
     yield from given
-    yield next_command(run, given)
+    remedies = Remedies(run.paths, run.selection)
+    for one in run.findings:
+        remedies.add(one)
+    yield from remedies.counts()
+    yield next_command(run, given, others)
 
 
 def damage(run: Examination) -> DamageAnswer:
     """Return the findings of verify, and the extent of its checks."""
-    summary, deep = run.summary, run.deep
-    found = summary.severity_counts
+    deep, unread = run.deep, len(run.unread)
+    counts = Counter(one.severity for one in run.findings)
+    found = SeverityCounts(*(counts[one] for one in reversed(Severity)))
     # Files that could not be read are a reason for a warning.
-    warned = found.warning or summary.unreadable
+    warned = found.warning or unread
     state = Gravity.ERROR if found.error else Gravity.WARNING if warned else Gravity.GOOD
-    if state is Gravity.GOOD and (found.info or not summary.complete):
+    if state is Gravity.GOOD and (found.info or not run.summary.complete):
         state = Gravity.INFO
     sizes = [one.log.size for home in run.homes for partition in home.partitions
              for one in partition.segments]  # fmt: skip
     return DamageAnswer(
         state=state,
-        complete=deep.is_whole and not summary.unreadable,
+        complete=deep.is_whole and not unread,
         partitions=sum(len(home.partitions) for home in run.homes),
         segments=len(sizes),
         looked_at=run.quick.summary.segments,
         checked=deep.summary.segments,
         log_bytes=sum(sizes),
         checked_bytes=deep.summary.bytes,
-        unreadable=summary.unreadable,
+        unreadable=unread,
         findings=found,
         groups=_grouped((one.code, _STATES[one.severity], one) for one in run.findings),
     )
@@ -267,16 +288,23 @@ def open_files_of(pid: int) -> tuple[int | None, int | None] | None:
     return None
 
 
-def next_command(run: Examination, given: Sequence[Answer]) -> Next:
-    """Return the command to run next, for the gravest of the problems in these answers."""
+def next_command(
+    run: Examination, given: Sequence[Answer], others: Sequence[Examination] = ()
+) -> Next:
+    """Return the command to run next, for the gravest of the problems in these answers.
+
+    Where one of `others` has a sound copy of what is damaged, that is the copy to repair it from.
+    """
     start = next((one for one in given if isinstance(one, NextStart)), None)
     by_severity = {severity: [one for one in run.findings if one.severity is severity]
                    for severity in Severity}  # fmt: skip
     refusing = next((one for one in run.findings if one.broker is Broker.REFUSES), None)
-    if run.unread and not run.summary.partitions:
+    if run.unread and not any(home.partitions for home in run.homes):
         return _unread(run.unread[0])
     if start and start.refuses:
         return _finding(refusing) if refusing else _plan(run, "what prevents the start")
+    if filled := _fill(run, others):
+        return filled
     if start and (start.losing or start.state is Gravity.ERROR):
         return _plan(run, "what the next start does, and what is lost")
     for found in by_severity[Severity.ERROR]:
@@ -303,6 +331,32 @@ def _logtool(run: Examination, command: str) -> str:
 
 def _plan(run: Examination, reason: str) -> Next:
     return Next(_logtool(run, "plan"), reason)
+
+
+def _fill(run: Examination, others: Sequence[Examination]) -> Next | None:
+    """Return the repair of damaged partitions from other brokers; None if no copy is sound."""
+    damaged, copies = _damaged(run), []
+    for other in others:
+        is_bad = _damaged(other)
+        sound = {(one.topic, one.number) for home in other.homes for one in home.partitions}
+        if any(name in sound and name not in is_bad for name in damaged):
+            copies += [f"--fill-from {shell.path(path)}" for path in other.paths]
+    if not copies:
+        return None
+    return Next(
+        _logtool(run, " ".join(["recover", *copies])),
+        "the repair with sound batches of the other copies; nothing is written without --apply",
+    )
+
+
+def _damaged(run: Examination) -> set[tuple[str | None, int | None]]:
+    """Return topic and partition of the logs that have damage or lose records at the start."""
+    lost = {(one.request.topic, one.request.partition) for one in run.forecasts if one.losses}
+    return lost | {
+        (one.topic, one.partition)
+        for one in run.findings
+        if one.severity is Severity.ERROR and one.remedy in _FROM_A_COPY
+    }
 
 
 def _finding(found: Finding) -> Next:

@@ -49,9 +49,12 @@ class Examination:
     selection: Selection = field(default_factory=Selection)
     flavour: Flavour | None = None
     """The value of ``--flavour``; None to go by the names in each directory."""
+    node: int | None = None
+    """The node id of ``ID=DIR``; None without it."""
     budget: Budget = field(default_factory=Budget)
     on_progress: Callable[[Progress], None] | None = None
     summary: ActionSummary = field(default_factory=ActionSummary)
+    """Totals of the run; the examinations of several brokers share it."""
     quick: Checked = field(default_factory=Checked)
     deep: Checked = field(default_factory=Checked)
     forecasts: list[PartitionForecast] = field(default_factory=list)
@@ -157,12 +160,12 @@ class Examination:
         """Fill the summary: the counts of the look that went further, findings and errors."""
         summary, read = self.summary, self.deep.summary if self.deep.is_whole else None
         read = read or max(self.quick.summary, self.deep.summary, key=lambda one: one.segments)
-        summary.partitions, summary.segments = read.partitions, read.segments
-        summary.batches, summary.records = read.batches, read.records
-        summary.bytes = read.bytes
+        summary.count(read, read.partitions)
         for finding in self.findings:
             summary.add(finding)
         for error in self.unread:
             summary.add(error)
-        summary.to_do = bool(self.actions)
-        summary.partition_list = has_list([self.forecast.broker.node])
+        summary.to_do |= bool(self.actions)
+        has = has_list([self.forecast.broker.node])
+        if has is not None:
+            summary.partition_list = has and summary.partition_list is not False

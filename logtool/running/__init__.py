@@ -7,4 +7,5 @@ ahead     one thread that works ahead of the caller
 resume    the segments that an earlier run has checked
 java      the Java of this host
 summary   totals of a run, and its completeness
+remedies  ways to repair the findings of a run, with their commands
 """

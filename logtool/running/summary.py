@@ -125,11 +125,9 @@ class Summary:
             return Exit.of_signal(self.ended_by)
         if self.unreadable or self.unwritten:
             return Exit.INCOMPLETE
-        if self.out_of_time:
-            return Exit.BUDGET
         if any(n and s.weight >= fail_on.weight for s, n in self.severities.items()):
             return Exit.FINDINGS
-        return Exit.OK
+        return Exit.BUDGET if self.out_of_time else Exit.OK
 
     @property
     def severity_counts(self) -> SeverityCounts:
@@ -157,4 +155,4 @@ class ActionSummary(Summary):
             return Exit.REFUSED
         # By name: a class with slots is made a second time, so that super() has no cell to use.
         status = Summary.exit_status(self, fail_on)
-        return Exit.FINDINGS if status is Exit.OK and self.to_do else status
+        return Exit.FINDINGS if status in (Exit.OK, Exit.BUDGET) and self.to_do else status

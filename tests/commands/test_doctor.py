@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from damage import append_to_file, damage_file, overwrite, remove_file
+from damage import append_to_file, damage_file, flip, overwrite, remove_file
 from processes import locked_by_a_process, without_rights
 from verification import logs, set_offsets, small_log_dir
 
@@ -39,7 +39,7 @@ def damaged(clean):
 def labels(result):
     """Return the state of each answer on the screen, by its name."""
     words = (line.split() for line in result.lines if line and not line.startswith(" "))
-    return {name: state for state, name, *_ in words if state != "Next,"}
+    return {name: state for state, name, *_ in words if state not in ("Next,", "Repair")}
 
 
 def test_a_sound_log_dir_fills_less_than_a_screen(run, clean):
@@ -49,7 +49,7 @@ def test_a_sound_log_dir_fills_less_than_a_screen(run, clean):
     assert shown.pop("damage") in ("ok", "info")  # an index that is preallocated is an info
     assert shown.pop("disk") in ("ok", "info", "WARNING", "ERROR")  # that of this machine
     assert set(shown.values()) == {"ok"}
-    assert set(shown) == {"start", "watermark", "broker", "versions", "limits"}
+    assert set(shown) == {"start", "watermark", "broker", "versions"}
     assert len(result.lines) <= SCREEN
     wide = [line for line in result.lines[:-1] if len(line) > 80]
     assert all(str(clean) in line for line in wide), wide  # a name is not broken
@@ -61,7 +61,7 @@ def test_of_a_damaged_one_the_worst_comes_first_and_it_is_one_screen(run, damage
     shown = labels(result)
     assert (shown["damage"], shown["start"], shown["watermark"]) == ("ERROR",) * 3
     assert result.lines[0].startswith("ERROR    damage    ")
-    assert len(result.lines) <= SCREEN + 4
+    assert len(result.lines) <= SCREEN + 5
     wide = [line for line in result.lines[:-1] if len(line) > 80]
     assert all(str(damaged) in line for line in wide), wide  # a name is not broken
     groups = [line.split()[0] for line in result.lines if line[:2] == "  " and line[2] != " "]
@@ -78,7 +78,9 @@ def test_the_screen_is_as_wide_as_the_terminal(run, damaged, monkeypatch):
     for columns in (60, 80, 100, 220):
         monkeypatch.setenv("COLUMNS", str(columns))
         lines = run("doctor", damaged).lines
-        widths[columns] = max(len(line) for line in lines if str(damaged) not in line)
+        # A command is not broken.
+        folded = [line for line in lines if str(damaged) not in line and "logtool " not in line]
+        widths[columns] = max(map(len, folded))
     assert widths[60] <= 60 < widths[80] <= 80 < widths[100] <= 100
     assert widths[220] == widths[100]
 
@@ -97,7 +99,8 @@ def test_a_row_is_an_answer(run, damaged, format):
     delimiter = "," if format == "csv" else "\t"
     rows = list(csv.DictReader(run("doctor", "-f", format, damaged).lines, delimiter=delimiter))
     assert [row["answer"] for row in rows] == [
-        "damage", "start", "high_watermark", "broker", "versions", "disk", "limit", "limit", "next",
+        "damage", "start", "high_watermark", "broker", "versions", "disk", "limit", "limit",
+        "remedy", "remedy", "remedy", "next",
     ]  # fmt: skip
     assert rows[0]["state"] == "error"
     assert all(row["text"] for row in rows)
@@ -106,7 +109,39 @@ def test_a_row_is_an_answer(run, damaged, format):
 def test_markdown_is_one_table(run, damaged):
     result = run("doctor", "-f", "markdown", damaged)
     assert {line[0] for line in result.lines} == {"|"}
-    assert len(result.lines) == 11
+    assert len(result.lines) == 14
+
+
+def test_brokers_with_ids_are_examined_one_by_one_and_a_sound_copy_is_the_repair(run, copy_of):
+    home = copy_of("4.3.1/replicas")
+    nodes = [home / f"node-{number}" for number in (1, 2, 3)]
+    log = logs(nodes[1] / "replica.in-sync-0")[0]
+    damage_file(log, flip, log.stat().st_size // 2)
+    given = [f"{number}={node}" for number, node in enumerate(nodes, 1)]
+    result = run("doctor", "-f", "ndjson", *given)
+    assert result.status == 1
+    assert [one["node"] for one in result.of_type("node")] == [1, 2, 3]
+    damage = [(one["findings"]["error"], one["partitions"]) for one in result.of_type("damage")]
+    assert damage == [(0, 1), (1, 6), (0, 6)]
+    summary = result.objects[-1]
+    assert (summary["partitions"], summary["findings"]["error"]) == (13, 1)
+    commands = [one["command"] for one in result.of_type("next")]
+    assert commands[1] == f"logtool recover --fill-from {nodes[2]} {nodes[1]}"
+    assert "--fill-from" not in commands[0] + commands[2]
+    repair = run(*shlex.split(commands[1])[1:], "--apply")
+    assert (repair.status, run("verify", "--fail-on", "error", nodes[1]).status) == (0, 0)
+
+
+def test_without_a_sound_copy_no_copy_is_proposed(run, copy_of):
+    home = copy_of("4.3.1/replicas")
+    nodes = [home / "node-2", home / "node-3"]
+    for node in nodes:
+        log = logs(node / "replica.in-sync-0")[0]
+        damage_file(log, flip, log.stat().st_size // 2)
+    result = run("doctor", "-f", "ndjson", f"2={nodes[0]}", f"3={nodes[1]}")
+    assert [one["command"] for one in result.of_type("next")] == [
+        f"logtool plan {node}" for node in nodes
+    ]
 
 
 def test_json_has_every_finding_and_every_grave_action(run, damaged):

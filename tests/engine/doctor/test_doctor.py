@@ -41,7 +41,7 @@ WATERMARK = "replication-offset-checkpoint"
 def examined(*paths, **more):
     """Return an examination that came to its end, and its items."""
     run = Examination(paths, StartOptions(), **more)
-    return run, list(diagnosis.diagnose(run))
+    return run, list(diagnosis.diagnose([run]))
 
 
 def of(kind, items):
@@ -179,12 +179,12 @@ def test_when_time_is_over_before_the_batches_the_quick_look_and_the_start_are_r
             super().spend(count)
 
     run = Examination([damaged], options, budget=Budget(pace=UntilTheBatches()))
-    reported = list(diagnosis.diagnose(run))
+    reported = list(diagnosis.diagnose([run]))
     assert codes(reported) == {"offset-index/length"}
     damage = the(DamageAnswer, reported)
     assert (damage.complete, damage.checked, damage.looked_at) == (False, 0, damage.segments)
     assert the(NextStart, reported).complete
-    assert int(run.summary.exit_status()) == 6
+    assert int(run.summary.exit_status()) == 1
 
 
 def test_when_time_is_over_among_the_batches_each_finding_is_reported_once(damaged):
@@ -196,13 +196,13 @@ def test_when_time_is_over_among_the_batches_each_finding_is_reported_once(damag
             pace.end()
 
     run.on_progress = progressed
-    reported = list(diagnosis.diagnose(run))
+    reported = list(diagnosis.diagnose([run]))
     damage = the(DamageAnswer, reported)
     assert 0 < damage.checked < damage.segments
     found = [(one.code, one.path, one.position) for one in of(Finding, reported)]
     assert len(set(found)) == len(found)
     assert "offset-index/length" in codes(reported)
-    assert int(run.summary.exit_status()) == 6
+    assert int(run.summary.exit_status()) == 1
     assert the(Next, reported).command.startswith("logtool plan ")
 
 
@@ -214,7 +214,8 @@ def test_without_any_time_what_was_not_reached_is_counted(damaged):
     assert (damage.looked_at, damage.checked, damage.partitions) == (0, 0, 4)
     assert (start.partitions, start.not_reached, start.complete) == (0, 4, False)
     assert the(VersionsAnswer, reported).kafka == "4.4"
-    assert int(run.summary.exit_status()) == 6
+    assert codes(reported) == {"metadata/absent"}
+    assert int(run.summary.exit_status()) == 1
 
 
 def test_what_a_signal_interrupts_is_reported_as_far_as_it_came(damaged, options):
@@ -227,7 +228,7 @@ def test_what_a_signal_interrupts_is_reported_as_far_as_it_came(damaged, options
     run.on_progress = interrupt
     reported = []
     with pytest.raises(KeyboardInterrupt):
-        for item in diagnosis.diagnose(run):
+        for item in diagnosis.diagnose([run]):
             reported.append(item)
     assert codes(reported) == {"offset-index/length"}
     assert not the(DamageAnswer, reported).complete
