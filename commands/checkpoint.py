@@ -186,12 +186,15 @@ def rebuild(
     running: Annotated[options.Running, Without("max_duration")],
     printing: options.StillPrinting,
 ) -> None:
-    """Repair checkpoint files from the content of the logs.
+    """Repair checkpoint files from the content of the logs, and partition.metadata.
 
     The command prints the difference; with --apply, it also writes the files. For a single
     checkpoint file, it reads only the logs that this file needs. Leader epochs are rebuilt from the
     batches. Rows that no batch contradicts stay: epochs without records, and starts of epochs that
     compaction removed.
+
+    A partition.metadata that a broker cannot read, or that is missing, gets the topic id from the
+    metadata log in the same log dir, or from the other partitions of the topic there.
 
     In other checkpoints, a row changes only if no broker could have written it. A recovery point
     after the end of the log is lowered to the end, and never rises. A high watermark is moved into

@@ -64,6 +64,11 @@ def encode(metadata: PartitionMetadata) -> bytes:
     return b"".join(line.raw for line in metadata.lines)
 
 
+def build(topic_id: str) -> PartitionMetadata:
+    """Return the file that a broker writes for a topic id of 22 characters."""
+    return parse(f"version: {LOWEST_VERSION}\ntopic_id: {topic_id}".encode())
+
+
 def check(metadata: PartitionMetadata) -> Iterator[Finding]:
     """Yield every broken rule, in file order; only one if the file is empty."""
     if not metadata.lines:

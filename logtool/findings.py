@@ -45,6 +45,8 @@ class Remedy(StrEnum):
     """The next start of the broker mends it."""
     RECOVER = "recover"
     """``recover --apply`` mends it without loss, with ``--full`` where no start would look."""
+    CHECKPOINT = "checkpoint"
+    """``checkpoint rebuild --apply`` mends it."""
     LOSS = "loss"
     """Mending it costs records."""
     REPLICA = "replica"

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from dataclasses import field, replace
 from pathlib import Path
 
+from logtool.actions import Action
 from logtool.checkpoints.carry_out import carry_out, locked_log_dir
 from logtool.checkpoints.edit import Edit
 from logtool.commands.output import OutputSettings, Report, View
@@ -43,10 +44,14 @@ class EditRun:
     unchanged: str = "nothing to change"
     """Text that is printed if there is nothing to do."""
 
-    def run(self, find: Callable[[], Iterable[Edit | UnreadableError]]) -> Exit:
-        """Show the edits of `find`; with `apply`, make them if all were found; return status."""
+    def run(self, find: Callable[[], Iterable[Edit | Action | UnreadableError]]) -> Exit:
+        """Show the edits of `find`; with `apply`, make them if all were found; return status.
+
+        An action among them is a file that cannot be repaired.
+        """
         diffs: dict[str, str] = {}
         edits: list[Edit] = []
+        left: list[Action] = []
         undo_dir = None
         summary = self.summary
         report = Report(
@@ -67,15 +72,22 @@ class EditRun:
                 if isinstance(item, UnreadableError):
                     report.unreadable(item)
                     continue
+                if isinstance(item, Action):
+                    left.append(item)
+                    diffs[str(item.path)] = f"{text.escape(str(item.path))}: {item.reason}"
+                    report.item(ACTION.row(item))
+                    continue
                 edits.append(item)
                 diffs[str(item.action.path)] = difference(item)
                 report.item(ACTION.row(item.action))
-            summary.to_do = bool(edits) and not self.apply
+            summary.to_do = bool(left) or (bool(edits) and not self.apply)
             if self.apply and edits and summary.complete:
                 undo_dir = carry_out(edits, self.log_dir, self.undo_dir, self.command)
                 report.item(actions.undo_object(undo_dir))
         for edit in edits:
             self._explain(report, edit)
+        if left:
+            report.note(f"{text.count(len(left), 'file')} not repaired", "error")
         self._conclude(report, edits, undo_dir)
         return report.exit_status()
 

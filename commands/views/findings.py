@@ -189,6 +189,7 @@ def _next_lines(commands: list[str]) -> Iterator[str]:
 BY_REMEDY = {
     Remedy.BROKER: "by the next start of the broker",
     Remedy.RECOVER: "without loss",
+    Remedy.CHECKPOINT: "in checkpoint files",
     Remedy.LOSS: "with loss of records, unless --fill-from gives another copy",
     Remedy.REPLICA: "from another copy",
     Remedy.NONE: "by hand",

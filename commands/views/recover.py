@@ -15,10 +15,16 @@ from logtool.commands.views.action_printer import NO_PARTITION, ActionPrinter
 from logtool.disk import shell
 from logtool.errors import LogtoolError, UsageError
 from logtool.exits import Exit
+from logtool.formats import names
+from logtool.formats.names import FileKind
+from logtool.log.dir import OFFSET_CHECKPOINTS
 from logtool.log.inputs import GivenPaths
 from logtool.running.summary import ActionSummary
 from logtool.startup.partition import PartitionForecast
 from logtool.startup.recover import HINDRANCES, ApplyConsent, Recover
+
+_REBUILT = (FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA)
+"""Files of a partition dir that 'logtool checkpoint rebuild' repairs."""
 
 
 def run(
@@ -69,6 +75,8 @@ class RecoverPrinter(ActionPrinter):
         super().__init__(report, summary)
         self._job = job
         self._changes = 0
+        self._bad_checkpoints: list[Path] = []
+        """The log dirs with a checkpoint that stops the broker."""
 
     def show(self, item: Action | PartitionForecast | LogtoolError) -> None:
         """Print one item, and count the changes."""
@@ -77,6 +85,11 @@ class RecoverPrinter(ActionPrinter):
         if isinstance(item, Action):
             self._changes += item.change is not None
             summary.to_do |= item.action == "finish" and not consent.apply
+            if (
+                item.action in HINDRANCES
+                and names.parse_root_file(item.path.name).kind in OFFSET_CHECKPOINTS
+            ):
+                self._bad_checkpoints.append(item.path.parent)
             # Marking clean mends what it can, and refuses where more is wrong.
             summary.to_do |= item.action in HINDRANCES and not consent.mark_clean
         elif isinstance(item, PartitionForecast):
@@ -119,6 +132,8 @@ class RecoverPrinter(ActionPrinter):
             what = "it" if stopped == 1 else "them"
             partitions = text.count(stopped, "partition")
             yield f"{partitions} not changed: a broker would not load {what}"
+        for log_dir in dict.fromkeys(self._with_bad_checkpoints()):
+            yield f"to repair checkpoint files: logtool checkpoint rebuild {shell.path(log_dir)}"
         yield from self._unchecked_lines()
         all_made = self._all_made
         if self._counts["fill"]:
@@ -131,6 +146,14 @@ class RecoverPrinter(ActionPrinter):
             options = " ".join(shell.option("--accept-loss", name) for name in self._losing)
             yield f"to accept that: {options}"
         yield text.state(summary) + self._verdict()
+
+    def _with_bad_checkpoints(self) -> Iterator[Path]:
+        """Yield the log dirs in which a checkpoint or partition.metadata stops the broker."""
+        yield from self._bad_checkpoints
+        for one in self._forecasts:
+            file = names.parse_partition_file((one.reason or "").partition(":")[0])
+            if one.outcome != "loads" and file.kind in _REBUILT:
+                yield one.request.path.parent
 
     @property
     def _all_made(self) -> bool:

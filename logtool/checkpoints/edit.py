@@ -8,7 +8,12 @@ from logtool.actions import Action, Change, FileChange, Stamp
 from logtool.disk import files
 from logtool.errors import RefusedError, UnreadableError, UsageError
 from logtool.findings import Finding
-from logtool.formats import leader_epoch_checkpoint, names, offset_checkpoint
+from logtool.formats import (
+    leader_epoch_checkpoint,
+    names,
+    offset_checkpoint,
+    partition_metadata,
+)
 from logtool.formats.names import DirectoryKind, FileKind, FileState, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import OFFSET_CHECKPOINTS
@@ -24,6 +29,7 @@ _WITHOUT = {
     FileKind.CLEAN_SHUTDOWN: "the next start is unclean",
 }
 """Consequence for a broker if a row or the file is missing."""
+_IN_PARTITION_DIRS = (FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA)
 _LARGEST_OFFSET, _LARGEST_EPOCH = 2**63 - 1, 2**31 - 1
 _HARMLESS = ("checkpoint/empty", "checkpoint/duplicate")
 
@@ -81,6 +87,15 @@ def load(path: Path) -> Present:
         value=value,
         findings=tuple(module.check(value)),
     )
+
+
+def read_topic_id(partition: Path) -> Present:
+    """Read partition.metadata of a partition dir, which need not exist."""
+    path = partition / FileKind.PARTITION_METADATA.value
+    data, stamp = _read(path)
+    value = partition_metadata.parse(data)
+    findings = tuple(partition_metadata.check(value))
+    return Present(path, FileKind.PARTITION_METADATA, data, stamp, value, findings)
 
 
 def content(path: Path) -> bytes:
@@ -200,7 +215,7 @@ def _changed(present: Present, key: str, before: int | None, after: int | None) 
 def _edit(change: Change, before: bytes, reasons: list[str], length: int | None) -> Edit:
     more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
     directory = names.parse_directory(change.path.parent.name)
-    inside = kind_of(change.path) is FileKind.LEADER_EPOCH_CHECKPOINT
+    inside = kind_of(change.path) in _IN_PARTITION_DIRS
     known = inside and isinstance(directory, PartitionDirectory)
     action = Action(
         action=change.kind,

@@ -2,16 +2,18 @@
 
 A row is dropped where its partition is not there or it cannot be read, and changed where no broker
 could mean it (`rules`). Rows are never added to the offset checkpoints, since a missing one is
-always safe: it stands for the start of the log.
+always safe: it stands for the start of the log. `topic_ids` repairs ``partition.metadata``.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
 
+from logtool.actions import Action
 from logtool.checkpoints import rules
 from logtool.checkpoints.edit import Edit, Present, kind_of, load, replacement
 from logtool.checkpoints.rules import LogBounds
+from logtool.checkpoints.topic_ids import KnownTopicIds
 from logtool.checks import continuity, root
 from logtool.checks.partition import CheckRequest, check_partition, plan
 from logtool.checks.report import PartitionSummary
@@ -43,6 +45,8 @@ class CheckpointRebuild:
     _kinds: tuple[FileKind, ...] = field(init=False)
     _partition: Path | None = None
     """The only partition that is meant."""
+    _only_topic_id: bool = False
+    """True if only partition.metadata is meant."""
 
     def __post_init__(self) -> None:
         """Find out what is meant; UsageError for a file that is no checkpoint."""
@@ -52,8 +56,13 @@ class CheckpointRebuild:
             self.log_dir, self._kinds = self.path.parent, (kind_of(self.path),)
             if self._kinds[0] is FileKind.LEADER_EPOCH_CHECKPOINT:
                 self._partition, self._kinds = self.path.parent, ()
+            elif self._kinds[0] is FileKind.PARTITION_METADATA:
+                self._partition, self._only_topic_id, self._kinds = self.path.parent, True, ()
             elif self._kinds[0] not in OFFSET_CHECKPOINTS:
-                raise UsageError(f"{self.path} is not a checkpoint of offsets or leader epochs")
+                raise UsageError(
+                    f"{self.path} is not a checkpoint of offsets or leader epochs, and not "
+                    "partition.metadata"
+                )
         elif what is PathKind.PARTITION_DIR:
             self._partition, self._kinds = self.path, ()
         if self._partition:
@@ -63,8 +72,11 @@ class CheckpointRebuild:
     def _with_epochs(self) -> bool:
         return not self._kinds or self._kinds == OFFSET_CHECKPOINTS
 
-    def __iter__(self) -> Iterator[Edit | UnreadableError]:
+    def __iter__(self) -> Iterator[Edit | Action | UnreadableError]:
         home = opening.open_log_dir(self.log_dir)
+        yield from self._topic_ids(home)
+        if self._only_topic_id:
+            return
         present: dict[FileKind, Present] = {}
         for kind in {*self._kinds, FileKind.LOG_START_CHECKPOINT} & home.files.keys():
             try:
@@ -83,6 +95,19 @@ class CheckpointRebuild:
                 yield from _offsets(
                     present[kind], home, self.selection, extents, start_rows, self.summary
                 )
+
+    def _topic_ids(self, home: LogDir) -> Iterator[Edit | Action | UnreadableError]:
+        """Yield the edits of partition.metadata."""
+        if not self._with_epochs:
+            return
+        ids = KnownTopicIds(home)
+        for path, directory in self._partitions(home):
+            self.summary.partitions += self._only_topic_id
+            try:
+                if isinstance(directory, PartitionDirectory):
+                    yield from ids.edits(path, directory)
+            except UnreadableError as error:
+                yield error
 
     def _jobs(self, home: LogDir, start_rows: dict[TopicPartition, int]) -> Iterator[PartitionJob]:
         """Yield the partitions to look at: the ends of their logs, or for the epochs all of it."""

@@ -298,17 +298,21 @@ def next_command(
     start = next((one for one in given if isinstance(one, NextStart)), None)
     by_severity = {severity: [one for one in run.findings if one.severity is severity]
                    for severity in Severity}  # fmt: skip
-    refusing = next((one for one in run.findings if one.broker is Broker.REFUSES), None)
+    errors = by_severity[Severity.ERROR]
+    refusing = next(
+        (one for one in run.findings if one.broker is Broker.REFUSES),
+        next((one for one in errors if one.remedy is Remedy.CHECKPOINT), None),
+    )
     if run.unread and not any(home.partitions for home in run.homes):
         return _unread(run.unread[0])
     if start and start.refuses:
-        return _finding(refusing) if refusing else _plan(run, "what prevents the start")
+        return _finding(run, refusing) if refusing else _plan(run, "what prevents the start")
     if filled := _fill(run, others):
         return filled
     if start and (start.losing or start.state is Gravity.ERROR):
         return _plan(run, "what the next start does, and what is lost")
-    for found in by_severity[Severity.ERROR]:
-        return _finding(found)
+    for found in errors:
+        return _finding(run, found)
     if run.unread:
         return _unread(run.unread[0])
     if any(isinstance(one, DiskAnswer) and one.state is Gravity.ERROR for one in given):
@@ -316,7 +320,7 @@ def next_command(
     if start and start.state is Gravity.WARNING:
         return _plan(run, "what the next start does, and which damage it does not notice")
     for found in by_severity[Severity.WARNING]:
-        return _finding(found)
+        return _finding(run, found)
     if not run.deep.is_whole:
         return Next(_logtool(run, "verify"), "every batch, without a time limit")
     return Next(
@@ -359,8 +363,14 @@ def _damaged(run: Examination) -> set[tuple[str | None, int | None]]:
     }
 
 
-def _finding(found: Finding) -> Next:
-    if found.next:
+def _finding(run: Examination, found: Finding) -> Next:
+    remedies = Remedies(run.paths, run.selection)
+    remedies.add(found)
+    if found.remedy in (Remedy.RECOVER, Remedy.CHECKPOINT):
+        for one in remedies.counts():
+            if one.command:
+                return Next(one.command, f"the repair of {found.code}")
+    if found.next and found.remedy is not Remedy.NONE:
         return Next(found.next, f"the place where {found.code} was found")
     return Next(f"logtool explain {found.code}", "what it means and what to do")
 

@@ -61,6 +61,12 @@ class Remedies:
     def _command(self, remedy: Remedy) -> str | None:
         if remedy is Remedy.BROKER:
             return None
+        if remedy is Remedy.CHECKPOINT and not any(map(files.is_remote, self._paths)):
+            folders = list(self._partitions.get(remedy, {}))
+            is_one = remedy not in self._outside and len(folders) == 1
+            worst = self._worst[remedy].path or self._paths[0]
+            home = folders[0] if is_one else (_partition_dir(self._worst[remedy]) or worst).parent
+            return f"logtool checkpoint rebuild {shell.path(home)}"
         if remedy not in _RECOVER or any(map(files.is_remote, self._paths)):
             return f"logtool explain {self._worst[remedy].code}"
         losing = self._partitions.get(Remedy.LOSS, {})
@@ -79,7 +85,14 @@ class Remedies:
         return " ".join(word for word in words if word)
 
 
-_ORDER = (Remedy.BROKER, Remedy.RECOVER, Remedy.LOSS, Remedy.REPLICA, Remedy.NONE)
+_ORDER = (
+    Remedy.BROKER,
+    Remedy.RECOVER,
+    Remedy.CHECKPOINT,
+    Remedy.LOSS,
+    Remedy.REPLICA,
+    Remedy.NONE,
+)
 _RECOVER = (Remedy.RECOVER, Remedy.LOSS)
 
 

@@ -258,10 +258,11 @@ _FINDINGS = Table("findings", "finding of logtool verify, or input that could no
            null=_NOT_LOOKED_AT,
            words=("always", "if-unclean", "never", "refuses-to-start")),
     Column("remedy", Kind.STRING, "way to mend it: broker: the next start mends it; recover: "
-           "recover --apply mends it without loss; loss: mending costs records; replica: another "
+           "recover --apply mends it without loss; checkpoint: checkpoint rebuild --apply mends "
+           "it; loss: mending costs records; replica: another "
            "copy is needed; none: nothing is to be mended, or an operator does it",
            null=_NOT_LOOKED_AT,
-           words=("broker", "recover", "loss", "replica", "none")),
+           words=("broker", "recover", "checkpoint", "loss", "replica", "none")),
     Column("path", Kind.STRING, "path of the file or directory",
            null="the finding is not about a single file"),
     *_LOG_DIR,

@@ -1,9 +1,10 @@
 """The remedies that `verify` prints: their commands are run, and do what they promise."""
 
 import shlex
+import shutil
 
 import pytest
-from damage import append_to_file, damage_file, flip
+from damage import append_to_file, damage_file, flip, remove_file
 from verification import logs, small_log_dir
 
 INDEXED, EPOCHS, BAD = "index.dense-0", "codec-none-0", "codec-gzip-0"
@@ -68,8 +69,8 @@ def test_a_sound_log_dir_has_nothing_to_repair(run, data):
 
 
 def test_a_finding_that_no_command_repairs_is_explained(run, data):
-    damage_file(data / EPOCHS / "partition.metadata", lambda _: b"")
-    assert commands(run("verify", data)) == [["explain", "partition-metadata/malformed"]]
+    damage_file(data / "meta.properties", lambda text: text.replace(b"node.id=1", b"node.id=x"))
+    assert commands(run("verify", data)) == [["explain", "meta-properties/malformed"]]
 
 
 @pytest.mark.parametrize("command", ["plan", "recover", "sanity"])
@@ -92,3 +93,59 @@ def test_findings_count_more_than_time_that_is_over(run, data):
     file = data / "meta.properties"
     damage_file(file, lambda _: b"x")
     assert run("verify", "--max-duration", "0.000000001", data).status == 1
+
+
+CHECKPOINTS = [
+    (f"{EPOCHS}/partition.metadata", lambda _: b""),
+    (f"{EPOCHS}/partition.metadata", None),
+    (f"{EPOCHS}/partition.metadata", lambda data: data[:-22] + b"A" * 22),
+    (f"{EPOCHS}/leader-epoch-checkpoint", lambda _: b"junk"),
+    ("recovery-point-offset-checkpoint", lambda data: data[:-3] + b"x"),
+]
+
+
+@pytest.mark.parametrize(("name", "damage"), CHECKPOINTS)
+def test_a_checkpoint_that_stops_the_broker_is_rebuilt_by_the_command(run, data, name, damage):
+    path = data / name
+    before = path.read_bytes()
+    if damage is None:
+        remove_file(path)
+    else:
+        damage_file(path, damage)
+    (command,) = commands(run("verify", data))
+    assert command[:2] == ["checkpoint", "rebuild"]
+    (proposed,) = run("doctor", "-f", "ndjson", data).of_type("next")
+    assert shlex.split(proposed["command"])[1:] == command
+    recovered = run("recover", data)
+    assert recovered.status == 1
+    # Without the file, the log loads and is set aside as stray.
+    assert (f"logtool checkpoint rebuild {data}\n" in recovered.stderr) == path.exists()
+    assert run(*command, "--apply").status == 0
+    if name.endswith("metadata"):
+        assert path.read_bytes() == before
+    again = run("verify", data)
+    assert (again.status, commands(again)) == (0, [])
+
+
+def test_an_id_comes_from_another_partition_where_no_metadata_log_is(run, scenario, tmp_path):
+    names = ("codec-none-0", "codec-none-1", "codec-gzip-0")
+    data = small_log_dir(scenario("4.3.1/clean"), tmp_path / "data", *names)
+    files = [data / name / "partition.metadata" for name in names]
+    before = files[0].read_bytes()
+    for file in (files[0], files[2]):
+        damage_file(file, lambda _: b"")
+    result = run("checkpoint", "rebuild", "-f", "ndjson", data)
+    found = {(one["path"], one["action"]) for one in result.of_type("action")}
+    assert found == {(str(files[0]), "replace"), (str(files[2]), "damaged")}
+    applied = run("checkpoint", "rebuild", "--apply", data)
+    assert (applied.status, files[0].read_bytes(), files[2].read_bytes()) == (1, before, b"")
+
+
+def test_two_ids_of_a_topic_repair_nothing(run, data, scenario):
+    other = data / "codec-none-1"
+    shutil.copytree(scenario("4.3.1/clean") / "codec-none-1", other)
+    damage_file(other / "partition.metadata", lambda text: text[:-22] + b"B" * 22)
+    damage_file(data / EPOCHS / "partition.metadata", lambda _: b"")
+    result = run("checkpoint", "rebuild", "-f", "ndjson", data)
+    assert [one["action"] for one in result.of_type("action")] == ["damaged"]
+    assert result.status == 1

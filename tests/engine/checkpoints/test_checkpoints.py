@@ -449,7 +449,7 @@ def test_a_partition_that_cannot_be_read_is_reported_and_left_alone(small):
 
 
 def test_a_file_that_is_no_checkpoint_cannot_be_rebuilt(small):
-    for name in ("meta.properties", "codec-zstd-0/partition.metadata"):
+    for name in ("meta.properties", "codec-zstd-0/00000000000000000000.index"):
         with pytest.raises(UsageError, match=name):
             CheckpointRebuild(small / name)
 
