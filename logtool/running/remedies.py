@@ -1,4 +1,4 @@
-"""How the findings of a run are mended: counted by remedy, each with the command for it."""
+"""Ways to repair the findings of a run: counted by remedy, each with its command."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
