@@ -193,9 +193,6 @@ def rebuild(
     batches. Rows that no batch contradicts stay: epochs without records, and starts of epochs that
     compaction removed.
 
-    A partition.metadata that a broker cannot read, or that is missing, gets the topic id from the
-    metadata log in the same log dir, or from the other partitions of the topic there.
-
     In other checkpoints, a row changes only if no broker could have written it. A recovery point
     after the end of the log is lowered to the end, and never rises. A high watermark is moved into
     the log. A log start offset after the end becomes the end. A cleaner offset outside of the log
@@ -206,6 +203,11 @@ def rebuild(
       logtool checkpoint rebuild /var/lib/kafka/data
       logtool checkpoint rebuild /var/lib/kafka/data/orders-0 --apply
       logtool checkpoint rebuild /var/lib/kafka/data/recovery-point-offset-checkpoint
+
+    Topic ids:
+
+    A partition.metadata that a broker cannot read, or that is missing, gets the topic id from the
+    metadata log in the same log dir, or from the other partitions of the topic there.
 
     Exit status:
       0    with --apply: done; without: nothing to do

@@ -7,22 +7,30 @@ import typer
 
 from logtool.commands import options
 from logtool.commands.program.spread import Without, spread
+from logtool.errors import UsageError
 
-UndoneDir = Annotated[
-    Path,
+UndoneDirs = Annotated[
+    list[Path] | None,
     typer.Argument(
         metavar="UNDO_DIR",
-        help="Undo directory; the command that made the changes printed its path.",
+        help="Undo directory; the command that made the changes printed its path. With --list: "
+        "log dirs, or directories that hold undo directories. Default with --list: the current "
+        "directory.",
         show_default=False,
         parser=options.local_path,
     ),
+]
+ListOption = Annotated[
+    bool,
+    typer.Option("--list", help="List the commands that changed a log dir, and change nothing."),
 ]
 
 
 @spread
 def undo(
     *,
-    undo_dir: UndoneDir,
+    undo_dir: UndoneDirs = None,
+    list_commands: ListOption = False,
     apply: options.Apply = False,
     printing: Annotated[options.Printing, Without("progress", "verbose")],
 ) -> None:
@@ -38,8 +46,15 @@ def undo(
     restores no file at all.
 
     Examples:
+      logtool undo --list /var/lib/kafka/data
       logtool undo /var/lib/kafka/data.logtool-undo-20260102T030405Z
       logtool undo --apply /var/lib/kafka/data.logtool-undo-20260102T030405Z
+
+    History:
+
+    With --list, it prints the commands with --apply that changed a log dir: when, how many files,
+    the undo directory, and whether the changes were undone. It finds undo directories with the
+    default name next to the log dir, and those in the given directories.
 
     Security:
 
@@ -57,6 +72,13 @@ def undo(
       130  ...; run the same command again to continue
 
     """
-    from logtool.commands.views.undo import run
+    if list_commands and apply:
+        raise UsageError("--list and --apply contradict each other")
+    given = undo_dir or []
+    if not list_commands and len(given) != 1:
+        raise UsageError("give one UNDO_DIR, or --list")
+    from logtool.commands.views import undo, undo_list
 
-    raise typer.Exit(run(undo_dir, printing, apply=apply))
+    if list_commands:
+        raise typer.Exit(undo_list.run(given or [Path()], printing))
+    raise typer.Exit(undo.run(given[0], printing, apply=apply))

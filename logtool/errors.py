@@ -9,7 +9,7 @@ class LogtoolError(Exception):
 
 
 class Ended(KeyboardInterrupt):
-    """A signal that ends a command as Ctrl-C does: SIGTERM or SIGHUP."""
+    """A signal that ends a command: Ctrl-C, SIGTERM or SIGHUP."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -17,8 +17,12 @@ class Ended(KeyboardInterrupt):
 
 
 def ending(number: int) -> KeyboardInterrupt:
-    """Return the exception to raise for a signal that ends a command."""
-    return KeyboardInterrupt() if number == signal.SIGINT else Ended(number)
+    """Return the exception to raise for a signal that ends a command.
+
+    Not KeyboardInterrupt itself: where that is raised while `exec` runs a text, as dataclasses do,
+    the interpreter later ends with the signal and not with the status (CPython 3.11, pythonrun.c).
+    """
+    return Ended(number)
 
 
 def signal_of(end: KeyboardInterrupt) -> int:

@@ -48,6 +48,10 @@ class JournalRecord:
     steps: list[FileStep]
     times: dict[Path, int]
     """Each directory in which a name changes, and its mtime before."""
+    time: str | None = None
+    """Time at which the journal was written (RFC 3339); None if it does not say."""
+    state_time: str | None = None
+    """Time at which the plan came to its state; None if it was not carried out."""
 
 
 def parse(data: bytes) -> JournalRecord:
@@ -79,7 +83,13 @@ def parse(data: bytes) -> JournalRecord:
     states = [PlanState(_text(line, "state")) for line in after]
     state = states[-1] if states else PlanState.COMMITTED
     return JournalRecord(
-        log_dir=home, command=_text(begin, "command"), state=state, steps=steps, times=dict(times)
+        log_dir=home,
+        command=_text(begin, "command"),
+        state=state,
+        steps=steps,
+        times=dict(times),
+        time=_text(begin, "time"),
+        state_time=_text(after[-1], "time") if after else None,
     )
 
 

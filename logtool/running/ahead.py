@@ -25,8 +25,10 @@ class OneAhead(Generic[Result]):
     def begin(self, work: Callable[[], Result]) -> None:
         """Let the thread call `work`."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._run, daemon=True)
+            thread.start()
+            # Only now: a signal before this leaves no thread that `close` could not join.
+            self._thread = thread
         self._asked.put(work)
 
     def end(self) -> Result:

@@ -126,3 +126,17 @@ def test_lines_that_a_signal_ends_are_whole_and_in_order_before_the_summary(
     offsets = [line["offset"] for line in lines if line["type"] == "record"]
     assert offsets == list(range(len(offsets)))
     assert 0 < len(offsets) < len(batches)
+
+
+def test_a_signal_while_python_compiles_a_text_keeps_its_status(child_environment):
+    # Dataclasses compile their methods by `exec` when they are first used.
+    program = (
+        "import sys\n"
+        "from logtool.errors import ending, signal_of\n"
+        "try:\n"
+        "    exec('raise end', {'end': ending(2)})\n"
+        "except KeyboardInterrupt as end:\n"
+        "    sys.exit(128 + signal_of(end))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], env=child_environment(), check=False)
+    assert done.returncode == 130

@@ -9,7 +9,9 @@ from answers import assert_valid, last_line, numbers
 from changes import Place, disk_full, everything, failing, interrupt, prepare
 from processes import locked_by_a_process
 
-from logtool.apply import default_undo_dir
+from logtool.apply import default_undo_dir, records
+
+WATERMARK = "replication-offset-checkpoint"
 
 
 @pytest.fixture
@@ -144,3 +146,47 @@ def test_files_of_others_that_go_with_a_swap_come_back(run, tmp_path):
     (undo_dir,) = tmp_path.glob("*undo*")
     assert run("undo", "--apply", undo_dir).status == 0
     assert everything(log_dir / "t-0") == before
+
+
+def test_what_was_applied_is_listed_and_whether_it_was_undone(run, place):
+    command = ("checkpoint", "set", "--delete", "--apply", place.log_dir / WATERMARK)
+    assert run(*command).status == 0
+    first, second = run("undo", "--list", "-f", "ndjson", place.log_dir).of_type("applied")
+    assert (first["command"], first["state"], first["undo_dir"], first["log_dir"]) == (
+        "logtool test", "done", str(place.undo_dir), str(place.log_dir),
+    )  # fmt: skip
+    assert (second["state"], second["files"]) == ("done", 1)
+    assert "checkpoint set" in second["command"]
+    assert first["time"] <= first["state_time"] <= second["time"]
+    assert run("undo", "--apply", second["undo_dir"]).status == 0
+    states = [
+        one["state"] for one in run("undo", "--list", "-f", "ndjson", place.log_dir).objects[:-1]
+    ]
+    assert states == ["done", "undone"]
+
+
+def test_undo_directories_elsewhere_are_listed_where_they_are(run, place, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    place.undo_dir.rename(elsewhere / "first")
+    assert run("undo", "--list", "-f", "ndjson", place.log_dir).of_type("applied") == []
+    for given in (elsewhere, elsewhere / "first"):
+        (one,) = run("undo", "--list", "-f", "ndjson", given).of_type("applied")
+        assert one["undo_dir"] == str(elsewhere / "first")
+
+
+def test_a_damaged_undo_directory_is_an_error_and_the_others_are_listed(run, place):
+    other = place.undo_dir.with_name(f"{place.log_dir.name}.logtool-undo-x")
+    other.mkdir()
+    (other / records.NAME).write_text("junk\n")
+    result = run("undo", "--list", "-f", "ndjson", place.log_dir)
+    assert result.status == 4
+    assert [one["undo_dir"] for one in result.of_type("applied")] == [str(place.undo_dir)]
+    assert [one["path"] for one in result.of_type("error")] == [str(other)]
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--list", "--apply", "."], ["one", "two"]], ids=lambda one: " ".join(one)
+)
+def test_undo_takes_one_directory_or_a_list(run, arguments):
+    assert run("undo", *arguments).status == 2

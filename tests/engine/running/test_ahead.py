@@ -60,3 +60,14 @@ def test_closing_ends_what_was_begun_and_the_thread():
     second.close()
     assert done == [True]
     assert threading.active_count() == before
+
+
+def test_a_signal_before_the_thread_starts_leaves_nothing_to_close(monkeypatch):
+    def interrupted(thread):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    made = OneAhead()
+    with pytest.raises(KeyboardInterrupt):
+        made.begin(lambda: 1)
+    made.close()

@@ -54,11 +54,14 @@ def test_a_signal_comes_before_everything_else() -> None:
     assert made.exit_status() == Exit.TERMINATED
 
 
-def test_unread_input_comes_before_time_that_is_over_and_that_before_findings() -> None:
+def test_unread_input_comes_before_findings_and_those_before_time_that_is_over() -> None:
     made = summary_of(ERROR)
     made.pace = Pace()
     made.pace.ran_out = True
-    assert made.exit_status() == Exit.BUDGET
+    assert made.exit_status() == Exit.FINDINGS
+    known = summary_of(INFO)
+    known.pace = made.pace
+    assert known.exit_status() == Exit.BUDGET
     made.unreadable = 1
     assert made.exit_status() == Exit.INCOMPLETE
 
