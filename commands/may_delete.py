@@ -8,11 +8,12 @@ import typer
 from logtool.commands import options
 from logtool.commands.program.spread import spread
 
-Target = Annotated[
-    Path,
+Targets = Annotated[
+    list[Path],
     typer.Argument(
-        metavar="PATH",
-        help="Partition dir; its name may have any suffix, such as -stray.",
+        metavar="PATH...",
+        help="Partition dirs; a name may have any suffix, such as -stray. With several, none of "
+        "them counts as a copy.",
         show_default=False,
         parser=options.local_path,
     ),
@@ -32,7 +33,7 @@ Among = Annotated[
 @spread
 def may_delete(
     *,
-    path: Target,
+    paths: Targets,
     among: Among = None,
     running: options.Running,
     printing: options.Printing,
@@ -77,4 +78,4 @@ def may_delete(
     """
     from logtool.commands.views.may_delete import run
 
-    raise typer.Exit(run(path, among or [], running, printing))
+    raise typer.Exit(run(paths, among or [], running, printing))

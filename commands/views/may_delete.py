@@ -26,22 +26,34 @@ DOCUMENT: Final = Document(
 
 
 def run(
-    path: Path, among: Sequence[Path], running: options.Running, printing: options.Printing
+    paths: Sequence[Path],
+    among: Sequence[Path],
+    running: options.Running,
+    printing: options.Printing,
 ) -> Exit:
-    """Print the proof that the copies in `among` hold all of a partition dir, or what they lack."""
-    refuse_several_clusters([path, *among])
+    """Print for each partition dir the proof that copies in `among` hold it, or what they lack."""
+    refuse_several_clusters([*paths, *among])
     settings, summary = printing.settings(), ActionSummary()
     view = dirs.make(settings, DOCUMENT.schema)
     report = Report(settings=settings, view=view, summary=summary)
-    proofs = _proofs(path, among, running.run(report))
+    proofs = _proofs(paths, among, running.run(report))
     return report.consume(proofs, dirs.ProofPrinter(report, summary))
 
 
-def _proofs(path: Path, among: Sequence[Path], job: Run) -> Iterator[Proof | UnreadableError]:
-    """Yield the proof, behind the directories that cannot be read."""
-    target = _target(path)
-    cluster, copies = yield from listed(files.each_once([path.absolute().parent, *among]))
-    yield from prove(target, cluster.others(target, copies), job, cluster.verdict(target))
+def _proofs(
+    paths: Sequence[Path], among: Sequence[Path], job: Run
+) -> Iterator[Proof | UnreadableError]:
+    """Yield the proofs, behind the directories that cannot be read.
+
+    None of the partition dirs counts as a copy of another: all of them may be deleted together.
+    """
+    targets = [_target(path) for path in files.each_once(paths)]
+    homes = [path.absolute().parent for path in paths]
+    cluster, copies = yield from listed(files.each_once([*homes, *among]))
+    gone = {target.path.resolve() for target in targets}
+    stay = [one for one in copies if one.path.resolve() not in gone]
+    for target in targets:
+        yield from prove(target, cluster.others(target, stay), job, cluster.verdict(target))
 
 
 def _target(path: Path) -> ListedCopy:

@@ -479,3 +479,18 @@ def test_an_unknown_entry_that_may_hold_records_forbids_a_deletion(run, tmp_path
         assert result.status == 1
         (only,) = only_proof(result)["only_here"]
         assert name in only["reason"]
+
+
+def test_several_directories_do_not_prove_each_other(run, scenario):
+    homes = [scenario("4.3.1/replicas") / f"node-{node}" for node in (2, 3)]
+    first, second = (home / "replica.in-sync-0" for home in homes)
+    for one, other in ((first, homes[1]), (second, homes[0])):
+        assert run("may-delete", one, "--among", other).status == 0
+    both = run("may-delete", "-f", "ndjson", first, second)
+    assert both.status == 1
+    assert [one["may_delete"] for one in both.objects[:-1]] == [False, False]
+    more = homes[0] / "replica.fetched-at-once-0"
+    result = run("may-delete", "-f", "ndjson", first, more, "--among", homes[1])
+    assert (result.status, [one["path"] for one in result.objects[:-1]]) == (
+        0, [str(first), str(more)],
+    )  # fmt: skip
