@@ -65,6 +65,9 @@ class TransactionsRun:
     flavour: Flavour | None = None
     """The value of ``--flavour``; None: each directory by its names."""
     _homes: dict[Path, LogDir] = field(default_factory=dict)
+    """The log dirs that were given."""
+    _around: dict[Path, LogDir] = field(default_factory=dict)
+    """The log dirs around partition dirs and logs that were given; their coordinators count too."""
 
     def __iter__(self) -> Iterator[PartitionTransactions | UnreadableError]:
         problems: list[UnreadableError] = []
@@ -86,10 +89,10 @@ class TransactionsRun:
 
     def _read_coordinators(self) -> Iterator[UnreadableError]:
         """Read `__transaction_state` of the log dirs, for any selection."""
-        self.joining.homes = list(self._homes)
+        self.joining.homes = list(self._homes | self._around)
         yield from self._problems_of_coordinators()
         for log in self.joining.logs:
-            home = self._homes.get(log.path.parent)
+            home = (self._homes | self._around).get(log.path.parent)
             listed = opening.try_partition(log.path, home.flavour if home else self.flavour)
             if home and isinstance(listed, Partition):
                 lost = lost_end.lost(home, _watermarks(home, []), listed, log.end_offset)
@@ -108,7 +111,7 @@ class TransactionsRun:
         yield from self.joining.read(
             [
                 (folder, home.flavour)
-                for home in self._homes.values()
+                for home in (self._homes | self._around).values()
                 for folder, directory in home.partitions
                 if directory.kind is DirectoryKind.LIVE and directory.topic == TOPIC
             ]
@@ -133,7 +136,9 @@ class TransactionsRun:
         listed = opening.open_partition(folder, self.flavour)
         chosen = listed if kind is PathKind.PARTITION_DIR else _only(listed, path)
         try:
-            home = opening.open_log_dir(inputs.log_dir_of(folder, self.flavour)[0], listed.flavour)
+            place = inputs.log_dir_of(folder, self.flavour)[0]
+            home = self._around.get(place) or opening.open_log_dir(place, listed.flavour)
+            self._around[place] = home
         except UnreadableError:
             home = None  # a partition dir in a place of its own
         yield _job(chosen, home, _watermarks(home, problems) if home else {})

@@ -4,7 +4,7 @@ import os
 
 import pytest
 from answers import last_line, numbers
-from damage import damage_file, flip
+from damage import copied, damage_file, flip
 from transaction_state import FIRST
 from verification import set_offsets
 
@@ -17,8 +17,14 @@ COMMAND = [
 
 
 @pytest.fixture
-def killed(scenario):
-    return scenario("4.3.1/killed") / "tx.mixed-0"
+def killed(scenario, tmp_path):
+    """Return a partition dir alone, without coordinators next to it."""
+    return copied(scenario("4.3.1/killed") / "tx.mixed-0", tmp_path / "alone" / "tx.mixed-0")
+
+
+@pytest.fixture
+def log_dir(scenario):
+    return scenario("4.3.1/killed")
 
 
 @pytest.fixture
@@ -38,6 +44,25 @@ def test_a_person_sees_the_pinning_transaction_and_the_command_to_end_it(run, ki
     (one,) = run("txns", "-f", "ndjson", killed).of_type("partition")
     assert (one["last_stable_offset"], one["pinned_by"]) == (336, 1009)
     assert [one[state] for state in ("open", "hanging", "aborted", "committed")] == [2, 2, 17, 32]
+
+
+@pytest.mark.parametrize("name", ["tx.mixed-0", "tx-interleaved_v2-0"])
+def test_a_partition_dir_gets_the_answer_of_its_log_dir(run, scenario, name):
+    home = scenario("4.3.1/killed")
+    whole = run("txns", "-f", "ndjson", home)
+    alone = run("txns", "-f", "ndjson", home / name)
+    assert alone.status == whole.status == 0
+
+    def open_ones(result):
+        found = [one for one in result.of_type("transaction") if one["path"] == str(home / name)]
+        names = ("state", "first_offset", "advice", "abort")
+        return [[one[key] for key in names] + [one["coordinator"]["relation"]] for one in found]
+
+    assert open_ones(alone) == open_ones(whole)
+    assert {(one[0], one[-1]) for one in open_ones(alone)} == {("open", "listed")}
+    for log in (home / name).glob("*.log"):
+        found = run("txns", "-f", "ndjson", log).of_type("transaction")
+        assert "hanging" not in {one["state"] for one in found}
 
 
 def test_an_open_transaction_that_is_not_too_old_is_no_finding(run, killed, begun):
@@ -130,7 +155,7 @@ def test_an_open_transaction_has_the_last_offset_that_was_written_in_it(run, kil
 
 
 def test_open_shows_open_transactions_and_nothing_else(run, scenario, killed):
-    home = killed.parent
+    home = log_dir
     when = ["-f", "ndjson", "--now", "2026-11-22T00:00Z"]
     result = run("txns", "--open", *when, home)
     states = {obj["state"] for obj in result.of_type("transaction")}
@@ -146,8 +171,8 @@ def test_open_shows_open_transactions_and_nothing_else(run, scenario, killed):
     assert run("txns", "--open", "--all", home).status == 2
 
 
-def test_a_table_begins_with_open_transactions_and_leaves_out_plain_producers(run, killed):
-    home = killed.parent
+def test_a_table_begins_with_open_transactions_and_leaves_out_plain_producers(run, log_dir):
+    home = log_dir
     result = run("txns", home)
     headings = [line for line in result.lines if line.startswith(str(home))]
     objects = run("txns", "-f", "ndjson", home)
@@ -178,8 +203,8 @@ def test_hanging_transactions_come_before_open_ones(run, killed, begun):
     assert [obj["state"] for obj in found] == ["hanging", "open"]
 
 
-def test_a_log_dir_shows_the_entries_of_the_coordinators(run, killed):
-    home = killed.parent
+def test_a_log_dir_shows_the_entries_of_the_coordinators(run, log_dir):
+    home = log_dir
     result = run("txns", "--open", home)
     assert result.status == 0
     titles = next(line for line in result.lines if "transactional_id" in line)

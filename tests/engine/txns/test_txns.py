@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from damage import copied
 
 from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
@@ -137,9 +138,10 @@ def test_a_log_with_nothing_transactional_is_stable_up_to_its_end(scenario):
     ("after", "state"), [(0, TransactionState.OPEN), (1, TransactionState.HANGING)]
 )
 def test_an_open_transaction_hangs_once_its_first_record_is_older_than_allowed(
-    scenario, after, state
+    scenario, tmp_path, after, state
 ):
-    folder = scenario("4.3.1/killed") / "tx.mixed-0"
+    # Alone, without coordinators next to it.
+    folder = copied(scenario("4.3.1/killed") / "tx.mixed-0", tmp_path / "alone" / "tx.mixed-0")
     begun = audited(folder)["tx.mixed-0"].open[0].started_ms
     now = begun + MAX_AGE_MS + after
     oldest = audited(folder, now_ms=now)["tx.mixed-0"].open[0]
