@@ -18,10 +18,13 @@ from logtool.node.options import StartOptions
 from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Way
 from logtool.watermark.replica import Replica
-from logtool.watermark.replica_group import ReplicaGroup
+from logtool.watermark.replica_group import Choice, ReplicaGroup, loss_of
 from logtool.watermark.run import Found, Watermarks
 
 SCHEMA = DOCUMENT.schema
+MOST_CHOICES = 10
+"""Partitions for which a person is shown the cost of each leader in one line."""
+_NOTHING = "nothing"
 _REPLICA = keep(columns(
     "topic", "partition", "node", "log_start_offset", "recovery_point", "high_watermark",
     "last_stable_offset", "log_end_offset", "uncommitted_records", "leader_epoch", "tail",
@@ -30,14 +33,14 @@ _REPLICA = keep(columns(
 _GROUP = keep(columns(
     "topic", "partition", "in_sync", "in_sync_from", "expected_high_watermark", "committed_offset",
     "furthest", "assumed_leader", "acknowledged_lost", "may_be_lost",
-), "topic", "partition", "committed_offset", "assumed_leader", "acknowledged_lost")  # fmt: skip
+), "topic", "partition", "assumed_leader", "acknowledged_lost", "may_be_lost")  # fmt: skip
 _TRUNCATION = columns(
     "topic", "partition", "leader", "follower", "log_end_offset", "by_high_watermark",
     "diverges_from", "by_leader_epoch", "removed_by_leader_epoch", "acknowledged_lost",
 )  # fmt: skip
 _CHOICE = keep(columns(
     *(name for name in CHOICE.names(Way.CSV) if name != "path"),
-), "topic", "partition", "node", "election", "acknowledged_lost")  # fmt: skip
+), "topic", "partition", "node", "election", "acknowledged_lost", "may_be_lost")  # fmt: skip
 _NOT_KNOWN = (
     "partition/absent", "metadata/lost", "metadata/absent", "metadata/hole",
     "metadata/end-lost", "metadata/end-absent",
@@ -120,6 +123,8 @@ class WatermarkPrinter(Printer[Found]):
         self._other: list[str] = []
         self._advised: list[ReplicaGroup] = []
         """Groups in which an election that no person asks for loses more than another one."""
+        self._differing: list[ReplicaGroup] = []
+        """Groups in which the loss depends on the leader."""
         self._unloaded: set[TopicPartition] = set()
         """Partitions with a replica that no broker loads, and without one that loads."""
         self._found: Counter[str] = Counter()
@@ -155,6 +160,8 @@ class WatermarkPrinter(Printer[Found]):
         self._partitions += 1
         self._unloaded.discard((group.topic, group.partition))
         self._advised += [group] if group.keep_stopped else []
+        losses = {(one.acknowledged_lost, one.may_be_lost) for one in group.choices}
+        self._differing += [group] if len(losses) > 1 else []
         self._lost += group.acknowledged_lost > 0
         self._unsure += [group] if group.may_be_lost != 0 else []
         self._twins += bool(group.other_topic) and group.topic_id is None
@@ -207,6 +214,11 @@ class WatermarkPrinter(Printer[Found]):
             yield text.escape(path), style
         for group in self._unsure:
             yield f"{text.escape(group.topic)}-{group.partition}: {_may_be_lost(group)}", style
+        for group in self._differing[:MOST_CHOICES]:
+            yield f"{text.escape(group.topic)}-{group.partition}: {_leaders(group)}", style
+        if len(self._differing) > MOST_CHOICES:
+            more = text.count(len(self._differing) - MOST_CHOICES, "more partition")
+            yield f"{more} in which leaders differ in what is lost; see the table", style
         for group in self._advised:
             yield f"{text.escape(group.topic)}-{group.partition}: {_advice(group)}", style
         partitions = text.count(self._partitions, "partition")
@@ -241,6 +253,38 @@ class WatermarkPrinter(Printer[Found]):
         if not self._report.summary.complete and not (self._lost or self._unsure):
             found.append("not every replica was read, so acknowledged records may be lost")
         return found
+
+
+def _leaders(group: ReplicaGroup) -> str:
+    """Return a text: who should lead, the cost of the others, and whom controllers elect."""
+    costs: dict[str, list[str]] = {}
+    for one in sorted(group.choices, key=loss_of):
+        costs.setdefault(_cost(one), []).append(str(one.replica.node))
+    safe = costs.pop(_NOTHING, [])
+    said = f"let {' or '.join(safe)} lead" if safe else "each leader loses records"
+    said += "".join(
+        f"; if {' or '.join(nodes)} leads, {cost} lost" for cost, nodes in costs.items()
+    )
+    elected = [str(one.replica.node) for one in group.choices if one.standing.election != "unclean"]
+    if elected:
+        return f"{said}; controllers elect {' or '.join(elected)} by themselves"
+    return f"{said}; controllers elect none of them without an unclean election"
+
+
+def _cost(choice: Choice) -> str:
+    """Return the loss with a leader in words."""
+    lost = choice.acknowledged_lost
+    known = f"{text.count(lost, 'acknowledged record')}" if lost else ""
+    if choice.may_be_lost is None:
+        maybe = "an unknown number more may be" if known else "an unknown number of records may be"
+    elif choice.may_be_lost:
+        maybe = f"up to {text.count(choice.may_be_lost, 'record')} may be"
+    else:
+        maybe = ""
+    if not (known or maybe):
+        return _NOTHING
+    verb = " is" if lost == 1 else " are"
+    return " and ".join(part for part in (f"{known}{verb}" if known else "", maybe) if part)
 
 
 def _advice(group: ReplicaGroup) -> str:

@@ -137,7 +137,7 @@ class ReplicaGroup:
     @property
     def best_leader(self) -> int | None:
         """Return the node whose leadership loses least; None without a metadata log."""
-        best = min(self.choices, key=_loss, default=None)
+        best = min(self.choices, key=loss_of, default=None)
         return best.replica.node if best else None
 
     @property
@@ -146,12 +146,12 @@ class ReplicaGroup:
 
         Empty if every leader loses some: these are different records, and a person has to choose.
         """
-        if min(map(_loss, self.choices), default=_NO_LOSS) > _NO_LOSS:
+        if min(map(loss_of, self.choices), default=_NO_LOSS) > _NO_LOSS:
             return ()
         return tuple(
             one.replica.node
             for one in self.choices
-            if one.standing.election is not Election.UNCLEAN and _loss(one) > _NO_LOSS
+            if one.standing.election is not Election.UNCLEAN and loss_of(one) > _NO_LOSS
         )
 
     @property
@@ -256,7 +256,7 @@ def group_replicas(
 _NO_LOSS = (0.0, 0)
 
 
-def _loss(choice: Choice) -> tuple[float, int]:
+def loss_of(choice: Choice) -> tuple[float, int]:
     """Return a key by which the choice that loses least is the smallest."""
     may_be_lost = float("inf") if choice.may_be_lost is None else choice.may_be_lost
     return choice.acknowledged_lost + may_be_lost, choice.acknowledged_lost

@@ -219,3 +219,21 @@ def test_a_dir_may_be_called_simulate(run, scenario, tmp_path, monkeypatch):
     (tmp_path / "simulate").symlink_to(scenario("4.3.1/clean"))
     monkeypatch.chdir(tmp_path)
     assert run("watermark", "./simulate").status == 0
+
+
+def test_the_cost_of_each_leader_is_one_line(run, scenario):
+    given = [f"{node}={scenario('4.3.1/replicas')}/node-{node}" for node in (1, 2, 3)]
+    result = run("watermark", *given)
+    lines = dict(line.split(": ", 1) for line in result.stderr.splitlines() if ": " in line)
+    choices = run("watermark", "-f", "ndjson", *given).of_type("choice")
+    costs = {(f"{one['topic']}-0", one["node"]): one["acknowledged_lost"] for one in choices}
+    elected = {f"{one['topic']}-0": one["node"] for one in choices if one["election"] != "unclean"}
+    for name, differ in (("replica.lagging-0", True), ("replica.diverged-0", True),
+                         ("replica.in-sync-0", False)):  # fmt: skip
+        assert (name in lines) == differ
+        if differ:
+            parts = lines[name].split("; ")
+            named = {int(numbers(part)[0]): numbers(part)[1] for part in parts if "if " in part}
+            assert named == {n: cost for (of, n), cost in costs.items() if of == name and cost}
+            assert numbers(parts[-1]) == [elected[name]]
+    assert "; ".join(lines["replica.lagging-0"].split("; ")[:1]) == "let 2 lead"
