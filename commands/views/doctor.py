@@ -100,7 +100,9 @@ def _screen(obj: Object, settings: OutputSettings, prefix: str) -> str | None:
     if obj["type"] == "limit" and obj["state"] == "good":
         return None
     if obj["type"] == "remedy":
-        return f"Repair {next(_remedy(obj))}"
+        repair, _, command = next(_remedy(obj)).partition(": ")
+        # A line that begins with a space is not folded: the command can be copied.
+        return f"Repair {repair}" + (f":\n  {command}" if command else "")
     if obj["type"] == "node":
         return f"Broker {next(_node(obj))}"
     width = min(max(shutil.get_terminal_size((80, 24)).columns, _NARROWEST), _WIDEST)

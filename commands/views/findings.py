@@ -190,7 +190,7 @@ BY_REMEDY = {
     Remedy.BROKER: "by the next start of the broker",
     Remedy.RECOVER: "without loss",
     Remedy.CHECKPOINT: "in checkpoint files",
-    Remedy.LOSS: "with loss of records, unless --fill-from gives another copy",
+    Remedy.LOSS: "with loss, or from a copy (--fill-from)",
     Remedy.REPLICA: "from another copy",
     Remedy.NONE: "by hand",
 }

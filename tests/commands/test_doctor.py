@@ -61,7 +61,7 @@ def test_of_a_damaged_one_the_worst_comes_first_and_it_is_one_screen(run, damage
     shown = labels(result)
     assert (shown["damage"], shown["start"], shown["watermark"]) == ("ERROR",) * 3
     assert result.lines[0].startswith("ERROR    damage    ")
-    assert len(result.lines) <= SCREEN + 5
+    assert len(result.lines) <= SCREEN + 8
     wide = [line for line in result.lines[:-1] if len(line) > 80]
     assert all(str(damaged) in line for line in wide), wide  # a name is not broken
     groups = [line.split()[0] for line in result.lines if line[:2] == "  " and line[2] != " "]
