@@ -95,10 +95,30 @@ class DueIndexes:
     """True if a batch or a snapshot names a producer."""
 
 
+@dataclass(slots=True)
+class PlainFiles:
+    """Further facts about the files of a partition that a look found to be plain."""
+
+    snapshots: list[int] = field(default_factory=list)
+    """Offsets of the producer snapshots."""
+    newest_snapshot: bytes = b""
+    """Content of the newest producer snapshot; empty without one."""
+    epochs: tuple[tuple[int, int], ...] = ()
+    """Entries of leader-epoch-checkpoint."""
+    epochs_content: bytes = b""
+    """Content of leader-epoch-checkpoint."""
+    last_bytes: int = 0
+    """Bytes of the log of the last segment."""
+    inactive_indexes: int = 0
+    """Number of indexes that are not empty, in the segments before the last one."""
+
+
 class PlainPartitions:
     """A fast check of partition dirs, one after the other, in one thread."""
 
     def __init__(self) -> None:
+        self.files = PlainFiles()
+        """Facts about the partition of the last look, if that was plain."""
         self._rows = np.empty((_kernels.BATCH_COLUMNS, _MOST_BATCHES), np.int64)
         self._found = np.empty(_kernels.SEGMENT_FACTS, np.int64)
         self._entries = np.empty((4, _MOST_BATCHES + 1), np.int64)
@@ -138,7 +158,9 @@ class PlainPartitions:
         facts = PartitionSummary(segments=len(bases), first_base_offset=bases[0])
         metadata, status = files.glance(home + _METADATA, LARGEST)
         facts.made_ns, facts.topic_id = status.st_mtime_ns, self._topic_id(metadata)
-        epochs = self._rows_of(files.glance(home + _EPOCHS, LARGEST)[0])
+        self.files = found = PlainFiles(snapshots)
+        found.epochs_content = files.glance(home + _EPOCHS, LARGEST)[0]
+        epochs = found.epochs = self._rows_of(found.epochs_content)
         runs: list[tuple[int, int, int]] = []
         producers: Producers = {}
         end, newest = bases[0], ""
@@ -160,6 +182,8 @@ class PlainPartitions:
             if end > base:
                 self._add(facts, runs, producers)
             facts.bytes += len(log)
+            found.last_bytes = len(log)
+            found.inactive_indexes += 0 if active else bool(indexes[0]) + bool(indexes[1])
         if end in snapshots and end != bases[-1]:
             self._compare(home, end, producers)
         lacks_snapshot = clean and facts.bytes and end not in snapshots
@@ -268,6 +292,7 @@ class PlainPartitions:
     def _read(self, home: str, offset: int) -> Producers:
         """Return the producers of the snapshot at an offset; an open transaction is not plain."""
         data = files.glance(f"{home}{offset:020d}{_SNAPSHOT}", LARGEST)[0]
+        self.files.newest_snapshot = data
         known = self._snapshots.get(data)
         if known is None:
             snapshot = producer_snapshot.parse(data)
