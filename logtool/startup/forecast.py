@@ -33,7 +33,7 @@ from logtool.node.options import StartOptions
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
 from logtool.startup.disks import Disks, Samples
-from logtool.startup.loads import Load, prepared
+from logtool.startup.loads import PartitionToLoad, prepared
 from logtool.startup.log_dir_start import LogDirStart, Points
 from logtool.startup.partition import PartitionForecast
 from logtool.startup.plain_partition import PlainLooks
@@ -105,7 +105,7 @@ class Forecast:
         if self._samples:
             self.disks = self._samples.taken()
         self._run.bytes_total = sum(load.bytes_ahead for load in loads)
-        with self._run.workers(Load.forecast) as workers:
+        with self._run.workers(PartitionToLoad.forecast) as workers:
             for request, result in zip(
                 requests, workers.run(loads, lambda load: -load.bytes_ahead), strict=True
             ):

@@ -19,7 +19,7 @@ _MOST_HELD = 16_384
 
 
 @dataclass(slots=True)
-class Load:
+class PartitionToLoad:
     """One partition on its way to a worker."""
 
     request: LoadRequest
@@ -80,7 +80,7 @@ def prepared(
     looks: PlainLooks | None,
     *,
     hold: bool,
-) -> list[Load]:
+) -> list[PartitionToLoad]:
     """Return the loads with the bytes ahead of each, and give their logs to the `samples`.
 
     With `hold` the listings made for that are kept, up to `_MOST_HELD` segments. Otherwise the
@@ -88,7 +88,7 @@ def prepared(
     """
     loads, kept = [], 0
     for request in requests:
-        load = Load(request, looks=looks)
+        load = PartitionToLoad(request, looks=looks)
         loads.append(load)
         if request.start.clean and not request.assumed.verify:
             continue

@@ -153,7 +153,7 @@ def _measured_plain(
     on_bytes: Callable[[int], None],
     looks: PlainLooks,
 ) -> Replica | None:
-    """Return what `measure` returns for a small partition without faults; None for any other."""
+    """Measure a small partition without faults, as `measure` does; None for any other."""
     plain = plain_partition.load(request, looks)
     if not plain:
         return None
