@@ -36,6 +36,8 @@ _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _NUMBER = re.compile(r"[+-]?[0-9]+")
 _UUID = re.compile(r"([A-Za-z0-9_-]{22})(?:==)?")
 _QUOTE_SIZE = 60
+_SURE_DIGITS = 9
+"""Digits of a number that is below 2^31 in any case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,8 @@ def json_long(value: Any) -> int | None:
 
 
 def _parse(text: str, largest: int) -> int | None:
+    if len(text) <= _SURE_DIGITS and text.isascii() and text.isdigit():
+        return int(text)
     # The digits are counted first: int() refuses thousands of them with an exception.
     if not _NUMBER.fullmatch(text) or len(text.lstrip("+-").lstrip("0")) > len(str(largest)):
         return None

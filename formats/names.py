@@ -28,6 +28,7 @@ must be a partition and unknown files are ignored. Source: ``LocalLog.parseTopic
 import re
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import lru_cache
 
 from logtool.formats import kraft_snapshot
 from logtool.formats.java_text import NOT_SPACE, parse_int, parse_long, parse_uuid
@@ -187,6 +188,7 @@ _SNAPSHOT_STATES = {
 _PREFIX = re.compile(r"[0-9]{20}")
 _PLAIN = re.compile(r"(0[0-9]{19})(\.log|\.index|\.timeindex|\.txnindex|\.snapshot)")
 """Nearly every name in a directory: a zero in front makes it a number that a long can hold."""
+_SUFFIXES = DirectoryKind.DELETE, DirectoryKind.FUTURE, DirectoryKind.STRAY
 _UNIQUE_ID = re.compile(r"[0-9a-f]{32}")
 _SUFFIXED = re.compile(rf"{NOT_SPACE}+-{NOT_SPACE}+\.{NOT_SPACE}+-(?:delete|future|stray)")
 _REMOTE = re.compile(r"([^_]+)_([^.]+)(\.index|\.timeindex|\.txnindex)(|\.deleted|\.tmp)")
@@ -197,7 +199,7 @@ def parse_directory(name: str) -> PartitionDirectory | BadDirectory:
     """Read the name of a directory of the root as ``LocalLog.parseTopicPartitionName`` does."""
     if "-" not in name:
         return BadDirectory(name, "expected <topic>-<partition>, found no '-'")
-    kind = next(k for k in reversed(DirectoryKind) if name.endswith(k))
+    kind = next((k for k in _SUFFIXES if name.endswith(k)), DirectoryKind.LIVE)
     working, unique_id = name, None
     if kind is not DirectoryKind.LIVE:
         if not _SUFFIXED.fullmatch(name):
@@ -223,6 +225,12 @@ def parse_partition_file(name: str, *, metadata_log: bool = False) -> FileName:
     `metadata_log` says that the partition is ``__cluster_metadata-0``: only there does a broker
     read the names of KRaft snapshots, and stop at one it cannot read.
     """
+    return _partition_file(name, metadata_log)
+
+
+# Most partitions have files of the same names, and each name is read several times.
+@lru_cache(maxsize=1024)
+def _partition_file(name: str, metadata_log: bool) -> FileName:
     plain = _PLAIN.fullmatch(name)
     if plain:
         return FileName(

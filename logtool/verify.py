@@ -279,10 +279,12 @@ class Verification:
     ) -> PartitionJob | None:
         """Return a job with nothing left to do, if a quick look at a partition is enough."""
         key = root.key_of(directory)
-        if directory.kind is not DirectoryKind.LIVE or key is None:
+        over = self._run.budget.pace.is_over
+        if directory.kind is not DirectoryKind.LIVE or key is None or over:
             return None
         ahead_ms = known.ahead_ms(directory.topic) if known else None
-        found = plain.look(path, log_start, ahead_ms, clean=clean)
+        quick = self._level is Level.QUICK
+        found = plain.look(path, log_start, ahead_ms, clean=clean, quick=quick)
         if found is None:
             return None
         self._run.bytes_total += found.bytes
@@ -352,13 +354,12 @@ class Verification:
 
     def _plain(self, path: Path) -> PlainPartitions | None:
         """Return the fast check to try first; None if an option or remote storage excludes it."""
-        budget, pace = self._run.budget, self._run.budget.pace
-        paced = pace.bytes_per_second is not None or pace.deadline is not None
-        elsewhere = budget.memory or self._engine or self._earlier
-        if paced or elsewhere or budget.drop_cache or self._flavour is not None:
-            return None
-        fits = self._level is Level.BATCHES and not files.is_remote(path)
-        return PlainPartitions() if fits else None
+        budget, level = self._run.budget, self._level
+        timed = budget.pace.deadline is not None and level is not Level.QUICK
+        paced = budget.pace.bytes_per_second is not None or timed or budget.drop_cache
+        elsewhere = budget.memory or self._engine or self._earlier or files.is_remote(path)
+        special = self._flavour is not None or level is Level.RECORDS
+        return None if paced or elsewhere or special else PlainPartitions()
 
     def _request(
         self,
@@ -415,7 +416,7 @@ class Verification:
                 continue
             more = judged(subject) if judged else ()
             if subject.partition is None:
-                self._schedule.spend(subject.facts.bytes, job.path)
+                self._schedule.count(subject.facts.bytes, job.path)
                 yield from chain(altered.sound(), more)
             else:
                 what = subject.partition, subject.request, subject.facts

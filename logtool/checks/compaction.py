@@ -130,15 +130,24 @@ class Cleaning:
 NOT_KNOWN = Cleaning()
 
 
-def next_to(path: Path, *, clean: bool = False) -> Cleaning:
-    """Return the evidence in the log dir around a partition dir; `NOT_KNOWN` without one."""
+CleanerRows = dict[Path, dict[tuple[str, int], int]]
+"""Rows of cleaner-offset-checkpoint by log dir."""
+
+
+def next_to(path: Path, *, clean: bool = False, read: CleanerRows | None = None) -> Cleaning:
+    """Return the evidence in the log dir around a partition dir; `NOT_KNOWN` without one.
+
+    `read` has the rows of the log dirs that were read before; the others are added to it.
+    """
     path = path.resolve()
     directory = names.parse_directory(path.name)
     if not isinstance(directory, PartitionDirectory):
         return NOT_KNOWN
-    rows: dict[tuple[str, int], int] = {}
-    with suppress(UnreadableError):
-        data = files.read_small(path.parent / FileKind.CLEANER_CHECKPOINT.value)
-        rows = offset_checkpoint.parse(data).offsets
-    row = rows.get((directory.topic, directory.partition))
+    read = {} if read is None else read
+    if path.parent not in read:
+        rows = read[path.parent] = {}
+        with suppress(UnreadableError):
+            data = files.read_small(path.parent / FileKind.CLEANER_CHECKPOINT.value)
+            rows.update(offset_checkpoint.parse(data).offsets)
+    row = read[path.parent].get((directory.topic, directory.partition))
     return Cleaning(directory.topic, row, clean)

@@ -49,7 +49,9 @@ _KINDS = FileKind.OFFSET_INDEX, FileKind.TIME_INDEX
 _EPOCHS, _METADATA = (
     kind.value for kind in (FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA)
 )
-_BASE, _LAST, _EPOCH, _PRODUCER, _PRODUCER_EPOCH, _SEQUENCE = 2, 3, 4, 10, 11, 12
+_POSITION, _BASE, _LAST, _EPOCH, _PRODUCER, _PRODUCER_EPOCH, _SEQUENCE, _RECORDS = (
+    0, 2, 3, 4, 10, 11, 12, 13,
+)  # fmt: skip
 """Row numbers of the columns that the kernels write."""
 
 T = TypeVar("T")
@@ -95,10 +97,32 @@ class DueIndexes:
     """True if a batch or a snapshot names a producer."""
 
 
+@dataclass(slots=True)
+class PlainFiles:
+    """Further facts about the files of a partition that a look found to be plain."""
+
+    snapshots: list[int] = field(default_factory=list)
+    """Offsets of the producer snapshots."""
+    newest_snapshot: bytes = b""
+    """Content of the newest producer snapshot; empty without one."""
+    epochs: tuple[tuple[int, int], ...] = ()
+    """Entries of leader-epoch-checkpoint."""
+    epochs_content: bytes = b""
+    """Content of leader-epoch-checkpoint."""
+    last_bytes: int = 0
+    """Bytes of the log of the last segment."""
+    last_position: int = 0
+    """Position in the last entry of the offset index of the last segment; 0 without one."""
+    inactive_indexes: int = 0
+    """Number of indexes that are not empty, in the segments before the last one."""
+
+
 class PlainPartitions:
     """A fast check of partition dirs, one after the other, in one thread."""
 
     def __init__(self) -> None:
+        self.files = PlainFiles()
+        """Facts about the partition of the last look, if that was plain."""
         self._rows = np.empty((_kernels.BATCH_COLUMNS, _MOST_BATCHES), np.int64)
         self._found = np.empty(_kernels.SEGMENT_FACTS, np.int64)
         self._entries = np.empty((4, _MOST_BATCHES + 1), np.int64)
@@ -114,17 +138,35 @@ class PlainPartitions:
         due: DueIndexes | None = None,
         *,
         clean: bool = False,
+        quick: bool = False,
     ) -> PartitionSummary | None:
         """Return the facts of a partition dir for which no rule reports anything, else None.
 
         `log_start` is the offset in log-start-offset-checkpoint, 0 without one, and `ahead_ms` how
         far ahead its timestamps may be; None: not known. With `due` indexes may be missing, which
-        the rules would report. After a `clean` stop a log has a snapshot at its end.
+        the rules would report. After a `clean` stop a log has a snapshot at its end. With `quick`
+        the totals are those of the end of the last segment, all that the rules of
+        `Level.QUICK` read.
         """
         try:
-            return self._look(path, log_start, ahead_ms, due, clean)
+            facts = self._look(path, log_start, ahead_ms, due, clean)
         except (_NotPlainError, OSError):
             return None
+        if quick:
+            self._hold_to_end(facts)
+        return facts
+
+    def _hold_to_end(self, facts: PartitionSummary) -> None:
+        """Reduce the totals to those of the end of the last segment, from its last index entry."""
+        found = self.files
+        count = int(self._found[6]) if found.last_bytes else 0
+        start = found.last_position if 0 < found.last_position < found.last_bytes else 0
+        rows = self._rows[:, :count]
+        rows = rows[:, int(np.searchsorted(rows[_POSITION], start)) :]
+        facts.batches, facts.records = rows.shape[1], int(rows[_RECORDS].sum())
+        facts.bytes = found.last_bytes - start
+        starts = zip(rows[_EPOCH].tolist(), rows[_BASE].tolist(), strict=True)
+        facts.epoch_starts = leader_epochs.rising(starts)
 
     def _look(
         self, path: Path, log_start: int, ahead_ms: int | None, due: DueIndexes | None, clean: bool
@@ -138,7 +180,9 @@ class PlainPartitions:
         facts = PartitionSummary(segments=len(bases), first_base_offset=bases[0])
         metadata, status = files.glance(home + _METADATA, LARGEST)
         facts.made_ns, facts.topic_id = status.st_mtime_ns, self._topic_id(metadata)
-        epochs = self._rows_of(files.glance(home + _EPOCHS, LARGEST)[0])
+        self.files = found = PlainFiles(snapshots)
+        found.epochs_content = files.glance(home + _EPOCHS, LARGEST)[0]
+        epochs = found.epochs = self._rows_of(found.epochs_content)
         runs: list[tuple[int, int, int]] = []
         producers: Producers = {}
         end, newest = bases[0], ""
@@ -160,6 +204,8 @@ class PlainPartitions:
             if end > base:
                 self._add(facts, runs, producers)
             facts.bytes += len(log)
+            found.last_bytes, found.last_position = len(log), int.from_bytes(indexes[0][-4:])
+            found.inactive_indexes += 0 if active else bool(indexes[0]) + bool(indexes[1])
         if end in snapshots and end != bases[-1]:
             self._compare(home, end, producers)
         lacks_snapshot = clean and facts.bytes and end not in snapshots
@@ -268,6 +314,7 @@ class PlainPartitions:
     def _read(self, home: str, offset: int) -> Producers:
         """Return the producers of the snapshot at an offset; an open transaction is not plain."""
         data = files.glance(f"{home}{offset:020d}{_SNAPSHOT}", LARGEST)[0]
+        self.files.newest_snapshot = data
         known = self._snapshots.get(data)
         if known is None:
             snapshot = producer_snapshot.parse(data)

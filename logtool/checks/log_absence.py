@@ -11,16 +11,21 @@ from collections.abc import Iterator
 from logtool.checks.producers import EXPIRATION_MS
 from logtool.findings import Finding, Severity
 from logtool.formats import wording
+from logtool.formats.leader_epoch_checkpoint import EpochRow
 from logtool.formats.names import DirectoryKind, FileKind
 from logtool.log import producer_state
 from logtool.log.claims import Claim, ClaimKind, Evidence, Presence, Revocation, standing, unmet
 from logtool.log.dir import OF_TODAY, Partition
-from logtool.log.partition_claims import end_claims, epoch_rows, first_base, start_claims
+from logtool.log.partition_claims import end_claims, first_base, first_epoch, start_claims
 from logtool.log.producer_state import ProducerState
 from logtool.node.surroundings import Surroundings
 
 _WRITING_NS = 30_000_000_000
 """Longest time from the moment for which a broker collects log starts to the end of their file."""
+
+
+FirstEpoch = tuple[EpochRow, Evidence]
+"""The first row of leader-epoch-checkpoint and its place."""
 
 
 def check(partition: Partition, around: Surroundings, end: int | None) -> Iterator[Finding]:
@@ -31,8 +36,9 @@ def check(partition: Partition, around: Surroundings, end: int | None) -> Iterat
     is_judged = getattr(partition.directory, "kind", None) in OF_TODAY
     if not is_judged or partition.is_metadata_log or not partition.segments:
         return
-    yield from _beginning(partition, around)
-    yield from _start_row(partition, around, end)
+    epoch = first_epoch(partition)
+    yield from _beginning(partition, around, epoch)
+    yield from _start_row(partition, around, end, epoch)
     yield from _snapshots(partition, around, end)
 
 
@@ -159,11 +165,13 @@ def _snapshots(partition: Partition, around: Surroundings, end: int | None) -> I
     yield Finding(code, text, path=partition.path)
 
 
-def _beginning(partition: Partition, around: Surroundings) -> Iterator[Finding]:
+def _beginning(
+    partition: Partition, around: Surroundings, epoch: FirstEpoch | None
+) -> Iterator[Finding]:
     """Yield a finding if files of the partition name offsets before its first segment."""
     retention = around.retention
     first = first_base(partition, compacted=retention is None or retention.compacts)
-    claims: list[Claim | Revocation] = [*start_claims(partition)]
+    claims: list[Claim | Revocation] = [*start_claims(partition, epoch)]
     about = partition.topic or "", partition.number or 0
     if around.clean and around.log_start:
         # A broker rewrites the row when it stops in order.
@@ -243,7 +251,9 @@ def _oldest_ms(partition: Partition) -> int:
     return 0
 
 
-def _start_row(partition: Partition, around: Surroundings, end: int | None) -> Iterator[Finding]:
+def _start_row(
+    partition: Partition, around: Surroundings, end: int | None, first: FirstEpoch | None
+) -> Iterator[Finding]:
     """Yield a finding if log-start-offset-checkpoint lacks a row that DeleteRecords made.
 
     DeleteRecords moves the first row of leader-epoch-checkpoint into the log, in front of batches
@@ -251,7 +261,6 @@ def _start_row(partition: Partition, around: Surroundings, end: int | None) -> I
     within a minute, and at a stop in order. Without it the log begins at its first segment again.
     """
     epochs = partition.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT)
-    first = min(epoch_rows(partition), key=lambda one: one[0].start_offset, default=None)
     if around.log_start is None or epochs is None or first is None or end is None:
         return
     row, evidence = first

@@ -99,9 +99,8 @@ def _aborted_finding(
 def check_snapshot_file(file: File) -> tuple[list[Finding], dict[int, Mapping[str, int]] | None]:
     """Return the findings of one ``.snapshot``; without findings, its entries by producer id."""
     snapshot = producer_snapshot.parse(file.read_listed())
-    command = f"logtool dump {shell.path(file.path)}"
     findings = [
-        finding.placed(file.path, next_command=command)
+        finding.placed(file.path, next_command=f"logtool dump {shell.path(file.path)}")
         for finding in producer_snapshot.check(snapshot, end_offset=file.name.offset)
     ]
     if findings:

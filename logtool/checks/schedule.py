@@ -141,6 +141,10 @@ class Schedule:
         self._on_bytes(count, path)
         self._budget.pace.spend(count)
 
+    def count(self, size: int, path: Path) -> None:
+        """Count bytes that were read outside of a job and keep to no limit."""
+        self._on_bytes(size, path)
+
     def run(
         self, jobs: Iterable[PartitionJob]
     ) -> Iterator[tuple[PartitionJob, Iterator[SegmentReport]]]:
@@ -176,7 +180,8 @@ class Schedule:
         for job in jobs:
             window.append(job)
             segments += max(len(job.tasks), 1)
-            if segments >= most:
+            # What is not reached is not listed either.
+            if segments >= most or self._budget.pace.is_over:
                 yield window
                 window, segments = [], 0
         yield window

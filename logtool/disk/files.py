@@ -348,8 +348,11 @@ class _RemoteFile(LogFile):
 
 def _open(path: Path) -> tuple[int, int]:
     """Return a file descriptor for reading a regular file, and its size."""
-    with translated(path):
+    # This does not use `translated`, which takes longer than to open a file.
+    try:
         fd = os.open(path, READ_ONLY)
+    except OSError as error:
+        raise _unreadable(path, error, None) from error
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode):
         os.close(fd)

@@ -56,12 +56,17 @@ class Ghosts:
         return len(self) * RFC_OVERHEAD
 
 
+_NONE = Ghosts(*(np.zeros(0, np.int64) for _ in fields(Ghosts)))
+
+
 def of(ledger: Ledger, facts: Facts, *, following: bool = False) -> Ghosts:
     """Return the ghosts of a partition; `gap` numbers the rows of its ledger.
 
     With `following`, the epoch is always that of the batch after the gap.
     """
     gaps = ledger.gaps
+    if not len(gaps):
+        return _NONE
     wanted = (gaps.kind <= GapPlace.SEGMENTS) & (gaps.position >= 0)
     rows = np.flatnonzero(wanted & ~ledger.having([GapReason.RETENTION, GapReason.REMOTE]))
     filled = fill(gaps[rows], Facts() if following else facts)

@@ -65,6 +65,8 @@ class Ledger:
     def reasons(self) -> dict[GapReason, ReasonCounts]:
         """Return the numbers of gaps and of missing offsets for each reason."""
         counts: dict[GapReason, ReasonCounts] = {}
+        if not len(self.verdict):
+            return counts
         for number, verdict in enumerate(self.verdicts):
             of_verdict = self.verdict == number
             missing = int(self.gaps.missing[of_verdict].sum())
@@ -75,6 +77,8 @@ class Ledger:
 
     def having(self, reasons: Sequence[GapReason]) -> Column:
         """Return a mask of the gaps that have one of the reasons."""
+        if not len(self.verdict):
+            return np.zeros(0, np.bool_)
         numbers = [n for n, verdict in enumerate(self.verdicts) if verdict.reason in reasons]
         chosen: Column = np.isin(self.verdict, numbers)
         return chosen

@@ -23,6 +23,8 @@ class SegmentGaps:
 
     def in_order(self) -> GapTable:
         """Return all gaps, ordered by first offset."""
+        if not self._tables:
+            return gap_table.empty()
         gaps = gap_table.concat(self._tables)
         return gaps[np.argsort(gaps.first_offset, kind="stable")]
 
@@ -40,6 +42,8 @@ class SegmentGaps:
         `damaged` is True for each batch with damage right before it.
         """
         at = np.flatnonzero(bases > before + 1)
+        if not len(at):
+            return
 
         def previous(column: Column, first: int) -> Column:
             return np.concatenate(([first], column[:-1]))[at]
@@ -102,6 +106,8 @@ class SegmentGaps:
         missing: Column | None = None,
         damaged: Column | int = 0,
     ) -> None:
+        if not len(rows):
+            return
         gaps = gap_table.make(
             len(rows),
             first_offset=first,

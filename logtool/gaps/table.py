@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import fields
 from enum import IntEnum, StrEnum
+from functools import cache
 from typing import Self
 
 import numpy as np
@@ -122,6 +123,7 @@ def make(count: int, **given: Column | int) -> GapTable:
     return GapTable(**columns)
 
 
+@cache
 def empty() -> GapTable:
     """Return a table without gaps."""
     return make(0)

@@ -81,6 +81,15 @@ def is_file(entry: files.Entry, name: FileName) -> bool:
     return entry.is_file(follow_symlinks=False) or (entry.is_symlink() and known)
 
 
+def size_of(entry: files.Entry) -> int:
+    """Return the size of a directory entry, of a link its own; 0 if it vanished."""
+    if not isinstance(entry, os.DirEntry):
+        return entry.size
+    with suppress(OSError):
+        return entry.stat(follow_symlinks=False).st_size
+    return 0
+
+
 def describe(parent: Path, entry: files.Entry, name: FileName) -> File | None:
     """Return the file of a directory entry, or None if it vanished since the listing.
 

@@ -28,8 +28,8 @@ def end_claims(partition: Partition) -> Iterator[Claim]:
         yield Claim(about, ClaimKind.LEADER_EPOCH, evidence, max(0, row.start_offset))
 
 
-def start_claims(partition: Partition) -> Iterator[Claim]:
-    """Yield the claims of the first leader epoch, and of indexes without a log.
+def start_claims(partition: Partition, first: tuple[EpochRow, Evidence] | None) -> Iterator[Claim]:
+    """Yield the claims of the `first` leader epoch, and of indexes without a log.
 
     Each says that the log begins at that offset or below it. A broker moves the first row of
     leader-epoch-checkpoint to the new log start when it deletes the beginning of a log
@@ -40,7 +40,6 @@ def start_claims(partition: Partition) -> Iterator[Claim]:
     for file in partition.orphans:
         if file.name.offset not in going:
             yield Claim(about, ClaimKind.SEGMENT_NAME, Evidence(file.path), file.name.offset or 0)
-    first = min(epoch_rows(partition), key=lambda one: one[0].start_offset, default=None)
     if first:
         row, evidence = first
         yield Claim(about, ClaimKind.FIRST_EPOCH, evidence, max(0, row.start_offset))
@@ -64,6 +63,11 @@ def _deleted_logs(partition: Partition) -> Iterator[int]:
     for file in partition.leftovers:
         if file.name.state is FileState.DELETED and file.name.kind is FileKind.LOG:
             yield file.name.offset or 0
+
+
+def first_epoch(partition: Partition) -> tuple[EpochRow, Evidence] | None:
+    """Return the row of the first leader epoch; None without one."""
+    return min(epoch_rows(partition), key=lambda one: one[0].start_offset, default=None)
 
 
 def epoch_rows(partition: Partition) -> Iterator[tuple[EpochRow, Evidence]]:

@@ -34,8 +34,10 @@ def check_file(file: File) -> tuple[Any, list[Finding]]:
     """Return the parsed value of a file of a kind in `CHECKABLE`, and what is wrong with it."""
     module = _FORMATS[file.name.kind]
     value = module.parse(files.read_small(file.path))
-    command = f"logtool dump {shell.path(file.path)}"
-    findings = [finding.placed(file.path, next_command=command) for finding in module.check(value)]
+    findings = [
+        finding.placed(file.path, next_command=f"logtool dump {shell.path(file.path)}")
+        for finding in module.check(value)
+    ]
     if file.name.kind in _MAY_BE_EMPTY:
         findings = [finding for finding in findings if finding.code != "checkpoint/empty"]
     return value, findings

@@ -35,6 +35,8 @@ class PartitionToRebuild:
     settings: PartitionSettings
     wanted: FileChoice
     only: frozenset[FileKey] | None
+    cleaner_rows: compaction.CleanerRows = field(default_factory=dict)
+    """Rows that were read before, which partitions of one run share."""
     facts: PartitionSummary = field(default_factory=PartitionSummary)
     _more: dict[int, int] = field(default_factory=dict)
     """Offsets at which more producer snapshots are wanted, each with the base of its segment."""
@@ -43,7 +45,7 @@ class PartitionToRebuild:
     def request(self) -> CheckRequest:
         """Return the request to `verify`."""
         clean = self.settings.clean
-        cleaning = compaction.next_to(self.partition.path, clean=clean)
+        cleaning = compaction.next_to(self.partition.path, clean=clean, read=self.cleaner_rows)
         return CheckRequest(
             clean=clean, log_start_offset=self.settings.log_start, cleaning=cleaning
         )

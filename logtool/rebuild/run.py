@@ -13,6 +13,7 @@ from logtool import apply
 from logtool.actions import Action, FileChange
 from logtool.apply import Journal, PendingJournal
 from logtool.apply.output_tree import OutputTree
+from logtool.checks.compaction import CleanerRows
 from logtool.checks.schedule import PartitionJob, Schedule
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
 from logtool.formats.names import FileKind
@@ -75,6 +76,7 @@ class IndexRebuild:
     flavour: Flavour | None = None
     """The value of ``--flavour``; None: each directory by its names."""
     _quick: QuickLook | None = None
+    _cleaner_rows: CleanerRows = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Item]:
         given: dict[Path, tuple[Path, list[Scope | None]]] = {}
@@ -207,7 +209,11 @@ class IndexRebuild:
         except UnreadableError as error:
             return PartitionJob(scope.path, [], error)
         subject = PartitionToRebuild(
-            partition=listed, settings=settings, wanted=self.wanted, only=scope.only
+            partition=listed,
+            settings=settings,
+            wanted=self.wanted,
+            only=scope.only,
+            cleaner_rows=self._cleaner_rows,
         )
         job = PartitionJob(scope.path, subject.tasks(), subject)
         self.run.bytes_total += job.bytes

@@ -58,6 +58,12 @@ class Pace:
         """Return the pace for a run of so many seconds from now on."""
         return cls(bytes_per_second, None if seconds is None else time.monotonic() + seconds)
 
+    @property
+    def is_over(self) -> bool:
+        """Return whether time is over; nothing is counted."""
+        late = self.deadline is not None and time.monotonic() >= self.deadline
+        return late or self._over.is_set()
+
     def spend(self, count: int) -> None:
         """Wait until `count` bytes more keep to the rate; OutOfTimeError once time is over."""
         now = time.monotonic()

@@ -4,9 +4,11 @@ log_dir_start      one log dir: what its start changes, and the requests for its
 strays             logs that the metadata log does not know
 request            the request for the load of one partition
 partition          the next start of one partition
+plain_partition    the same for a small partition without faults that was closed in order
 unread             the segments that a start opens without reading them
 redpanda_start     the start of Redpanda on a partition
 redpanda_forecast  the forecast of that start
+loads              the partitions of a forecast on their way to a worker
 forecast           the forecast over paths
 releases           the start of every release on the same log dirs
 policies           today's recovery compared with that of Kafka 0.8.0

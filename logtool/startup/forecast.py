@@ -4,27 +4,26 @@ Each partition is loaded on a shadow of its directory, as a broker would load it
 written. Results come in the order of the paths, not in that of loading.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from logtool.actions import Action, Loss
 from logtool.checks import altered
 from logtool.checks.broker_dirs import WITH_STRAYS, BrokerDirs, FutureReplica
 from logtool.checks.leader_epochs import check_epochs
-from logtool.disk import files, in_use
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
 from logtool.formats import names, wording
 from logtool.formats.names import (
+    DirectoryKind,
     FileKind,
     PartitionDirectory,
     TopicPartition,
 )
-from logtool.lazy_dataclass import dataclass
 from logtool.loading.result import Outcome
-from logtool.log import opening
-from logtool.log.dir import LogDir, Partition, Segment
+from logtool.log.dir import LogDir
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import OpenedPath, open_each
 from logtool.log.selection import Selection
@@ -33,13 +32,12 @@ from logtool.node.node import Node, images_of
 from logtool.node.options import StartOptions
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
-from logtool.startup.disks import Cold, Disks, Samples, cold
+from logtool.startup.disks import Disks, Samples
+from logtool.startup.loads import PartitionToLoad, prepared
 from logtool.startup.log_dir_start import LogDirStart, Points
-from logtool.startup.partition import PartitionForecast, forecast_partition
+from logtool.startup.partition import PartitionForecast
+from logtool.startup.plain_partition import PlainLooks
 from logtool.startup.request import LoadRequest
-
-_MOST_HELD = 16_384
-"""Segments whose listing is held until a worker takes it; each takes about 2 KB."""
 
 
 class Forecast:
@@ -102,11 +100,12 @@ class Forecast:
                 yield item
         if self.broker.node.kafka < WITH_STRAYS:
             requests = _with_copies(requests)
-        loads = _prepared(requests, self._samples, hold=self._is_locked)
+        moving = {one.key for one in requests if one.path.name.endswith(DirectoryKind.FUTURE)}
+        loads = prepared(requests, self._samples, self._looks(), hold=self._is_locked)
         if self._samples:
             self.disks = self._samples.taken()
         self._run.bytes_total = sum(load.bytes_ahead for load in loads)
-        with self._run.workers(_Load.forecast) as workers:
+        with self._run.workers(PartitionToLoad.forecast) as workers:
             for request, result in zip(
                 requests, workers.run(loads, lambda load: -load.bytes_ahead), strict=True
             ):
@@ -115,7 +114,8 @@ class Forecast:
                     self.not_reached += 1
                 elif not self._is_gone(request, result):
                     if isinstance(result, PartitionForecast):
-                        self._loaded[request.path] = replace(result, actions=())
+                        if request.key in moving or result.outcome is Outcome.OFFLINE:
+                            self._loaded[request.path] = replace(result, actions=())
                         if note := self._altered_note(result):
                             yield note
                         result = self._with_epochs(self._with_fix(result))
@@ -123,6 +123,11 @@ class Forecast:
         if self._given is None:
             yield from self._afterwards()
             yield from self._cleaned_twice()
+
+    def _looks(self) -> PlainLooks | None:
+        """Return the fast checks to try first; None if an option excludes them."""
+        is_paced = self._run.budget.pace.bytes_per_second is not None
+        return None if is_paced or self._flavour is not None else PlainLooks()
 
     def _is_gone(self, request: LoadRequest, result: PartitionForecast | UnreadableError) -> bool:
         """Return whether a broker has deleted the partition since the log dir was listed."""
@@ -168,7 +173,7 @@ class Forecast:
             )
             for one in found
         )
-        return replace(forecast, actions=forecast.actions + actions)
+        return replace(forecast, actions=forecast.actions + actions) if actions else forecast
 
     def _afterwards(self) -> Iterator[Action]:
         """Yield the actions on the log dirs as wholes, and on future replicas."""
@@ -353,94 +358,3 @@ def _future(
             partition=number,
             loss=loss,
         )
-
-
-@dataclass(slots=True)
-class _Load:
-    """One partition on its way to a worker."""
-
-    request: LoadRequest
-    bytes_ahead: int = 0
-    """Estimate of the bytes of its log that a broker reads: the segments that are not flushed."""
-    listed: Partition | None = None
-    """The listing of its directory; None if the worker has to make it."""
-    cold: Cold = field(default_factory=Cold)
-    """The part of those bytes that is not in the page cache, if that was asked for."""
-
-    def forecast(self, on_bytes: Callable[[int], None]) -> PartitionForecast | UnreadableError:
-        """Load the partition; `listed` is not kept after that.
-
-        Under a running broker, damage may be bytes that it was about to write or to replace. Then
-        the log is loaded again, until it no longer changes or is in order.
-        """
-        listed, self.listed = self.listed, None
-        found = self._once(on_bytes, listed)
-        for _ in range(opening.MOST_LOOKS - 1):
-            if not _is_alarm(found) or in_use.holder(self.request.log_dir) is None:
-                break
-            before = listed
-            try:
-                listed = opening.open_partition(self.request.path, self.request.flavour)
-            except UnreadableError as error:
-                return error
-            if listed == before:
-                break
-            found = self._once(on_bytes, listed)
-        return found
-
-    def _once(
-        self, on_bytes: Callable[[int], None], listed: Partition | None
-    ) -> PartitionForecast | UnreadableError:
-        if self.request.redpanda:
-            # Imported here because Kafka's logs do not need it.
-            from logtool.startup import redpanda_forecast
-
-            return redpanda_forecast.forecast(self.request, self.request.redpanda, on_bytes, listed)
-        found = forecast_partition(self.request, on_bytes, listed)
-        return found if isinstance(found, UnreadableError) else replace(found, cold=self.cold)
-
-
-def _is_alarm(found: PartitionForecast | UnreadableError) -> bool:
-    """Return whether a log is damaged, or files of it have vanished."""
-    if isinstance(found, UnreadableError):
-        return files.has_vanished(found)
-    return found.is_damaged
-
-
-def _prepared(
-    requests: Sequence[LoadRequest], samples: Samples | None, *, hold: bool
-) -> list[_Load]:
-    """Return the loads with the bytes ahead of each, and give their logs to the `samples`.
-
-    With `hold` the listings made for that are kept, up to `_MOST_HELD` segments. Otherwise the
-    worker lists the directory again.
-    """
-    loads, kept = [], 0
-    for request in requests:
-        load = _Load(request)
-        loads.append(load)
-        if request.start.clean and not request.assumed.verify:
-            continue
-        try:
-            listed = opening.open_partition(request.path, request.flavour)
-        except UnreadableError:
-            continue  # the worker meets this error and reports it
-        ahead = [(one.log.path, one.log.size) for one in _ahead(request, listed)]
-        load.bytes_ahead = sum(size for _, size in ahead)
-        if samples and not request.redpanda:
-            load.cold = cold(ahead)
-            samples.add(request.log_dir, ahead)
-        kept += len(listed.segments)
-        if hold and kept <= _MOST_HELD:
-            load.listed = listed
-    return loads
-
-
-def _ahead(request: LoadRequest, listed: Partition) -> list[Segment]:
-    """Return the segments that a broker recovers."""
-    point = 0 if request.assumed.verify else request.start.recovery_point
-    return [
-        segment
-        for segment in listed.segments
-        if segment.next_base_offset is None or segment.next_base_offset > point
-    ]

@@ -232,7 +232,7 @@ def forecast_partition(
         bytes_saved=_bytes_saved(listed, loaded, request.start) if loaded.playback else 0,
         unchecked_bytes=sum(one.log.size for one in listed.segments) if loaded.trusted else 0,
         rates=tuple(stopwatch.rates),
-        actions=tuple(_placed(action, request) for action in done),
+        actions=tuple(placed(action, request) for action in done),
         other_end=other_end,
     )
 
@@ -385,7 +385,8 @@ def _changes_index(action: Action) -> bool:
     return bool(change and is_index and change.kind in (FileChange.CREATE, FileChange.REPLACE))
 
 
-def _placed(action: Action, request: LoadRequest) -> Action:
+def placed(action: Action, request: LoadRequest) -> Action:
+    """Return the action with topic and partition; without contents if they were not asked for."""
     change = action.change
     if change and not request.assumed.contents:
         change = replace(change, content=None)

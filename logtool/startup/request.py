@@ -45,6 +45,11 @@ class LoadRequest:
     """Facts from the data directory, if Redpanda wrote the log."""
 
     @property
+    def key(self) -> tuple[str | None, int | None]:
+        """Return topic and partition."""
+        return self.topic, self.partition
+
+    @property
     def flavour(self) -> Flavour:
         """Return the flavour of the log."""
         return REDPANDA if self.redpanda else KAFKA

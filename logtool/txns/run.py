@@ -68,6 +68,7 @@ class TransactionsRun:
     """The log dirs that were given."""
     _around: dict[Path, LogDir] = field(default_factory=dict)
     """The log dirs around partition dirs and logs that were given; their coordinators count too."""
+    _cleaner_rows: compaction.CleanerRows = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[PartitionTransactions | UnreadableError]:
         problems: list[UnreadableError] = []
@@ -127,7 +128,7 @@ class TransactionsRun:
                 if directory.kind is DirectoryKind.LIVE and self.selection.takes(directory):
                     try:
                         listed = opening.open_partition(folder, home.flavour)
-                        yield _job(listed, home, watermarks)
+                        yield self._job(listed, home, watermarks)
                     except UnreadableError as error:
                         if not files.has_vanished(error):
                             problems.append(error)
@@ -141,7 +142,20 @@ class TransactionsRun:
             self._around[place] = home
         except UnreadableError:
             home = None  # a partition dir in a place of its own
-        yield _job(chosen, home, _watermarks(home, problems) if home else {})
+        yield self._job(chosen, home, _watermarks(home, problems) if home else {})
+
+    def _job(
+        self, listed: Partition, home: LogDir | None, watermarks: dict[TopicPartition, int]
+    ) -> PartitionJob:
+        clean = home is not None and home.is_clean
+        cleaning = compaction.next_to(listed.path, clean=clean, read=self._cleaner_rows)
+        request = CheckRequest(clean=clean, cleaning=cleaning)
+        key = (listed.topic or "", listed.number if listed.number is not None else NONE)
+        many = bool(listed.segments) and not listed.segments[-1].is_active
+        subject = _PartitionToAudit(
+            partition=listed, request=request, high_watermark=watermarks.get(key), one_of_many=many
+        )
+        return PartitionJob(listed.path, plan(listed, request), subject)
 
     def _partition(
         self, subject: _PartitionToAudit, reports: list[SegmentReport]
@@ -165,19 +179,6 @@ class TransactionsRun:
             self.max_age_ms,
         )
         yield self.joining.account(audited)
-
-
-def _job(
-    listed: Partition, home: LogDir | None, watermarks: dict[TopicPartition, int]
-) -> PartitionJob:
-    clean = home is not None and home.is_clean
-    request = CheckRequest(clean=clean, cleaning=compaction.next_to(listed.path, clean=clean))
-    key = (listed.topic or "", listed.number if listed.number is not None else NONE)
-    many = bool(listed.segments) and not listed.segments[-1].is_active
-    subject = _PartitionToAudit(
-        partition=listed, request=request, high_watermark=watermarks.get(key), one_of_many=many
-    )
-    return PartitionJob(listed.path, plan(listed, request), subject)
 
 
 def _watermarks(home: LogDir, problems: list[UnreadableError]) -> dict[TopicPartition, int]:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -47,9 +48,10 @@ from logtool.running.run import Run
 from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError
 from logtool.startup.log_dir_start import LogDirStart
+from logtool.startup.plain_partition import PlainLooks
 from logtool.startup.request import LoadRequest
 from logtool.watermark.election import choices
-from logtool.watermark.replica import SOUND, Replica, measure
+from logtool.watermark.replica import SOUND, Replica, bytes_ahead, measure
 from logtool.watermark.replica_group import Choice, ReplicaGroup, group_replicas
 
 Found = Replica | ReplicaGroup | Finding | Action
@@ -153,9 +155,11 @@ class Watermarks:
         self.summary.partition_list = is_listed or has_list(one.node for one in homes)
         yield from self._absences(whole)
         work.sort(key=lambda one: one.key)
-        sizes = {one.request.path: _size(one.request) for one in work}
+        sizes = {one.request.path: bytes_ahead(one.request) for one in work}
         self._run.bytes_total = sum(sizes.values())
-        with self._run.workers(_measure) as workers:
+        # At a limited rate all that is read counts.
+        looks = None if self._run.budget.pace.bytes_per_second else PlainLooks()
+        with self._run.workers(partial(_measure, looks=looks)) as workers:
             results = workers.run(work, lambda one: -sizes[one.request.path])
             pairs = zip(work, results, strict=True)
             for _, members in groupby(pairs, lambda pair: pair[0].key):
@@ -350,25 +354,27 @@ def least_in_sync(
     return 1
 
 
-def _measure(work: _ReplicaRequest, on_bytes: Callable[[int], None]) -> Replica | UnreadableError:
+def _measure(
+    work: _ReplicaRequest, on_bytes: Callable[[int], None], looks: PlainLooks | None
+) -> Replica | UnreadableError:
     """Measure a replica, once more where a broker took a segment away meanwhile."""
-    found = _measured_once(work, on_bytes)
+    found = _measured_once(work, on_bytes, looks)
     for _ in range(opening.MOST_LOOKS):
         if not (isinstance(found, UnreadableError) and files.has_vanished(found)):
             break
-        found = _measured_once(work, on_bytes)
+        found = _measured_once(work, on_bytes, looks)
     return found
 
 
 def _measured_once(
-    work: _ReplicaRequest, on_bytes: Callable[[int], None]
+    work: _ReplicaRequest, on_bytes: Callable[[int], None], looks: PlainLooks | None
 ) -> Replica | UnreadableError:
     if work.request.redpanda:
         from logtool.watermark import raft
 
         return raft.measure(work.request, work.request.redpanda, work.broker.node, on_bytes)
     point = work.broker.home.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(work.key)
-    return measure(work.request, work.broker.node, point, on_bytes)
+    return measure(work.request, work.broker.node, point, on_bytes, looks)
 
 
 def _violations(work: _ReplicaRequest, replica: Replica) -> Iterator[Finding]:
@@ -425,15 +431,6 @@ def _was_alone(replica: Replica, broker: _Broker, kafka: tuple[int, int]) -> boo
         and replica.last_epoch <= state.leader_epoch
         and least_in_sync(image, state, replica.topic, node, kafka) <= 1
     )
-
-
-def _size(request: LoadRequest) -> int:
-    """Return about how much there is to read."""
-    try:
-        listed = opening.open_partition(request.path, request.flavour)
-        return sum(segment.log.size for segment in listed.segments)
-    except UnreadableError:
-        return 0
 
 
 def _each_once(places: Sequence[NodeDir]) -> list[NodeDir]:

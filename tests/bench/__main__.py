@@ -22,6 +22,7 @@ from bench import (
     recovery,
     rows,
     salvaging,
+    scale,
     segments,
     starts,
 )
@@ -35,7 +36,7 @@ HERE = Path(__file__).parent
 ROWS = {
     **rows.ROWS, **readers.ROWS, **starts.ROWS, **recovery.ROWS, **segments.ROWS,
     **parallel.ROWS, **memory.ROWS, **pipeline.ROWS, **rebuilding.ROWS, **salvaging.ROWS,
-    **coordinating.ROWS,
+    **coordinating.ROWS, **scale.ROWS,
 }  # fmt: skip
 
 

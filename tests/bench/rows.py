@@ -315,14 +315,14 @@ def many_partitions(bench: Bench) -> tuple[Path, int]:
 def _many_partitions(bench: Bench) -> Row:
     """Time a log dir of many small partitions."""
     home, count = many_partitions(bench)
-    _read_everything(home)
-    timing = bench.pairs(lambda: _must_be_sound(home), lambda: _read_everything(home))
+    read_everything(home)
+    timing = bench.pairs(lambda: _must_be_sound(home), lambda: read_everything(home))
     note = f"{seconds(timing)}, {spread(timing.ours)[0] / count * 1e6:.0f} us a partition"
     title = f"verify of {count} partitions of 5 segments of 1 KiB against scandir + open + read"
     return Row(title, inverse(timing), Bar(at_most=6), note=note, timing=timing)
 
 
-def _read_everything(home: Path) -> None:
+def read_everything(home: Path) -> None:
     """Read all files of a log dir, by a list of each directory."""
     with os.scandir(home) as entries:
         for entry in entries:
