@@ -9,6 +9,7 @@ import io
 import json
 import os
 import random
+import re
 import shlex
 import shutil
 import sys
@@ -30,6 +31,7 @@ _FREE_TEXT = {"kafka", "kcat", "console-producer"}
 """Formats that print bytes as another tool does."""
 _MOST_MEMORY = 1024
 """MiB."""
+_COLORS = re.compile(r"\x1b\[[0-9;]*m")
 _loaded: dict[str, Any] = {}
 
 
@@ -177,7 +179,9 @@ def problems(words: Sequence[str], status: int, out: bytes, err: bytes) -> Itera
     if words[0] == "kafka-dump-log" or name in _FREE_TEXT:
         return
     printed = (out + err).decode("utf-8", "surrogateescape")
-    odd = {c for c in printed if not c.isprintable() and c not in "\n\t\r"}
+    if "always" in words:
+        printed = _COLORS.sub("", printed)
+    odd = {c for c in printed if not c.isprintable() and c not in "\n\t"}
     if odd and name not in ("csv", "tsv"):
         yield f"control characters {sorted(odd)!r}"
     if status not in ALLOWED or not out:

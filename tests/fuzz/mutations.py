@@ -23,8 +23,9 @@ NAMES = (
 )  # fmt: skip
 MORE_NAMES = (
     *NAMES, "09223372036854775807.log", "00000002147483647.log", "-0000000000000000001.log",
-    "0.log", "00000000000000000000.timeindex", "00000000000000000000.txnindex", "partition.metadata",
-    "00000000000000000009.snapshot", "00000000000000000000-0000000000.checkpoint", "quorum-state",
+    "0.log", "00000000000000000000.timeindex", "00000000000000000000.txnindex",
+    "partition.metadata", "00000000000000000009.snapshot", "quorum-state",
+    "00000000000000000000-0000000000.checkpoint",
     "09223372036854775807-2147483647.checkpoint", "00000000000000000000.log.deleted", "pid.lock",
     ".kafka_cleanshutdown", "recovery-point-offset-checkpoint", "replication-offset-checkpoint",
     "0-1-v1.log", "18446744073709551615-1-v1.log", "0-9223372036854775808-v1.log", "1-1-v0.log",
