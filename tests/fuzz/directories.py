@@ -104,14 +104,19 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("-j", "--workers", type=int, default=2)
     parser.add_argument("--again", action="store_true", help="forget what ran before")
+    parser.add_argument("--mended", action="store_true", help="repeat log dirs with broken runs")
     parser.add_argument("--directory", type=int, help="make one log dir, and show its runs")
     parser.add_argument("--report", type=Path, help="write a report there")
     chosen = parser.parse_args(arguments)
     HOME.mkdir(parents=True, exist_ok=True)
     if chosen.directory is not None:
         return _one(chosen.seed, chosen.directory)
+    kept = HOME / f"seed-{chosen.seed}.ndjson"
     if chosen.again:
-        (HOME / f"seed-{chosen.seed}.ndjson").unlink(missing_ok=True)
+        kept.unlink(missing_ok=True)
+    if chosen.mended:
+        sound = [one for one in done_before(kept) if not mutated_report.broken(one)]
+        kept.write_text("".join(f"{json.dumps(one)}\n" for one in sound))
     shown = 0
 
     def write(found: list[dict[str, Any]]) -> None:

@@ -298,8 +298,8 @@ def _looks(draw: random.Random, log_dir: Path) -> Iterator[str]:
         case 0:
             when = draw.choice((0, -1, -(2**33), 2**33, 2**34 - 1, 1, 2**31))
             os.utime(path, (when, when), follow_symlinks=False)
-        case 1:
-            path.chmod(draw.choice((0, 0o444, 0o111, 0o777)), follow_symlinks=False)
+        case 1 if not path.is_symlink():
+            path.chmod(draw.choice((0, 0o444, 0o111, 0o777)))
         case _:
             if path.is_file():
                 os.truncate(path, path.stat().st_size + draw.choice((1, 2**12, 2**20, 2**25)))
