@@ -365,7 +365,7 @@ def test_any_bytes_are_pairs_or_refused(body: bytes, count: int) -> None:
     [(7, 1, 8), (2**63 - 1, 0, 2**63 - 1), (2**63 - 1, 1, -(2**63)), (-(2**63), 1, 1 - 2**63)],
 )
 def test_the_offsets_and_times_of_a_base_index_fit_an_int64(base, relative, expected):
-    index = a_base_index((relative, 5, 0), base_offset=base)
+    index = replace(a_base_index((relative, 5, 0), base_offset=0), base_offset=base)
     assert base_index.offsets(index, segment_base=base) == [expected]
     late = replace(index, base_timestamp=2**63 - 1, flags=base_index.Flags())
     assert base_index.timestamps(late) == [4 - 2**63]
