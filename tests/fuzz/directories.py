@@ -25,7 +25,6 @@ from outputs import inputs
 
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / "build" / "mutate"
-_REPORT = Path(__file__).parent / "MUTATED.md"
 _WRITTEN_EVERY = 100
 """Number of log dirs between two writes of the report."""
 
