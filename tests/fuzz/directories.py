@@ -15,7 +15,6 @@ import multiprocessing
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -79,10 +78,12 @@ def campaign(
             number += 1
 
     context = multiprocessing.get_context("fork")
+    work = home / f"seed-{seed}-work"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
     with (
-        tempfile.TemporaryDirectory(prefix="mutate-") as work,
         kept.open("a") as file,
-        context.Pool(workers, mutated.begin, (ROOT, bases, Path(work))) as pool,
+        context.Pool(workers, mutated.begin, (ROOT, bases, work)) as pool,
     ):
         waiting = numbers()
         while count < runs:
@@ -93,6 +94,7 @@ def campaign(
                 file.write(f"{json.dumps(result)}\n")
                 file.flush()
                 on_directory(found)
+    shutil.rmtree(work)
     return found
 
 
@@ -126,7 +128,10 @@ def main(arguments: Sequence[str]) -> int:
         if chosen.report and len(found) % _WRITTEN_EVERY == 0:
             chosen.report.write_text(mutated_report.page(found, chosen.seed))
 
-    found = campaign(chosen.runs, chosen.seed, HOME, chosen.workers, write)
+    try:
+        found = campaign(chosen.runs, chosen.seed, HOME, chosen.workers, write)
+    except KeyboardInterrupt:
+        found = done_before(kept)
     page = mutated_report.page(found, chosen.seed)
     sys.stdout.write(page)
     if chosen.report:

@@ -5,6 +5,7 @@ signal and the memory belong to that line alone.
 """
 
 import csv
+import gc
 import io
 import json
 import os
@@ -12,8 +13,10 @@ import random
 import re
 import shlex
 import shutil
+import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -51,9 +54,14 @@ _loaded: dict[str, Any] = {}
 
 def begin(tree: Path, bases: Path, work: Path) -> None:
     """Load logtool into this process, with clocks that stand still."""
+    # Ctrl-C ends the campaign, not each worker.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     worker.make_steady()
     worker.A_WHILE = A_WHILE
     _loaded.update(run=worker.load(tree), bases=bases, work=work, tree=tree)
+    # A child that looks for garbage among what is loaded copies the pages of its parent.
+    gc.set_threshold(50_000)
+    gc.freeze()
 
 
 def run_directory(which: tuple[int, int], *, shows: bool = False) -> dict[str, Any]:
@@ -177,10 +185,7 @@ def _run_case(case: lines.Case, shows: bool) -> Iterator[dict[str, Any]]:
     if directory and case.copied:
         worker.copy(Path(case.copied), directory / Path(case.copied).name)
     for words in case.words:
-        run: Callable[[], int] = lambda words=words: worker.as_typed(  # noqa: E731
-            _loaded["run"], list(words)
-        )
-        ended = worker.in_child(run)
+        ended = worker.in_child(partial(worker.as_typed, _loaded["run"], list(words)))
         peak = ended.usage.ru_maxrss // 1024
         found = list(problems(words, ended.status, ended.stdout, ended.stderr))
         if peak > _MOST_MEMORY:
