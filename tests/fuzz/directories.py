@@ -43,7 +43,7 @@ def make_bases(home: Path) -> Path:
 
 
 def done_before(path: Path) -> list[dict[str, Any]]:
-    """Return what earlier runs of the campaign left; a line that was cut is dropped."""
+    """Return the results of earlier runs of the campaign; a line that was cut is dropped."""
     found: list[dict[str, Any]] = []
     if path.exists():
         for line in path.read_text().splitlines(keepends=True):

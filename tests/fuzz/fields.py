@@ -214,4 +214,4 @@ WRITERS: dict[str, Writer] = {
     "txnindex": _numbers(">", "hqqqq"),
     "snapshot": _snapshot,
 }
-"""What changes a file of each kind."""
+"""Functions that change a file, by its kind."""
