@@ -138,8 +138,8 @@ fuzz: $(VENV)/fuzz.stamp $(CHECKED)  ## look for bytes that break a parser, guid
 
 MUTATE_ARGS ?= --runs 2000
 .PHONY: mutate
-mutate: $(VENV)/test.stamp  ## run commands on mutated log dirs, hold them against the contract
-	PYTHONPATH=tests $(BIN)/python -m fuzz.directories $(MUTATE_ARGS)
+mutate: $(VENV)/test.stamp  ## run all commands in all formats on mutated log dirs, hold them against the contract
+	PYTHONPATH=.:tests $(BIN)/python -m fuzz.directories $(MUTATE_ARGS)
 
 OUTPUTS_ARGS ?= --base HEAD
 .PHONY: outputs

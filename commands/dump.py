@@ -85,8 +85,9 @@ def dump(
 
     Records of __consumer_offsets, __transaction_state, __share_group_state, __remote_log_metadata
     and __cluster_metadata are decoded: the key or value has the field `json` in place of `utf8`.
-    --decode none prints the bytes. Passwords, SCRAM keys and ids of delegation tokens are left out
-    (in bytes, replaced by asterisks), unless --show-secrets is given.
+    --decode none prints the bytes. Passwords, settings that Kafka does not define, SCRAM keys and
+    ids of delegation tokens are left out (in bytes, replaced by asterisks), unless --show-secrets
+    is given.
 
     Formats:
 

@@ -24,7 +24,8 @@ def recover(
     the broker's lock and first saves everything that it changes in an undo directory next to the
     log dir. If it is killed, run the same command again to finish the work, or run 'logtool undo'
     to restore everything. If records would be lost, it changes nothing in that log dir unless
-    --accept-loss names the partition.
+    --accept-loss names the partition. Records in a directory that ends in -delete do not count as
+    lost, because the broker deletes that directory after its start.
 
     Log dirs given together belong to one broker. A log dir that the broker would ignore at its
     start stays unchanged. If a problem in one log dir would stop the broker, logtool marks none of

@@ -317,7 +317,7 @@ complete -c logtool -n '__fish_seen_subcommand_from dump' -l flavour -x -a 'kafk
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l records -d 'Print the records in each batch.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l values -x -a 'utf8 hex base64 len' -d 'Form of keys, values and headers. utf8: text, or base64 if the bytes are not UTF-8; len: only sizes.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l decode -x -a 'auto none' -d 'auto: decode records of internal topics such as __consumer_offsets; none: print them as bytes. With --values hex, base64 or len, they are always bytes.'
-complete -c logtool -n '__fish_seen_subcommand_from dump' -l show-secrets -d 'Also print passwords, SCRAM keys and ids of delegation tokens.'
+complete -c logtool -n '__fish_seen_subcommand_from dump' -l show-secrets -d 'Also print the secrets of a metadata log: salts and keys of SCRAM credentials, ids of delegation tokens, values of settings that are passwords or keys, and values of settings that Kafka does not define, such as those of plugins.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l offset -x -d 'Print only offsets A to B; A or B can be left out.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l timestamp -x -d 'Print only timestamps A to B: milliseconds, a time such as 2026-11-22T10:30:00Z (UTC without a zone), a date for its whole day, -2h (also s, m, d, w), now, today or yesterday.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l producer -x -d 'Print only batches and records of the producer with this id.'

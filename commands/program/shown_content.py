@@ -52,7 +52,9 @@ class DumpContent:
         bool,
         typer.Option(
             "--show-secrets",
-            help="Also print passwords, SCRAM keys and ids of delegation tokens.",
+            help="Also print the secrets of a metadata log: salts and keys of SCRAM credentials, "
+            "ids of delegation tokens, values of settings that are passwords or keys, and values "
+            "of settings that Kafka does not define, such as those of plugins.",
         ),
     ] = False
     offset: Annotated[

@@ -231,6 +231,8 @@ class PlanPrinter(ActionPrinter):
             yield f"{counts['ahead']:,} with batches that followers skip"
         if counts["stray"]:
             yield f"{counts['stray']:,} set aside as stray"
+        if counts["purge"]:
+            yield f"{counts['purge']:,} being deleted"
         if of_dirs["offline"]:
             yield f"{dirs['offline']} offline"
         if counts["leaderless"]:

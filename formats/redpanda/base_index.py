@@ -217,7 +217,7 @@ def offsets(index: BaseIndex, *, segment_base: int, next_base: int | None = None
     """
     relative = index.entries.relative_offset.tolist()
     if index.base_offset or not segment_base:
-        return [index.base_offset + offset for offset in relative]
+        return [_int64(index.base_offset + offset) for offset in relative]
     stop = 2**63 if next_base is None else next_base
     meant = [segment_base + (offset - segment_base) % _RANGE for offset in relative]
     return [m if m < stop else offset for m, offset in zip(meant, relative, strict=True)]
@@ -226,7 +226,13 @@ def offsets(index: BaseIndex, *, segment_base: int, next_base: int | None = None
 def timestamps(index: BaseIndex) -> list[int]:
     """Return the time of each entry in milliseconds."""
     added = TIME_OFFSET if index.flags.with_offset else 0
-    return [index.base_timestamp + time - added for time in index.entries.relative_time.tolist()]
+    relative = index.entries.relative_time.tolist()
+    return [_int64(index.base_timestamp + time - added) for time in relative]
+
+
+def _int64(value: int) -> int:
+    """Return a sum as an int64 holds it: beyond the largest it goes on with the smallest."""
+    return (value + 2**63) % 2**64 - 2**63
 
 
 def size_of(index: BaseIndex) -> int:

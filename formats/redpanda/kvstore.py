@@ -210,7 +210,8 @@ def parse_log_key(key: bytes) -> LogKey | None:
 
 def encode_log_key(key: LogKey) -> bytes:
     """Return the bytes of a key of the keyspace ``storage``."""
-    names = [name.encode() for name in (key.namespace, key.topic)]
+    # Names of directories are any bytes.
+    names = [name.encode("utf-8", "surrogateescape") for name in (key.namespace, key.topic)]
     sized = b"".join(INT32.pack(len(name)) + name for name in names)
     return INT8.pack(key.kind) + sized + INT32.pack(key.partition)
 

@@ -248,13 +248,17 @@ class DirsRun:
         for one in of.log_dirs:
             own = one.meta.directory_id if one.meta else None
             given.add(own)
-            kinds = [directory.kind for _, directory in one.root.partitions]
+            kinds = [
+                directory.kind
+                for _, directory in one.root.partitions
+                if directory.topic != CLUSTER_METADATA
+            ]
             yield AuditedDir(
                 node=node,
                 path=one.path,
                 directory_id=own,
                 status=_status(one, online, cordoned, known),
-                partitions=kinds.count(DirectoryKind.LIVE) - one.has_metadata_log,
+                partitions=kinds.count(DirectoryKind.LIVE),
                 deleting=kinds.count(DirectoryKind.DELETE),
             )
         if image is None or node is None or image.damage:

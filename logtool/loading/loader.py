@@ -84,8 +84,6 @@ class Loader:
         odd = [path.name for path in partition.odd_entries]
         self.shadow = Shadow(partition.path, partition.files(), odd)
         self._logs = logs
-        for base, joined in logs.joined.items():
-            self.shadow.join(names.format_partition_file(base, FileKind.LOG), joined)
         self.segments: list[LoadedSegment] = []
         self.epochs = EpochCache()
         self._aborted = False
@@ -99,6 +97,8 @@ class Loader:
     def run(self) -> None:
         """Take all steps; raise the error that ends a start."""
         loaded, start = self.loaded, self.start
+        for base, joined in self._logs.joined.items():
+            self.shadow.join(names.format_partition_file(base, FileKind.LOG), joined)
         self._read_epochs()
         leftovers.reject_odd_entries(self._found)
         swaps = leftovers.drop_temporaries(self.shadow)

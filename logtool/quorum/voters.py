@@ -74,6 +74,8 @@ def parse_named(text: str, option: str = "--voters") -> tuple[Voter, ...]:
             raise UsageError(f"{option}: {part.strip()!r} has an impossible number")
         if found[2] and parse_uuid(found[2]) in (None, ZERO_UUID):
             raise UsageError(f"{option}: {found[2]!r} is not a directory id")
+        if any("\ud800" <= letter <= "\udfff" for letter in found[3]):
+            raise UsageError(f"{option}: the host in {part.strip()!r} is not UTF-8")
         endpoint = Endpoint(DEFAULT_LISTENER, found[3].strip("[]"), port)
         voters.append(Voter(node, found[2], (endpoint,)))
     if len({voter.node for voter in voters}) < len(voters):

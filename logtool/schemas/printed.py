@@ -49,7 +49,7 @@ ACTION: Final = Table("action", "action on a partition or its log dir", (
         "lacks", "fill", "unfilled", "zombie", "overlap", "discard", "offline", "unknown", "stray",
         "delete", "erase", "keep", "absent", "lost", "ahead", "leaderless", "adopt", "ignore",
         "unnoticed", "move",
-        "promote", "limits", "in-use", "finish", "damaged", "impossible")),
+        "promote", "purge", "limits", "in-use", "finish", "damaged", "impossible")),
     Column("path", Kind.PATH, "path of the file or directory"),
     Column("target", Kind.PATH, "new name of a file, or the copy from which damage is filled",
            null="the action has no target"),
@@ -86,10 +86,10 @@ ACTION: Final = Table("action", "action on a partition or its log dir", (
         "segment that a truncation had removed and that came back), overlap (segments between "
         "which leader epochs do not decide), move (the copy to another log dir continues), "
         "promote (the future replica becomes the partition), discard (a replica is deleted with "
-        "its records), limits (facts that are not known because log dirs were not given), in-use, "
-        "finish, ahead (batches have a leader epoch above that of the metadata log), damaged (a "
-        "log) and impossible (an index or snapshot that cannot be built) "
-        "change no file.",
+        "its records), purge (the broker deletes a directory that ends in -delete), limits (facts "
+        "that are not known because log dirs were not given), in-use, finish, ahead (batches have "
+        "a leader epoch above that of the metadata log), damaged (a log) and impossible (an index "
+        "or snapshot that cannot be built) change no file.",
     type="action", made_from="logtool.actions:Action")  # fmt: skip
 UNDO: Final = Table("undo", "undo directory", (
     Column("path", Kind.PATH, "path of the undo directory"),

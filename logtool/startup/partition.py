@@ -196,6 +196,12 @@ def forecast_partition(
         other_end = _other_end(listed, loaded, request)
     except UnreadableError as error:
         return error
+    if getattr(listed.directory, "kind", None) is DirectoryKind.DELETE:
+        # The broker deletes all of it: a cut, without which the broker may not start, loses nothing
+        # more.
+        done = [replace(one, loss=Loss()) for one in done]
+        if loaded.outcome is Outcome.LOADS:
+            done.append(_purge(listed))
     if loaded.outcome is Outcome.LOADS and request.fate:
         done.append(Action(action=request.fate.action, path=request.path, reason=request.fate.text))
     return PartitionForecast(
@@ -235,6 +241,18 @@ def forecast_partition(
         actions=tuple(placed(action, request) for action in done),
         other_end=other_end,
     )
+
+
+def _purge(listed: Partition) -> Action:
+    """Return the action of a broker on a directory that waits for its deletion."""
+    segments = len(listed.segments)
+    what = "1 segment" if segments == 1 else f"{segments} segments"
+    text = (
+        f"the partition was deleted or moved away, and the broker deletes {what} with this "
+        "directory after its start"
+    )
+    size = sum(one.log.size for one in listed.segments)
+    return Action(action="purge", path=listed.path, reason=text, length=size)
 
 
 def _loader(

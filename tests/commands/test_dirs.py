@@ -109,6 +109,14 @@ def test_replicas_in_their_assigned_log_dirs_are_in_order(run, placed_well):
     assert numbers(last_line(run("dirs", first, second, third))) == [3, 0, 0]
 
 
+def test_a_metadata_log_under_another_name_is_no_partition_either(run, placed_well):
+    first = placed_well[0]
+    inner = first / "__cluster_metadata-0"
+    inner.rename(first / f"{inner.name}.{'0' * 32}-future")
+    result = run("dirs", "--json", first)
+    assert [one["partitions"] for one in items(result)["directory"]] == [0]
+
+
 def test_id_and_dir_name_the_owner_of_a_log_dir(run, placed_well):
     first, second, third = placed_well
     for home in (second, third):  # only the command line names the owners

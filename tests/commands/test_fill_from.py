@@ -158,7 +158,7 @@ def test_a_compacted_log_is_filled_from_a_copy_that_was_cleaned_alike_and_from_n
     damage_file(log, overwrite, at, bytes(end - at))
     assert "cleaned" in unfilled(run, home, copy)
     log.write_bytes(log.read_bytes()[:at] + log.read_bytes()[end - 7 :])
-    assert run("recover", "--apply", "--fill-from", other, home).status == 0
+    assert run("recover", "--apply", "--fill-from", copy, home).status == 0
     assert log.read_bytes() == (other / NAME / LOG).read_bytes()
 
 
@@ -169,6 +169,18 @@ def test_a_directory_that_waits_for_its_deletion_is_not_filled(run, home, copy):
     before = logs(home)
     assert run("recover", "--apply", "--fill-from", copy, home).status in (0, 1)
     assert logs(home) == before
+
+
+def test_a_segment_whose_name_a_directory_has_is_not_filled(run, home, copy):
+    log = sorted((home / "small-segments-0").glob("*.log"))[2]
+    log.unlink()
+    log.mkdir()
+    words = ("--apply", "-f", "ndjson", "--topic", "small-segments", "--fill-from", copy, home)
+    result = run("recover", *words)
+    assert result.status == 1
+    (one,) = result.of_type("partition")
+    assert one["outcome"] == "offline"
+    assert log.is_dir()
 
 
 def test_what_can_be_filled_is_although_the_rest_is_cut(run, home, copy):

@@ -1,308 +1,154 @@
-"""Commands on mutated log dirs, in this process: ``make mutate MUTATE_ARGS='--runs 100000'``.
+"""All commands in all formats on mutated log dirs: ``make mutate MUTATE_ARGS='--runs 50000'``.
 
-A seed makes each log dir. For any contents a command that reads ends with an exit status of the
-contract and without a traceback, prints no control character, and changes nothing.
+A seed makes each log dir, and chooses the command lines that run on it, from those of ``make
+outputs``. For any contents a command ends with an exit status of the contract and without a
+traceback, in a limited time; it prints no control character, prints JSON and CSV that parse, and
+changes nothing but a copy that it gets with ``--apply``.
+
+What ran is kept in ``build/mutate``: a campaign that is stopped goes on where it was.
+``--directory N`` makes one log dir again, and prints what its runs print.
 """
 
 import argparse
-import io
+import json
+import multiprocessing
 import os
-import random
 import shutil
-import signal
-import stat
 import sys
-import tarfile
-import tempfile
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from logtool import cli
+from fuzz import mutated, mutated_report
+from outputs import inputs
 
 ROOT = Path(__file__).parents[2]
-SCENARIOS = ("4.3.1/killed", "3.9.2/clean", "2.8.2/magic-0", "2.8.2/magic-1")
-ALLOWED = {0, 1, 2, 4, 5}
-A_WHILE = 120
-"""Seconds after which a run counts as hanging."""
-COMMANDS = (
-    ("verify", "{}"),
-    ("verify", "--level", "records", "-f", "ndjson", "{}"),
-    ("verify", "--level", "quick", "-f", "csv", "{}"),
-    ("doctor", "{}"),
-    ("plan", "{}"),
-    ("plan", "-f", "ndjson", "--kafka-version", "3.3", "{}"),
-    ("recover", "{}"),
-    ("recover", "--full", "--strategy", "supplement", "-f", "json", "{}"),
-    ("recover", "--full", "--strategy", "supplement", "--trust-log", "-f", "json", "{}"),
-    ("rebuild-index", "--all", "{}"),
-    ("dump", "--records", "{}"),
-    ("dump", "-f", "ndjson", "--records", "{}"),
-    ("dump", "-f", "kafka", "--records", "{}"),
-    ("dump", "-f", "tsv", "{}"),
-    ("dump-index", "--join-log", "-f", "ndjson", "{}"),
-    ("stat", "--level", "records", "{}"),
-    ("gaps", "--level", "records", "-f", "markdown", "{}"),
-    ("gaps", "--ghosts", "-f", "ndjson", "{}"),
-    ("txns", "-v", "{}"),
-    ("watermark", "{}"),
-    ("checkpoint", "show", "{}"),
-    ("checkpoint", "lint", "{}"),
-    ("checkpoint", "rebuild", "{}"),
-    ("sanity", "{}"),
-    ("diff", "{}", "{}"),
-    ("lookup", "--timestamp", "latest", "{partition}"),
-    ("lookup", "--offset", "3", "{partition}"),
-)
+HOME = ROOT / "build" / "mutate"
 _WRITTEN_EVERY = 100
 """Number of log dirs between two writes of the report."""
-NAMES = (
-    "00000000000000000007.log", "00000000000000000000.index.deleted", "x.log", "-rf", "a\nb",
-    "99999999999999999999.log", ".lock", "\udcff.snapshot", "00000000000000000005.log.swap",
-    "00000000000000000003.log.cleaned", "meta.properties", "leader-epoch-checkpoint", "\x1b[2J",
-    "\u202e",
-)  # fmt: skip
 
 
-class HangsError(BaseException):
-    """A run took too long."""
+def make_bases(home: Path) -> Path:
+    """Unpack and write the log dirs that are mutated, unless they are there."""
+    bases = home / "bases"
+    if not bases.exists():
+        part = home / "bases.part"
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        list(inputs.unpack(part))
+        inputs.write_bare(part)
+        inputs.write_redpanda(part / "redpanda")
+        part.rename(bases)
+    return bases
 
 
-@dataclass(slots=True)
-class Tally:
-    """The results of the runs."""
-
-    directories: int = 0
-    statuses: Counter[int] = field(default_factory=Counter)
-    by_command: Counter[str] = field(default_factory=Counter)
-    broken: list[str] = field(default_factory=list)
-
-    @property
-    def runs(self) -> int:
-        """Return the number of runs."""
-        return sum(self.statuses.values())
-
-
-def make_templates(home: Path) -> list[Path]:
-    """Unpack log dirs of real brokers and keep the small partitions."""
-    found = []
-    for name in SCENARIOS:
-        target = home / name.replace("/", "-")
-        with tarfile.open(ROOT / "tests" / "data" / f"{name}.tar.xz") as tar:
-            tar.extractall(target, filter="tar")
-        (log_dir,) = target.iterdir()
-        kept = 0
-        for partition in sorted(path for path in log_dir.iterdir() if path.is_dir()):
-            size = sum(path.stat().st_size for path in partition.iterdir() if path.is_file())
-            if size > 60_000 or kept == 6:
-                shutil.rmtree(partition)
-            else:
-                kept += 1
-        found.append(log_dir)
+def done_before(path: Path) -> list[dict[str, Any]]:
+    """Return the results of earlier runs of the campaign; a line that was cut is dropped."""
+    found: list[dict[str, Any]] = []
+    if path.exists():
+        for line in path.read_text().splitlines(keepends=True):
+            if line.endswith("\n"):
+                found.append(json.loads(line))
+        path.write_text("".join(f"{json.dumps(one)}\n" for one in found))
     return found
-
-
-def mutate(draw: random.Random, log_dir: Path) -> list[str]:
-    """Make one to five changes like those of disks, people and attackers; return descriptions."""
-    done = []
-    for _ in range(draw.randint(1, 5)):
-        paths = sorted(path for path in log_dir.rglob("*") if _may_be_written(path))
-        if not paths:
-            break
-        path = draw.choice(paths)
-        data = bytearray(path.read_bytes())
-        way = draw.randrange(9)
-        at = draw.randrange(len(data))
-        match way:
-            case 0 | 1 | 2:
-                for _ in range(draw.randint(1, 6)):
-                    byte = draw.choice((0, 255, 128, draw.randrange(256)))
-                    data[draw.randrange(len(data))] = byte
-                path.write_bytes(data)
-            case 3:
-                path.write_bytes(data[:at])
-            case 4:
-                data[at:at] = draw.randbytes(draw.randint(1, 40))
-                path.write_bytes(data)
-            case 5:
-                at = at // 4 * 4
-                data[at : at + 4] = draw.choice((b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\0"))
-                path.write_bytes(data)
-            case 6:
-                target = path.with_name(draw.choice(NAMES))
-                if not target.is_dir():
-                    path.rename(target)
-            case 7:
-                path.unlink()
-                _put_instead(path, draw.randrange(4))
-            case _:
-                other = draw.choice(paths)
-                path.write_bytes(other.read_bytes())
-        done.append(f"{way} {path.name!r}")
-    return done
-
-
-def _may_be_written(path: Path) -> bool:
-    """Return whether the path is a regular file with content and without other links."""
-    status = path.lstat()
-    return stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and status.st_size > 0
-
-
-def _put_instead(path: Path, what: int) -> None:
-    """Put a directory, a link, a pipe or nothing at the path."""
-    if what == 0:
-        path.mkdir()
-    elif what == 1:
-        path.symlink_to("/nothing/is/here")
-    elif what == 2:
-        os.mkfifo(path)
-
-
-def looks(log_dir: Path) -> list[tuple[object, ...]]:
-    """Return all names with inode, mode, size and times."""
-    rows: list[tuple[object, ...]] = []
-    for folder, names, files in os.walk(log_dir):
-        for name in ("", *names, *files):
-            path = os.path.join(folder, name)  # noqa: PTH118
-            status = os.lstat(path)
-            rows.append((path, status.st_ino, status.st_mode, status.st_size,
-                         status.st_mtime_ns, status.st_ctime_ns))  # fmt: skip
-    return sorted(rows)
-
-
-def run(words: tuple[str, ...], log_dir: Path, draw: random.Random) -> tuple[int, str]:
-    """Run a command line in this process; return its status and output."""
-    partitions = sorted(path for path in log_dir.iterdir() if path.is_dir()) or [log_dir]
-    partition = str(draw.choice(partitions))
-    line = [str(log_dir) if word == "{}" else partition if word == "{partition}" else word
-            for word in words]  # fmt: skip
-    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-    err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-    signal.alarm(A_WHILE)
-    try:
-        with redirect_stdout(out), redirect_stderr(err):
-            status = int(cli.run(line))
-    finally:
-        signal.alarm(0)
-    said = out.buffer.getvalue() + err.buffer.getvalue()
-    return status, said.decode("utf-8", "surrogateescape")
-
-
-def problems(words: tuple[str, ...], status: int, said: str) -> Iterator[str]:
-    """Yield the violations of the contract."""
-    if status not in ALLOWED:
-        yield f"status {status}"
-    if "Traceback" in said:
-        yield "a traceback"
-    if "kafka" in words:
-        return  # the bytes of Kafka's tool, escaped only for a terminal
-    odd = {c for c in said if not c.isprintable() and c not in "\n\t"}
-    if odd:
-        yield f"control characters {sorted(odd)!r}"
 
 
 def campaign(
     runs: int,
     seed: int,
     home: Path,
-    each: int = 8,
-    seconds: float = 0,
-    on_directory: Callable[[Tally], None] = lambda _: None,
-) -> Tally:
-    """Run commands, `each` on every log dir, and count the results.
+    workers: int = 2,
+    on_directory: Callable[[list[dict[str, Any]]], None] = lambda _: None,
+) -> list[dict[str, Any]]:
+    """Run command lines on mutated log dirs until there are `runs`; return all log dirs' results.
 
-    After `seconds` no new log dir is started. `on_directory` gets the tally after each log dir, so
-    a campaign that is ended early keeps its results.
+    `on_directory` gets what there is after every log dir.
     """
-    end = time.monotonic() + (seconds or 1e9)
+    bases = make_bases(home)
+    kept = home / f"seed-{seed}.ndjson"
+    found = done_before(kept)
+    known = {one["directory"] for one in found}
+    count = sum(len(one["runs"]) for one in found)
 
-    def hang(*_: object) -> None:
-        raise HangsError
+    def numbers() -> Iterator[tuple[int, int]]:
+        number = 0
+        while count < runs:
+            if number not in known:
+                yield seed, number
+            number += 1
 
-    signal.signal(signal.SIGALRM, hang)
-    tally, templates = Tally(), make_templates(home / "templates")
-    while tally.runs < runs and time.monotonic() < end:
-        draw = random.Random(f"{seed} {tally.directories}")
-        log_dir = home / "data"
-        shutil.rmtree(log_dir, ignore_errors=True)
-        shutil.copytree(draw.choice(templates), log_dir, symlinks=True)
-        done = mutate(draw, log_dir)
-        before = looks(log_dir)
-        for words in draw.sample(COMMANDS, each):
-            try:
-                status, said = run(words, log_dir, draw)
-                found = list(problems(words, status, said))
-            except HangsError:
-                status, found = -1, ["it hangs"]
-            if looks(log_dir) != before:
-                found.append("it changed its input")
-                before = looks(log_dir)
-            tally.statuses[status] += 1
-            tally.by_command[words[0]] += 1
-            for problem in found:
-                where = f"directory {tally.directories} ({'; '.join(done)})"
-                text = f"{where}: {' '.join(words)}: {problem}"
-                tally.broken.append(text)
-                sys.stderr.write(text + "\n")
-        tally.directories += 1
-        on_directory(tally)
-    return tally
-
-
-def report(tally: Tally, seconds: float, words: str) -> str:
-    """Return the text of the committed report."""
-    lines = [
-        "# Commands on mutated log dirs",
-        "",
-        f"{tally.runs:,} runs of {len(tally.by_command)} commands on {tally.directories:,} log "
-        f"dirs, in {seconds:.0f} s: {len(tally.broken)} broke the contract.",
-        "",
-        f"Again: `nice make mutate MUTATE_ARGS='{words}'`. Each run must have an exit",
-        "status of 0, 1, 2, 4 or 5, no traceback, no control character in the output, no change in",
-        "the log dir (names, modes, sizes, mtimes, ctimes, inodes), and an end within two minutes.",
-        "",
-        "| status | runs |",
-        "| ---: | ---: |",
-        *(f"| {status} | {count:,} |" for status, count in sorted(tally.statuses.items())),
-        "",
-        "| command | runs |",
-        "| --- | ---: |",
-        *(f"| {name} | {count:,} |" for name, count in sorted(tally.by_command.items())),
-        "",
-        *(f"- {one}" for one in tally.broken),
-    ]
-    return "\n".join(lines).rstrip("\n") + "\n"
+    context = multiprocessing.get_context("fork")
+    work = home / f"seed-{seed}-work"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    with (
+        kept.open("a") as file,
+        context.Pool(workers, mutated.begin, (ROOT, bases, work)) as pool,
+    ):
+        waiting = numbers()
+        while count < runs:
+            some = [one for _, one in zip(range(4 * workers), waiting, strict=False)]
+            for result in pool.imap_unordered(mutated.run_directory, some):
+                found.append(result)
+                count += len(result["runs"])
+                file.write(f"{json.dumps(result)}\n")
+                file.flush()
+                on_directory(found)
+    shutil.rmtree(work)
+    return found
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Run the campaign of the command line; return 1 if a run broke the contract."""
     parser = argparse.ArgumentParser(prog="make mutate", description=__doc__)
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=int, default=0, help="start no log dir after this time")
+    parser.add_argument("-j", "--workers", type=int, default=2)
+    parser.add_argument("--again", action="store_true", help="forget what ran before")
+    parser.add_argument("--mended", action="store_true", help="repeat log dirs with broken runs")
+    parser.add_argument("--directory", type=int, help="make one log dir, and show its runs")
     parser.add_argument("--report", type=Path, help="write a report there")
     chosen = parser.parse_args(arguments)
-    started = time.monotonic()
+    HOME.mkdir(parents=True, exist_ok=True)
+    if chosen.directory is not None:
+        return _one(chosen.seed, chosen.directory)
+    kept = HOME / f"seed-{chosen.seed}.ndjson"
+    if chosen.again:
+        kept.unlink(missing_ok=True)
+    if chosen.mended:
+        sound = [one for one in done_before(kept) if not mutated_report.broken(one)]
+        kept.write_text("".join(f"{json.dumps(one)}\n" for one in sound))
+    shown = 0
 
-    def page(tally: Tally) -> str:
-        words = f"--runs {tally.runs} --seed {chosen.seed}"
-        return report(tally, time.monotonic() - started, words)
+    def write(found: list[dict[str, Any]]) -> None:
+        nonlocal shown
+        for one in found[shown:]:
+            sys.stderr.writelines(f"{line}\n" for line in mutated_report.broken(one))
+        shown = len(found)
+        if chosen.report and len(found) % _WRITTEN_EVERY == 0:
+            chosen.report.write_text(mutated_report.page(found, chosen.seed))
 
-    def write(tally: Tally) -> None:
-        if chosen.report and tally.directories % _WRITTEN_EVERY == 0:
-            chosen.report.write_text(page(tally))
-
-    with tempfile.TemporaryDirectory() as home:
-        tally = campaign(
-            chosen.runs, chosen.seed, Path(home), seconds=chosen.seconds, on_directory=write
-        )
-    sys.stdout.write(page(tally))
+    try:
+        found = campaign(chosen.runs, chosen.seed, HOME, chosen.workers, write)
+    except KeyboardInterrupt:
+        found = done_before(kept)
+    page = mutated_report.page(found, chosen.seed)
+    sys.stdout.write(page)
     if chosen.report:
-        chosen.report.write_text(page(tally))
-    return int(bool(tally.broken))
+        chosen.report.write_text(page)
+    return int(any(mutated_report.broken(one) for one in found))
+
+
+def _one(seed: int, number: int) -> int:
+    """Make one log dir, keep it, and print what its runs print."""
+    work = HOME / f"seed-{seed}-{number}"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    mutated.begin(ROOT, make_bases(HOME), work)
+    result = mutated.run_directory((seed, number), shows=True)
+    sys.stdout.write(f"{os.path.relpath(work)}: {'; '.join(result['changes'])}\n")
+    sys.stdout.writelines(f"{line}\n" for line in mutated_report.broken(result))
+    return int(any(mutated_report.broken(result)))
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from outputs.worker import STEADY, Store
 ROOT = Path(__file__).resolve().parents[2]
 HOME = ROOT / "build" / "outputs"
 _TESTS = ROOT / "tests"
-_MAKES_INPUTS = ("redpanda_files.py", "damage.py", "fuzz/directories.py")
+_MAKES_INPUTS = ("redpanda_files.py", "damage.py", "fuzz/mutations.py", "fuzz/fields.py")
 """Files of tests/ that have a part in the inputs."""
 _WORKERS = 2
 _REPORTED_EVERY = 1000

@@ -10,13 +10,13 @@ import random
 import shutil
 import struct
 import tarfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import redpanda_files as rp
 from crc32c import crc32c
 from damage import cut, damage_file, drop, flip, overwrite, repeat, swap, zero
-from fuzz.directories import mutate
+from fuzz.mutations import mutate_files
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 STAMP_NS = 1_795_348_800 * 10**9
@@ -32,20 +32,21 @@ _ROOT_FILES = (
 def make(home: Path) -> None:
     """Write all directories below `home`, which is empty."""
     kinds = sorted(_KAFKA_DAMAGE)
-    archives = [
-        path
-        for path in sorted(DATA.glob("[0-9]*/*.tar.xz"))
-        if not path.name.endswith(".expected.tar.xz")
-    ]
-    for archive in archives:
-        release, name = archive.parent.name, archive.name.removesuffix(".tar.xz")
-        with tarfile.open(archive) as tar:
-            tar.extractall(home / release, filter="tar")
+    for release, name in unpack(home):
         for kind in random.Random(f"{release} {name}").sample(kinds, 2):
             target = home / "damaged" / kind / release / name
             _damaged_copy(home / release / name, target, _KAFKA_DAMAGE[kind])
-    _write_bare(home / "bare", home / archives[-1].parent.name)
-    _write_redpanda(home / "redpanda")
+    write_bare(home)
+    write_redpanda(home / "redpanda")
+
+
+def unpack(home: Path) -> Iterator[tuple[str, str]]:
+    """Unpack every log dir of ``tests/data``; yield its release and its name."""
+    for archive in sorted(DATA.glob("[0-9]*/*.tar.xz")):
+        if not archive.name.endswith(".expected.tar.xz"):
+            with tarfile.open(archive) as tar:
+                tar.extractall(home / archive.parent.name, filter="tar")
+            yield archive.parent.name, archive.name.removesuffix(".tar.xz")
 
 
 def log_dirs(path: Path) -> list[Path]:
@@ -256,7 +257,7 @@ def _misplace(draw: random.Random, partition: Path, other: Path) -> None:
 def _mutate(draw: random.Random, log_dir: Path) -> None:
     """Mutate files like `make mutate`, once for every three partitions."""
     for _ in range(1 + len(partitions(log_dir)) // 3):
-        mutate(draw, log_dir)
+        mutate_files(draw, log_dir)
 
 
 _KAFKA_DAMAGE: dict[str, Callable[[random.Random, Path], None]] = {
@@ -267,8 +268,9 @@ _KAFKA_DAMAGE: dict[str, Callable[[random.Random, Path], None]] = {
 }
 
 
-def _write_bare(home: Path, release: Path) -> None:
+def write_bare(inputs: Path) -> None:
     """Write places that are not log dirs: a partition, a file of each kind, nothing, nonsense."""
+    home, release = inputs / "bare", inputs / "4.3.1"
     (home / "empty").mkdir(parents=True)
     shutil.copytree(release / "clean" / "tx-interleaved_v2-0", home / "tx-interleaved_v2-0")
     (home / "text.txt").write_text("no file of a broker\n")
@@ -291,7 +293,7 @@ def _write_bare(home: Path, release: Path) -> None:
     _set_times(home, {})
 
 
-def _write_redpanda(home: Path) -> None:
+def write_redpanda(home: Path) -> None:
     """Write data directories of Redpanda, each at ``NAME/data``, and mutated copies of them."""
     _write_redpanda_cluster(home / "healthy", _sound)
     for name, change in _REDPANDA_DAMAGE.items():
@@ -308,7 +310,7 @@ def _write_redpanda(home: Path) -> None:
         shutil.copytree(home / "healthy", target)
         draw = random.Random(f"redpanda {number}")
         for _ in range(2 + number):
-            mutate(draw, target / "data")
+            mutate_files(draw, target / "data")
     _set_times(home, {})
 
 

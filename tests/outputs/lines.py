@@ -315,17 +315,17 @@ def _with_place(home: Path) -> Iterator[Case]:
             wanted = templates[command]
             if place.name in EVERYTHING:
                 for number, text in enumerate(wanted):
-                    for turn, format_name in enumerate(_formats(command), number):
-                        yield _case(place, command, text, format_name, 1 + turn % 2)
+                    for turn, format_name in enumerate(formats(command), number):
+                        yield case_of(place, command, text, format_name, 1 + turn % 2)
                 continue
             # That the flavour is the wrong one is the same everywhere.
             some = [text for text in wanted if "--flavour" not in text]
             some.sort(key=lambda text: _turn(place.name, command, text))
             for text in some[: EACH.get(command, 1)]:
                 turn = _turn(place.name, text, command)
-                formats = _formats(command)
-                jobs = 1 + turn // len(formats) % 2
-                yield _case(place, command, text, formats[turn % len(formats)], jobs)
+                names = formats(command)
+                jobs = 1 + turn // len(names) % 2
+                yield case_of(place, command, text, names[turn % len(names)], jobs)
 
 
 def _turn(*texts: str) -> int:
@@ -333,7 +333,8 @@ def _turn(*texts: str) -> int:
     return crc32(" ".join(texts).encode("utf-8", "surrogateescape"))
 
 
-def _formats(command: str) -> Sequence[str]:
+def formats(command: str) -> Sequence[str]:
+    """Return the output formats of a command, or one empty name."""
     if command in WITHOUT_FORMAT:
         return ("",)
     return (*FORMATS, *MORE_FORMATS.get(command, ()))
@@ -359,7 +360,8 @@ def _places(home: Path) -> Iterator[Place]:
         yield Place(home, (name,), "4.3.1/clean")
 
 
-def _case(place: Place, command: str, template: str, format_name: str, jobs: int) -> Case:
+def case_of(place: Place, command: str, template: str, format_name: str, jobs: int) -> Case:
+    """Return the case of a template at a place, in one format and with a number of threads."""
     turn = _turn(place.name, template)
     more = _more(command, format_name, jobs)
     number = _turn(place.name, command, template, *more)
@@ -452,7 +454,7 @@ def _without_place() -> Iterator[Case]:
         yield Case((words,))
     for command, templates in WITHOUT_PLACE.items():
         for text in templates:
-            for format_name in _formats(command):
+            for format_name in formats(command):
                 options = ("-f", format_name) if format_name else ()
                 yield Case(((*command.split(), *text.split(), *options),))
     codes = sorted(tomllib.loads((ROOT / "logtool" / "catalogue.toml").read_text()))

@@ -33,7 +33,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 
@@ -141,8 +141,17 @@ class Store:
         return zlib.decompress((self.home / digest[:2] / digest).read_bytes())
 
 
-def in_child(function: Callable[[], int]) -> tuple[int, bytes, bytes]:
-    """Return the status and the output of a function that runs in its own child."""
+class Ended(NamedTuple):
+    """The end of a function that ran in its own child."""
+
+    status: int
+    stdout: bytes
+    stderr: bytes
+    usage: resource.struct_rusage
+
+
+def in_child(function: Callable[[], int]) -> Ended:
+    """Run a function in its own child; return its status, its output and what it used."""
     both = [os.memfd_create(name) for name in ("stdout", "stderr")]
     child = os.fork()
     if not child:
@@ -159,13 +168,13 @@ def in_child(function: Callable[[], int]) -> tuple[int, bytes, bytes]:
             os.write(2, traceback.format_exc().encode())
         finally:
             os._exit(status)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    _, waited, usage = os.wait4(child, 0)
     printed = []
     for fd in both:
         with os.fdopen(fd, "rb") as file:
             file.seek(0)
             printed.append(file.read())
-    return status, printed[0], printed[1]
+    return Ended(os.waitstatus_to_exitcode(waited), printed[0], printed[1], usage)
 
 
 def run_case(
@@ -179,14 +188,14 @@ def run_case(
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
         if case["copied"]:
-            _copy(Path(case["copied"]), directory / Path(case["copied"]).name)
+            copy(Path(case["copied"]), directory / Path(case["copied"]).name)
     began = _real_time_ns()
-    results = [in_child(lambda: _as_typed(run, words)) for words in case["words"]]  # noqa: B023
+    results = [in_child(lambda: as_typed(run, words)) for words in case["words"]]  # noqa: B023
     recorded = {
         "name": case["name"],
-        "status": " ".join(str(status) for status, _, _ in results),
-        "stdout": store.put(code.sub(b"TREE", b"".join(out for _, out, _ in results))),
-        "stderr": store.put(code.sub(b"TREE", b"".join(err for _, _, err in results))),
+        "status": " ".join(str(one.status) for one in results),
+        "stdout": store.put(code.sub(b"TREE", b"".join(one.stdout for one in results))),
+        "stderr": store.put(code.sub(b"TREE", b"".join(one.stderr for one in results))),
         "files": {},
     }
     if directory:
@@ -198,12 +207,14 @@ def run_case(
     return recorded
 
 
-def _as_typed(run: Callable[[list[str]], int], words: list[str]) -> int:
+def as_typed(run: Callable[[list[str]], int], words: list[str]) -> int:
+    """Run a command line as if it was typed."""
     sys.argv = ["logtool", *words]
     return run(words)
 
 
-def _copy(source: Path, target: Path) -> None:
+def copy(source: Path, target: Path) -> None:
+    """Copy a file or a directory with all that is in it, if it exists."""
     if source.is_dir():
         shutil.copytree(source, target, symlinks=True, copy_function=_copy_file)
     elif source.exists():
@@ -228,7 +239,7 @@ def _of_file(path: Path, began: int, store: Store) -> str:
     elif not stat.S_ISREG(status.st_mode):
         return f"{status.st_mode:o} {when}"
     elif path.suffix == ".parquet":
-        content = b"".join(in_child(lambda: _print_table(path))[1:])
+        content = b"".join(in_child(lambda: _print_table(path))[1:3])
     else:
         content = path.read_bytes()
     return f"{status.st_mode:o} {when} {store.put(content)}"

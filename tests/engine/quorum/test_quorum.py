@@ -206,7 +206,7 @@ def test_voters_are_named_with_or_without_their_directory() -> None:
 
 @pytest.mark.parametrize(
     "text", ["", "1", "1@a", "1@a:0", "1@a:65536", "x@a:1", "1@a:1,1@b:2", "1-short@a:1",
-             "2147483648@a:1", f"1-{'A' * 22}@a:1"],
+             "2147483648@a:1", f"1-{'A' * 22}@a:1", "1@\udcff:1"],
 )  # fmt: skip
 def test_what_names_no_voter_is_refused(text: str) -> None:
     with pytest.raises(UsageError):

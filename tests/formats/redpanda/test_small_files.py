@@ -4,7 +4,7 @@ import hashlib
 import struct
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -358,3 +358,20 @@ def test_any_bytes_are_pairs_or_refused(body: bytes, count: int) -> None:
         list(kvstore.pairs(batch))
     with pytest.raises(FormatError):
         list(kvstore.pairs(record_batch.build(body, base_offset=0)))
+
+
+@pytest.mark.parametrize(
+    ("base", "relative", "expected"),
+    [(7, 1, 8), (2**63 - 1, 0, 2**63 - 1), (2**63 - 1, 1, -(2**63)), (-(2**63), 1, 1 - 2**63)],
+)
+def test_the_offsets_and_times_of_a_base_index_fit_an_int64(base, relative, expected):
+    index = replace(a_base_index((relative, 5, 0), base_offset=0), base_offset=base)
+    assert base_index.offsets(index, segment_base=base) == [expected]
+    late = replace(index, base_timestamp=2**63 - 1, flags=base_index.Flags())
+    assert base_index.timestamps(late) == [4 - 2**63]
+
+
+def test_a_topic_of_any_bytes_has_a_key():
+    key = LogKey(0, "kafka", "\udcff", 0)
+    assert b"\xff" in kvstore.encode_log_key(key)
+    assert kvstore.start_offset({}, "kafka", "\udcff", 0) is None
