@@ -24,6 +24,7 @@ from logtool.doctor.answers import (
     Limit,
     Next,
     NextStart,
+    OldFormats,
     VersionsAnswer,
 )
 from logtool.doctor.examination import Examination
@@ -44,8 +45,7 @@ _HARM = frozenset(
     {"refuse", "offline", "discard", "lacks", "unknown", "zombie", "overlap", "lost", "erase"}
 )
 """Actions that are errors even if nothing is counted as lost."""
-
-
+_OLD_FORMAT = "batch/old-format"
 _OPEN_FILES = re.compile(r"^Max open files +(\S+) +(\S+)", re.MULTILINE)
 
 
@@ -73,6 +73,7 @@ def answers(run: Examination) -> Iterator[Answer]:
         given += [high_watermark(run)] if of_kafka else []
         given += brokers(run)
         given += [versions(run)] if of_kafka else []
+    given += old_formats(run)
     given += disks(run.homes)
     if of_kafka:
         holder = run.holder
@@ -187,6 +188,18 @@ def versions(run: Examination) -> VersionsAnswer:
         mode=mode,
         identities=identities,
     )
+
+
+def old_formats(run: Examination) -> Iterator[OldFormats]:
+    """Yield the partitions with batches of magic 0 or 1, as far as batches were checked."""
+    holding = [one.path.name for one in run.findings if one.code == _OLD_FORMAT and one.path]
+    if holding:
+        yield OldFormats(
+            state=Gravity.INFO,
+            complete=run.deep.is_whole and not run.summary.unreadable,
+            partitions=sorted(set(holding)),
+            newest_reader=releases.text(releases.NEWEST),
+        )
 
 
 def _state_of(action: Action) -> Gravity:
