@@ -259,7 +259,7 @@ def _old_formats(obj: Object) -> Iterator[str]:
     if not obj["complete"]:
         yield "not every batch was checked;"
     yield f"brokers and Java clients up to Kafka {obj['newest_reader']} read them,"
-    yield "librdkafka 2.5 to 2.15 gives NULL for their keys and values"
+    yield "librdkafka 2.5 to 2.15 gives NULL for their keys and values, or stops at them"
 
 
 def _disk(obj: Object) -> Iterator[str]:

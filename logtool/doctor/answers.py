@@ -183,7 +183,7 @@ class VersionsAnswer:
 
 @dataclass(frozen=True, slots=True)
 class OldFormats:
-    """Partitions with batches of magic 0 or 1; librdkafka 2.5 to 2.15 gives NULL for them."""
+    """Partitions with batches of magic 0 or 1, which librdkafka 2.5 to 2.15 misreads."""
 
     state: Gravity
     complete: bool
