@@ -54,6 +54,8 @@ ZOOKEEPER_CONFIG: Mapping[str, str] = {
 }
 """``ALONE`` with ZooKeeper."""
 
+WITH_SHARE_GROUPS = (4, 2)
+"""The first release whose share groups need no setting."""
 SHARE_CONFIG: Mapping[str, str] = {
     "share.coordinator.state.topic.num.partitions": "1",
     "share.coordinator.state.topic.replication.factor": "1",
