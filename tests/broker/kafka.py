@@ -97,7 +97,7 @@ def run_tool(version: str, main_class: str, *arguments: str) -> str:
     Raises HarnessError with its output when it fails.
     """
     command = [*java_command(version, main_class, heap="256m", level="WARN"), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
     if done.returncode != 0:
         raise HarnessError(f"{main_class} failed:\n{done.stdout}{done.stderr}")
     return done.stdout
