@@ -104,7 +104,7 @@ class Node(Broker):
     def __init__(
         self, written: Written, version: str, home: Path, controller: Node | None = None
     ) -> None:
-        """``controller`` is the node that is the controller, for a broker that is none itself."""
+        """``controller`` is the other node, for a node with the role of a broker alone."""
         super().__init__(
             version, [home], node_id=CONTROLLER_ID + 1 if controller else CONTROLLER_ID,
             controller=controller.controller if controller else None,
@@ -172,7 +172,7 @@ def log_dir(written: Written, home: Path) -> Path:
 
 @contextmanager
 def _controller(written: Written, home: Path, work: Path | None = None) -> Iterator[Node | None]:
-    """Yield the controller of a broker that is none itself, else None; `work` to format it."""
+    """Yield the controller of a node with the role of a broker alone; `work` to format it."""
     if not written.broker_only:
         yield None
         return
