@@ -87,6 +87,8 @@ def doctor(
       watermark  partitions that end below their high watermark: acknowledged records are lost
       broker     whether a broker holds the .lock of the log dir, and how the last one stopped
       versions   the broker release that registered last, metadata.version and meta.properties
+      formats    partitions with batches of magic 0 or 1, which some clients misread; only if there
+                 are any among the batches that were checked
       disk       the file system of each log dir: a warning from 90 % full, an error from 99 % full
       limits     open files (three for each segment) and memory maps, where a limit of this host is
                  too low

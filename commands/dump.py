@@ -91,7 +91,7 @@ def dump(
 
     Formats:
 
-    --format kafka prints the lines of kafka-dump-log.sh as in Kafka 4.3, whatever release wrote the
+    --format kafka prints the lines of kafka-dump-log.sh as in Kafka 4.4, whatever release wrote the
     log. 'logtool kafka-dump-log' takes the options of kafka-dump-log.sh.
 
     --format csv and --format tsv quote cells by the rules of CSV: the cell of a key or value holds

@@ -123,11 +123,13 @@ def kafka_dump_log(
     key_decoder_class: DecoderClass = None,
     value_decoder_class: DecoderClass = None,
 ) -> None:
-    """Print what kafka-dump-log.sh of Kafka 4.3 prints; takes its options.
+    """Print what kafka-dump-log.sh of Kafka 4.4 prints; takes its options.
 
-    Every line on standard output is the same as in Kafka 4.3, with two exceptions: the reason why a
-    record cannot be decoded, and passwords and keys, which are left out. Kafka 3.9 and earlier
-    print other words for records of __transaction_state, and do not print the leader of a quorum.
+    Every line on standard output is the same as in Kafka 4.4, with two exceptions: the reason why a
+    record cannot be decoded, and passwords and keys, which are left out. Kafka 4.0 to 4.3 print
+    numbers for the states of transactions, and a brace behind the CRC of a message of magic 0 or 1.
+    Kafka 3.9 and earlier print other words for records of __transaction_state, and do not print the
+    leader of a quorum.
 
     Unlike Kafka's tool, the command changes no file, continues after damage and with the next file,
     and returns an exit status for errors. The messages on standard error are different, except the

@@ -36,7 +36,7 @@ complete -c logtool -n __fish_use_subcommand -a may-delete -d 'Check whether oth
 complete -c logtool -n __fish_use_subcommand -a sanity -d 'Measure the index sanity checks of a broker\'s start, and what they miss'
 complete -c logtool -n __fish_use_subcommand -a dump -d 'Print the content of log segments, indexes and checkpoints'
 complete -c logtool -n __fish_use_subcommand -a dump-index -d 'Print offset, time and transaction indexes'
-complete -c logtool -n __fish_use_subcommand -a kafka-dump-log -d 'Print what kafka-dump-log.sh of Kafka 4.3 prints; takes its options'
+complete -c logtool -n __fish_use_subcommand -a kafka-dump-log -d 'Print what kafka-dump-log.sh of Kafka 4.4 prints; takes its options'
 complete -c logtool -n __fish_use_subcommand -a stat -d 'Show sizes, counts, codecs, producers, time span and rate of logs'
 complete -c logtool -n __fish_use_subcommand -a lookup -d 'Find the segment, batch and record of an offset or a timestamp'
 complete -c logtool -n __fish_use_subcommand -a groups -d 'Show groups, members, committed offsets and lag from __consumer_offsets'

@@ -1,4 +1,4 @@
-"""The lines of Kafka's own dump tool (``DumpLogSegments`` of Kafka 4.3), from the same objects.
+"""The lines of Kafka's own dump tool (``DumpLogSegments`` of Kafka 4.4), from the same objects.
 
 Left out on purpose: what it says about other files on stderr, and its mistakes about damage: it
 stops at the first damaged batch, `dump` does not.
@@ -15,7 +15,7 @@ from logtool.commands.printing import text
 from logtool.commands.printing.block_lines import MARK
 from logtool.commands.printing.writers import Object
 from logtool.formats import control_record
-from logtool.formats.messages.internal_topics import FRAMED_TABLES
+from logtool.formats.messages.internal_topics import FRAMED_TABLES, transaction_state
 
 _EMPTY = "OptionalLong.empty"
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
@@ -152,8 +152,7 @@ def _metadata(obj: Object, key_size: int | str, value_size: int | str, names: st
         f" keySize: {key_size} valueSize: {value_size}"
     )
     if obj["crc"] is not None:
-        # The brace is Kafka's.
-        line += f" isValid: true crc: {obj['crc']}}}"
+        line += f" isValid: true crc: {obj['crc']}"
     else:
         line += f" sequence: {_or_minus(obj['sequence'])} headerKeys: [{names}]"
     return line
@@ -189,7 +188,14 @@ def _decoded(obj: Object) -> str:
     key = _json({"type": str(decoded.key["type"]), "data": decoded.key["data"]})
     if decoded.value is None:
         return f" key: {key} payload: <DELETE>"
-    value = {"version": str(decoded.value["version"]), "data": decoded.value["data"]}
+    data = decoded.value["data"]
+    if "transactionStatus" in data:
+        status = data["transactionStatus"]
+        state = transaction_state(status)
+        if state is None:
+            return f" key: Error at offset {offset}, skipping. No transaction state {status}"
+        data = {**data, "transactionStatus": state}
+    value = {"version": str(decoded.value["version"]), "data": data}
     return f" key: {key} payload: {_json(value)}"
 
 

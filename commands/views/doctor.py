@@ -30,6 +30,7 @@ ANSWERS = frozenset(
         "high_watermark",
         "broker",
         "versions",
+        "old_formats",
         "disk",
         "limit",
         "remedy",
@@ -41,7 +42,7 @@ MOST_GROUPS = 3
 """Kinds of finding, or of action, that the screen shows."""
 _NARROWEST, _WIDEST = 60, 100
 _INDENT = 19
-_LABELS = {"high_watermark": "watermark", "limit": "limits"}
+_LABELS = {"high_watermark": "watermark", "old_formats": "formats", "limit": "limits"}
 _WORDS = {"good": "ok", "warning": "WARNING", "error": "ERROR"}
 _LIMITS = {"open-files": "open files", "max-map-count": "maps"}
 
@@ -274,6 +275,18 @@ def _versions(obj: Object) -> Iterator[str]:
     yield f"meta.properties version {' and '.join(versions)}"
 
 
+def _old_formats(obj: Object) -> Iterator[str]:
+    named = obj["partitions"][:MOST_GROUPS]
+    more = len(obj["partitions"]) - len(named)
+    yield "batches of magic 0 or 1 in"
+    also = f" and {text.count(more, 'more partition')}" if more else ""
+    yield f"{', '.join(named)}{also};"
+    if not obj["complete"]:
+        yield "not every batch was checked;"
+    yield f"brokers and Java clients up to Kafka {obj['newest_reader']} read them,"
+    yield "librdkafka 2.5 to 2.15 gives NULL for their keys and values, or stops at them"
+
+
 def _disk(obj: Object) -> Iterator[str]:
     free = f"{text.size(obj['available_bytes'])} of {text.size(obj['total_bytes'])} free"
     inodes = "" if obj["inodes_percent"] is None else f", inodes {obj['inodes_percent']} %"
@@ -300,6 +313,7 @@ _TEXTS: dict[str, Callable[[Object], Iterator[str]]] = {
     "high_watermark": _high_watermark,
     "broker": _broker,
     "versions": _versions,
+    "old_formats": _old_formats,
     "disk": _disk,
     "limit": _limit,
     "remedy": _remedy,

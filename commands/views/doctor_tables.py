@@ -141,6 +141,15 @@ VERSIONS: Final = Table("versions", "run", (
            value="identities", of=_IDENTITY, many=True),
 ), note="The release and the cluster that wrote the log dirs.", type="versions",
     made_from="logtool.doctor.answers:VersionsAnswer")  # fmt: skip
+OLD_FORMATS: Final = Table("old_formats", "run", (
+    _STATE,
+    Column("complete", Kind.BOOL, "whether every batch was checked, and everything could be read"),
+    Column("partitions", Kind.STRINGS, "directories of the partitions that hold such batches"),
+    Column("newest_reader", Kind.STRING, "newest known release of Kafka, whose brokers and Java "
+           "clients still read them"),
+), note="Batches of magic 0 or 1, if there are any; finding objects with the code "
+        "batch/old-format have their offsets.", type="old_formats",
+    made_from="logtool.doctor.answers:OldFormats")  # fmt: skip
 DISK: Final = Table("disk", "file system with log dirs", (
     _STATE,
     Column("paths", Kind.PATHS, "the log dirs on the file system"),
@@ -192,7 +201,7 @@ DOCUMENT: Final = Document(
     name="doctor",
     title="Objects that logtool doctor prints",
     tables=(
-        FINDING, ACTION, NODE, DAMAGE, START, HIGH_WATERMARK, BROKER, VERSIONS, DISK, LIMIT, REMEDY,
-        NEXT, COMPONENT,
+        FINDING, ACTION, NODE, DAMAGE, START, HIGH_WATERMARK, BROKER, VERSIONS, OLD_FORMATS, DISK,
+        LIMIT, REMEDY, NEXT, COMPONENT,
     ),
 )  # fmt: skip

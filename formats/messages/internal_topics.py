@@ -27,6 +27,11 @@ FRAMED_TABLES = {
 }
 TABLES = COORDINATOR_TABLES | FRAMED_TABLES
 """The table of fields of each topic."""
+TRANSACTION_STATES = (
+    "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead",
+    "PrepareEpochFence",
+)  # fmt: skip
+"""By the number in ``transactionStatus``: ``TransactionState.stateName``."""
 FRAME_VERSION = 1
 _SHORT = struct.Struct(">h")
 
@@ -41,6 +46,11 @@ class Decoded:
     """None where the type is unknown."""
     data: Value | None
     """None where the type or its version is unknown: of a newer or an early-access release."""
+
+
+def transaction_state(status: int) -> str | None:
+    """Return Kafka's name of a ``transactionStatus``; None if no release knows the number."""
+    return TRANSACTION_STATES[status] if 0 <= status < len(TRANSACTION_STATES) else None
 
 
 def decode_key(topic: str, key: bytes | None) -> Decoded:

@@ -1,8 +1,9 @@
 """Batches of magic 0 and 1: where they are, for clients that misread them.
 
 Every release reads them. librdkafka 2.5 to 2.15 gives an application NULL in place of each key and
-value (librdkafka #5504, #5549). The cleaner of Kafka 4.0 and later writes them again with magic 2;
-a message of magic 0 has no time, and its record then has the timestamp -1.
+value, and does not get beyond a compressed batch (librdkafka #5504, #5549). The cleaner of Kafka
+4.0 and later writes them again with magic 2; a message of magic 0 has no time, and its record then
+has the timestamp -1.
 Source: ``LegacyRecord``; ``MemoryRecords.filterTo`` and ``RecordBatch`` (Kafka 4.x).
 """
 

@@ -191,6 +191,19 @@ class VersionsAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class OldFormats:
+    """Partitions with batches of magic 0 or 1, which librdkafka 2.5 to 2.15 misreads."""
+
+    state: Gravity
+    complete: bool
+    """True if every batch was checked, and everything could be read."""
+    partitions: Sequence[str]
+    """Names of their directories."""
+    newest_reader: str
+    """Newest known release of Kafka; its brokers and Java clients still read them."""
+
+
+@dataclass(frozen=True, slots=True)
 class DiskAnswer:
     """The file system of one or more log dirs. Bytes and inodes as this user may use them."""
 
@@ -277,6 +290,7 @@ Answer = (
     | HighWatermark
     | BrokerState
     | VersionsAnswer
+    | OldFormats
     | DiskAnswer
     | Limit
     | RemedyCount

@@ -26,6 +26,7 @@ from logtool.doctor.answers import (
     Limit,
     Next,
     NextStart,
+    OldFormats,
     VersionsAnswer,
 )
 from logtool.doctor.examination import Examination
@@ -50,6 +51,7 @@ _HARM = frozenset(
 """Actions that are errors even if nothing is counted as lost."""
 _FROM_A_COPY = (Remedy.LOSS, Remedy.REPLICA)
 """Remedies of findings about data that another copy can still have."""
+_OLD_FORMAT = "batch/old-format"
 _OPEN_FILES = re.compile(r"^Max open files +(\S+) +(\S+)", re.MULTILINE)
 
 
@@ -89,6 +91,7 @@ def answers(run: Examination, others: Sequence[Examination] = ()) -> Iterator[An
         given += [high_watermark(run)] if of_kafka else []
         given += brokers(run)
         given += [versions(run)] if of_kafka else []
+    given += old_formats(run)
     given += disks(run.homes)
     if of_kafka:
         holder = run.holder
@@ -208,6 +211,18 @@ def versions(run: Examination) -> VersionsAnswer:
         mode=mode,
         identities=identities,
     )
+
+
+def old_formats(run: Examination) -> Iterator[OldFormats]:
+    """Yield the partitions with batches of magic 0 or 1, as far as batches were checked."""
+    holding = [one.path.name for one in run.findings if one.code == _OLD_FORMAT and one.path]
+    if holding:
+        yield OldFormats(
+            state=Gravity.INFO,
+            complete=run.deep.is_whole and not run.summary.unreadable,
+            partitions=sorted(set(holding)),
+            newest_reader=releases.text(releases.NEWEST),
+        )
 
 
 def _state_of(action: Action) -> Gravity:

@@ -15,8 +15,9 @@ from pathlib import Path
 from logtool.formats.messages.schema import VersionRange
 from logtool.lazy_dataclass import dataclass
 
-KNOWN = ((3, 3), (3, 7), (3, 9), (4, 3), (4, 4))
-"""Releases whose start is known, compared with brokers of 3.3.2, 3.7.2, 3.9.2, 4.3.1 and 4.4.0."""
+KNOWN = ((3, 3), (3, 7), (3, 9), (4, 0), (4, 1), (4, 2), (4, 3), (4, 4))
+"""Releases whose start is known, compared with brokers of 3.3.2, 3.7.2, 3.9.2, and 4.0.2 to 4.4.0.
+"""
 NEWEST = max(KNOWN)
 """The newest release whose start is known."""
 LAST_WITH_ZOOKEEPER = (3, 9)

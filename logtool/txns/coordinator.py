@@ -31,13 +31,9 @@ from logtool.log.records import records
 from logtool.txns import findings
 
 TOPIC: Final = "__transaction_state"
-STATES = (
-    "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead",
-    "PrepareEpochFence",
-)  # fmt: skip
-"""By the number in ``transactionStatus``; as ``kafka-transactions.sh`` prints them."""
-ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT = STATES[1:5]
-ACTIVE = frozenset({*STATES[1:4], *STATES[6:]})
+_STATES = internal_topics.TRANSACTION_STATES
+ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT = _STATES[1:5]
+ACTIVE = frozenset({*_STATES[1:4], *_STATES[6:]})
 """States in which a transaction is not over."""
 _HEAD = struct.Struct(">hq")
 """Version and producer id: what every known version of a value begins with."""
@@ -217,7 +213,7 @@ class CoordinatorLog:
             path=self.path,
             number=self.number,
             offset=offset,
-            state=STATES[status] if 0 <= status < len(STATES) else str(status),
+            state=internal_topics.transaction_state(status) or str(status),
             producer_id=data["producerId"],
             producer_epoch=data["producerEpoch"],
             previous_producer_id=data.get("previousProducerId", NONE),

@@ -45,8 +45,8 @@ class Subject:
 
     topic: Topic
     job: Job
-    since: int = 0
-    """The first major release that takes part."""
+    since: tuple[int, int] = (0, 0)
+    """The first release that takes part."""
     lively: bool = False
     """True if the background traffic also writes to the topic."""
 

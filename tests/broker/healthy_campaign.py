@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from broker.healthy_states import BROKER_CONFIG, Verdicts, states
-from broker.install import KAFKA_3, KAFKA_4, major
-from broker.kafka import SHARE_CONFIG, Broker, format_log_dir
+from broker.install import KAFKA_3, KAFKA_4, minor
+from broker.kafka import SHARE_CONFIG, WITH_SHARE_GROUPS, Broker, format_log_dir
 from broker.replicas import move
 
 VERSIONS = ("3.3.2", "3.7.2", KAFKA_3, KAFKA_4)
@@ -22,7 +22,7 @@ VERSIONS = ("3.3.2", "3.7.2", KAFKA_3, KAFKA_4)
 def run(version: str, seed: str, rounds: int, work: Path) -> Verdicts:
     """Lead a KRaft broker with two log dirs through all states, and judge each."""
     log_dirs = [work / "log-dir-1", work / "log-dir-2"]
-    config = {**BROKER_CONFIG, **(SHARE_CONFIG if major(version) >= 4 else {})}
+    config = {**BROKER_CONFIG, **(SHARE_CONFIG if minor(version) >= WITH_SHARE_GROUPS else {})}
     format_log_dir(version, log_dirs, extra_config=config)
     verdicts = Verdicts()
     with Broker(version, log_dirs, config) as broker:

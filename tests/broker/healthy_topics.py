@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from broker import healthy_jobs as jobs
 from broker.healthy import Job, Subject
-from broker.install import major
+from broker.install import major, minor
+from broker.kafka import WITH_SHARE_GROUPS
 from broker.topics import Topic
 
 MANY = 300
@@ -17,7 +18,7 @@ MOVING = "moving"
 
 def subjects(version: str) -> list[Subject]:
     """Return the topics that a release can have."""
-    chosen = [one for one in _SUBJECTS if one.since <= major(version)]
+    chosen = [one for one in _SUBJECTS if one.since <= minor(version)]
     return [_allow_future(one) if major(version) >= 4 else one for one in chosen]
 
 
@@ -78,7 +79,7 @@ _SUBJECTS = (
            preallocate="true", segment_bytes="1048576"),
     _topic("index.large", "indexes of 10 MiB", jobs.records, segment_index_bytes="10485760"),
     Subject(Topic("grouped", "read by groups", partitions=2), jobs.grouped),
-    Subject(Topic("shared", "read by a share group"), jobs.shared, since=4),
+    Subject(Topic("shared", "read by a share group"), jobs.shared, since=WITH_SHARE_GROUPS),
     Subject(Topic("many", "many partitions", partitions=MANY), jobs.spread),
     _topic(MOVING, "on its way to the other log dir", jobs.once),
 )  # fmt: skip

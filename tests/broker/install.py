@@ -11,6 +11,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -154,6 +155,24 @@ def tiered_storage(version: str) -> Path:
         if done.returncode != 0:
             raise HarnessError(f"mvn could not fetch {name}:\n{done.stdout}{done.stderr}")
         (temporary / name).rename(target)
+    return target
+
+
+def old_client() -> Path:
+    """Return a folder with the Python package of librdkafka 2.10, fetching it the first time."""
+    target = cache_root().parent / "librdkafka-2.10"
+    if target.is_dir():
+        return target
+    with _fetching(target) as temporary:
+        if not target.is_dir():
+            made = temporary / "packages"
+            command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+            command += ["--disable-pip-version-check", "--require-hashes", "--only-binary=:all:"]
+            command += [f"--target={made}", f"--requirement={HERE / 'librdkafka-2.10.txt'}"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+            if done.returncode != 0:
+                raise HarnessError(f"pip could not fetch librdkafka 2.10:\n{done.stderr}")
+            made.rename(target)
     return target
 
 

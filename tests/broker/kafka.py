@@ -54,6 +54,8 @@ ZOOKEEPER_CONFIG: Mapping[str, str] = {
 }
 """``ALONE`` with ZooKeeper."""
 
+WITH_SHARE_GROUPS = (4, 2)
+"""The first release whose share groups need no setting."""
 SHARE_CONFIG: Mapping[str, str] = {
     "share.coordinator.state.topic.num.partitions": "1",
     "share.coordinator.state.topic.replication.factor": "1",
@@ -95,7 +97,7 @@ def run_tool(version: str, main_class: str, *arguments: str) -> str:
     Raises HarnessError with its output when it fails.
     """
     command = [*java_command(version, main_class, heap="256m", level="WARN"), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
     if done.returncode != 0:
         raise HarnessError(f"{main_class} failed:\n{done.stdout}{done.stderr}")
     return done.stdout

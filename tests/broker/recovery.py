@@ -39,6 +39,7 @@ _STORAGE_EXCEPTION = "org.apache.kafka.common.errors.KafkaStorageException"
 _UNCOMPILED = (
     "-XX:CompileCommand=quiet",
     "-XX:CompileCommand=exclude,kafka.log.LogManager*::*",
+    "-XX:CompileCommand=exclude,org.apache.kafka.storage.internals.log.LogManager*::*",
     "-XX:CompileCommand=exclude,java.util.concurrent.FutureTask::run",
 )
 
@@ -53,6 +54,9 @@ _THROWN = re.compile(
     r"(?: \((?P<name>[^)\n]*)\))?",
     re.DOTALL,
 )
+
+_JOB = re.compile(r"(anonfun|lambda)\$loadLogs\$")
+"""The method that loads one log: since 4.4 ``LogManager`` is written in Java."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +220,7 @@ def _errors(text: str) -> dict[str, list[_Thrown]]:
             continue
         if "'loadLog' '(Ljava/io/File;" in where:
             coming.add(thread)
-        elif "anonfun$loadLogs$" in where and thread in coming:
+        elif _JOB.search(where) and thread in coming:
             coming.remove(thread)
             error = match["type"].replace("/", ".") + f": {match['text'] or ''}"
             found[log_dir[1]].append(_Thrown(error.removesuffix(": ")))

@@ -1,7 +1,7 @@
 """Directories that one release wrote, and their start with another release.
 
 A directory is written by a release at one ``metadata.version``, with a static or a dynamic quorum,
-by a node that is broker and controller or controller alone. `start` copies it and starts any
+by a node that is broker and controller, or either alone. `start` copies it and starts any
 release on the copy; `predicted` asks logtool.
 """
 
@@ -12,7 +12,8 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from broker.install import HarnessError, free_port, minor, release
@@ -58,6 +59,8 @@ class Written:
     features: tuple[str, ...] = ()
     """Other levels, such as ``eligible.leader.replicas.version=0``."""
     controller_only: bool = False
+    broker_only: bool = False
+    """True for the log dir of a broker whose controller is another node, of the same release."""
 
     @property
     def name(self) -> str:
@@ -69,6 +72,7 @@ class Written:
             f"kraft{int(self.dynamic)}",
             *(one.replace(".version=", "") for one in self.features),
             *(["controller"] if self.controller_only else []),
+            *(["broker"] if self.broker_only else []),
         ]
         return "-".join(parts)
 
@@ -89,13 +93,22 @@ def all_written() -> Iterator[Written]:
         yield Written("4.4.0", level)
     yield Written("4.4.0", "4.2-IV1", dynamic=True)
     yield Written("4.4.0", features=("share.version=1",), dynamic=True)
+    yield Written("3.9.2", broker_only=True)
+    for writer in ("4.3.1", "4.4.0"):
+        yield Written(writer, dynamic=True, broker_only=True)
 
 
 class Node(Broker):
     """A node whose quorum is that of its directory, and not the usual one of its release."""
 
-    def __init__(self, written: Written, version: str, home: Path) -> None:
-        super().__init__(version, [home])
+    def __init__(
+        self, written: Written, version: str, home: Path, controller: Node | None = None
+    ) -> None:
+        """``controller`` is the other node, for a node with the role of a broker alone."""
+        super().__init__(
+            version, [home], node_id=CONTROLLER_ID + 1 if controller else CONTROLLER_ID,
+            controller=controller.controller if controller else None,
+        )  # fmt: skip
         self.written = written
 
     def __enter__(self) -> Node:
@@ -110,7 +123,7 @@ class Node(Broker):
             found["controller.quorum.bootstrap.servers"] = self.controller
         else:
             found["controller.quorum.voters"] = f"{CONTROLLER_ID}@{self.controller}"
-        if self.written.controller_only:
+        if self.written.controller_only and self.node_id == CONTROLLER_ID:
             found["process.roles"] = "controller"
             found["listeners"] = f"CONTROLLER://{self.controller}"
         return found
@@ -138,19 +151,44 @@ def write(written: Written, root: Path) -> Path:
     root.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=root, prefix=".writing-") as temporary:
         made = Path(temporary) / "log-dir"
-        made.mkdir()
-        with Node(written, written.writer, made) as node:
-            _format(node, Path(temporary))
-            node.launch()
-            if not node.wait_until_started():
-                raise HarnessError(f"{written.name} does not start:\n{node.log_tail()}")
-            if not written.controller_only:
-                _fill(node)
-            if written.raised:
-                _raise(node)
-            node.stop()
+        with _controller(written, made, Path(temporary)) as controller:
+            log_dir(written, made).mkdir(parents=True)
+            with Node(written, written.writer, log_dir(written, made), controller) as node:
+                _format(node, Path(temporary))
+                _launch(node)
+                if not written.controller_only:
+                    _fill(node)
+                if written.raised:
+                    _raise(node)
+                node.stop()
         made.rename(home)
     return home
+
+
+def log_dir(written: Written, home: Path) -> Path:
+    """Return the log dir that other releases start on."""
+    return home / "broker" if written.broker_only else home
+
+
+@contextmanager
+def _controller(written: Written, home: Path, work: Path | None = None) -> Iterator[Node | None]:
+    """Yield the controller of a node with the role of a broker alone; `work` to format it."""
+    if not written.broker_only:
+        yield None
+        return
+    with Node(replace(written, controller_only=True), written.writer, home / "controller") as node:
+        if work:
+            node.log_dirs[0].mkdir(parents=True)
+            _format(node, work)
+        _launch(node)
+        yield node
+        node.stop()
+
+
+def _launch(node: Node) -> None:
+    node.launch()
+    if not node.wait_until_started():
+        raise HarnessError(f"{node.written.name} does not start:\n{node.log_tail()}")
 
 
 def _format(node: Node, temporary: Path) -> None:
@@ -160,7 +198,9 @@ def _format(node: Node, temporary: Path) -> None:
     words = ["format", "-t", CLUSTER_ID, "-c", str(properties)]
     if written.level:
         words += ["--release-version", written.level]
-    if written.dynamic:
+    if written.dynamic and node.node_id != CONTROLLER_ID:
+        words.append("--no-initial-controllers")
+    elif written.dynamic:
         words.append("--standalone")
         if release(written.writer) < (4,):
             words += ["--feature", "kraft.version=1"]
@@ -203,10 +243,14 @@ def start(written: Written, home: Path, version: str) -> Start:
     with tempfile.TemporaryDirectory(dir=home.parent, prefix=".starting-") as temporary:
         copy = Path(temporary) / "log-dir"
         shutil.copytree(home, copy)
-        with Node(written, version, copy) as node:
+        with (
+            _controller(written, copy) as controller,
+            Node(written, version, log_dir(written, copy), controller) as node,
+        ):
             node.launch()
             starts = node.wait_until_started()
             log = node.log
+            node.kill()
     if starts:
         return Start(starts=True)
     lines = [line.strip() for line in log.splitlines() if _NAMED.search(line)]
@@ -218,7 +262,7 @@ def start(written: Written, home: Path, version: str) -> Start:
 
 
 def predicted(home: Path) -> dict[str, ReleaseStart]:
-    """Return the prediction of logtool for each release, by its minor release."""
+    """Return the prediction of logtool for a log dir and each release, by its minor release."""
     found = {}
     for one in of_all_releases([home], StartOptions()):
         if not isinstance(one, ReleaseStart):

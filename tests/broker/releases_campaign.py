@@ -25,6 +25,7 @@ from broker.releases import (  # noqa: E402
     Written,
     all_written,
     difference,
+    log_dir,
     predicted,
     start,
     write,
@@ -40,9 +41,10 @@ _HEAD = """\
 
 Written by `make releases`. A directory is named by the release that wrote it, the metadata.version
 that it was formatted with, its kraft.version, and other features; `raised` means that the running
-node raised metadata.version to the newest level of its release. A real node of each release starts
-on a copy. `plan --kafka-version all` predicts whether it starts, and the kind of the first
-obstacle: the level of a feature, a record of the metadata log, or quorum-state.
+node raised metadata.version to the newest level of its release. `controller` and `broker` are nodes
+with that role alone; the controller of a `broker` is of the release that wrote both. A real node of
+each release starts on a copy. `plan --kafka-version all` predicts whether it starts, and the kind
+of the first obstacle: the level of a feature, a record of the metadata log, or quorum-state.
 
 **{cells} of {all} cells were started; {wrong} differ from the prediction.**
 
@@ -93,7 +95,7 @@ def judged(work: Path, outcomes: Outcomes) -> Iterator[Row]:
     for written in all_written():
         seen = {version: one for version in RELEASES if (one := outcomes.get(written, version))}
         wrong = []
-        expected = predicted(write(written, work)) if seen else {}
+        expected = predicted(log_dir(written, write(written, work))) if seen else {}
         for version, one in seen.items():
             found = difference(expected[releases.text(minor(version))], one)
             wrong += [f"{written.name}, {version}: {found}"] if found else []

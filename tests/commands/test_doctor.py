@@ -73,6 +73,16 @@ def test_of_a_damaged_one_the_worst_comes_first_and_it_is_one_screen(run, damage
     assert "9,000 " in result.stdout
 
 
+def test_old_formats_are_an_answer_where_a_partition_has_them(run, scenario, tmp_path):
+    home = small_log_dir(scenario("2.8.2/magic-1"), tmp_path / "home", "old-none-0", "old-gzip-0")
+    assert labels(run("doctor", home))["formats"] == "info"
+    (found,) = run("doctor", "-f", "ndjson", home).of_type("old_formats")
+    assert (found["partitions"], found["complete"]) == (["old-gzip-0", "old-none-0"], True)
+    assert not run("doctor", "-f", "ndjson", "--max-duration", "0.000001", home).of_type(
+        "old_formats"
+    )  # no batch was checked
+
+
 def test_the_screen_is_as_wide_as_the_terminal(run, damaged, monkeypatch):
     widths = {}
     for columns in (60, 80, 100, 220):

@@ -20,6 +20,7 @@ from logtool.doctor.answers import (
     Limit,
     Next,
     NextStart,
+    OldFormats,
     VersionsAnswer,
 )
 from logtool.doctor.examination import Examination
@@ -99,6 +100,10 @@ def test_of_what_real_brokers_left_it_says_what_verify_and_plan_say(scenario, na
         # A torn batch is cut, so that plan ends with status 1; no sound record goes.
         torn = name.endswith("/torn")
         assert (the(NextStart, reported).state is Gravity.WARNING) is torn
+    old = {one.path.name for one in of(Finding, reported) if one.code == "batch/old-format"}
+    assert bool(old) == ("/magic-" in name)
+    answered = of(OldFormats, reported)
+    assert [(set(one.partitions), one.complete) for one in answered] == [(old, True)] * bool(old)
 
 
 def bad_batch(home):
