@@ -1,7 +1,7 @@
 """The campaign on the data source without a session: log dirs by a seed, options, and faults.
 
 The truth is `pipeline.plain_parse`. Each read is one of these: complete, failed, or reported (a
-warning names what is missing). A read that is none of them lost rows without a word.
+warning names what is missing). Any other read lost rows without a word.
 """
 
 import json

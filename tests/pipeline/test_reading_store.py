@@ -1,4 +1,4 @@
-"""What a read of an object store returns when objects are refused, removed or replaced."""
+"""Reads of an object store whose objects are refused, removed or replaced meanwhile."""
 
 import urllib.request
 from collections.abc import Callable, Iterator
