@@ -25,6 +25,8 @@ class Faults:
     """The same for objects that are written, by a part of their names."""
     dropped: set[str] = field(default_factory=set)
     """Ends of names of objects for which the connection is closed without an answer."""
+    hits: int = 0
+    """Requests that were refused or dropped."""
     sizes: dict[str, int] = field(default_factory=dict)
     """Sizes of objects that listings give in place of the right ones."""
 
@@ -58,6 +60,7 @@ def faulty(address: str, faults: Faults) -> Iterator[str]:
             path, _, query = self.path.partition("?")
             sent = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             if any(urllib.parse.unquote(path).endswith(name) for name in faults.dropped):
+                faults.hits += 1
                 self.close_connection = True
                 return
             if faults.is_gone(urllib.parse.unquote(path)):
@@ -65,6 +68,7 @@ def faulty(address: str, faults: Faults) -> Iterator[str]:
                 self.reply(404, {"Content-Type": "application/xml"}, gone)
                 return
             if refusal := faults.refusal(urllib.parse.unquote(path), self.command):
+                faults.hits += 1
                 status, code = refusal
                 text = f"<Error><Code>{code}</Code><Message>go away</Message></Error>"
                 self.reply(status, {"Content-Type": "application/xml"}, text.encode())

@@ -33,7 +33,8 @@ from logtool.spark.source.reading import ReadOptions
 START = 1_700_000_000_000
 TOPICS = ("orders", "payments", "audit.log")
 COMPLETE, FAILED, REPORTED, SILENT = "complete", "failed", "reported", "lost without a word"
-_SMALL_BUNDLES = 3000
+NO_FAULT = "the fault did not happen"
+_SMALL_BUNDLES = 1000
 """Bytes of a bundle with which the segments are cut."""
 
 
@@ -267,6 +268,14 @@ class Bucket:
         self.direct.put(f"{home}/", f"bucket/{name}/", recursive=True)
         return options.parse({"path": f"s3://bucket/{name}"}).paths[0]
 
+    def under_faults(self, job: Callable[[], str]) -> str:
+        """Return the verdict of a job, or that no fault came; end the faults."""
+        before = self.faults.hits
+        verdict = job()
+        for some in (self.faults.refused, self.faults.written, self.faults.dropped):
+            some.clear()
+        return verdict if self.faults.hits > before else NO_FAULT
+
     def refuse_after(self, requests: int) -> None:
         """Let the server answer some requests more, and refuse all others with status 403."""
         url, plain = f"{self.server}/moto-api/reset-auth", {"Content-Type": "text/plain"}
@@ -297,7 +306,7 @@ def try_store(store: Bucket, home: Path, truth: Tables, verdicts: Verdicts) -> N
     url = store.put(home, home.name)
     log = max(home.rglob("*.log"), key=lambda path: path.stat().st_size)
     names = {
-        "listing": f"/{home.name}/", "planning": f"{log.parent.name}/{log.stem}.index",
+        "listing": "/bucket", "planning": f"{log.parent.name}/{log.stem}.index",
         "reading": f"{log.parent.name}/{log.name}",
     }  # fmt: skip
     for strict in ("true", "false"):
@@ -313,13 +322,11 @@ def try_store(store: Bucket, home: Path, truth: Tables, verdicts: Verdicts) -> N
                 if moment == "reading":
                     job = partial(rows_of, *plan(url, truth.batches, **given))
                 store.faults.refused[name] = answer
-                verdict = judge(job, truth.batches)
-                store.faults.refused.clear()
+                verdict = store.under_faults(partial(judge, job, truth.batches))
                 verdicts.add(f"S3 {status} at {moment}", verdict, name, *allowed, FAILED)
         planned = plan(url, truth.batches, **given)
         store.faults.dropped.add(names["reading"])
-        verdict = judge(partial(rows_of, *planned), truth.batches)
-        store.faults.dropped.clear()
+        verdict = store.under_faults(partial(judge, partial(rows_of, *planned), truth.batches))
         verdicts.add("S3 connection lost at reading", verdict, home.name, *allowed)
         planned, key = plan(url, truth.batches, **given), f"bucket/{home.name}/{names['reading']}"
         data = store.direct.cat_file(key)

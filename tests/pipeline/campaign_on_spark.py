@@ -110,12 +110,13 @@ def try_store(
     """Refuse objects while Spark lists, and while its workers read."""
     url = store.put(home, f"{home.name}-spark")
     names, log = list(truth.batches[0]), sorted(home.rglob("*.log"))[0]
-    moments = {"listing": f"/{home.name}-spark/", "reading": f"{log.parent.name}/{log.name}"}
+    moments = {"listing": "/bucket", "reading": f"{log.parent.name}/{log.name}"}
     for moment, name in moments.items():
         for status, answer in REFUSALS.items():
             store.faults.refused[name] = answer
-            verdict = judge(lambda: rows_of(source.batches(spark, url), names), truth.batches)
-            store.faults.refused.clear()
+            verdict = store.under_faults(
+                lambda: judge(lambda: rows_of(source.batches(spark, url), names), truth.batches)
+            )
             verdicts.add(f"Spark: S3 {status} at {moment}", verdict, name, COMPLETE, FAILED)
     verdict = judge(lambda: rows_of(source.batches(spark, url), names), truth.batches)
     verdicts.add("Spark: S3 without a fault", verdict, str(url), COMPLETE)
@@ -155,22 +156,25 @@ def _kill_a_worker(jvm: psutil.Process, ended: threading.Event, after: float) ->
         time.sleep(0.02)
 
 
+def _scan(spark: SparkSession, home: Path, output: str) -> str:
+    try:
+        Scan(spark, [home], output, "one", wanted=("segments", "batches")).run()
+    except _ERRORS:
+        return FAILED
+    return COMPLETE
+
+
 def try_commits(spark: SparkSession, store: Bucket, home: Path, verdicts: Verdicts) -> None:
     """Refuse what a run writes: its tables, or its manifest. The run before stays as it was."""
     output = "s3://bucket/tables"
     store_at.__globals__["_behind"].cache_clear()
-    Scan(spark, [home], output, "one", wanted=("segments", "batches")).run()
+    verdicts.add("scan: without a fault", _scan(spark, home, output), output, COMPLETE)
     before = manifest.files(output, "batches", "one")
     writes = {"tables": "batches/", "manifest": "_runs/"}
     for what in writes:
         for status, answer in REFUSALS.items():
             store.faults.written[writes[what]] = answer
-            try:
-                Scan(spark, [home], output, "one", wanted=("segments", "batches")).run()
-                verdict = COMPLETE
-            except _ERRORS:
-                verdict = FAILED
-            store.faults.written.clear()
+            verdict = store.under_faults(partial(_scan, spark, home, output))
             if verdict == FAILED and manifest.files(output, "batches", "one") != before:
                 verdict = campaign.SILENT
             before = manifest.files(output, "batches", "one")
