@@ -88,6 +88,11 @@ QUIET := -W "ignore:unclosed <socket:ResourceWarning"
 test-spark-lowest: $(LOWEST)/spark.stamp  ## the same in short on the lowest releases promised
 	$(LOWEST)/bin/python -m pytest -m "lowest or connector" $(QUIET) tests/pipeline $(PYTEST_ARGS)
 
+SPARK_CAMPAIGN_ARGS ?=
+.PHONY: spark-campaign
+spark-campaign: $(VENV)/spark.stamp  ## compare Spark's tables with an independent parse, under faults, write the report
+	PYTHONPATH=tests $(BIN)/python -m pipeline.campaign_on_spark $(SPARK_CAMPAIGN_ARGS)
+
 COVERAGE_ARGS ?=
 COVERAGE_FLOOR := 92
 .PHONY: coverage

@@ -21,6 +21,12 @@ class Faults:
     """Objects that are listed and are not there when they are read."""
     refused: dict[str, tuple[int, str]] = field(default_factory=dict)
     """Status and code of S3 that objects get in place of an answer, by the end of their names."""
+    written: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """The same for objects that are written, by a part of their names."""
+    dropped: set[str] = field(default_factory=set)
+    """Ends of names of objects for which the connection is closed without an answer."""
+    hits: int = 0
+    """Requests that were refused or dropped."""
     sizes: dict[str, int] = field(default_factory=dict)
     """Sizes of objects that listings give in place of the right ones."""
 
@@ -28,10 +34,12 @@ class Faults:
         """Return whether a request for an object is to fail."""
         return any(path.endswith(f"/{name}") for name in self.gone)
 
-    def refusal(self, path: str) -> tuple[int, str] | None:
+    def refusal(self, path: str, method: str) -> tuple[int, str] | None:
         """Return the status and code with which a request for an object is refused."""
-        found = (answer for name, answer in self.refused.items() if path.endswith(name))
-        return next(found, None)
+        found = [answer for name, answer in self.refused.items() if path.endswith(name)]
+        if method in ("PUT", "POST"):
+            found += [answer for name, answer in self.written.items() if name in path]
+        return next(iter(found), None)
 
     def listed(self, body: bytes) -> bytes:
         """Return a listing with other sizes in it."""
@@ -51,11 +59,16 @@ def faulty(address: str, faults: Faults) -> Iterator[str]:
         def answer(self) -> None:
             path, _, query = self.path.partition("?")
             sent = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            if any(urllib.parse.unquote(path).endswith(name) for name in faults.dropped):
+                faults.hits += 1
+                self.close_connection = True
+                return
             if faults.is_gone(urllib.parse.unquote(path)):
                 gone = b"<Error><Code>NoSuchKey</Code><Message>no such key</Message></Error>"
                 self.reply(404, {"Content-Type": "application/xml"}, gone)
                 return
-            if refusal := faults.refusal(urllib.parse.unquote(path)):
+            if refusal := faults.refusal(urllib.parse.unquote(path), self.command):
+                faults.hits += 1
                 status, code = refusal
                 text = f"<Error><Code>{code}</Code><Message>go away</Message></Error>"
                 self.reply(status, {"Content-Type": "application/xml"}, text.encode())

@@ -68,15 +68,15 @@ class PieceReport:
 def cut(task: SegmentTask, piece_bytes: int | None = None) -> list[SegmentTask]:
     """Split the task of a segment into smaller tasks, or return it if that is not worth it."""
     log, index = task.segment.log, task.segment.indexes.get(FileKind.OFFSET_INDEX)
-    if log.size > MAX_SEGMENT_SIZE:
-        return [task]  # no index reaches further, and a listing may say any size
-    count = round(log.size / (piece_bytes or PIECE_BYTES))
+    # No index reaches further, and a listing may say any size: the rest belongs to the last piece.
+    size = min(log.size, MAX_SEGMENT_SIZE)
+    count = round(size / (piece_bytes or PIECE_BYTES))
     if count < 2 or index is None or task.level is Level.QUICK:
         return [task]
     edges = [0]
     with suppress(UnreadableError), index.open_listed() as file:
         for number in range(1, count):
-            position = SparseEntries.of_offsets(file).at_or_behind(log.size * number // count)
+            position = SparseEntries.of_offsets(file).at_or_behind(size * number // count)
             if edges[-1] < position < log.size:
                 edges.append(int(position))
     edges.append(log.size)

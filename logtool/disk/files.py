@@ -175,6 +175,20 @@ def size_at(path: Path) -> int:
         return path.lstat().st_size
 
 
+def is_replaced(path: Path, mtime_ns: int, etag: str | None) -> bool:
+    """Return whether an object behind a URL is another one than a listing showed.
+
+    ETags are compared, or the times of storing if there are no ETags; without either the answer is
+    False. UnreadableError if the object is gone. One request.
+    """
+    from logtool.disk import remote
+
+    now = remote.look(path)
+    if etag is not None and now.etag is not None:
+        return etag != now.etag
+    return 0 not in (mtime_ns, now.mtime_ns) and mtime_ns != now.mtime_ns
+
+
 def has_vanished(error: UnreadableError) -> bool:
     """Return whether a file that was listed is gone, as when a broker deletes it.
 

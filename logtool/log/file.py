@@ -13,6 +13,7 @@ from logtool.lazy_dataclass import dataclass
 
 _BLOCK = 512
 """Bytes of the unit in which the system counts blocks; file systems may have another one."""
+_REPLACED = "was replaced by another file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,15 @@ class File:
             known = self.identity in (None, now.st_ino)
             if not known and now.st_mtime_ns != self.mtime_ns:
                 file.close()
-                raise UnreadableError(self.path, "was replaced by another file", missing=True)
+                raise UnreadableError(self.path, _REPLACED, missing=True)
         return file
+
+    def hold_to_store(self) -> None:
+        """Raise UnreadableError if the file is behind a URL and another has its name by now."""
+        if files.is_remote(self.path):
+            etag = None if self.identity is None else str(self.identity)
+            if files.is_replaced(self.path, self.mtime_ns, etag):
+                raise UnreadableError(self.path, _REPLACED, missing=True)
 
     def read_index(self) -> tuple[bytes, int]:
         """Return the content of an index without most of the zeros at its end, and its size."""

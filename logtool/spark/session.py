@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module, resources
+from importlib.util import find_spec
 from traceback import walk_tb
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -50,7 +51,8 @@ def master_here() -> str:
 
 def needed() -> None:
     """Raise SparkError where the libraries of the pipeline are not installed."""
-    _installed("pandas", "pyarrow", "pyspark")
+    # Only executors use pandas, which takes longer to import than pyspark and logtool together.
+    _installed("pyarrow", "pyspark", not_imported="pandas")
 
 
 def needed_for_runs() -> None:
@@ -61,10 +63,12 @@ def needed_for_runs() -> None:
     _installed("pyarrow")
 
 
-def _installed(*names: str) -> None:
+def _installed(*names: str, not_imported: str = "pyarrow") -> None:
     try:
         for name in names:
             import_module(name)
+        if find_spec(not_imported) is None:
+            raise ModuleNotFoundError(f"No module named {not_imported!r}")
     except ImportError as error:
         raise SparkError(
             f"The tables of scan need libraries that are not installed: {_INSTALL} ({error})"

@@ -88,3 +88,13 @@ def test_a_jvm_that_is_killed_in_a_job_is_reported_as_that(monkeypatch):
         process.send_signal(signal.SIGKILL)
         assert "SIGKILL" in str(job_failed(ConnectionRefusedError(111, "Connection refused")))
         assert "SIGKILL" not in str(job_failed(RuntimeError("the sink is full")))
+
+
+@pytest.mark.spark
+def test_the_driver_does_not_import_pandas():
+    """Pandas takes longer to import than pyspark and logtool together; only executors use it."""
+    code = (
+        "import sys; from logtool.spark.session import needed; needed(); "
+        "sys.exit('pandas' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -60,11 +60,16 @@ class ReadTask:
         return self.log.open() if self.next_segment is None else self.log.open_listed()
 
     def hold_to_listing(self, log: LogFile) -> None:
-        """Raise UnreadableError for a log that is shorter than it was when it was listed."""
+        """Raise UnreadableError for a log that is shorter than listed, or was replaced meanwhile.
+
+        It is called after the last read, so that no read was from another file.
+        """
         size = log.size_now()
         if size < self.log.size:
             text = f"is listed with {self.log.size:,} bytes, but ends after {size:,}"
             raise UnreadableError(self.path(), text)
+        if self.next_segment is not None:  # see `open`
+            self.log.hold_to_store()
 
 
 @dataclass(frozen=True, slots=True)
