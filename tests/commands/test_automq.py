@@ -1,0 +1,39 @@
+"""Commands on a log dir of AutoMQ: a metadata log, and no partition next to it."""
+
+import base64
+
+import pytest
+
+SECRET = b"accessKey=a&secretKey=b"
+SPELLED = [SECRET, SECRET.hex().encode()] + [
+    base64.b64encode(bytes(lead) + SECRET)[4:-4] for lead in range(3)
+]
+
+
+@pytest.fixture
+def meta(scenario):
+    return scenario("automq/broker-crash") / "meta"
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("dump", ["--records"]), ("dump", ["--records", "--decode", "none"]),
+        ("metadata", ["show"]), ("metadata", ["log"]), ("verify", []), ("doctor", []),
+    ],
+    ids=lambda part: " ".join(part) if isinstance(part, list) else part,
+)  # fmt: skip
+@pytest.mark.parametrize("form", ["table", "ndjson"])
+def test_the_keys_of_the_object_store_are_never_shown(run, meta, command, options, form):
+    target = meta / "__cluster_metadata-0" if command == "dump" else meta
+    result = run(command, *options, "-f", form, target)
+    assert result.status in (0, 1)
+    printed = (result.stdout + result.stderr).encode()
+    assert not [spelling for spelling in SPELLED if spelling in printed]
+
+
+def test_they_are_shown_on_request(run, meta):
+    result = run(
+        "dump", "--records", "--show-secrets", "-f", "ndjson", meta / "__cluster_metadata-0"
+    )
+    assert any(spelling in result.stdout.encode() for spelling in SPELLED)
