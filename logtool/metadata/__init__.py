@@ -4,6 +4,7 @@ image          the image that the newest snapshot and the log behind it give
 state          the objects of an image, and its queries
 replay         the change that each record makes, and the records that do not apply
 other_records  the changes of the other records
+streams        the streams and objects of AutoMQ
 reading        the records, one after the other
 entities       the objects of an image, one by one, for printing
 history        the change of each record, for printing
