@@ -37,3 +37,13 @@ def test_they_are_shown_on_request(run, meta):
         "dump", "--records", "--show-secrets", "-f", "ndjson", meta / "__cluster_metadata-0"
     )
     assert any(spelling in result.stdout.encode() for spelling in SPELLED)
+
+
+@pytest.mark.parametrize("command", ["verify", "plan"])
+def test_partitions_in_a_bucket_are_not_missed(run, meta, command):
+    result = run(command, "-f", "ndjson", meta)
+    codes = {one["code"] for one in result.of_type("finding")}
+    assert codes <= {"offset-index/not-written", "time-index/not-written"}
+    summary = result.objects[-1]
+    assert result.status == 0, summary
+    assert not any("516" in line or "automq.version" in line for line in result.lines)
