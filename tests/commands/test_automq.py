@@ -47,3 +47,24 @@ def test_partitions_in_a_bucket_are_not_missed(run, meta, command):
     summary = result.objects[-1]
     assert result.status == 0, summary
     assert not any("516" in line or "automq.version" in line for line in result.lines)
+
+
+def test_streams_and_objects_are_shown(run, scenario):
+    result = run("metadata", "show", "-f", "ndjson", scenario("automq/broker-clean") / "meta")
+    found = {(one["kind"], one["name"]): one for one in result.of_type("entity")}
+    kinds = [kind for kind, _ in found]
+    assert (kinds.count("stream"), kinds.count("object"), kinds.count("wal")) == (36, 46, 1)
+    stream = found["stream", "4"]
+    assert (stream["topic"], stream["partition"]) == ("__automq_cluster_events", 0)
+    assert (stream["state"]["start_offset"], stream["state"]["end_offset"]) == (0, 15)
+    assert found["object", "26"]["state"]["state"] == "marked-destroyed"
+    assert found["object", "48"]["state"] == {
+        "state": "prepared", "size": 0, "composite": False, "node": None, "order": None,
+    }  # fmt: skip
+
+
+def test_the_history_of_an_object_is_shown(run, scenario):
+    result = run("metadata", "log", "-f", "ndjson", scenario("automq/broker-clean") / "meta")
+    own = ("object", "26")
+    records = [one for one in result.objects if (one.get("kind"), one.get("name")) == own]
+    assert {one["record"] for one in records} >= {"S3ObjectRecord", "S3StreamSetObjectRecord"}

@@ -1,6 +1,7 @@
 """The partitions of a bucket equal what a consumer read: offsets, times, keys and values."""
 
 import json
+import shutil
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -8,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from logtool.log.automq_bucket import open_bucket
+from logtool.log.automq_bucket import ExtentSource, open_bucket
 from logtool.log.record_table import RecordTable
 from logtool.log.records import records
 from logtool.metadata import image
 from logtool.metadata.automq_partitions import AutomqCluster, StreamPartition
+from logtool.metadata.state import MetadataImage
+from logtool.metadata.streams import COMPOSITE, BucketObject, ObjectState, Stream, StreamObject
 
 CLUSTER = "rtcdRH6ESFi-nWZAzLnP0g"
 STATES = {
@@ -79,3 +82,104 @@ def test_ends_equal_those_after_the_recovery_of_the_broker(
         assert content.end_offset == one["end_offset_after_wal_recovery"]
         assert not content.faults
         assert content.dropped == 0
+
+
+@pytest.fixture
+def home(scenario: Callable[[str], Path], tmp_path: Path) -> Path:
+    """Return a copy of the killed node that a test may damage."""
+    return Path(shutil.copytree(scenario("automq/broker-crash"), tmp_path / "home"))
+
+
+def reread(home: Path) -> AutomqCluster:
+    return AutomqCluster(image.read(home / "meta"), open_bucket(home / "s3", CLUSTER))
+
+
+def the_partition(found: AutomqCluster, topic: str, number: int) -> StreamPartition:
+    return found.partition(found.image.topics[topic], number)
+
+
+def log_stream(partition: StreamPartition) -> int:
+    return partition.log.streams["log"]
+
+
+def test_a_missing_object_is_a_fault_with_its_offsets(home: Path) -> None:
+    before = reread(home)
+    stream_id = log_stream(the_partition(before, "orders", 0))
+    objects = before.image.streams.stream_objects[stream_id]
+    lost = min(objects.values(), key=lambda one: one.start_offset)
+    before.bucket.objects[lost.object_id].path.unlink()
+    partition = the_partition(reread(home), "orders", 0)
+    places = {(one.first_offset, one.end_offset) for one in partition.faults}
+    assert (lost.start_offset, lost.end_offset) in places
+    found = [offset for offset, _, _ in rows(partition)]
+    whole = [offset for offset, _, _ in rows(the_partition(before, "orders", 1))]
+    assert found == [n for n in range(730) if not lost.start_offset <= n < lost.end_offset]
+    assert whole == list(range(130))
+
+
+def test_a_damaged_data_block_is_a_fault_at_its_place(home: Path) -> None:
+    before = reread(home)
+    stream_id = log_stream(the_partition(before, "orders", 0))
+    lost = min(before.image.streams.stream_objects[stream_id])
+    path = before.bucket.objects[lost].path
+    data = bytearray(path.read_bytes())
+    data[0] ^= 1
+    path.write_bytes(data)
+    faults = the_partition(reread(home), "orders", 0).faults
+    assert (path, 0) in {(one.path, one.position) for one in faults}
+
+
+def test_a_record_behind_a_gap_of_the_wal_is_dropped(home: Path) -> None:
+    before = reread(home)
+    stream_id = log_stream(the_partition(before, "orders", 0))
+    wal = before.wal(1)
+    holders = [
+        file for file, read, kept in wal.parts
+        if stream_id in read.records.stream_id[list(kept)].tolist()
+    ]  # fmt: skip
+    holders[0].path.unlink()
+    found = reread(home)
+    assert found.wal(1).order.behind_gap
+    content = found.stream(stream_id)
+    assert content.end_offset < before.stream(stream_id).end_offset
+    partition = the_partition(found, "orders", 0)
+    assert partition.log_end_offset == 700
+    assert [offset for offset, _, _ in rows(partition)] == list(range(700))
+
+
+def test_a_closed_stream_takes_nothing_from_a_wal(scenario: Callable[[str], Path]) -> None:
+    found = cluster(scenario, "broker-clean")
+    assert not any(one.is_open for one in found.image.streams.streams.values())
+    assert found.wal(1).streams == set()
+    assert found.wal(1).fault is None
+
+
+def test_a_composite_object_is_read_from_those_that_it_links(
+    scenario: Callable[[str], Path],
+) -> None:
+    """Object 2300 links 2100 and the two that 2200 links: one stream from 109 to 196."""
+    bucket = open_bucket(scenario("automq/made") / "objects", "Zm9ybWF0LXRlc3QtMDAwMQ")
+    built = MetadataImage()
+    streams = built.streams
+    streams.streams[50] = Stream(50, 1, 0, 109, False, {})
+    streams.end_offsets[50] = 196
+    streams.stream_objects[50] = {2300: StreamObject(50, 2300, 109, 196)}
+    streams.objects[2300] = BucketObject(2300, 0, ObjectState.COMMITTED, COMPOSITE, 0)
+    found = AutomqCluster(built, bucket)
+    content = found.stream(50)
+    assert content.faults == ()
+    assert content.extents.end_offset.tolist()[-1] == 196
+    base = content.extents.base_offset.tolist()
+    assert base[1:] == content.extents.end_offset.tolist()[:-1]
+    assert base[0] <= 109
+    assert found.linked == {2100, 2003, 2004}
+    source = ExtentSource(content.extents)
+    whole = bytearray(source.size)
+    assert source.read_into(memoryview(whole), 0) == source.size
+    for at in range(0, source.size, 97):
+        part = bytearray(13)
+        count = source.read_into(memoryview(part), at)
+        assert part[:count] == whole[at : at + 13]
+        file, position = source.locate(at)
+        assert file.path.read_bytes()[position] == whole[at]
+    assert source.read_into(memoryview(bytearray(1)), source.size) == 0
