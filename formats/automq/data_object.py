@@ -174,21 +174,26 @@ def check(parsed: DataObject) -> Iterator[Finding]:
     yield from check_footer(parsed.footer, parsed.size, MAGIC)
     yield from check_entries(parsed.entries, len(parsed.body))
     for row in range(len(parsed.entries)):
-        entry = parsed.entries[row]
-        start, size = int(entry["position"]), int(entry["size"])
-        if not 0 <= start <= start + size <= len(parsed.body):
-            continue
-        part, faults = records(parsed.body, start, start + size)
-        for fault in faults:
-            yield Finding(
-                "automq-object/block",
-                f"entry {row}: {fault.text}",
-                position=fault.position,
-                length=start + size - fault.position,
-            )
-        if not faults:
-            yield from _check_records(row, entry, part)
-        yield from _check_batches(part)
+        start, size = (int(parsed.entries[name][row]) for name in ("position", "size"))
+        if 0 <= start <= start + size <= len(parsed.body):
+            yield from check_entry(parsed.entries, row, parsed.body[start : start + size])
+
+
+def check_entry(entries: NDArray[np.void], row: int, data: bytes) -> Iterator[Finding]:
+    """Yield every broken rule of the data blocks of one entry, which are `data`."""
+    entry, size = entries[row], len(data)
+    start = int(entry["position"])
+    part, faults = records(data, 0, size)
+    for fault in faults:
+        yield Finding(
+            "automq-object/block",
+            f"entry {row}: {fault.text}",
+            position=start + fault.position,
+            length=size - fault.position,
+        )
+    if not faults:
+        yield from _check_records(row, entry, part)
+    yield from _check_batches(part, start)
 
 
 def check_footer(footer: Footer | None, size: int, magic: int) -> Iterator[Finding]:
@@ -303,17 +308,17 @@ def _check_records(row: int, entry: np.void, part: StreamRecords) -> Iterator[Fi
             yield Finding(
                 "automq-object/record",
                 f"entry {row}: expected the {rule} of the entry, in order, found {where}",
-                position=int(part.position[first]),
+                position=int(entry["position"]) + int(part.position[first]),
                 length=int(part.position[last] - part.position[first])
                 + stream_record.HEADER_SIZE
                 + int(part.size[last]),
             )
 
 
-def _check_batches(part: StreamRecords) -> Iterator[Finding]:
+def _check_batches(part: StreamRecords, base: int) -> Iterator[Finding]:
     for row in range(len(part)):
         payload = part.payload(row)
-        at = int(part.position[row]) + stream_record.HEADER_SIZE
+        at = base + int(part.position[row]) + stream_record.HEADER_SIZE
         for start, stop in batch_spans(payload):
             stored = _BATCH.unpack_from(payload, start)[4]
             found = crc32c(payload[start + _CRC_FROM : stop])

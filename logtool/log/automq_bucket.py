@@ -53,7 +53,7 @@ class Bucket:
     wals: Mapping[int, tuple[StoredObject, ...]]
     """Objects of the WAL of each node."""
     others: tuple[StoredObject, ...]
-    """Range indexes, reservations, and keys that are not of AutoMQ or of another cluster."""
+    """Range indexes, reservations and WALs of another type."""
 
     def indexed(self, object_id: int) -> list[IndexedBlocks]:
         """Return the data blocks that the index block of an object names.
@@ -87,20 +87,32 @@ class Bucket:
 
 def open_bucket(path: Path, cluster_id: str) -> Bucket:
     """List the objects of a cluster in a bucket or below a prefix; UnreadableError."""
+    empty = Bucket(path, cluster_id, {}, {}, ())
+    return next((one for one in open_all(path) if one.cluster_id == cluster_id), empty)
+
+
+def open_all(path: Path) -> list[Bucket]:
+    """List the objects of every cluster in a bucket or below a prefix; UnreadableError."""
+    found: dict[str, list[StoredObject]] = {}
+    for one in _walk(path, ""):
+        if one.name.cluster_id is not None:
+            found.setdefault(one.name.cluster_id, []).append(one)
+    return [_bucket(path, cluster_id, objects) for cluster_id, objects in sorted(found.items())]
+
+
+def _bucket(path: Path, cluster_id: str, found: list[StoredObject]) -> Bucket:
     objects: dict[int, StoredObject] = {}
     wals: dict[int, list[StoredObject]] = {}
     others = []
-    for found in _walk(path, ""):
-        name = found.name
-        if name.cluster_id != cluster_id:
-            others.append(found)
-        elif name.kind is ObjectKind.DATA and name.object_id is not None:
-            objects[name.object_id] = found
+    for one in found:
+        name = one.name
+        if name.object_id is not None:
+            objects[name.object_id] = one
         elif name.kind is ObjectKind.WAL and name.node_id is not None and not name.wal_type:
-            wals.setdefault(name.node_id, []).append(found)
+            wals.setdefault(name.node_id, []).append(one)
         else:
-            others.append(found)
-    by_node = {node: tuple(found) for node, found in wals.items()}
+            others.append(one)
+    by_node = {node: tuple(some) for node, some in wals.items()}
     return Bucket(path, cluster_id, objects, by_node, tuple(others))
 
 
@@ -110,7 +122,9 @@ def _walk(path: Path, prefix: str) -> Iterator[StoredObject]:
         if files.is_dir(entry):
             yield from _walk(below, key + "/")
         else:
-            yield StoredObject(below, names.parse(key), files.size_at(below))
+            size = getattr(entry, "size", None)
+            size = files.size_at(below) if size is None else size
+            yield StoredObject(below, names.parse(key), size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,8 +1,11 @@
 """Commands on a log dir of AutoMQ: a metadata log, and no partition next to it."""
 
 import base64
+from collections import Counter
 
 import pytest
+
+from logtool.formats.automq import names
 
 SECRET = b"accessKey=a&secretKey=b"
 SPELLED = [SECRET, SECRET.hex().encode()] + [
@@ -68,3 +71,94 @@ def test_the_history_of_an_object_is_shown(run, scenario):
     own = ("object", "26")
     records = [one for one in result.objects if (one.get("kind"), one.get("name")) == own]
     assert {one["record"] for one in records} >= {"S3ObjectRecord", "S3StreamSetObjectRecord"}
+
+
+@pytest.fixture
+def node(copy_of):
+    """Return a copy of the killed node, for damage."""
+    return copy_of("automq/broker-crash")
+
+
+def codes_of(result):
+    return Counter(one["code"] for one in result.of_type("finding"))
+
+
+NOT_WRITTEN = {"offset-index/not-written", "time-index/not-written"}
+
+
+@pytest.mark.parametrize(
+    # Those of the metadata log are added.
+    ("state", "records", "more"),
+    [("broker-crash", 1172 + 601, {}), ("broker-clean", 2641 + 1611, {"automq-bucket/marked": 3})],
+)
+def test_a_sound_bucket_has_no_finding_above_info(run, scenario, state, records, more):
+    home = scenario(f"automq/{state}")
+    result = run("verify", "-f", "ndjson", home / "s3", home / "meta")
+    assert result.status == 0
+    found = codes_of(result)
+    assert {code: count for code, count in found.items() if code not in NOT_WRITTEN} == more
+    summary = result.objects[-1]
+    assert (summary["partitions"], summary["records"]) == (12, records)
+
+
+def test_a_bucket_without_its_metadata_log_is_checked_object_by_object(run, node):
+    assert run("verify", "-f", "ndjson", node / "s3").status == 0
+    largest = max(
+        (node / "s3").glob("[0-9a-f]*/_kafka_*/[0-9]*"), key=lambda one: one.stat().st_size
+    )
+    data = bytearray(largest.read_bytes())
+    data[0] ^= 1
+    largest.write_bytes(data)
+    result = run("verify", "-f", "ndjson", node / "s3")
+    assert (result.status, codes_of(result)) == (1, {"automq-object/block": 1})
+
+
+def the_object(node, number):
+    return node / "s3" / names.data_key("rtcdRH6ESFi-nWZAzLnP0g", number)
+
+
+def the_wal(node):
+    return sorted((node / "s3").rglob("wal/*"), key=lambda one: int(one.name.partition("-")[0]))
+
+
+def remove_a_stream_object(node):
+    the_object(node, 1).unlink()
+
+
+def shorten_an_object(node):
+    path = the_object(node, 0)
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def remove_inside_the_wal(node):
+    the_wal(node)[-4].unlink()
+
+
+def damage_a_record_of_the_wal(node):
+    path = the_wal(node)[-1]
+    path.write_bytes(path.read_bytes()[:-1] + b"\x99")
+
+
+def add_an_object(node):
+    path = node / "s3" / "0ff00000" / the_object(node, 0).parent.name / "4080"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(the_object(node, 0).read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (remove_a_stream_object, {"automq-bucket/missing-object", "automq-stream/hole"}),
+        (shorten_an_object, {
+            "automq-bucket/size", "automq-object/footer", "automq-stream/hole",
+        }),
+        (remove_inside_the_wal, {"automq-wal/gap"}),
+        (damage_a_record_of_the_wal, {"automq-wal/record"}),
+        (add_an_object, {"automq-bucket/not-referenced"}),
+    ],
+)  # fmt: skip
+def test_each_kind_of_damage_has_its_codes(run, node, damage, expected):
+    damage(node)
+    result = run("verify", "-f", "ndjson", node / "s3", node / "meta")
+    assert set(codes_of(result)) - NOT_WRITTEN == expected
+    assert result.status == (0 if damage is add_an_object else 1)
