@@ -88,7 +88,8 @@ class DataObject:
     @property
     def end_offset(self) -> NDArray[np.int64]:
         """Return the offset behind each entry."""
-        return self.entries["start_offset"].astype(np.int64) + self.entries["offset_delta"]
+        end: NDArray[np.int64] = self.entries["start_offset"].astype(np.int64)
+        return end + self.entries["offset_delta"].astype(np.int64)
 
 
 def parse_footer(data: bytes) -> Footer | None:

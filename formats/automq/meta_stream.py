@@ -130,8 +130,8 @@ def partition_meta(value: bytes) -> PartitionMeta:
     data = _json(value)
     try:
         # A field that is null was never set.
-        numbers = (int(data.get(name) or 0) for name in ("s", "c", "r"))
-        return PartitionMeta(*numbers, bool(data.get("cs", False)))
+        start, cleaner, recovery = (int(data.get(name) or 0) for name in ("s", "c", "r"))
+        return PartitionMeta(start, cleaner, recovery, bool(data.get("cs", False)))
     except (TypeError, ValueError, AttributeError) as error:
         raise FormatError(f"the offsets of a partition cannot be read: {error!r}") from None
 

@@ -46,7 +46,8 @@ def parse(data: bytes) -> RangeIndex:
     if len(data) < _HEAD.size:
         return RangeIndex(None, (), data)
     head = _HEAD.unpack_from(data)
-    at, found = _HEAD.size, []
+    found: list[tuple[int, NDArray[np.void]]] = []
+    at = _HEAD.size
     while len(found) < head[1] and len(data) - at >= _STREAM.size:
         stream_id, count = _STREAM.unpack_from(data, at)
         start = at + _STREAM.size

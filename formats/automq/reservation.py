@@ -38,7 +38,8 @@ def parse(data: bytes) -> Reservation:
     """Read a reservation. Never fails."""
     if len(data) < _LAYOUT.size:
         return Reservation(None, None, None, None, data)
-    return Reservation(*_LAYOUT.unpack_from(data), data[_LAYOUT.size :])
+    magic, node_id, epoch, is_failover = _LAYOUT.unpack_from(data)
+    return Reservation(magic, node_id, epoch, is_failover, data[_LAYOUT.size :])
 
 
 def encode(parsed: Reservation) -> bytes:

@@ -119,7 +119,9 @@ def parse(data: bytes) -> WalObject:
         return WalObject(None, data)
     fields = layout.unpack_from(data)
     trim = fields[6] if len(fields) > 6 else None
-    return WalObject(WalHeader(*fields[:6], trim), data[layout.size :])
+    magic, start, length, sticky, node_id, epoch = fields[:6]
+    header = WalHeader(magic, start, length, sticky, node_id, epoch, trim)
+    return WalObject(header, data[layout.size :])
 
 
 def encode(parsed: WalObject) -> bytes:
@@ -176,8 +178,9 @@ def records(parsed: WalObject) -> WalRecords:
     An object without a record is a fault, too: recovery reads one behind each header.
     """
     view = memoryview(parsed.content)
-    at, found, offsets = 0, [], []
-    fault = None
+    found: list[int] = []
+    offsets: list[int] = []
+    at, fault = 0, None
     while at < len(view) or not found:
         fault, length = record_fault(view, at)
         if fault:

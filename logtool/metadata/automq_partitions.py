@@ -122,7 +122,7 @@ class AutomqCluster:
             source.read_into(memoryview(payload), at)
             at += size
             try:
-                entry = meta_stream.parse(payload)
+                entry = meta_stream.parse(bytes(payload))
             except FormatError as error:
                 faults.append(StreamFault(error.reason))
                 continue
@@ -209,7 +209,7 @@ class AutomqCluster:
         return StreamContent(stream_id, start, end, join_extents(kept), tuple(faults), dropped)
 
     def _from_wal(self, stream_id: int, expected: int) -> tuple[Extents, int, int]:
-        """Return what recovery adds to a stream that is open, its end, and what is dropped."""
+        """Find the records that recovery adds to an open stream, its end, and the dropped ones."""
         ranges = self.image.streams.ranges.get(stream_id, {})
         current = ranges.get(max(ranges, default=-1))
         if current is None:
@@ -242,9 +242,14 @@ class AutomqCluster:
             blocks = self._indexed(object_id)
             if isinstance(blocks, FormatError):
                 one = own.get(object_id)
-                bounds = (one.start_offset, one.end_offset) if one else (None, None)
                 faults.append(
-                    StreamFault(blocks.reason, *bounds, path=blocks.path, position=blocks.position)
+                    StreamFault(
+                        blocks.reason,
+                        one.start_offset if one else None,
+                        one.end_offset if one else None,
+                        blocks.path,
+                        blocks.position,
+                    )
                 )
                 continue
             for some in blocks:

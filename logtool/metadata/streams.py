@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, fields, replace
 from enum import IntEnum
+from typing import Any
 
 from logtool.errors import FormatError
 from logtool.formats.automq import stream_ranges
@@ -168,7 +169,7 @@ class StreamsImage:
                 yield stream
 
 
-def _copied(value: object) -> object:
+def _copied(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _copied(one) for key, one in value.items()}
     return set(value) if isinstance(value, set) else value
@@ -197,7 +198,7 @@ def _stream(image: StreamsImage, data: Value) -> None:
 
 def _remove_stream(image: StreamsImage, data: Value) -> None:
     for known in (image.streams, image.end_offsets, image.ranges, image.stream_objects):
-        known.pop(data["streamId"], None)  # type: ignore[attr-defined]
+        known.pop(data["streamId"], None)
 
 
 def _range(image: StreamsImage, data: Value) -> None:
