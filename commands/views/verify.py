@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 
 from logtool.commands import options
@@ -17,6 +18,7 @@ from logtool.disk import shell
 from logtool.errors import UnreadableError
 from logtool.exits import Exit
 from logtool.findings import Finding, Severity
+from logtool.log.inputs import is_bucket
 from logtool.running.budget import Budget
 from logtool.running.resume import load
 from logtool.verify import Level, Verification
@@ -48,8 +50,9 @@ def run(
     if spark and not (spark.master or "local").startswith("local"):
         # An executor on another machine has another current directory.
         paths = [path.absolute() for path in paths]
+    buckets = [path for path in paths if is_bucket(path)]
     job = Verification(
-        paths,
+        [path for path in paths if path not in buckets],
         level=Level(level),
         selection=inputs.selection,
         limit=limit,
@@ -58,12 +61,28 @@ def run(
         | ({} if level == Level.QUICK else inputs.broker.take(*broker_config.JUDGED)),
         on_progress=lambda progress: report.show(progress), flavour=inputs.given_flavour,
     )  # fmt: skip
-    report = Report(settings, findings.make(settings), job.summary, inputs.resolved(paths))
+    resolved = None if buckets else inputs.resolved(paths)
+    report = Report(settings, findings.make(settings), job.summary, resolved)
     printer = VerifyPrinter(report, max_findings, fail_on, job)
     with ExitStack() as stack:
         stack.enter_context(status_on_signal(lambda: report.note(_status(job))))
-        items = _on_spark(job, spark.master, conf, stack, report) if spark else job
-        return report.consume(items, printer, fail_on)
+        items = _on_spark(job, spark.master, conf, stack, report) if spark else iter(job)
+        more = _in_buckets(paths, inputs, level, job) if buckets else ()
+        return report.consume(chain(items, more), printer, fail_on)
+
+
+def _in_buckets(
+    paths: list[Path], inputs: options.AnyInputs, level: str, job: Verification
+) -> Iterator[Finding | UnreadableError]:
+    """Yield the findings of buckets of AutoMQ, compared with the metadata logs among the paths."""
+    from logtool.checks.automq import BucketVerification
+
+    yield from BucketVerification(
+        paths,
+        job.summary,
+        selection=inputs.selection,
+        reads_blocks=level != Level.QUICK,
+    )
 
 
 def _on_spark(

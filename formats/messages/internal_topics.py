@@ -3,8 +3,9 @@
 Group, transaction and share coordinator: the key is an int16 type and a message of version 0, the
 value an int16 version and a message of that type; a null value is a tombstone. Metadata log and
 remote log metadata: there is no key, and the value is a frame of three unsigned varints (frame
-version 1, type, version) and the message. Source: ``CoordinatorRecordSerde``,
-``AbstractApiMessageSerde``, ``BytesApiMessageSerde`` (Kafka 3.9 and 4.3).
+version 1, type, version) and the message. In the metadata log of AutoMQ there are records of types
+500 and above, too. Source: ``CoordinatorRecordSerde``, ``AbstractApiMessageSerde``,
+``BytesApiMessageSerde`` (Kafka 3.9 and 4.3), ``common/metadata`` (AutoMQ f1ce98ec8981, 2026-08-21).
 """
 
 import struct
@@ -32,6 +33,9 @@ TRANSACTION_STATES = (
     "PrepareEpochFence",
 )  # fmt: skip
 """By the number in ``transactionStatus``: ``TransactionState.stateName``."""
+AUTOMQ_TABLE = "automq_metadata"
+"""The table of the records that AutoMQ adds to the metadata log."""
+FIRST_AUTOMQ_TYPE = 500
 FRAME_VERSION = 1
 _SHORT = struct.Struct(">h")
 
@@ -86,10 +90,16 @@ def parse_frame(value: bytes) -> tuple[int, int, int]:
     return kind, version, at
 
 
+def framed_message(topic: str, kind: int) -> MessageSchema | None:
+    """Return the message of a type in the metadata log or remote log metadata, None if unknown."""
+    is_automq = topic == CLUSTER_METADATA and kind >= FIRST_AUTOMQ_TYPE
+    return schema.table(AUTOMQ_TABLE if is_automq else FRAMED_TABLES[topic]).find("value", kind)
+
+
 def decode_framed(topic: str, value: bytes) -> Decoded:
     """Decode a value of the metadata log or of remote log metadata; FormatError as above."""
     kind, version, at = parse_frame(value)
-    message = schema.table(FRAMED_TABLES[topic]).find("value", kind)
+    message = framed_message(topic, kind)
     return _decoded(kind, version, message, value, at)
 
 

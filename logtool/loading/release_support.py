@@ -16,6 +16,7 @@ from pathlib import Path
 from logtool.errors import UnreadableError
 from logtool.formats import control_record, wording
 from logtool.formats.messages import schema
+from logtool.formats.messages.internal_topics import FIRST_AUTOMQ_TYPE
 from logtool.formats.messages.schema import Field, MessageSchema, VersionRange
 from logtool.formats.names import DirectoryKind, FileKind
 from logtool.loading.metadata_log import Hindrance
@@ -33,7 +34,7 @@ _READS_ALL_FIRST = (3, 8)
 """The first release that reads every record before it applies one."""
 _WITHOUT_ZOOKEEPER = (4, 0)
 """The first release that runs with KRaft alone."""
-_KRAFT_VERSION = "kraft.version"
+_KRAFT_VERSION, _AUTOMQ_VERSION = "kraft.version", "automq.version"
 _READS_FIRST_SNAPSHOT = (3, 6)
 """The first release that reads a snapshot at offset 0, and not the log from 0, of 4.4."""
 _CONTROL_RECORDS = {
@@ -149,6 +150,8 @@ def _levels(image: MetadataImage, support: Support) -> Iterator[Obstacle]:
         known, offered = support.parses.get(name), support.offers.get(name, _NONE)
         if name == _KRAFT_VERSION or level in offered or (level == 0 and name != METADATA_VERSION):
             continue
+        if name == _AUTOMQ_VERSION:
+            continue  # the brokers of this log are AutoMQ's, which are Kafka with more records
         if known and level not in known:
             yield place, _unknown_level(_level(name, level), known, support)
         else:
@@ -178,6 +181,8 @@ def _records(image: MetadataImage, support: Support) -> Iterator[Obstacle]:
     for (kind, version), place in image.first_of.items():
         message, known = table.find("value", kind), support.records.get(kind)
         name = f" ({message.name})" if message else ""
+        if kind >= FIRST_AUTOMQ_TYPE:
+            continue
         if known is None:
             yield place, f"record type {kind}{name}; Kafka {kafka} does not know it"
         elif version not in known and not _is_readable(message, version, known):

@@ -32,4 +32,5 @@ base_index      the base index that Redpanda writes for a segment
 kafka_start     the offset at which the Kafka offsets of a log of Redpanda begin
 kafka_offsets   Kafka offsets of the batches of Redpanda
 kvstore         the key-value store of each core of Redpanda
+automq_bucket   the objects of AutoMQ in a bucket, their index blocks, and the WAL of a node
 """

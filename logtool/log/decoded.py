@@ -11,15 +11,15 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from logtool.errors import FormatError
-from logtool.formats.messages import codec, internal_topics, schema, secrets
+from logtool.formats.messages import codec, internal_topics, schema
 from logtool.formats.messages.codec import Value
 from logtool.formats.messages.internal_topics import FRAMED_TABLES, TABLES, Decoded
-from logtool.formats.messages.settings import is_sensitive
+from logtool.formats.messages.secrets import REDACTED, hide, may_hold
 from logtool.formats.names import CLUSTER_METADATA
 from logtool.lazy_dataclass import dataclass
 from logtool.log.record_table import RecordTable
 
-_CONFIG, _STAR = "ConfigRecord", b"*"
+_STAR = b"*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +92,11 @@ def _shown(found: Decoded, *, secrets: bool) -> Value | None:
         return None
     data = dict(found.data)
     if not secrets:
-        _redact(found.message.name, data)
+        data = hide(found.message.name, data, lambda _: REDACTED)
     if found.message.name == "GroupMetadataValue" and data["protocolType"] == "consumer":
         data["members"] = [_member(one) for one in data["members"]]
     head = {"type": found.type, "name": found.message.name, "version": found.version}
     return {**head, "data": plain(data)}
-
-
-def _redact(name: str, data: Value) -> None:
-    for secret in secrets.FIELDS.get(name, ()):
-        data[secret] = secrets.REDACTED
-    hidden = name == _CONFIG and data["value"] is not None
-    if hidden and is_sensitive(data["name"]):
-        data["value"] = secrets.REDACTED
 
 
 def without_secrets(value: bytes) -> bytes:
@@ -118,8 +110,8 @@ def without_secrets(value: bytes) -> bytes:
         kind, version, at = internal_topics.parse_frame(value)
     except FormatError:
         return value
-    message = schema.table(FRAMED_TABLES[topic]).find("value", kind)
-    if message is None or message.name not in (*secrets.FIELDS, _CONFIG):
+    message = internal_topics.framed_message(topic, kind)
+    if message is None or not may_hold(message.name):
         return value
     hidden = value[:at] + _STAR * (len(value) - at)
     try:
@@ -128,11 +120,10 @@ def without_secrets(value: bytes) -> bytes:
         return hidden
     if data is None:
         return hidden
-    if message.name == _CONFIG and not is_sensitive(data["name"]):
+    masked = hide(message.name, data, _stars)
+    if masked == data:
         return value
-    fields = secrets.FIELDS.get(message.name, ("value",))
-    stars = {name: _stars(data[name]) for name in fields if data[name] is not None}
-    shown = value[:at] + codec.encode(message, version, data | stars)
+    shown = value[:at] + codec.encode(message, version, masked)
     return shown if len(shown) == len(value) else hidden
 
 

@@ -22,6 +22,9 @@ from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 
 _OF_REDPANDA = "nothing matched: this is a Redpanda {}; {}"
+_HASH = re.compile(r"[0-9a-f]{8,16}|[0-9A-F]{32}|reservation", re.ASCII)
+"""First part of the keys in a bucket of AutoMQ; `logtool.formats.automq.names` knows all parts."""
+_NAMESPACE = "_kafka_"
 _MOST_NAMED = 8
 """Log dirs that a message names."""
 _WITH_NODE = re.compile(r"([0-9]{1,10})=(.+)", re.DOTALL)
@@ -163,6 +166,16 @@ class OpenedPath:
     def again(self) -> "OpenedPath":
         """List the log dir once more."""
         return replace(self, contents=_open(self.log_dir, self.flavour))
+
+
+def is_bucket(path: Path) -> bool:
+    """Return whether a directory has objects of AutoMQ, by names alone; False if it has no list."""
+    try:
+        folders = [entry for entry in files.list_dir(path) if _HASH.fullmatch(entry.name)]
+        below = [one.name for entry in folders[:1] for one in files.list_dir(path / entry.name)]
+    except UnreadableError:
+        return False
+    return any(name.startswith(_NAMESPACE) for name in below)
 
 
 def kind_of(

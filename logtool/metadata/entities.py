@@ -28,6 +28,7 @@ from logtool.metadata import releases
 from logtool.metadata.other_records import entity_of
 from logtool.metadata.releases import METADATA_VERSION
 from logtool.metadata.state import MetadataImage
+from logtool.metadata.streams import ObjectState
 from logtool.times import rfc3339
 
 _RESOURCES = {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
@@ -45,6 +46,7 @@ _PROTOCOLS = {0: "PLAINTEXT", 1: "SSL", 2: "SASL_PLAINTEXT", 3: "SASL_SSL"}
 _MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 _REGISTER_BROKER, _UNREGISTER_BROKER, _FENCE, _UNFENCE, _CHANGE_BROKER = 0, 1, 7, 8, 17
 _SCRAM_SECRETS = {"salt": "salt", "stored_key": "storedKey", "server_key": "serverKey"}
+_OBJECT_STATES = {state.value: state.name.lower().replace("_", "-") for state in ObjectState}
 _DEFAULT = "(default)"
 
 
@@ -274,6 +276,46 @@ class EntityView:
             return None
         return Entity("zk-migration", "zk-migration", {"state": image.zk_migration_state})
 
+    def wal(self, image: MetadataImage, node_id: int) -> Entity | None:
+        """Return the WAL of a node of AutoMQ."""
+        found = image.streams.wals.get(node_id)
+        if found is None:
+            return None
+        return Entity("wal", str(node_id), {"epoch": found.epoch, "failover": found.failover})
+
+    def stream(self, image: MetadataImage, stream_id: int) -> Entity | None:
+        """Return a stream of AutoMQ by its id."""
+        streams = image.streams
+        found = streams.streams.get(stream_id)
+        if found is None:
+            return None
+        topic_id, number = found.topic_id, found.partition
+        state = {
+            "start_offset": found.start_offset,
+            "end_offset": streams.end_offsets.get(stream_id, found.start_offset),
+            "epoch": found.epoch,
+            "open": found.is_open,
+            "meta": streams.meta_streams.get((topic_id or "", number or 0)) == stream_id,
+            "objects": sorted(streams.stream_objects.get(stream_id, ())),
+        }
+        topic = self.name_of(image, topic_id) if topic_id else None
+        return Entity("stream", str(stream_id), state, topic, topic_id, number)
+
+    def object(self, image: MetadataImage, object_id: int) -> Entity | None:
+        """Return an object of AutoMQ by its id."""
+        found = image.streams.objects.get(object_id)
+        of_node = image.streams.set_objects.get(object_id)
+        if found is None:
+            return None
+        state = {
+            "state": _OBJECT_STATES.get(found.state, str(found.state)),
+            "size": found.size,
+            "composite": found.is_composite,
+            "node": of_node.node_id if of_node else None,
+            "order": of_node.order_id if of_node else None,
+        }
+        return Entity("object", str(object_id), state)
+
 
 def _named(names: dict[int, str], number: int) -> str:
     return names.get(number, str(number))
@@ -339,6 +381,9 @@ KINDS: dict[
     "delegation-token": (lambda image: sorted(image.tokens), EntityView.token),
     "producer-ids": (_one, EntityView.producer_ids),
     "zk-migration": (_one, EntityView.zk_migration),
+    "wal": (lambda image: sorted(image.streams.wals), EntityView.wal),
+    "stream": (lambda image: sorted(image.streams.streams), EntityView.stream),
+    "object": (lambda image: sorted(image.streams.objects), EntityView.object),
 }
 """Each kind in the order of the view: the functions for its keys and for one entity."""
 
@@ -376,4 +421,7 @@ _KEYS: dict[int, tuple[str, Callable[[Value], Any]]] = {
     26: ("delegation-token", lambda data: data["tokenId"]),
     27: ("controller", lambda data: data["controllerId"]),
     29: ("controller", lambda data: data["controllerId"]),
+    **dict.fromkeys((501, 502, 503, 504, 505, 506), ("stream", lambda data: data["streamId"])),
+    **dict.fromkeys((507, 508, 509, 510), ("object", lambda data: data["objectId"])),
+    **dict.fromkeys((513, 514), ("wal", lambda data: data["nodeId"])),
 }

@@ -6,7 +6,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from logtool.formats import control_record
-from logtool.formats.messages import schema
 from logtool.formats.messages.cluster_metadata import (
     MetadataTransaction,
     OtherRecord,
@@ -15,6 +14,8 @@ from logtool.formats.messages.cluster_metadata import (
     RemoveTopicRecord,
     TopicRecord,
 )
+from logtool.formats.messages.internal_topics import framed_message
+from logtool.formats.names import CLUSTER_METADATA
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata.entities import Entity, EntityChange, EntityView, Key, changes, of_record
 from logtool.metadata.reading import Control, MetadataEntry
@@ -174,7 +175,7 @@ def _name(content: object) -> str:
         return f"{content.name.capitalize()}TransactionRecord"
     if not isinstance(content, OtherRecord):
         return type(content).__name__
-    message = schema.table("cluster_metadata").find("value", content.type)
+    message = framed_message(CLUSTER_METADATA, content.type)
     if message is None:
         return f"type {content.type}"
     return message.name if content.data is not None else f"{message.name} {content.version}"

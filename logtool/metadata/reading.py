@@ -13,6 +13,7 @@ from logtool.formats.control_record import KRAFT_VERSION, KRAFT_VOTERS
 from logtool.formats.messages import cluster_metadata, codec, schema
 from logtool.formats.messages.cluster_metadata import Record
 from logtool.formats.messages.codec import Value
+from logtool.formats.messages.internal_topics import parse_frame
 from logtool.formats.record_batch import MAGIC
 from logtool.lazy_dataclass import dataclass
 from logtool.log.batches import read_batches
@@ -28,6 +29,8 @@ _CONTROL = {
     KRAFT_VOTERS: "VotersRecord",
 }
 _OTHER_KIND = "a batch of a kind that a metadata log does not have"
+_LONGEST_FRAME = 15
+"""Bytes of three varints."""
 UNREADABLE = -1
 """In place of the type of a control record that does not decode."""
 
@@ -121,8 +124,7 @@ def _entries(
                     content = _control(bytes(data[key : key + max(key_size, 0)]), bytes(value))
                 else:
                     content = cluster_metadata.parse(value)
-                    # Behind the version of the frame; every known type fits into one byte.
-                    kind_of = int(value[1]), int(value[2])
+                    kind_of = parse_frame(bytes(value[:_LONGEST_FRAME]))[:2]
             except FormatError as error:
                 raise FormatError(error.reason, position, path) from error
             yield MetadataEntry(path, position, offset, epoch, time_ms, content, kind_of)

@@ -31,6 +31,7 @@ from logtool.metadata.state import (
     Problem,
     RecordPlace,
 )
+from logtool.metadata.streams import CHANGES
 
 Key = TypeVar("Key")
 _RECOVERY_STATES = (0, 1)
@@ -194,6 +195,8 @@ class ImageReplay:
                 image.not_understood += 1
             case OtherRecord() if change.type in OTHERS and change.data is not None:
                 return OTHERS[change.type](image, change.data)
+            case OtherRecord() if change.type in CHANGES and change.data is not None:
+                return CHANGES[change.type](image.streams, change.data)
         return None
 
     def _put(self, state: PartitionRecord) -> str | None:

@@ -17,6 +17,7 @@ from logtool.formats.names import CLUSTER_METADATA
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Partition
 from logtool.metadata.releases import METADATA_VERSION
+from logtool.metadata.streams import StreamsImage
 
 QuotaEntity = tuple[tuple[str, str | None], ...]
 """Entity of a quota: type (user, client-id, ip) and name, None for the type's default."""
@@ -101,6 +102,8 @@ class MetadataImage:
     """VotersRecord; None without one, as with a static quorum."""
     static: Mapping[str, str] = field(default_factory=dict)
     """Settings of server.properties, if it was given; they count last."""
+    streams: StreamsImage = field(default_factory=StreamsImage)
+    """Streams and objects of AutoMQ; empty for Kafka."""
     offset: int = 0
     """The offset behind the last record that was read."""
     damage: str | None = None
@@ -242,6 +245,8 @@ class MetadataImage:
 
 def _copied(value: Any) -> Any:
     """Return a copy of a dict, also of the dicts in it, or of a list; else the value itself."""
+    if isinstance(value, StreamsImage):
+        return value.copy()
     if isinstance(value, dict):
         return {key: _copied(one) for key, one in value.items()}
     return list(value) if isinstance(value, list) else value

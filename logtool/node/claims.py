@@ -145,6 +145,8 @@ def _assigned(node: Node) -> dict[TopicPartition, PartitionRecord]:
     image, me = node.image, node.node_id
     if image is None or image.damage or me is None:
         return {}
+    if image.streams:
+        return {}  # the partitions of AutoMQ are in a bucket
     elsewhere = node.ids_not_given()
     states = {}
     for topic_id, of_topic in image.partitions.items():

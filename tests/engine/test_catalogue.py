@@ -57,10 +57,11 @@ class Source:
             "groups",
             "txns",
             "formats",
+            "formats/automq",
             "commands",
         ):
             for path in sorted((PACKAGE / folder).glob("*.py")):
-                name = ".".join(["logtool", *filter(None, [folder]), path.stem])
+                name = ".".join(["logtool", *filter(None, folder.split("/")), path.stem])
                 self.trees[name] = ast.parse(path.read_text("utf-8"), str(path))
         self._imports = {name: dict(_imports(tree)) for name, tree in self.trees.items()}
         self._functions = {

@@ -16,7 +16,9 @@ from logtool.formats.java_text import format_uuid
 from logtool.formats.messages import codec, internal_topics, schema
 from logtool.formats.messages.internal_topics import COORDINATOR_TABLES, FRAMED_TABLES, TABLES
 
-NAMES = (*TABLES.values(), "consumer_protocol", "control_records", "quorum_state")
+NAMES = (
+    *TABLES.values(), "automq_metadata", "consumer_protocol", "control_records", "quorum_state",
+)  # fmt: skip
 MESSAGES = {
     name: [
         (message, version)

@@ -69,13 +69,20 @@ NOT_IN_THE_TABLE = {
     "log/beginning-lost", "log/beginning-deleted", "log/beginning-cleaned",
     "producer-snapshot/lost", "producer-snapshot/lost-transaction",
     "leader-epoch/above-metadata", "leader-epoch/ahead-of-metadata",
+    "automq-object/footer", "automq-object/index", "automq-object/block", "automq-object/record",
+    "automq-object/batch-crc", "automq-object/links", "automq-wal/header", "automq-wal/record",
+    "automq-block-wal/header", "automq-block-wal/no-header",
+    "automq-range-index/format", "automq-reservation/format", "automq-bucket/missing-object",
+    "automq-bucket/size", "automq-bucket/marked", "automq-bucket/not-referenced",
+    "automq-stream/hole", "automq-wal/gap",
 }  # fmt: skip
 """Codes for what happens during a run (see test_verify_inputs), of hosts, not of log dirs (see
 test_host_limits), of `logtool txns` (see test_joining), of groups (see test_groups), of
 `logtool metadata` (see test_metadata), of Redpanda (see test_verify_redpanda) and for what is
   absent (see test_absence, test_broker_dirs and test_partition_absence), or changed by a tool (see
 test_altered), and for formats that are old or new (see
-test_old_formats, test_wide_index)."""
+test_old_formats, test_wide_index), and of AutoMQ (see tests/formats/automq and
+test_automq)."""
 
 
 @pytest.fixture

@@ -1,0 +1,287 @@
+"""A bucket of AutoMQ: its objects by their keys, and what their index blocks say.
+
+The path below the bucket is the key of an object, on a disk and behind a URL. Objects are read by
+ranges: first the footer and the index block, then the data blocks that are asked for.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logtool.disk import files
+from logtool.disk.files import LogFile
+from logtool.errors import FormatError
+from logtool.formats.automq import composite_object, data_object, names, wal_recovery
+from logtool.formats.automq.data_object import FOOTER
+from logtool.formats.automq.names import ObjectKind, ObjectName
+from logtool.formats.automq.stream_record import HEADER_SIZE
+from logtool.formats.automq.wal_object import WalRecords
+from logtool.lazy_dataclass import dataclass
+
+_WAL_HEADER = 48
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """One object of a bucket as the listing showed it."""
+
+    path: Path
+    name: ObjectName
+    size: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexedBlocks:
+    """Data blocks of one object that an index block names."""
+
+    file: StoredObject
+    """Object that holds the blocks: a linked one, if the index block is that of a composite."""
+    entries: NDArray[np.void]
+    """Entries of the index block, see `data_object.ENTRY`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """The objects of one cluster in a bucket."""
+
+    path: Path
+    cluster_id: str
+    objects: Mapping[int, StoredObject]
+    """Data objects by object id."""
+    wals: Mapping[int, tuple[StoredObject, ...]]
+    """Objects of the WAL of each node."""
+    others: tuple[StoredObject, ...]
+    """Range indexes, reservations and WALs of another type."""
+
+    def indexed(self, object_id: int) -> list[IndexedBlocks]:
+        """Return the data blocks that the index block of an object names.
+
+        FormatError if the object is missing, or if its footer or its links are damaged.
+        """
+        file = self._object(object_id)
+        with LogFile(file.path, file.size) as opened:
+            footer = data_object.parse_footer(
+                opened.read(max(0, file.size - FOOTER.size), FOOTER.size)
+            )
+            is_composite = footer is not None and footer.magic == composite_object.MAGIC
+            magic = composite_object.MAGIC if is_composite else data_object.MAGIC
+            for found in data_object.check_footer(footer, file.size, magic):
+                raise FormatError(found.message, found.position or 0, file.path)
+            assert footer
+            start, size = footer.index_position, footer.index_size
+            entries = data_object.parse_entries(opened.read(start, size))
+            if not is_composite:
+                return [IndexedBlocks(file, entries)]
+            links = composite_object.parse(opened.read(0, file.size)).linked()
+            return [IndexedBlocks(self._object(one), some) for one, some in links]
+
+    def _object(self, object_id: int) -> StoredObject:
+        file = self.objects.get(object_id)
+        if file is None:
+            key = names.data_key(self.cluster_id, object_id)
+            raise FormatError(f"object {object_id} is missing ({key})", 0, self.path)
+        return file
+
+
+def open_bucket(path: Path, cluster_id: str) -> Bucket:
+    """List the objects of a cluster in a bucket or below a prefix; UnreadableError."""
+    empty = Bucket(path, cluster_id, {}, {}, ())
+    return next((one for one in open_all(path) if one.cluster_id == cluster_id), empty)
+
+
+def open_all(path: Path) -> list[Bucket]:
+    """List the objects of every cluster in a bucket or below a prefix; UnreadableError."""
+    found: dict[str, list[StoredObject]] = {}
+    for one in _walk(path, ""):
+        if one.name.cluster_id is not None:
+            found.setdefault(one.name.cluster_id, []).append(one)
+    return [_bucket(path, cluster_id, objects) for cluster_id, objects in sorted(found.items())]
+
+
+def _bucket(path: Path, cluster_id: str, found: list[StoredObject]) -> Bucket:
+    objects: dict[int, StoredObject] = {}
+    wals: dict[int, list[StoredObject]] = {}
+    others = []
+    for one in found:
+        name = one.name
+        if name.object_id is not None:
+            objects[name.object_id] = one
+        elif name.kind is ObjectKind.WAL and name.node_id is not None and not name.wal_type:
+            wals.setdefault(name.node_id, []).append(one)
+        else:
+            others.append(one)
+    by_node = {node: tuple(some) for node, some in wals.items()}
+    return Bucket(path, cluster_id, objects, by_node, tuple(others))
+
+
+def _walk(path: Path, prefix: str) -> Iterator[StoredObject]:
+    for entry in files.list_dir(path):
+        below, key = path / entry.name, prefix + entry.name
+        if files.is_dir(entry):
+            yield from _walk(below, key + "/")
+        else:
+            size = getattr(entry, "size", None)
+            size = files.size_at(below) if size is None else size
+            yield StoredObject(below, names.parse(key), size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extents:
+    """Records of one stream, in order, with the place of each payload."""
+
+    files: tuple[StoredObject, ...]
+    file: NDArray[np.int64]
+    """Row in `files` of the object that holds each record."""
+    position: NDArray[np.int64]
+    """Position of the payload in it."""
+    size: NDArray[np.int64]
+    """Bytes of the payload."""
+    base_offset: NDArray[np.int64]
+    end_offset: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.file)
+
+    def __getitem__(self, rows: slice | NDArray[np.bool_] | NDArray[np.int64]) -> "Extents":
+        """Return some of the records."""
+        columns = (self.file, self.position, self.size, self.base_offset, self.end_offset)
+        return Extents(self.files, *(column[rows] for column in columns))
+
+    def between(self, start: int, stop: int) -> "Extents":
+        """Return the records that cover an offset from `start` up to `stop`."""
+        return self[(self.end_offset > start) & (self.base_offset < stop)]
+
+
+def join_extents(parts: Sequence[Extents]) -> Extents:
+    """Return the records of all parts, in order."""
+    stored = tuple(one for part in parts for one in part.files)
+    shifts = np.cumsum([0, *(len(part.files) for part in parts)])
+    columns = [
+        np.concatenate([np.zeros(0, np.int64), *(getattr(part, name) for part in parts)])
+        for name in ("position", "size", "base_offset", "end_offset")
+    ]
+    shifted = [part.file + shift for part, shift in zip(parts, shifts, strict=False)]
+    return Extents(stored, np.concatenate([np.zeros(0, np.int64), *shifted]), *columns)
+
+
+def block_extents(blocks: IndexedBlocks, stream_id: int) -> Extents:
+    """Read the headers of the records of a stream in an object; FormatError at damage."""
+    entries = blocks.entries[blocks.entries["stream_id"] == stream_id]
+    position, size, base, end = [], [], [], []
+    with LogFile(blocks.file.path, blocks.file.size) as opened:
+        for entry in entries:
+            start, length = int(entry["position"]), int(entry["size"])
+            data = opened.read(start, length) if min(start, length) >= 0 else b""
+            part, faults = data_object.records(data, 0, max(length, 0))
+            if faults or len(data) != length:
+                fault = faults[0] if faults else None
+                text = fault.text if fault else f"expected {length} bytes, found {len(data)}"
+                at = start + (fault.position if fault else 0)
+                raise FormatError(text, at, blocks.file.path)
+            own = part.stream_id == stream_id
+            position.append(part.position[own] + start + HEADER_SIZE)
+            size.append(part.size[own])
+            base.append(part.base_offset[own])
+            end.append(part.end_offset[own])
+    none = [np.zeros(0, np.int64)]
+    columns = (np.concatenate(none + one) for one in (position, size, base, end))
+    position_column, *rest = columns
+    return Extents((blocks.file,), np.zeros(len(position_column), np.int64), position_column, *rest)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeWalRecords:
+    """The records that a node's WAL gives back, in the order of recovery."""
+
+    order: wal_recovery.WalOrder
+    parts: tuple[tuple[StoredObject, WalRecords, tuple[int, ...]], ...]
+    """Object, its records, and the rows that are kept."""
+    fault: str | None
+    """The reason why recovery fails, or None."""
+
+    def extents(self, stream_id: int) -> Extents:
+        """Return the records of one stream, in the order of the WAL."""
+        found = []
+        for file, read, kept in self.parts:
+            rows = np.array(kept, np.int64)
+            rows = rows[read.records.stream_id[rows] == stream_id]
+            head = file.size - len(read.records.data)
+            found.append(
+                Extents(
+                    (file,),
+                    np.zeros(len(rows), np.int64),
+                    read.records.position[rows] + head + HEADER_SIZE,
+                    read.records.size[rows],
+                    read.records.base_offset[rows],
+                    read.records.end_offset[rows],
+                )
+            )
+        return join_extents(found)
+
+    @property
+    def streams(self) -> set[int]:
+        """Return the streams that have records."""
+        return {
+            int(one)
+            for _, read, kept in self.parts
+            for one in read.records.stream_id[np.array(kept, np.int64)]
+        }
+
+
+def read_wal(bucket: Bucket, node_id: int) -> NodeWalRecords:
+    """Read the WAL of a node as its recovery would."""
+    by_key = {one.name.key: one for one in bucket.wals.get(node_id, ())}
+
+    def read(name: ObjectName, most: int | None = None) -> bytes:
+        file = by_key[name.key]
+        with LogFile(file.path, file.size) as opened:
+            return opened.read(0, file.size if most is None else min(file.size, most))
+
+    listed = [(one.name, one.size) for one in by_key.values()]
+    order = wal_recovery.order(listed, lambda name: read(name, _WAL_HEADER))
+    fault = order.fault.text if order.fault else None
+    parts = []
+    for part in wal_recovery.recover(order, read):
+        parts.append((by_key[part.name.key], part.records, part.kept))
+        if part.records.fault:
+            fault = f"{part.name.key}, byte {part.records.fault.position}: "
+            fault += part.records.fault.text
+    return NodeWalRecords(order, tuple(parts), fault)
+
+
+class ExtentSource:
+    """The payloads of records, one behind the other, read like one file."""
+
+    def __init__(self, extents: Extents) -> None:
+        self._extents = extents
+        self._ends = np.cumsum(extents.size)
+        self.size = int(self._ends[-1]) if len(extents) else 0
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill `buffer` from `position`; return the number of bytes that there were."""
+        extents, done = self._extents, 0
+        row = int(np.searchsorted(self._ends, position, "right"))
+        within = position - int(self._ends[row] - extents.size[row]) if row < len(extents) else 0
+        while done < len(buffer) and row < len(extents):
+            number = int(extents.file[row])
+            file = extents.files[number]
+            with LogFile(file.path, file.size) as opened:
+                # Records of one object follow each other: it is opened once for all of them.
+                while done < len(buffer) and row < len(extents) and extents.file[row] == number:
+                    room = buffer[done : done + int(extents.size[row]) - within]
+                    count = opened.read_into(room, int(extents.position[row]) + within)
+                    done += count
+                    if count < len(room):
+                        return done
+                    row, within = row + 1, 0
+        return done
+
+    def locate(self, position: int) -> tuple[StoredObject, int]:
+        """Return the object that holds a byte, and its position there."""
+        extents = self._extents
+        row = int(np.searchsorted(self._ends, position, "right"))
+        within = position - (int(self._ends[row]) - int(extents.size[row]))
+        file = extents.files[int(extents.file[row])]
+        return file, int(extents.position[row]) + within
