@@ -137,3 +137,16 @@ def copy_of(scenario: Callable[[str], Path], tmp_path: Path) -> Callable[[str], 
         return target
 
     return copied
+
+
+GROWN = "peak grew by MiB"
+"""Property of a test that needed much memory, see broker/conftest.py."""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the tests that raised the peak of the memory of their process by much."""
+    reports = (one for some in terminalreporter.stats.values() for one in some)
+    for report in reports:
+        for name, grown in getattr(report, "user_properties", ()):
+            if name == GROWN and report.when == "teardown":
+                terminalreporter.write_line(f"{report.nodeid}: {name} {grown:,}")

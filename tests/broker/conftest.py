@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +11,22 @@ import pytest
 from broker.install import LOADING_VERSIONS, VERSIONS, ZOOKEEPER_VERSIONS, available
 from broker.kafka import Broker, format_log_dir
 from broker.zookeeper import ZooKeeper
+from conftest import GROWN
 
 _ONCE_MORE = "3.7.2"
 """A release between other tested releases; only `make test-broker-long` tests it."""
+_MOST_GROWTH = 1024
+"""MiB by which a test may raise the peak of its process before the end of the run names it."""
+
+
+@pytest.fixture(autouse=True)
+def _growth(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Keep how much the test raised the peak of the memory of this process, if that is much."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    yield
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
+    if grown > _MOST_GROWTH:
+        request.node.user_properties.append((GROWN, grown))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
