@@ -56,6 +56,8 @@ class Ghosts:
         return len(self) * RFC_OVERHEAD
 
 
+MOST_FILLED = MOST_OFFSETS << 10
+"""Offsets of a gap that is filled: one with more is due to an offset that is damaged."""
 _NONE = Ghosts(*(np.zeros(0, np.int64) for _ in fields(Ghosts)))
 
 
@@ -68,6 +70,7 @@ def of(ledger: Ledger, facts: Facts, *, following: bool = False) -> Ghosts:
     if not len(gaps):
         return _NONE
     wanted = (gaps.kind <= GapPlace.SEGMENTS) & (gaps.position >= 0)
+    wanted &= gaps.last_offset - gaps.first_offset < MOST_FILLED
     rows = np.flatnonzero(wanted & ~ledger.having([GapReason.RETENTION, GapReason.REMOTE]))
     filled = fill(gaps[rows], Facts() if following else facts)
     return replace(filled, gap=rows[filled.gap])

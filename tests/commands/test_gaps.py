@@ -10,6 +10,7 @@ import pytest
 from damage import flip
 
 from logtool.commands.views.gaps_tables import DOCUMENT
+from logtool.formats.record import Record
 from logtool.schemas.columns import Way
 
 
@@ -257,3 +258,12 @@ def test_a_follower_is_shown_with_and_without_ghosts(run, tmp_path, make_batch):
         (False, 11), (True, None), (False, 21),
     ]  # fmt: skip
     assert run("gaps", "--follower", tmp_path / "c", leader).status == 4
+
+
+def test_a_gap_that_only_a_damaged_offset_explains_gets_no_ghosts(run, log, make_batch, tmp_path):
+    far = 1 << 62
+    log.write_bytes(make_batch(0, [Record(0)]) + make_batch(far, [Record(0)]))
+    for index in log.parent.glob("*index"):
+        index.unlink()
+    (found,) = run("gaps", "-f", "ndjson", log.parent).of_type("partition")
+    assert (found["missing"], found["ghosts"]) == (far - 1, 0)
