@@ -43,7 +43,7 @@ SECTIONS = {
     "Look inside": {
         "dump": "Print the content of log segments, indexes and checkpoints.",
         "dump-index": "Print offset, time and transaction indexes.",
-        "kafka-dump-log": "Print what kafka-dump-log.sh of Kafka 4.3 prints; takes its options.",
+        "kafka-dump-log": "Print what kafka-dump-log.sh of Kafka 4.4 prints; takes its options.",
         "stat": "Show sizes, counts, codecs, producers, time span and rate of logs.",
         "lookup": "Find the segment, batch and record of an offset or a timestamp.",
         "groups": "Show groups, members, committed offsets and lag from __consumer_offsets.",

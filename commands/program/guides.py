@@ -29,9 +29,10 @@ at a start after an unclean shutdown, `never`, and `refuses-to-start`.
 
 The remedy says how the problem is mended. `broker`: the next start mends it. `recover`: `logtool
 recover --apply` mends it without loss, with `--full` if the segment lies below the recovery point.
-`checkpoint`: `logtool checkpoint rebuild --apply` mends it. `loss`: mending it costs records, which
-`--accept-loss` has to allow; another copy may have them. `replica`: another copy is needed. `none`:
-nothing is to be mended, or an operator mends it by hand.
+`checkpoint`: `logtool checkpoint rebuild --apply` mends it; `partition.metadata`, if another file
+of the log dir has the topic id. `loss`: mending it costs records, which `--accept-loss` has to
+allow; another copy may have them. `replica`: another copy is needed. `none`: nothing is to be
+mended, or an operator mends it by hand.
 
 A section says what the next start of a broker does, what retention and the log cleaner do, what a
 follower does, and what a consumer does. Where a part is missing, the problem changes nothing there.

@@ -37,6 +37,8 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         """Partitions that lose records, as --accept-loss takes them."""
         self._lost_records = self._cut = self._grave = 0
         self._withheld = self._shown = 0
+        self._purged_bytes = 0
+        """Bytes of the logs in directories that the broker deletes."""
         self._last_withheld: Path | None = None
         self._uncounted: list[int] = []
         """Acknowledged offsets of each partition that loses records of unknown number."""
@@ -92,6 +94,7 @@ class ActionPrinter(Printer[Action | PartitionForecast | LogtoolError]):
         """Print one action."""
         obj = obj or ACTION.row(action)
         self._grave += action.is_grave
+        self._purged_bytes += (action.length or 0) if action.action == "purge" else 0
         self._counts[action.action] += 1
         self._of_log_dirs[action.action] += action.topic is None
         if self._brief and is_routine(obj):

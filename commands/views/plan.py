@@ -232,7 +232,8 @@ class PlanPrinter(ActionPrinter):
         if counts["stray"]:
             yield f"{counts['stray']:,} set aside as stray"
         if counts["purge"]:
-            yield f"{counts['purge']:,} being deleted"
+            size = text.size(self._purged_bytes)
+            yield f"{counts['purge']:,} being deleted with {size} (-v shows them)"
         if of_dirs["offline"]:
             yield f"{dirs['offline']} offline"
         if counts["leaderless"]:

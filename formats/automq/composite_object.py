@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from logtool.findings import Finding
 from logtool.formats.automq import data_object
-from logtool.formats.automq.data_object import ENTRY_SIZE, DataObject, Footer
+from logtool.formats.automq.data_object import ENTRY_SIZE, DataObject, ObjectFooter
 from logtool.formats.columns import runs
 from logtool.lazy_dataclass import dataclass
 
@@ -156,7 +156,7 @@ def build(linked: Sequence[tuple[int, NDArray[np.void]]], bucket_id: int = 0) ->
         first += len(entries)
     table = np.array(links, LINK).tobytes()
     index = b"".join(entries.tobytes() for _, entries in linked)
-    footer = Footer(_HEAD.size + len(table), len(index), bytes(28), MAGIC)
+    footer = ObjectFooter(_HEAD.size + len(table), len(index), bytes(28), MAGIC)
     head = _HEAD.pack(LINKS_MAGIC, len(links))
     return head + table + index + data_object.encode_footer(footer)
 

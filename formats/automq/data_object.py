@@ -57,7 +57,7 @@ _LOG_OVERHEAD, _CRC_FROM, _SMALLEST_BATCH = 12, 21, 61
 
 
 @dataclass(frozen=True, slots=True)
-class Footer:
+class ObjectFooter:
     """The last 48 bytes."""
 
     index_position: int
@@ -76,7 +76,7 @@ class DataObject:
     """Entries of the index block (`ENTRY`), read-only."""
     loose: bytes
     """Bytes between the last whole entry and the footer."""
-    footer: Footer | None
+    footer: ObjectFooter | None
     """None if the object is shorter than a footer."""
 
     @property
@@ -92,11 +92,11 @@ class DataObject:
         return end + self.entries["offset_delta"].astype(np.int64)
 
 
-def parse_footer(data: bytes) -> Footer | None:
+def parse_footer(data: bytes) -> ObjectFooter | None:
     """Read the footer at the end of `data`; None if that is shorter."""
     if len(data) < FOOTER.size:
         return None
-    return Footer(*FOOTER.unpack_from(data, len(data) - FOOTER.size))
+    return ObjectFooter(*FOOTER.unpack_from(data, len(data) - FOOTER.size))
 
 
 def parse_entries(data: bytes) -> NDArray[np.void]:
@@ -120,7 +120,7 @@ def encode(parsed: DataObject) -> bytes:
     return parsed.body + parsed.entries.tobytes() + parsed.loose + encode_footer(parsed.footer)
 
 
-def encode_footer(footer: Footer | None) -> bytes:
+def encode_footer(footer: ObjectFooter | None) -> bytes:
     """Return the bytes of a footer, none for None."""
     if footer is None:
         return b""
@@ -197,7 +197,7 @@ def check_entry(entries: NDArray[np.void], row: int, data: bytes) -> Iterator[Fi
     yield from _check_batches(part, start)
 
 
-def check_footer(footer: Footer | None, size: int, magic: int) -> Iterator[Finding]:
+def check_footer(footer: ObjectFooter | None, size: int, magic: int) -> Iterator[Finding]:
     """Yield the finding for a footer that does not lead to the index block of its object."""
     code, at = "automq-object/footer", max(0, size - FOOTER.size)
     if footer is None:
@@ -272,7 +272,7 @@ def build(blocks: Sequence[Sequence[StreamRecord]]) -> bytes:
         rows.append((block[0].stream_id, start, last - start, len(block), len(body), size))
         body += BLOCK.pack(BLOCK_MAGIC, BLOCK_FLAG, len(block), len(content)) + content
     entries = np.array(rows, ENTRY)
-    footer = Footer(len(body), entries.nbytes, bytes(28), MAGIC)
+    footer = ObjectFooter(len(body), entries.nbytes, bytes(28), MAGIC)
     return bytes(body) + entries.tobytes() + encode_footer(footer)
 
 

@@ -5,7 +5,7 @@ key, value. The last value of a key counts. Values, by key:
 
 ===========================  =======================================================================
 ``LOG``                      JSON: ``streamMap`` (stream id by name, -1 before a stream exists) and
-                             ``segmentMetas`` (see `Segment`)
+                             ``segmentMetas`` (see `MetaStreamSegment`)
 ``PARTITION``                JSON: ``s`` log start offset, ``c`` cleaner offset, ``r`` recovery
                              point, ``cs`` true after an orderly stop
 ``PRODUCER_SNAPSHOTS``       uint8 0x18, and for each snapshot int64 offset, int32 length, and the
@@ -46,7 +46,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class StreamSlice:
     """Part of a stream that belongs to a segment."""
 
     start: int
@@ -56,17 +56,17 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class MetaStreamSegment:
     """One segment: slices of three streams in place of files."""
 
     base_offset: int
     suffix: str
     """Empty, or ``.cleaned`` for the streams that the cleaner writes."""
-    log: Slice
+    log: StreamSlice
     """In offsets of Kafka's records."""
-    time: Slice
+    time: StreamSlice
     """In bytes; an entry has 12, as in Kafka's file."""
-    transactions: Slice
+    transactions: StreamSlice
     """In bytes; an entry has 34, as in Kafka's file."""
     size: int
     """An estimate in bytes."""
@@ -79,7 +79,7 @@ class LogMeta:
 
     streams: Mapping[str, int]
     """Stream ids by name, such as ``log`` and ``tim.cleaned``; -1 before a stream exists."""
-    segments: tuple[Segment, ...]
+    segments: tuple[MetaStreamSegment, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +185,8 @@ def _json(value: bytes) -> dict[str, Any]:
     return data
 
 
-def _segment(data: dict[str, Any]) -> Segment:
-    return Segment(
+def _segment(data: dict[str, Any]) -> MetaStreamSegment:
+    return MetaStreamSegment(
         base_offset=int(data["bo"]),
         suffix=str(data.get("s", "")),
         log=_slice(data.get("ls")),
@@ -197,6 +197,6 @@ def _segment(data: dict[str, Any]) -> Segment:
     )
 
 
-def _slice(data: dict[str, Any] | None) -> Slice:
+def _slice(data: dict[str, Any] | None) -> StreamSlice:
     found = data or {}
-    return Slice(int(found.get("s", NOT_SEALED)), int(found.get("e", NOT_SEALED)))
+    return StreamSlice(int(found.get("s", NOT_SEALED)), int(found.get("e", NOT_SEALED)))

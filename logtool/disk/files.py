@@ -145,12 +145,17 @@ def is_dir(entry: Entry) -> bool:
         return False
 
 
+def _look(path: Path) -> "remote.RemoteEntry":
+    """Return the entry that a URL leads to; UnreadableError if nothing is there."""
+    from logtool.disk import remote
+
+    return remote.look(path)
+
+
 def leads_to_dir(path: Path) -> bool:
     """Return whether `path` is a directory or leads to one; UnreadableError if nothing is there."""
     if is_remote(path):
-        from logtool.disk import remote
-
-        return remote.look(path).is_dir()
+        return _look(path).is_dir()
     try:
         return stat.S_ISDIR(path.stat().st_mode)
     except OSError as error:
@@ -168,9 +173,7 @@ def has_dir(path: Path) -> bool:
 def size_at(path: Path) -> int:
     """Return the size of a file in bytes, of a link its own; UnreadableError without a file."""
     if is_remote(path):
-        from logtool.disk import remote
-
-        return remote.look(path).size
+        return _look(path).size
     with translated(path):
         return path.lstat().st_size
 
@@ -181,9 +184,7 @@ def is_replaced(path: Path, mtime_ns: int, etag: str | None) -> bool:
     ETags are compared, or the times of storing if there are no ETags; without either the answer is
     False. UnreadableError if the object is gone. One request.
     """
-    from logtool.disk import remote
-
-    now = remote.look(path)
+    now = _look(path)
     if etag is not None and now.etag is not None:
         return etag != now.etag
     return 0 not in (mtime_ns, now.mtime_ns) and mtime_ns != now.mtime_ns

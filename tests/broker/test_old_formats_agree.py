@@ -145,13 +145,13 @@ def test_old_formats_are_misread_and_cleaned_as_said(
         broker.stop()
 
     for topic, records in whole.items():
-        first, last = old[topic]
-        assert [offset for offset, *_ in records] == list(range(first, last + 21))
+        begin, end = old[topic]
+        assert [offset for offset, *_ in records] == list(range(begin, end + 21))
         assert all(key or value for _, key, value in records)
     for topic in ("codec-none", "codec-snappy"):
-        first, last = old[topic]
-        assert last == MESSAGES - 1
-        assert seen[topic] == [*((offset, offset <= last) for offset in range(last + 21)), None]
+        _, end = old[topic]
+        assert end == MESSAGES - 1
+        assert seen[topic] == [*((offset, offset <= end) for offset in range(end + 21)), None]
     assert seen["codec-gzip"] == []  # it does not get beyond the first wrapper
     for topic, magic in zip(CLEANED_LOGS, (0, 1), strict=True):
         assert set(itertools.chain(*(kinds for _, kinds in before[topic]))) == {(magic, magic > 0)}

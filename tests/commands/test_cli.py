@@ -73,8 +73,8 @@ NOT_NEEDED = {
     ),
     "plan {partition}": ("logtool.apply", "logtool.checks.partition", *OF_REDPANDA, *OF_LESS_WORK),
     "recover --full {partition}": (
-        "logtool.checks.partition", "logtool.checks.report", "logtool.checks.segment",
-        "logtool.checks.schedule", *OF_REDPANDA, *OF_LESS_WORK,
+        "logtool.checks.partition", "logtool.checks.segment", "logtool.checks.schedule",
+        *OF_REDPANDA, *OF_LESS_WORK,
     ),
     "watermark {partition}": (
         "logtool.apply", "logtool.watermark.raft", *OF_REDPANDA, *OF_LESS_WORK,

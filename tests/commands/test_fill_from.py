@@ -158,7 +158,7 @@ def test_a_compacted_log_is_filled_from_a_copy_that_was_cleaned_alike_and_from_n
     damage_file(log, overwrite, at, bytes(end - at))
     assert "cleaned" in unfilled(run, home, copy)
     log.write_bytes(log.read_bytes()[:at] + log.read_bytes()[end - 7 :])
-    assert run("recover", "--apply", "--fill-from", copy, home).status == 0
+    assert run("recover", "--apply", "--fill-from", other, home).status == 0
     assert log.read_bytes() == (other / NAME / LOG).read_bytes()
 
 

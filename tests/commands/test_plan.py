@@ -15,7 +15,7 @@ from processes import interrupted, locked_by_a_process, without_rights
 from recovering import POINTS, logs
 from verification import batches, fingerprint, set_offsets
 
-from logtool.startup import forecast
+from logtool.startup import loads
 
 
 def planned(run, *words):
@@ -502,14 +502,14 @@ def test_when_time_is_over_the_answer_is_incomplete(run, killed, command):
 
 @pytest.mark.parametrize("command", ["plan", "recover"])
 def test_ctrl_c_ends_it_with_an_incomplete_answer(run, killed, command, monkeypatch):
-    original = forecast.forecast_partition
+    original = loads.forecast_partition
 
     def third(request, on_bytes, listed=None):
         if request.topic == "tx.mixed":
             raise KeyboardInterrupt
         return original(request, on_bytes, listed)
 
-    monkeypatch.setattr(forecast, "forecast_partition", third)
+    monkeypatch.setattr(loads, "forecast_partition", third)
     result = run(command, "-f", "ndjson", killed)
     assert result.status == 130
     assert [obj["type"] for obj in result.objects][-1] == "summary"

@@ -1,151 +1,119 @@
-"""The remedies that `verify` prints: their commands are run, and do what they promise."""
+"""The remedy of each finding, compared with what `recover` and `plan` do with the table of damage.
 
-import shlex
-import shutil
+One row for each code runs always; the others are marked long.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
-from damage import append_to_file, damage_file, flip, remove_file
-from verification import logs, small_log_dir
+from damage_rows.rows import Row
+from damage_rows.table import TABLE, log_dir_of
+from verification import batches, log_dirs, verify
 
-INDEXED, EPOCHS, BAD = "index.dense-0", "codec-none-0", "codec-gzip-0"
+from logtool.checks import segment
+from logtool.findings import Remedy, rule
 
-
-@pytest.fixture
-def data(scenario, tmp_path):
-    names = (INDEXED, EPOCHS, BAD, "__cluster_metadata-0")
-    return small_log_dir(scenario("4.3.1/clean"), tmp_path / "data", *names)
-
-
-def commands(result):
-    """Return the commands behind the count of each remedy."""
-    lines = [line.strip() for line in result.stderr.partition("To repair:\n")[2].splitlines()]
-    return [shlex.split(line)[1:] for line in lines if line.startswith("logtool ")]
-
-
-def harm_index(data):
-    append_to_file(logs(data / INDEXED)[0].with_suffix(".index"), b"12345")
+WRITTEN_BY_A_BROKER = {
+    "checkpoint/negative-offset", "checkpoint/empty", "checkpoint/high-watermark-ahead",
+    "checkpoint/high-watermark-below-start", "checkpoint/high-watermark-behind",
+    "checkpoint/recovery-point-behind", "checkpoint/cleaner-out-of-range",
+    "checkpoint/unknown-partition", "checkpoint/no-recovery-point", "clean-shutdown/malformed",
+    "partition/pending-delete",
+}  # fmt: skip
+"""Codes about files that a running broker writes or removes, and `recover` leaves as they are."""
+JUDGED = {Remedy.BROKER, Remedy.RECOVER, Remedy.LOSS}
+STOPS = {"checkpoint/version", "data-dir/duplicate-partition"}
 
 
-def harm_batch(data):
-    log = logs(data / BAD)[0]
-    damage_file(log, flip, log.stat().st_size // 2)
+def _codes(row: Row) -> set[str]:
+    return {code for code, _, _ in row.expected}
 
 
-def test_repairs_without_loss_are_done_by_the_command(run, data):
-    harm_index(data)
-    damage_file(data / EPOCHS / "leader-epoch-checkpoint", lambda _: b"0\n0\n")
-    found = run("verify", data)
-    assert found.status == 1
-    (command,) = commands(found)
-    assert command == ["recover", "--full", "--apply", str(data / EPOCHS), str(data / INDEXED)]
-    assert run(*command).status == 0
-    again = run("verify", data)
-    assert (again.status, commands(again)) == (0, [])
+def _judged(row: Row) -> bool:
+    return any(rule(code).remedy in JUDGED for code in _codes(row)) and not _codes(row) & STOPS
 
 
-def test_records_are_cut_by_no_command_that_is_printed(run, data):
-    harm_batch(data)
-    harm_index(data)
-    before = logs(data / BAD)[0].read_bytes()
-    safe, losing = commands(run("verify", data))
-    assert safe == ["recover", "--full", "--apply", str(data / INDEXED)]
-    assert losing == ["recover", "--full", str(data / BAD)]
-    assert run(*safe).status == 0
-    assert run(*losing).status == 1
-    assert logs(data / BAD)[0].read_bytes() == before
-    assert commands(run("verify", data)) == [losing]
+def _rows() -> list[Any]:
+    seen: set[str] = set()
+    rows = []
+    for row in filter(_judged, TABLE):
+        new = {code for code in _codes(row) if rule(code).remedy in JUDGED} - seen
+        seen |= new
+        rows.append(pytest.param(row, id=row.id, marks=() if new else pytest.mark.long))
+    return rows
 
 
-def test_an_index_next_to_a_damaged_batch_is_repaired_with_it(run, data):
-    harm_batch(data)
-    append_to_file(logs(data / BAD)[0].with_suffix(".index"), b"12345")
-    dry, losing = commands(run("verify", data))
-    assert dry == ["recover", "--full", str(data)]
-    assert losing == ["recover", "--full", str(data / BAD)]
+def _sound(home: Path) -> Counter[tuple[str, int, int]]:
+    """Return the sound batches of the segments by partition and offsets."""
+    found: Counter[tuple[str, int, int]] = Counter()
+    for log in home.rglob("*.log"):
+        if re.fullmatch(r"\d{20}\.log", log.name):
+            table = batches(log)
+            for first, last in zip(table.base_offset, table.last_offset, strict=True):
+                found[log.parent.name, int(first), int(last)] += 1
+    return found
 
 
-def test_a_sound_log_dir_has_nothing_to_repair(run, data):
-    assert "To repair" not in run("verify", data).stderr
+@pytest.mark.parametrize("row", _rows())
+def test_recover_does_what_the_remedy_says(
+    row: Row,
+    scenario: Callable[[str], Path],
+    run: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(segment, "MAX_SEGMENT_SIZE", row.largest_log)
+    home = log_dir_of(scenario, row.home, tmp_path / "log-dir")
+    row.damage(home)
+    dirs = log_dirs(home)
+    remedy_of = {f.code: f.remedy for f in verify(*dirs).findings if f.code in _codes(row)}
+    before, remedies = _sound(home), set(remedy_of.values())
+    if Remedy.LOSS in remedies:
+        assert run("recover", "--full", "--apply", *dirs).status == 5
+        assert _sound(home) == before
+        return
+    options = ["--full"] if Remedy.RECOVER in remedies else []
+    planned = run("plan", "-f", "ndjson", *dirs).objects
+    assert not any(obj.get("lost_records") for obj in planned)
+    assert run("recover", *options, "--apply", *dirs).status == 0
+    assert not before - _sound(home)
+    mended = {code for code, remedy in remedy_of.items() if remedy in JUDGED}
+    left = {finding.code for finding in verify(*dirs).findings}
+    assert not mended & left - WRITTEN_BY_A_BROKER
 
 
-def test_a_finding_that_no_command_repairs_is_explained(run, data):
-    damage_file(data / "meta.properties", lambda text: text.replace(b"node.id=1", b"node.id=x"))
-    assert commands(run("verify", data)) == [["explain", "meta-properties/malformed"]]
-
-
-@pytest.mark.parametrize("command", ["plan", "recover", "sanity"])
-def test_a_command_for_one_broker_refuses_several(run, data, command):
-    assert run(command, f"1={data}").status in (0, 1)
-    result = run(command, f"1={data}", f"2={data}")
-    assert (result.status, result.stdout) == (2, "")
-
-
-@pytest.mark.parametrize("command", ["verify", "stat", "txns", "doctor", "gaps", "metadata show"])
-def test_a_node_id_may_stand_before_each_log_dir(run, data, command):
-    words = [*command.split(), "-f", "ndjson"]
-    plain = run(*words, data)
-    assert run(*words, f"1={data}").status == plain.status in (0, 1)
-
-
-def test_findings_count_more_than_time_that_is_over(run, data):
-    assert run("verify", "--max-duration", "0.000000001", data).status == 6
-    harm_batch(data)
-    file = data / "meta.properties"
-    damage_file(file, lambda _: b"x")
-    assert run("verify", "--max-duration", "0.000000001", data).status == 1
-
-
-CHECKPOINTS = [
-    (f"{EPOCHS}/partition.metadata", lambda _: b""),
-    (f"{EPOCHS}/partition.metadata", None),
-    (f"{EPOCHS}/partition.metadata", lambda data: data[:-22] + b"A" * 22),
-    (f"{EPOCHS}/leader-epoch-checkpoint", lambda _: b"junk"),
-    ("recovery-point-offset-checkpoint", lambda data: data[:-3] + b"x"),
+CHECKPOINT_ROWS = [
+    pytest.param(row, id=row.id)
+    for row in TABLE
+    if any(rule(code).remedy is Remedy.CHECKPOINT for code in _codes(row))
+    # Damaged batches contradict any checkpoint.
+    and not any(rule(code).remedy in (Remedy.LOSS, Remedy.REPLICA) for code in _codes(row))
 ]
 
 
-@pytest.mark.parametrize(("name", "damage"), CHECKPOINTS)
-def test_a_checkpoint_that_stops_the_broker_is_rebuilt_by_the_command(run, data, name, damage):
-    path = data / name
-    before = path.read_bytes()
-    if damage is None:
-        remove_file(path)
-    else:
-        damage_file(path, damage)
-    (command,) = commands(run("verify", data))
-    assert command[:2] == ["checkpoint", "rebuild"]
-    (proposed,) = run("doctor", "-f", "ndjson", data).of_type("next")
-    assert shlex.split(proposed["command"])[1:] == command
-    recovered = run("recover", data)
-    assert recovered.status == 1
-    # Without the file, the log loads and is set aside as stray.
-    assert (f"logtool checkpoint rebuild {data}\n" in recovered.stderr) == path.exists()
-    assert run(*command, "--apply").status == 0
-    if name.endswith("metadata"):
-        assert path.read_bytes() == before
-    again = run("verify", data)
-    assert (again.status, commands(again)) == (0, [])
+@pytest.mark.parametrize("row", CHECKPOINT_ROWS)
+def test_checkpoint_rebuild_does_what_the_remedy_says(
+    row: Row, scenario: Callable[[str], Path], run: Callable[..., Any], tmp_path: Path
+) -> None:
+    home = log_dir_of(scenario, row.home, tmp_path / "log-dir")
+    row.damage(home)
+    dirs = log_dirs(home)
 
+    def wrong() -> set[str]:
+        return {f.code for f in verify(*dirs).findings if f.remedy is Remedy.CHECKPOINT}
 
-def test_an_id_comes_from_another_partition_where_no_metadata_log_is(run, scenario, tmp_path):
-    names = ("codec-none-0", "codec-none-1", "codec-gzip-0")
-    data = small_log_dir(scenario("4.3.1/clean"), tmp_path / "data", *names)
-    files = [data / name / "partition.metadata" for name in names]
-    before = files[0].read_bytes()
-    for file in (files[0], files[2]):
-        damage_file(file, lambda _: b"")
-    result = run("checkpoint", "rebuild", "-f", "ndjson", data)
-    found = {(one["path"], one["action"]) for one in result.of_type("action")}
-    assert found == {(str(files[0]), "replace"), (str(files[2]), "damaged")}
-    applied = run("checkpoint", "rebuild", "--apply", data)
-    assert (applied.status, files[0].read_bytes(), files[2].read_bytes()) == (1, before, b"")
-
-
-def test_two_ids_of_a_topic_repair_nothing(run, data, scenario):
-    other = data / "codec-none-1"
-    shutil.copytree(scenario("4.3.1/clean") / "codec-none-1", other)
-    damage_file(other / "partition.metadata", lambda text: text[:-22] + b"B" * 22)
-    damage_file(data / EPOCHS / "partition.metadata", lambda _: b"")
-    result = run("checkpoint", "rebuild", "-f", "ndjson", data)
-    assert [one["action"] for one in result.of_type("action")] == ["damaged"]
-    assert result.status == 1
+    before, found = _sound(home), wrong()
+    results = [run("checkpoint", "rebuild", "--apply", "-f", "ndjson", path) for path in dirs]
+    # partition.metadata, where no other file of the log dir has the topic id.
+    kept = [one for result in results for one in result.of_type("action")
+            if one["action"] == "damaged"]  # fmt: skip
+    assert {result.status for result in results} == ({0, 1} if kept else {0}) or len(dirs) == 1
+    assert found
+    left = {code for code in found & wrong() if not code.startswith("partition-metadata/")}
+    assert not left
+    assert bool(found & wrong()) == bool(kept)
+    assert _sound(home) == before

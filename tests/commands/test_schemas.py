@@ -80,6 +80,14 @@ def _torn(source, target):
     return log.parent
 
 
+def _applied(run, copy_of):
+    """Return a log dir that a command changed."""
+    home = copy_of("4.3.1/clean")
+    file = home / "cleaner-offset-checkpoint"
+    assert run("checkpoint", "set", "--delete", "--apply", file).status == 0
+    return home
+
+
 @pytest.fixture
 def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
     """Return a function: real output of every kind, one object a line."""
@@ -200,6 +208,7 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
             ["--sizes", scenario("4.3.1/java-clients")],
             [_groups(tmp_path / "groups")],
         ],
+        "undo": lambda: [["--list", _applied(run, copy_of), tmp_path / "missing"]],
         "watermark": lambda: [
             [scenario("4.3.1/replicas") / f"node-{node}" for node in (1, 2, 3)],
             [scenario("4.3.1/torn"), tmp_path / "missing"],

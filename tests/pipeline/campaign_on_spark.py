@@ -34,7 +34,7 @@ from logtool.spark.session import SparkError, session
 from logtool.spark.source import source
 
 REPORT = Path(__file__).parents[1] / "bench" / "reports" / "spark-campaign.md"
-_TABLES = {
+_TABLES: dict[str, Callable[[SparkSession, Path], DataFrame]] = {
     "batches": source.batches,
     "records": partial(source.records, payload="full"),
     "kafka": source.kafka,

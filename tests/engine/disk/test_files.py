@@ -1,4 +1,5 @@
 import errno
+import gc
 import os
 import subprocess
 import sys
@@ -25,6 +26,7 @@ def open_descriptors() -> int:
 
 @pytest.fixture(autouse=True)
 def _no_descriptor_is_left_open():
+    gc.collect()  # which closes files of earlier tests
     before = open_descriptors()
     yield
     assert open_descriptors() == before

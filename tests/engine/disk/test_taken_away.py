@@ -19,7 +19,7 @@ from logtool.node.options import StartOptions
 from logtool.running.run import Progress, Run
 from logtool.sanity.judging import Seen
 from logtool.sanity.run import Procedure, Sanity
-from logtool.startup import forecast
+from logtool.startup import forecast, loads, plain_partition
 from logtool.startup.partition import PartitionForecast
 from logtool.stat.run import Survey
 from logtool.watermark.replica import Replica
@@ -96,7 +96,8 @@ def test_a_replica_is_measured_again_where_its_newest_segment_went(home: Path) -
 
     with pytest.MonkeyPatch.context() as patch:
         # Behind the look at the size, where it is loaded.
-        patch.setattr("logtool.watermark.run._size", lambda path: 0)
+        patch.setattr("logtool.watermark.run.bytes_ahead", lambda path: 0)
+        patch.setattr(plain_partition, "load", lambda *_: None)  # as for a large partition
         patch.setattr(opening, "open_partition", once)
         found = replicas()
     assert deleted
@@ -220,7 +221,7 @@ class Log:
         size = 12 + int.from_bytes(self.sound[8:12], "big")
         assert size < len(self.sound)
         self.path.write_bytes(bytes(size) + self.sound[size:])
-        self._change, self._look = change, forecast.forecast_partition
+        self._change, self._look = change, loads.forecast_partition
 
     def look(self, request: Any, *more: Any) -> PartitionForecast | UnreadableError:
         found = self._look(request, *more)
@@ -232,7 +233,7 @@ class Log:
     def lost(self) -> bool:
         """Return whether `plan` says that records are lost."""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(forecast, "forecast_partition", self.look)
+            patch.setattr(loads, "forecast_partition", self.look)
             found = list(
                 forecast.Forecast(
                     [self.home], StartOptions((4, 3), clean=False), points=lambda key, row: 0
@@ -277,7 +278,7 @@ def test_zeros_that_stay_are_a_loss(
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_partition_that_is_deleted_meanwhile_is_not_planned(home: Path, whole: bool) -> None:
-    look = forecast.forecast_partition
+    look = loads.forecast_partition
 
     def late(request: Any, *more: Any) -> PartitionForecast | UnreadableError:
         if request.path.name == TOPIC:
@@ -285,7 +286,8 @@ def test_a_partition_that_is_deleted_meanwhile_is_not_planned(home: Path, whole:
         return look(request, *more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(forecast, "forecast_partition", late)
+        patch.setattr(plain_partition, "load", lambda *_: None)  # as for a large partition
+        patch.setattr(loads, "forecast_partition", late)
         found = list(forecast.Forecast([home if whole else home / TOPIC], StartOptions((4, 3))))
     assert (home.parent / "gone").exists()
     errors = [item for item in found if isinstance(item, UnreadableError)]

@@ -219,8 +219,8 @@ def test_any_bytes_survive(data: bytes, lead: bytes) -> None:
     data = lead + data
     for module in (wal_object, block_wal):
         parsed = module.parse(data)
-        assert module.encode(parsed) == data  # type: ignore[arg-type]
-        for found in module.check(parsed):  # type: ignore[arg-type]
+        assert module.encode(parsed) == data
+        for found in module.check(parsed):
             assert found.position is not None
             assert 0 <= found.position <= found.position + (found.length or 0) <= len(data)
 
