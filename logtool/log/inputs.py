@@ -221,6 +221,10 @@ def kind_of(
     directory = names.parse_directory(name)
     if isinstance(directory, PartitionDirectory) and directory.exact:
         return PathKind.PARTITION_DIR
+    if is_bucket(path):
+        raise NothingMatchedError(
+            path, "nothing matched: this is a bucket of AutoMQ, which only 'logtool verify' reads"
+        )
     what = "is empty" if not entries else "has no file that a Kafka broker writes"
     text = f"nothing matched: the directory {what}; expected a log dir, a partition dir or a file"
     raise NothingMatchedError(path, text)

@@ -76,6 +76,8 @@ class Remedies:
             folders = [one for one in folders if one not in losing]
         by_name = remedy not in self._outside and 0 < len(folders) <= MOST_PARTITIONS
         targets = folders if by_name else self._paths
+        if not targets:
+            return f"logtool explain {self._worst[remedy].code}"
         is_safe = remedy is Remedy.RECOVER and (by_name or not self._counts[Remedy.LOSS])
         words = [
             "logtool recover --full" + (" --apply" if is_safe else ""),

@@ -162,3 +162,18 @@ def test_each_kind_of_damage_has_its_codes(run, node, damage, expected):
     result = run("verify", "-f", "ndjson", node / "s3", node / "meta")
     assert set(codes_of(result)) - NOT_WRITTEN == expected
     assert result.status == (0 if damage is add_an_object else 1)
+
+
+def test_damage_in_a_bucket_is_repaired_by_no_command(run, node):
+    remove_inside_the_wal(node)
+    result = run("verify", node / "s3", node / "meta")
+    assert "logtool explain automq-wal/gap" in result.stderr
+    assert "recover" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["stat", "dump", "plan", "recover", "gaps", "doctor"])
+def test_other_commands_say_what_the_directory_is(run, node, command):
+    result = run(command, "-f", "ndjson", node / "s3")
+    (error,) = result.of_type("error")
+    assert (result.status, error["reason"]) == (4, "nothing-matched")
+    assert "AutoMQ" in error["message"]
