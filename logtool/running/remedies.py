@@ -59,16 +59,19 @@ class Remedies:
                 yield RemedyCount(remedy, self._counts[remedy], self._command(remedy))
 
     def _command(self, remedy: Remedy) -> str | None:
+        worst = self._worst[remedy]
+        explain = f"logtool explain {worst.code}"
         if remedy is Remedy.BROKER:
             return None
-        if remedy is Remedy.CHECKPOINT and not any(map(files.is_remote, self._paths)):
+        if any(map(files.is_remote, self._paths)):
+            return explain
+        if remedy is Remedy.CHECKPOINT and worst.path:
             folders = list(self._partitions.get(remedy, {}))
             is_one = remedy not in self._outside and len(folders) == 1
-            worst = self._worst[remedy].path or self._paths[0]
-            home = folders[0] if is_one else (_partition_dir(self._worst[remedy]) or worst).parent
+            home = folders[0] if is_one else (_partition_dir(worst) or worst.path).parent
             return f"logtool checkpoint rebuild {shell.path(home)}"
-        if remedy not in _RECOVER or any(map(files.is_remote, self._paths)):
-            return f"logtool explain {self._worst[remedy].code}"
+        if remedy not in _RECOVER:
+            return explain
         losing = self._partitions.get(Remedy.LOSS, {})
         folders = list(self._partitions.get(remedy, {}))
         if remedy is Remedy.RECOVER:
@@ -77,7 +80,7 @@ class Remedies:
         by_name = remedy not in self._outside and 0 < len(folders) <= MOST_PARTITIONS
         targets = folders if by_name else self._paths
         if not targets:
-            return f"logtool explain {self._worst[remedy].code}"
+            return explain
         is_safe = remedy is Remedy.RECOVER and (by_name or not self._counts[Remedy.LOSS])
         words = [
             "logtool recover --full" + (" --apply" if is_safe else ""),
