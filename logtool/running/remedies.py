@@ -53,7 +53,7 @@ class Remedies:
             self._outside.add(remedy)
 
     def counts(self) -> Iterator[RemedyCount]:
-        """Yield the remedies that findings have, what costs nothing first."""
+        """Yield the remedies that findings have, in the order in which to apply them."""
         for remedy in _ORDER:
             if self._counts[remedy]:
                 yield RemedyCount(remedy, self._counts[remedy], self._command(remedy))
@@ -92,8 +92,8 @@ class Remedies:
 
 _ORDER = (
     Remedy.BROKER,
+    Remedy.CHECKPOINT,  # which `recover` may need to load a partition
     Remedy.RECOVER,
-    Remedy.CHECKPOINT,
     Remedy.LOSS,
     Remedy.REPLICA,
     Remedy.NONE,

@@ -149,3 +149,13 @@ def test_two_ids_of_a_topic_repair_nothing(run, data, scenario):
     result = run("checkpoint", "rebuild", "-f", "ndjson", data)
     assert [one["action"] for one in result.of_type("action")] == ["damaged"]
     assert result.status == 1
+
+
+def test_checkpoints_that_stop_a_load_are_repaired_first(run, data):
+    damage_file(data / EPOCHS / "partition.metadata", lambda _: b"")
+    append_to_file(logs(data / EPOCHS)[0].with_suffix(".index"), b"12345")
+    first, second = commands(run("verify", data))
+    assert (first[:2], second[:1]) == (["checkpoint", "rebuild"], ["recover"])
+    assert run(*first, "--apply").status == 0
+    assert run(*second).status == 0
+    assert run("verify", data).status == 0
