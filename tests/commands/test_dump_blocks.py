@@ -53,8 +53,16 @@ FORMATS = ("ndjson", "json", "csv", "tsv", "kafka")
 VALUES = ("utf8", "hex", "base64", "len")
 
 
-@pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        # Each scenario in one format, and two releases in all; the rest in the long run.
+        pytest.param(name, format, marks=() if is_short else pytest.mark.long)
+        for name in SCENARIOS
+        for format in FORMATS
+        for is_short in [format == "ndjson" or name in ("4.3.1/clean", "1.0.2/magic-1")]
+    ],
+)
 def test_blocks_print_what_objects_print(both, scenario, name, format):
     logs = new_logs(name, scenario(name))
     # Objects take seconds, so the ways to show values take turns: each format of each scenario has

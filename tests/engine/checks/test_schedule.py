@@ -179,7 +179,7 @@ class BytesLeft(Pace):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.lists(st.integers(1, 8), min_size=1, max_size=8), st.integers(1, 10))
 def test_what_does_not_fit_into_a_run_keeps_nothing_else_from_its_turn(jobs, sizes, budget):
     """Sizes of segments and of runs in batches of 2 KiB; the large segments are cut in pieces."""
