@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from logtool import __version__
+from logtool.checks.old_formats import FormatExtent
 from logtool.checks.report import InnerGaps, SegmentReport, SegmentTask
 from logtool.disk import files
 from logtool.disk.files import text_of
@@ -224,6 +225,7 @@ def _report_as_text(report: SegmentReport) -> str:
         if one.name not in ("findings", "gaps", "producer_rows")
     }
     content["gaps"] = asdict(report.gaps)
+    content["old_formats"] = [asdict(one) for one in report.old_formats]
     content["findings"] = [
         _finding_as_json(one) for one in report.findings if isinstance(one, Finding)
     ]
@@ -235,6 +237,7 @@ def _report_of(text: str, producer_rows: bytes) -> SegmentReport:
     content["findings"] = [_finding_of(one) for one in content["findings"]]
     gaps = InnerGaps(**content.pop("gaps"))
     gaps.first = None if gaps.first is None else (*gaps.first,)
+    content["old_formats"] = tuple(FormatExtent(**one) for one in content.get("old_formats", ()))
     content["epochs"] = [(epoch, first, last) for epoch, first, last in content["epochs"]]
     columns = np.frombuffer(producer_rows, "<i8").astype(np.int64).reshape(len(_COLUMNS), -1)
     return SegmentReport(**content, gaps=gaps, producer_rows=BatchTable(*columns))
