@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,10 @@ def test_a_transaction_left_open_by_its_client_is_found_and_pins_the_log(
     everything.close()
     broker.kill()
 
-    items = objects("txns", "--now", now + 60_000, log_dir / f"{TOPIC.name}-0", statuses=(0,))
+    folder = log_dir / f"{TOPIC.name}-0"
+    # Without the coordinator of its log dir.
+    alone = shutil.copytree(folder, log_dir.parent / "alone" / folder.name)
+    items = objects("txns", "--now", now + 60_000, alone, statuses=(0,))
     (partition,), (transaction,) = of_type(items, "partition"), of_type(items, "transaction")
     assert low == 0
     assert (partition["last_stable_offset"], partition["log_end_offset"]) == (stable, end)
@@ -54,6 +58,7 @@ def test_a_transaction_left_open_by_its_client_is_found_and_pins_the_log(
     assert transaction["producer_id"] == partition["pinned_by"]
     assert transaction["abort"].endswith(f"--topic {TOPIC.name} --partition 0 --start-offset 82")
     later = ("txns", "--now", now + 3_600_000)
-    assert run(*later, log_dir / f"{TOPIC.name}-0").returncode == 1
+    assert run(*later, alone).returncode == 1
     # The coordinator knows the transaction and aborts it at its next start.
-    assert run(*later, log_dir).returncode == 0
+    for path in (log_dir, folder):
+        assert run(*later, path).returncode == 0
