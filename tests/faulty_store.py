@@ -21,8 +21,6 @@ class Faults:
     """Objects that are listed and are not there when they are read."""
     refused: dict[str, tuple[int, str]] = field(default_factory=dict)
     """Status and code of S3 that objects get in place of an answer, by the end of their names."""
-    written: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """The same for objects that are written, by a part of their names."""
     dropped: set[str] = field(default_factory=set)
     """Ends of names of objects for which the connection is closed without an answer."""
     hits: int = 0
@@ -34,12 +32,10 @@ class Faults:
         """Return whether a request for an object is to fail."""
         return any(path.endswith(f"/{name}") for name in self.gone)
 
-    def refusal(self, path: str, method: str) -> tuple[int, str] | None:
+    def refusal(self, path: str) -> tuple[int, str] | None:
         """Return the status and code with which a request for an object is refused."""
-        found = [answer for name, answer in self.refused.items() if path.endswith(name)]
-        if method in ("PUT", "POST"):
-            found += [answer for name, answer in self.written.items() if name in path]
-        return next(iter(found), None)
+        found = (answer for name, answer in self.refused.items() if path.endswith(name))
+        return next(found, None)
 
     def listed(self, body: bytes) -> bytes:
         """Return a listing with other sizes in it."""
@@ -67,7 +63,7 @@ def faulty(address: str, faults: Faults) -> Iterator[str]:
                 gone = b"<Error><Code>NoSuchKey</Code><Message>no such key</Message></Error>"
                 self.reply(404, {"Content-Type": "application/xml"}, gone)
                 return
-            if refusal := faults.refusal(urllib.parse.unquote(path), self.command):
+            if refusal := faults.refusal(urllib.parse.unquote(path)):
                 faults.hits += 1
                 status, code = refusal
                 text = f"<Error><Code>{code}</Code><Message>go away</Message></Error>"

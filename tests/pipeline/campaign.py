@@ -272,7 +272,7 @@ class Bucket:
         """Return the verdict of a job, or that no fault came; end the faults."""
         before = self.faults.hits
         verdict = job()
-        for some in (self.faults.refused, self.faults.written, self.faults.dropped):
+        for some in (self.faults.refused, self.faults.dropped):
             some.clear()
         return verdict if self.faults.hits > before else NO_FAULT
 

@@ -1,24 +1,19 @@
-"""The campaign on a real Spark: predicates, faults, killed workers and commits; writes the report.
+"""The campaign on a real Spark: predicates and faults of a store; writes the report.
 
 Run as ``python -m pipeline.campaign_on_spark``; ``make spark-campaign`` does so.
 """
 
 import argparse
-import os
 import random
-import signal
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pyspark
-from bench.generate import KIB, MIB, Spec, generate
 from pipeline import campaign
 from pipeline.campaign import COMPLETE, FAILED, REFUSALS, Bucket, Verdicts, expected, in_order
 from pipeline.conftest import QUICK
@@ -27,9 +22,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from logtool.errors import LogtoolError
-from logtool.spark.scan import manifest
-from logtool.spark.scan.scan import Scan
-from logtool.spark.scan.store import store_at
 from logtool.spark.session import SparkError, session
 from logtool.spark.source import source
 
@@ -122,68 +114,6 @@ def try_store(
     verdicts.add("Spark: S3 without a fault", verdict, str(url), COMPLETE)
 
 
-def try_kills(spark: SparkSession, home: Path, kills: int, verdicts: Verdicts) -> None:
-    """Kill Python workers while they read; the session tries a task four times."""
-    folder = generate(home, Spec(KIB, 64 * MIB, segment_size=16 * MIB))
-    wanted = 64 * MIB // KIB
-    jvm = psutil.Process(spark.sparkContext._gateway.proc.pid)
-    for number in range(kills):
-        ended = threading.Event()
-        killer = threading.Thread(target=_kill_a_worker, args=(jvm, ended, 0.1 * (number + 1)))
-        killer.start()
-        try:
-            count = source.batches(spark, folder, bundleBytes=2 * MIB).count()
-            verdict = COMPLETE if count == wanted else campaign.SILENT
-        except _ERRORS:
-            verdict = FAILED
-        ended.set()
-        killer.join()
-        verdicts.add("Spark: a worker killed", verdict, str(number), COMPLETE, FAILED)
-
-
-def _kill_a_worker(jvm: psutil.Process, ended: threading.Event, after: float) -> None:
-    """Kill the first worker that has a task; workers are children of a daemon."""
-    ended.wait(after)
-    while not ended.is_set():
-        for one in jvm.children(recursive=True):
-            try:
-                is_worker = one.ppid() != jvm.pid and "pyspark.daemon" in " ".join(one.cmdline())
-                if is_worker and one.status() != psutil.STATUS_ZOMBIE:
-                    os.kill(one.pid, signal.SIGKILL)
-                    return
-            except (psutil.Error, ProcessLookupError):
-                continue
-        time.sleep(0.02)
-
-
-def _scan(spark: SparkSession, home: Path, output: str) -> str:
-    try:
-        Scan(spark, [home], output, "one", wanted=("segments", "batches")).run()
-    except _ERRORS:
-        return FAILED
-    return COMPLETE
-
-
-def try_commits(spark: SparkSession, store: Bucket, home: Path, verdicts: Verdicts) -> None:
-    """Refuse what a run writes: its tables, or its manifest. The run before stays as it was."""
-    output = "s3://bucket/tables"
-    store_at.__globals__["_behind"].cache_clear()
-    verdicts.add("scan: without a fault", _scan(spark, home, output), output, COMPLETE)
-    before = manifest.files(output, "batches", "one")
-    writes = {"tables": "batches/", "manifest": "_runs/"}
-    for what in writes:
-        for status, answer in REFUSALS.items():
-            store.faults.written[writes[what]] = answer
-            verdict = store.under_faults(partial(_scan, spark, home, output))
-            if verdict == FAILED and manifest.files(output, "batches", "one") != before:
-                verdict = campaign.SILENT
-            before = manifest.files(output, "batches", "one")
-            verdicts.add(
-                f"scan: S3 {status} at writing the {what}", verdict, what, FAILED, COMPLETE
-            )
-    store_at.__globals__["_behind"].cache_clear()
-
-
 def report(verdicts: Verdicts, arguments: argparse.Namespace, seconds: float) -> str:
     """Return the report as Markdown."""
     rows = [f"| {kind} | {verdict} | {count} |"
@@ -209,7 +139,6 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--options", type=int, default=20)
     parser.add_argument("--predicates", type=int, default=100)
-    parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--report", type=Path, default=REPORT)
     arguments = parser.parse_args()
     began, verdicts = time.monotonic(), Verdicts()
@@ -227,8 +156,6 @@ def main() -> int:
             with session("local[2,4]", QUICK) as spark:
                 try_tables(spark, home, truth, arguments.predicates, verdicts)
                 try_store(spark, store, home, truth, verdicts)
-                try_commits(spark, store, home, verdicts)
-                try_kills(spark, root / "large", arguments.kills, verdicts)
     text = report(verdicts, arguments, time.monotonic() - began)
     arguments.report.write_text(text)
     sys.stdout.write(text)
