@@ -114,7 +114,7 @@ def check(index: OffsetIndex, *, log_size: int | None = None) -> Iterator[Findin
     """
     if index.is_wide:
         text = "has entries of 12 bytes, the format of KIP-1333: no release up to 4.4 reads it"
-        yield Finding("offset-index/newer-format", text)
+        yield Finding("offset-index/newer-format", text, position=0)
         return
     offsets, positions = index.relative_offsets, index.positions
     if not len(index) and not index.trailing:
