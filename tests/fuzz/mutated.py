@@ -45,7 +45,7 @@ _MORE: dict[str, tuple[str, ...]] = {
 }
 """Arguments by command, in addition to those of ``make outputs``."""
 _VALIDATED = 4
-"""One in so many JSON outputs is held against its schema."""
+"""Number of JSON outputs of which one is validated against its schema."""
 _MOST_MEMORY = 1024
 """MiB."""
 _COLORS = re.compile(r"\x1b\[[0-9;]*m")
