@@ -1,7 +1,8 @@
 """Starts every release on the directories of every other, and compares logtool's verdicts.
 
 ``make releases`` keeps each outcome in its work directory as soon as it is seen, so that it can be
-stopped and continued, and writes ``tests/broker/reports/releases.md``. The exit status is 1 for a
+stopped and continued, and writes ``tests/broker/reports/releases.md``. Rows of directories that
+were started by an earlier run in another work directory are kept. The exit status is 1 for a
 difference.
 """
 
@@ -13,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -76,11 +78,14 @@ class Outcomes:
             file.write(json.dumps(row) + "\n")
 
 
-def run(work: Path, deadline: float) -> Outcomes:
-    """Start the cells that were not started yet, until time is over."""
+def run(work: Path, deadline: float, only: str) -> Outcomes:
+    """Start the cells that were not started yet, until time is over.
+
+    ``only`` is a pattern, as in a shell, for the names of the directories.
+    """
     work.mkdir(parents=True, exist_ok=True)
     outcomes = Outcomes(work / "outcomes.jsonl")
-    for written in all_written():
+    for written in (one for one in all_written() if fnmatchcase(one.name, only)):
         for version in RELEASES:
             if time.monotonic() > deadline or outcomes.get(written, version):
                 continue
@@ -102,16 +107,26 @@ def judged(work: Path, outcomes: Outcomes) -> Iterator[Row]:
         yield written, seen, wrong
 
 
-def report(rows: list[Row]) -> str:
-    """Return the report in Markdown."""
-    wrong = [text for *_, found in rows for text in found]
-    cells = sum(len(seen) for _, seen, _ in rows)
+def report(rows: list[Row], before: str = "") -> str:
+    """Return the report in Markdown.
+
+    Rows of directories that were not started now are those of the report ``before``, with their
+    differences.
+    """
+    old = {line.split(" | ")[0].removeprefix("| "): line for line in before.splitlines()}
+    wrong, table = [], []
+    for written, seen, found in rows:
+        marks = [_mark(seen.get(version)) for version in RELEASES]
+        line = f"| {written.name} | {' | '.join(marks)} |"
+        if not seen and written.name in old:
+            line = old[written.name]
+            found = [text[2:] for text in old if text.startswith(f"- {written.name}, ")]
+        table.append(line)
+        wrong += found
+    cells = sum(bool(mark.strip()) for line in table for mark in line.split("|")[2:-1])
     head = _HEAD.format(cells=cells, all=len(rows) * len(RELEASES), wrong=len(wrong))
     lines = [head, f"| directory | {' | '.join(RELEASES)} |", f"|{' --- |' * (len(RELEASES) + 1)}"]
-    for written, seen, _ in rows:
-        marks = [_mark(seen.get(version)) for version in RELEASES]
-        lines.append(f"| {written.name} | {' | '.join(marks)} |")
-    lines += ["", *(f"- {text}" for text in wrong)]
+    lines += [*table, "", *(f"- {text}" for text in wrong)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -127,10 +142,12 @@ def main() -> int:
     parser.add_argument("--work", type=Path, default=Path("build/releases"))
     parser.add_argument("--minutes", type=float, default=1e6, help="stop after this time")
     parser.add_argument("--report", type=Path, default=REPORT)
+    parser.add_argument("--only", default="*", help="start these directories; a pattern")
     options = parser.parse_args()
-    outcomes = run(options.work, time.monotonic() + 60 * options.minutes)
+    outcomes = run(options.work, time.monotonic() + 60 * options.minutes, options.only)
     rows = list(judged(options.work, outcomes))
-    options.report.write_text(report(rows))
+    before = options.report.read_text() if options.report.exists() else ""
+    options.report.write_text(report(rows, before))
     return 1 if any(found for *_, found in rows) else 0
 
 
