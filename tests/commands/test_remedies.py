@@ -37,6 +37,13 @@ def _judged(row: Row) -> bool:
     return any(rule(code).remedy in JUDGED for code in _codes(row)) and not _codes(row) & STOPS
 
 
+NOT_COUNTED = {
+    "a control batch with a bad count behind the snapshot of a clean log",
+    "a control batch with a bad count behind a log that was killed",
+}
+"""Rows whose unsound batch gives no credible number of records: `recover` counts no lost record."""
+
+
 def _rows() -> list[Any]:
     seen: set[str] = set()
     rows = []
@@ -73,7 +80,8 @@ def test_recover_does_what_the_remedy_says(
     remedy_of = {f.code: f.remedy for f in verify(*dirs).findings if f.code in _codes(row)}
     before, remedies = _sound(home), set(remedy_of.values())
     if Remedy.LOSS in remedies:
-        assert run("recover", "--full", "--apply", *dirs).status == 5
+        status = 0 if row.id in NOT_COUNTED else 5
+        assert run("recover", "--full", "--apply", *dirs).status == status
         assert _sound(home) == before
         return
     options = ["--full"] if Remedy.RECOVER in remedies else []
