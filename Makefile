@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 LOCK := requirements.lock
 LOWEST := .venv-lowest
 PYTEST_ARGS ?=
+QUICK := not broker and not spark and not kills and not long
 BENCH_ARGS ?=
 HEALTHY_ARGS ?=
 CAMPAIGN_ARGS ?=
@@ -23,10 +24,14 @@ demo: $(VENV)/run.stamp  ## set up, then verify a real data directory, sound and
 	@$(BIN)/python tests/demo.py
 
 test: $(VENV)/test.stamp  ## set up, then run the tests that need no Java and not much time
-	$(BIN)/python -m pytest -m "not broker and not spark and not long" -n auto $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "$(QUICK)" -n auto $(PYTEST_ARGS)
 
 test-long: $(VENV)/test.stamp  ## the same, where every byte, every kill or more releases are tried
 	$(BIN)/python -m pytest -m "long and not broker and not spark" -n auto $(PYTEST_ARGS)
+
+.PHONY: test-kills
+test-kills: $(VENV)/test.stamp  ## kill commands and fill their disks, at some of the moments
+	$(BIN)/python -m pytest -m "kills and not long" -n auto $(PYTEST_ARGS)
 
 # What fails is kept in .hypothesis and tried first the next time; Hypothesis also writes a patch that
 # puts it beside the test as an @example, to be applied, committed, and mended.

@@ -57,6 +57,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.long)
 
 
+@pytest.fixture(autouse=True)
+def without_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out fsync in this process: it takes most of the time, and no test cuts the power."""
+    for name in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, name, os.fstat)  # a bad descriptor stays an error
+
+
 @cache
 def _repeated() -> frozenset[tuple[str, str]]:
     """Return the (scenario, path in it) of each log that an earlier scenario has, byte for byte."""

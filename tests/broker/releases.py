@@ -33,14 +33,16 @@ ORDERS = Topic("orders", "two partitions", partitions=2)
 _WITH_DYNAMIC_QUORUM = (3, 9)
 _PATIENCE = 30.0
 """Seconds after which a node that has neither started nor ended counts as one that waits."""
-_NAMED = re.compile(r"(Exception|Error)\b")
+_NAMED = re.compile(r"(Exception|Error)\b|Unable to register broker")
 _CAUSES = {
     "quorum-state": re.compile(r"QuorumStateData: unable|Unknown data version of"),
     "record": re.compile(r"Failed to deserialize record|Can't read version|Unknown metadata id"
                          r"|Unknown control record|garbage"
                          # 3.8 at the records of kraft.version 1 in a snapshot.
                          r"|Next offset -1 must be"),
-    "level": re.compile(r"No MetadataVersion with|but this (controller|broker) only supports"),
+    "level": re.compile(r"No MetadataVersion with|but this (controller|broker) only supports"
+                        # The release knows the level, does not offer it, and waits for ever.
+                        r"|controller returned error UNSUPPORTED_VERSION"),
 }  # fmt: skip
 """By the causes of `ReleaseStart`: what the node logs."""
 

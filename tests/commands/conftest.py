@@ -163,12 +163,6 @@ def child_environment() -> Callable[..., dict[str, str]]:
 
 
 @pytest.fixture
-def without_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out fsync: a process that goes on loses nothing that it wrote."""
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
-
-
-@pytest.fixture
 def make_batch() -> Callable[..., bytes]:
     """Return a function that writes a batch of records, one offset each."""
     return batch

@@ -1,9 +1,11 @@
 """Lines of blocks are byte for byte the lines of single objects."""
 
 import re
+from itertools import product
 
 import pytest
 from conftest import SCENARIOS, new_logs
+from thinned import some
 
 from logtool.commands.printing import block_lines
 from logtool.dump.stream import Dump
@@ -110,8 +112,7 @@ HEADERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", HEADERS)
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize(("name", "format"), some(product(HEADERS, FORMATS), 34, several=True))
 def test_odd_batches_between_others_print_the_same(both, log, make_batch, name, format):
     records = list(hard_records())
     first, *rest = make_batch(0, records), make_batch(40, records), make_batch(60, [])

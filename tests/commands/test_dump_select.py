@@ -9,6 +9,7 @@ import shutil
 
 import pytest
 from damage import flip
+from thinned import some
 
 from logtool.formats import control_record
 from logtool.formats.record import Record
@@ -92,7 +93,7 @@ QUESTIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("name", some(QUESTIONS, 8))
 def test_the_records_found_are_those_that_hold_what_is_asked_for(run, scenario, everything, name):
     options, is_meant = QUESTIONS[name]
     home = scenario("4.3.1/clean")

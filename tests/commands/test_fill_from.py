@@ -13,7 +13,6 @@ from jsonschema import Draft202012Validator
 from salvage_campaign import batches
 from verification import set_offsets, small_log_dir
 
-pytestmark = pytest.mark.usefixtures("without_fsync")
 LOG = f"{0:020d}.log"
 NAME = "codec-none-0"
 POINTS, WATERMARKS = "recovery-point-offset-checkpoint", "replication-offset-checkpoint"

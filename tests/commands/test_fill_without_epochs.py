@@ -6,7 +6,6 @@ import pytest
 from salvage_campaign import another, batches
 from verification import set_offsets, small_log_dir
 
-pytestmark = pytest.mark.usefixtures("without_fsync")
 LOG = f"{0:020d}.log"
 WATERMARKS = "replication-offset-checkpoint"
 

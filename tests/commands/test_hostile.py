@@ -20,9 +20,8 @@ LOG = "small-segments-0/00000000000000000042.log"
 
 
 @pytest.fixture
-def place(template, tmp_path, monkeypatch):
+def place(template, tmp_path):
     """Return a log dir with a committed plan; its undo directory lies next to it."""
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
     place = Place(template, tmp_path)
     place.undo_dir = default_undo_dir(place.log_dir)
     place.reset()

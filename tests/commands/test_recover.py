@@ -18,8 +18,6 @@ from processes import locked_by_a_process, without_rights
 from recovering import POINTS, logs
 from verification import set_offsets
 
-pytestmark = pytest.mark.usefixtures("without_fsync")
-
 MARKER = ".kafka_cleanshutdown"
 ACCEPT = ("--accept-loss", "small-segments-0")
 

@@ -9,7 +9,6 @@ from damage import damage_file, flip
 from salvage_campaign import batches
 from verification import set_offsets, small_log_dir
 
-pytestmark = pytest.mark.usefixtures("without_fsync")
 LOG = f"{0:020d}.log"
 SEGMENTS, PLAIN, TX = "small-segments-0", "codec-none-0", "tx.mixed-0"
 

@@ -15,9 +15,8 @@ WATERMARK = "replication-offset-checkpoint"
 
 
 @pytest.fixture
-def place(template, tmp_path, monkeypatch):
+def place(template, tmp_path):
     """Return a log dir after a plan was carried out."""
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
     place = Place(template, tmp_path)
     place.undo_dir = default_undo_dir(place.log_dir)
     place.reset()

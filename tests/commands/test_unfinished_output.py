@@ -1,7 +1,5 @@
 """Output of a killed run: recognised by its name, replaced by the same command."""
 
-import os
-
 import pytest
 import tiny_segments
 from changes import disk_full, failing
@@ -10,9 +8,8 @@ from logtool.disk import unfinished
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
+def home(tmp_path):
     """Return a log dir with two sound partitions."""
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
     home = tmp_path / "data"
     for name in ("orders-0", "orders-1"):
         tiny_segments.write(home / name, [0])

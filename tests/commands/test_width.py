@@ -12,6 +12,7 @@ from group_records import FIRST_MS, OffsetsLog
 from hypothesis import given
 from hypothesis import strategies as st
 from terminal import shown_on
+from thinned import some
 
 from logtool.commands.printing import fitting, writers
 
@@ -43,7 +44,7 @@ def on_terminal(child_environment):
     return on_terminal
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("command", some(COMMANDS, 5), ids=" ".join)
 def test_no_row_is_wider_than_the_terminal(on_terminal, scenario, command):
     home = scenario("4.3.1/killed")
     for width in WIDTHS if command in EVERY_WIDTH else [80]:

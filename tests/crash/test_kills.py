@@ -18,8 +18,7 @@ MOMENTS = 4
 
 
 @pytest.fixture
-def make(scenario, tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
+def make(scenario, tmp_path):
     return lambda name: Command(JOBS[name], scenario("4.3.1/killed"), tmp_path)
 
 

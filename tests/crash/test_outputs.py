@@ -1,6 +1,5 @@
 """Every command with --output, killed or out of room: a part of ``make outputs-killed``."""
 
-import os
 import random
 
 import pytest
@@ -16,8 +15,7 @@ SHORT = ("salvage, Redpanda", "gaps", "rebuild-index", "convert to Redpanda")
     [pytest.param(name, 3) if name in SHORT else pytest.param(name, 8, marks=pytest.mark.long)
      for name in OUTPUTS],
 )  # fmt: skip
-def test_nothing_incomplete_has_a_final_name(scenario, tmp_path, monkeypatch, name, moments):
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
+def test_nothing_incomplete_has_a_final_name(scenario, tmp_path, name, moments):
     command = OutputCommand(OUTPUTS[name], scenario("4.3.1/killed"), tmp_path)
     draw = random.Random(name)
     chosen = sorted(draw.sample(range(1, command.calls), min(moments, command.calls - 1)))

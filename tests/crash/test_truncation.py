@@ -4,8 +4,6 @@ KAFKA-615: "we may need to immediately fsync the file to avoid a case where we l
 file and therefore think we have flushed more than we actually have."
 """
 
-import os
-
 import pytest
 from changes import failing
 from crash import kills
@@ -22,8 +20,7 @@ POINTS, MARKER = "recovery-point-offset-checkpoint", ".kafka_cleanshutdown"
 
 
 @pytest.fixture
-def command(scenario, tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
+def command(scenario, tmp_path):
     return Command(JOBS["recover, truncated"], scenario("4.3.1/killed"), tmp_path)
 
 

@@ -13,6 +13,7 @@ import s3fs
 from faulty_store import Faults, faulty
 from pipeline.places import span
 from s3_server import serving, settings
+from thinned import some
 
 from logtool.disk import remote
 from logtool.schemas import arrow
@@ -91,10 +92,10 @@ CHANGES: dict[str, Callable[[Bucket], None]] = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=list(CHANGES))
+@pytest.mark.parametrize("change", some(CHANGES, 3))
 def test_an_object_that_is_not_what_was_listed_is_a_loss(bucket, caplog, change):
     strict, loose = bucket.planned(), bucket.planned(fails=False)
-    change(bucket)
+    CHANGES[change](bucket)
     with pytest.raises(LostDataError, match=FIRST):
         strict()
     assert loose()[-3:] == [30, 40, 50]

@@ -15,11 +15,6 @@ from logtool.errors import RefusedError, UnwritableError
 PARTITION = Path("partitions", "orders-0")
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
-
-
 def written(tree):
     """Write a partition dir of two files, and a file."""
     for name in ("0.log", "0.index"):

@@ -105,7 +105,7 @@ def flips_of(log: Victim, part: int, parts: int) -> Iterator[tuple[int, str, int
                 yield start + byte, field, mask
 
 
-PARTS = [pytest.param(part, marks=[pytest.mark.long] if part else []) for part in range(12)]
+PARTS = [pytest.param(part, marks=[pytest.mark.long] if part else []) for part in range(36)]
 
 
 @pytest.mark.parametrize("part", PARTS)

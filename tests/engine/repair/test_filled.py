@@ -5,12 +5,6 @@ from fill_campaign import METADATA, try_one
 from salvage_campaign import SCENARIOS, partitions
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """A process that goes on loses nothing that it wrote: fsync may be left out."""
-    monkeypatch.setattr("os.fsync", lambda fd: None)
-
-
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_damage_to_one_copy_is_repaired_byte_for_byte_and_undone(scenario, tmp_path, name):
     homes = [path for path in partitions(scenario(name)) if path.name != METADATA]

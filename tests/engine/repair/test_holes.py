@@ -1,6 +1,5 @@
 """Holes inside segments: filled, named, or normal, and what `diff` proposes for them."""
 
-import os
 import random
 from pathlib import Path
 
@@ -16,11 +15,6 @@ from logtool.startup.partition import PartitionForecast
 from logtool.startup.recover import ApplyConsent, Recover
 
 Copies = tuple[Path, Path, made.Segments]
-
-
-@pytest.fixture(autouse=True)
-def _without_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
 
 
 @pytest.fixture
