@@ -18,6 +18,11 @@ _REQUIRED = "LOGTOOL_REQUIRE_KERNELS"
 class BuildKernels(build_ext):
     """Compiles what can be compiled, and leaves nothing older in its place."""
 
+    def finalize_options(self) -> None:
+        """Compile as many kernels at once as there are processors."""
+        super().finalize_options()
+        self.parallel = self.parallel or os.cpu_count()
+
     def run(self) -> None:
         """Compile the kernels; those that fail are left out, unless they are required."""
         for kernel in self.extensions:
