@@ -161,6 +161,11 @@ FAULTS_ARGS ?=
 faults: $(VENV)/test.stamp  ## apply seeded faults to a copy, one at a time; fails if no test notices one
 	PYTHONPATH=tests $(BIN)/python -m faults $(FAULTS_ARGS)
 
+DIST_ARGS ?=
+.PHONY: dist
+dist: $(VENV)/test.stamp  ## build wheels, sources, a single file and a .deb in clean environments, try each
+	PYTHONPATH=tests $(BIN)/python -m packages $(DIST_ARGS)
+
 lint: $(VENV)/dev.stamp  ## style, types, direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

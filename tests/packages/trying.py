@@ -1,0 +1,124 @@
+"""Trials of the packages: each gives the answers of logtool, on sound and on damaged data."""
+
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from packages.building import ROOT, run
+
+_START_SECONDS = 1.5
+"""Limit for the second start of the single file."""
+_LIBC = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1")
+
+
+class TrialError(Exception):
+    """A package that does not do what it should."""
+
+
+def samples(work: Path) -> tuple[Path, Path]:
+    """Return a sound log dir that a broker wrote, and one with a damaged log."""
+    with tarfile.open(ROOT / "tests" / "data" / "4.3.1" / "clean.tar.xz") as tar:
+        tar.extractall(work, filter="data")
+    sound, damaged = work / "clean", work / "damaged"
+    shutil.copytree(sound, damaged)
+    log = max(damaged.glob("*/*.log"), key=lambda path: path.stat().st_size)
+    content = bytearray(log.read_bytes())
+    content[len(content) // 2] ^= 1
+    log.write_bytes(content)
+    return sound, damaged
+
+
+def status(command: Sequence[str | Path], *words: str | Path) -> tuple[int, str]:
+    """Run a program; return its exit status and its output."""
+    done = subprocess.run(
+        [*command, *words], capture_output=True, text=True, check=False, timeout=600,
+        env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"},
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+def expect(command: Sequence[str | Path], wanted: int, *words: str | Path) -> str:
+    """Return the output of a program; TrialError if its exit status is another."""
+    found, shown = status(command, *words)
+    if found != wanted:
+        raise TrialError(f"{command} {words}: status {found} in place of {wanted}:\n{shown}")
+    return shown
+
+
+def answers(command: Sequence[str | Path], version: str, sound: Path, damaged: Path) -> None:
+    """Try the commands that the first five minutes need."""
+    if version not in expect(command, 0, "--version"):
+        raise TrialError(f"{command} has another version than {version}")
+    expect(command, 0, "verify", sound)
+    if "batch/crc" not in expect(command, 1, "verify", damaged):
+        raise TrialError(f"{command} does not name the damage")
+    expect(command, 0, "doctor", sound)
+    expect(command, 1, "doctor", damaged)
+    if ".TH" not in expect(command, 0, "man", "verify"):
+        raise TrialError(f"{command} has no man page")
+    expect(command, 0, "completion", "bash")
+
+
+def is_compiled(command: Sequence[str | Path]) -> bool:
+    """Return whether the kernels are compiled, by `doctor --environment`."""
+    return not re.search(r"not compiled|pure Python", expect(command, 0, "doctor", "--environment"))
+
+
+def second_start(command: Sequence[str | Path]) -> float:
+    """Return the seconds of the second start; TrialError above the limit."""
+    seconds = []
+    for _ in range(4):
+        begin = time.monotonic()
+        expect(command, 0, "--version")
+        seconds.append(time.monotonic() - begin)
+    best = min(seconds[1:])
+    if best > _START_SECONDS:
+        raise TrialError(f"{command} starts in {best:.2f} s")
+    return best
+
+
+def root_with_libc(home: Path) -> None:
+    """Make a root directory that holds the C library and nothing else."""
+    for name in _LIBC:
+        found = next(Path("/usr/lib").glob(f"*-linux-gnu/{name}"), None)
+        if found:
+            (home / "lib64").mkdir(parents=True, exist_ok=True)
+            shutil.copy(found.resolve(), home / "lib64" / name)
+    loader = Path("/lib64/ld-linux-x86-64.so.2")
+    shutil.copy(loader.resolve(), home / "lib64" / loader.name)
+    for name in ("tmp", "data", "proc"):
+        (home / name).mkdir()
+    (home / "tmp").chmod(0o1777)
+
+
+def confined(home: Path, program: str, user: int) -> list[str]:
+    """Return the command that runs a program in a root directory, as a user without rights."""
+    return ["chroot", f"--userspec={user}:{user}", str(home), program]
+
+
+def debian(package: Path, work: Path, version: str, sound: Path, damaged: Path) -> None:
+    """Install a .deb into a root directory of its own, try it, and remove it."""
+    home = work / "deb-root"
+    admin = home / "var" / "lib" / "dpkg"
+    for name in ("info", "updates", "triggers"):
+        (admin / name).mkdir(parents=True)
+    (admin / "status").touch()
+    words = [f"--root={home}", f"--log={home}/log", "--force-not-root", "--force-depends"]
+    run("dpkg", *words, "-i", package)
+    answers([home / "usr" / "bin" / "logtool"], version, sound, damaged)
+    if not (home / "usr/share/man/man1/logtool-verify.1.gz").exists():
+        raise TrialError("the .deb has no man pages")
+    run("dpkg", *words, "-r", "logtool")
+    left = [path for path in (home / "usr").rglob("*") if not path.is_dir()]
+    if left:
+        raise TrialError(f"the removed .deb leaves {left[:3]}")
+
+
+def is_root() -> bool:
+    """Return whether this process may change its root directory."""
+    return os.geteuid() == 0
