@@ -19,7 +19,7 @@ function __logtool_several
 end
 
 complete -c logtool -n __fish_use_subcommand -f
-complete -c logtool -n __fish_use_subcommand -s V -l version -d 'Print the version.'
+complete -c logtool -n __fish_use_subcommand -s V -l version -d 'Print versions, and which kernels are compiled.'
 complete -c logtool -n __fish_use_subcommand -s h -l help -d 'Show the help and exit.'
 complete -c logtool -n __fish_use_subcommand -a metadata -d 'show, log, at, diff'
 complete -c logtool -n __fish_use_subcommand -a watermark -d 'Show high watermarks and log ends, and what a new leader would lose'
