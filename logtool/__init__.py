@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from logtool.actions import Action as Action
+    from logtool.dump.registry import RegisteredSchema as RegisteredSchema
+    from logtool.dump.registry import SchemaUse as SchemaUse
     from logtool.errors import LogtoolError as LogtoolError
     from logtool.errors import NothingMatchedError as NothingMatchedError
     from logtool.errors import UnreadableError as UnreadableError
@@ -35,6 +37,7 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "actions": ("Action",),
+    "dump.registry": ("RegisteredSchema", "SchemaUse"),
     "errors": ("LogtoolError", "NothingMatchedError", "UnreadableError", "UsageError"),
     "findings": ("Finding",),
     "formats.record_batch": ("BatchTable",),

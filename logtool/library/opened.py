@@ -1,6 +1,7 @@
 """The log dirs of one node, opened to be read and to be asked what the commands are asked."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from logtool.actions import Action
 from logtool.disk import files
+from logtool.dump.registry import TOPIC, SchemaUse, Uses, registered, uses
 from logtool.errors import NothingMatchedError, UnreadableError, UsageError
 from logtool.findings import Finding
 from logtool.formats.names import DirectoryKind
@@ -99,6 +101,22 @@ class OpenedLogDirs:
                 return one
         text = f"nothing matched: there is no partition {topic}-{partition}"
         raise NothingMatchedError(self.paths[0], text)
+
+    def schema_ids(self) -> list[SchemaUse]:
+        """Count the records of each topic by the schema ids of their keys and values.
+
+        The ids are resolved to subjects and versions if ``_schemas`` lies in the same log dirs.
+        """
+        counts: Uses = Counter()
+        pairs: list[tuple[bytes | None, bytes | None]] = []
+        for one in self.partitions():
+            for record in one.records():
+                if one.topic == TOPIC:
+                    pairs.append((record.key, record.value))
+                    continue
+                counts[one.topic, "key", record.key_schema_id] += record.key is not None
+                counts[one.topic, "value", record.value_schema_id] += record.value is not None
+        return uses(counts, registered(pairs))
 
     def verify(self, level: Literal["quick", "batches", "records"] = "batches") -> Answer[None]:
         """Check everything, as `logtool verify --level` does: the findings."""

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from typing import NamedTuple
+from uuid import UUID
 
 import numpy as np
 
+from logtool.formats import schema_id
 from logtool.formats.record import parse_headers
 from logtool.formats.record_batch import NO_TIMESTAMP, Column
 from logtool.log.record_table import RecordTable
@@ -21,6 +23,16 @@ class LogRecord(NamedTuple):
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
     """Bytes that are not UTF-8 in a key are surrogates (``surrogateescape``)."""
+
+    @property
+    def key_schema_id(self) -> int | UUID | None:
+        """Return the id (or GUID) of the schema of the key; None without one."""
+        return schema_id.of_record(self.key, self.headers, schema_id.KEY_HEADER)
+
+    @property
+    def value_schema_id(self) -> int | UUID | None:
+        """Return the id (or GUID) of the schema of the value; None without one."""
+        return schema_id.of_record(self.value, self.headers, schema_id.VALUE_HEADER)
 
 
 def log_records(part: RecordTable) -> Iterator[LogRecord]:
