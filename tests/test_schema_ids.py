@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 import jsonschema
-import numpy as np
 import pytest
 
 import logtool
@@ -131,11 +130,14 @@ IDS = {
 }
 
 
-def test_columns_have_the_ids_of_single_values():
-    values = [data for data, _ in IDS.values()]
-    sizes = np.array([-1 if data is None else len(data) for data in values])
-    ends = np.cumsum(np.maximum(sizes, 0))
-    data = memoryview(b"".join(data or b"" for data in values))
-    found = schema_id.parse_columns(data, ends - np.maximum(sizes, 0), sizes)
-    assert found.tolist() == [-1 if one is None else one for _, one in IDS.values()]
-    assert [schema_id.parse(one) for one in values] == [one for _, one in IDS.values()]
+@pytest.mark.parametrize("name", IDS)
+def test_an_id_has_a_magic_byte_and_four_bytes(name):
+    data, expected = IDS[name]
+    assert schema_id.parse(data) == expected
+
+
+def test_a_header_counts_before_the_value_and_may_hold_a_guid():
+    name, value = schema_id.VALUE_HEADER, schema_id.encode(3)
+    for data, expected in ((schema_id.encode(GUID), GUID), (schema_id.encode(4), 4), (b"", None)):
+        assert schema_id.of_record(value, [(name, data)], name) == expected
+    assert schema_id.of_record(value, [("other", schema_id.encode(4))], name) == 3

@@ -12,7 +12,8 @@ from logtool.errors import UnreadableError
 from logtool.formats import schema_id
 from logtool.formats.names import DirectoryKind
 from logtool.log import inputs, opening
-from logtool.log.inputs import GivenPaths
+from logtool.log.dir import Partition
+from logtool.log.inputs import GivenPaths, PathKind
 from logtool.log.record_table import RecordTable
 from logtool.log.records import records
 
@@ -52,10 +53,8 @@ class SchemaIds:
         roots = []
         for path in self._given.paths:
             with suppress(UnreadableError):
-                folder = (
-                    path if inputs.kind_of(path, flavour, redpanda=True) in _DIRS else path.parent
-                )
-                roots.append(inputs.root_of(folder, flavour))
+                is_file = inputs.kind_of(path, flavour, redpanda=True) is PathKind.FILE
+                roots.append(inputs.root_of(path.parent if is_file else path, flavour))
         for root in dict.fromkeys(roots):
             with suppress(UnreadableError):
                 for path, one in opening.open_log_dir(root, flavour).latest:
@@ -64,10 +63,7 @@ class SchemaIds:
         return registered(pairs)
 
 
-_DIRS = (inputs.PathKind.LOG_DIR, inputs.PathKind.PARTITION_DIR)
-
-
-def _pairs(partition: Any) -> Iterator[tuple[bytes | None, bytes | None]]:
+def _pairs(partition: Partition) -> Iterator[tuple[bytes | None, bytes | None]]:
     for segment in partition.segments:
         for chunk in segment.batches():
             for part in records(chunk):
