@@ -6,7 +6,6 @@ from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
-from logtool.dump.records import Object
 from logtool.dump.registry import TOPIC, Registered, SchemaUse, Uses, registered, uses
 from logtool.errors import UnreadableError
 from logtool.formats import schema_id
@@ -27,7 +26,7 @@ class SchemaIds:
         self._given = given
         self._counts: Uses = Counter()
 
-    def named(self, record: Object, shown: Mapping[str, Any]) -> Mapping[str, Any]:
+    def named(self, record: Mapping[str, Any], shown: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a record as it is shown, with the schema ids of its key and value."""
         if record["control"] or record["topic"] == TOPIC:
             return shown
