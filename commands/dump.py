@@ -72,6 +72,7 @@ def dump(
       logtool dump --records --offset 4711..4800 data/orders-0
       logtool dump --topic orders --key customer-17 --timestamp yesterday.. data
       logtool dump --topic orders --json-path '$.order.state=failed' --count data
+      logtool dump --topic orders --records --schema-ids data
       logtool dump --format ndjson data/orders-0/*.log | jq -c 'select(.type == "batch")'
       logtool dump --format kafka --records data/orders-0/00000000000000000000.log
 
@@ -88,6 +89,14 @@ def dump(
     --decode none prints the bytes. Passwords, settings that Kafka does not define, SCRAM keys and
     ids of delegation tokens are left out (in bytes, replaced by asterisks), unless --show-secrets
     is given.
+
+    Schema ids:
+
+    With --schema-ids a key or value has the field `schema_id`, if it begins with a zero byte and
+    the four bytes of an id, or if the header __key_schema_id or __value_schema_id has an id or a
+    GUID. Data without a schema may begin with a zero byte too. After all records, table, JSON and
+    NDJSON have an object for each id of a topic: how many records, and the subjects and versions
+    that _schemas in the same log dir has for it.
 
     Formats:
 

@@ -19,7 +19,7 @@ function __logtool_several
 end
 
 complete -c logtool -n __fish_use_subcommand -f
-complete -c logtool -n __fish_use_subcommand -s V -l version -d 'Print the version.'
+complete -c logtool -n __fish_use_subcommand -s V -l version -d 'Print versions, and which kernels are compiled.'
 complete -c logtool -n __fish_use_subcommand -s h -l help -d 'Show the help and exit.'
 complete -c logtool -n __fish_use_subcommand -a metadata -d 'show, log, at, diff'
 complete -c logtool -n __fish_use_subcommand -a watermark -d 'Show high watermarks and log ends, and what a new leader would lose'
@@ -315,6 +315,7 @@ complete -c logtool -n '__fish_seen_subcommand_from dump' -l partition -x -d 'Se
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l broker-config -r -F -d 'Configuration file of the broker, such as server.properties. If PATH is not given, logtool uses the log dirs in the file. For an option that is not given, it uses the corresponding setting, if the file has one. One line on standard error shows the settings that logtool took from the file.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l flavour -x -a 'kafka redpanda' -d 'Format of the directories. Default: detected from file names.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l records -d 'Print the records in each batch.'
+complete -c logtool -n '__fish_seen_subcommand_from dump' -l schema-ids -d 'With --records, also print the ids that serializers for a schema registry put in front of keys and values or into headers, and count them by topic. The topic _schemas in the same log dirs gives their subjects and versions.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l values -x -a 'utf8 hex base64 len' -d 'Form of keys, values and headers. utf8: text, or base64 if the bytes are not UTF-8; len: only sizes.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l decode -x -a 'auto none' -d 'auto: decode records of internal topics such as __consumer_offsets; none: print them as bytes. With --values hex, base64 or len, they are always bytes.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l show-secrets -d 'Also print the secrets of a metadata log: salts and keys of SCRAM credentials, ids of delegation tokens, values of settings that are passwords or keys, and values of settings that Kafka does not define, such as those of plugins.'

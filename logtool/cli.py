@@ -93,9 +93,9 @@ app = new_app(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from logtool.commands import output
+        from logtool.commands.program import version
 
-        output.plain(f"{NAME} {__version__}")
+        version.show(NAME)
         raise typer.Exit
 
 
@@ -103,7 +103,11 @@ def logtool(
     version: Annotated[
         bool,
         typer.Option(
-            "-V", "--version", callback=_version, is_eager=True, help="Print the version."
+            "-V",
+            "--version",
+            callback=_version,
+            is_eager=True,
+            help="Print versions, and which kernels are compiled.",
         ),
     ] = False,
 ) -> None:
@@ -175,9 +179,7 @@ def _run(arguments: Sequence[str]) -> int:
     arguments = _with_two_words(arguments)
     if not arguments:
         with command.make_context(NAME, [], resilient_parsing=True) as context:
-            from logtool.commands import output
-
-            output.trouble(context.get_help())
+            _trouble(context.get_help())
         return Exit.USAGE
     try:
         given = _settings(command, arguments)
@@ -242,11 +244,17 @@ def _command_path(command: Any, arguments: Sequence[str]) -> str:
     return " ".join(path)
 
 
-def _usage_error(message: str, path: str) -> int:
+def _trouble(message: str) -> None:
+    """Print a message on standard error."""
     from logtool.commands import output
+
+    output.trouble(message)
+
+
+def _usage_error(message: str, path: str) -> int:
     from logtool.commands.printing import text
 
-    output.trouble(f"{path}: {text.escape(message)}\nTry '{path} --help'.")
+    _trouble(f"{path}: {text.escape(message)}\nTry '{path} --help'.")
     return Exit.USAGE
 
 
@@ -266,14 +274,13 @@ def _unwritten(problem: OSError) -> int:
 def _bug(error: Exception, arguments: Sequence[str]) -> int:
     import traceback
 
-    from logtool.commands import output
     from logtool.commands.printing import text
 
     verbose = any(_VERBOSE.fullmatch(argument) for argument in arguments)
     if verbose:
         lines = "".join(traceback.format_exception(error)).splitlines()
-        output.trouble("\n".join(text.escape(line) for line in lines))
-    output.error(f"this is a bug in logtool {__version__}: {type(error).__name__}: {error}")
+        _trouble("\n".join(text.escape(line) for line in lines))
+    _failed(Exit.BUG, f"this is a bug in logtool {__version__}: {type(error).__name__}: {error}")
     hint = "the traceback above" if verbose else "the output of the same command with -v"
-    output.trouble(f"Please report it with the command line and {hint}.")
+    _trouble(f"Please report it with the command line and {hint}.")
     return Exit.BUG

@@ -3,7 +3,7 @@
 Blocks behind ``<!-- run -->`` hold commands (``$ ...``) and their output, those behind
 ``<!-- run on Spark -->`` need Spark. `python tests/readme.py FILE...` runs the blocks of these
 files (of all, without a name) and writes the output into them; the tests only compare. Behind
-``<!-- doctest on Spark -->`` stands a doctest.
+``<!-- doctest on Spark -->`` or ``<!-- doctest -->`` stands a doctest.
 """
 
 import os
@@ -18,7 +18,7 @@ DOCUMENTS = [README, *sorted((ROOT / "man").glob("*.md"))]
 
 PLAIN, ON_SPARK = "run", "run on Spark"
 _BLOCK = r"<!-- {} -->\n```console\n(.*?)```"
-_DOCTEST = re.compile(r"<!-- doctest on Spark -->\n```python\n(.*?)```", re.DOTALL)
+_DOCTEST = r"<!-- {} -->\n```python\n(.*?)```"
 # What differs from run to run, or from clone to clone: durations, rates, the age of an edit, and
 # what depends on how many producers have expired by now.
 _VOLATILE = re.compile(
@@ -32,9 +32,9 @@ def blocks(text: str, kind: str = PLAIN) -> list[str]:
     return re.findall(_BLOCK.format(kind), text, re.DOTALL)
 
 
-def doctests(text: str) -> list[str]:
+def doctests(text: str, kind: str = "doctest on Spark") -> list[str]:
     """Return the content of the doctests."""
-    return _DOCTEST.findall(text)
+    return re.findall(_DOCTEST.format(kind), text, re.DOTALL)
 
 
 def steady(text: str) -> str:

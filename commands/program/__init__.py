@@ -12,6 +12,7 @@ completion           completions for bash, zsh and fish
 manual               man pages of commands
 guides               man pages of guides, made from Markdown
 roff                 roff, the format of man pages
+version              the lines of --version
 printed              the documents that the commands print
 start_options        the broker that will start
 recovery_options     strategy, start point and permitted changes of a recovery

@@ -142,9 +142,8 @@ def parse_kafka_version(value: str) -> tuple[int, int]:
     """
     from logtool.metadata import releases
 
-    match = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})(\.[0-9]+)*", value)
-    release = (int(match.group(1)), int(match.group(2))) if match else None
-    if release not in releases.supported():
+    release = releases.parse(value)
+    if release is None:
         raise UsageError(f"--kafka-version {value}: expected {KAFKA_VERSIONS}, or for plan all")
     return release
 

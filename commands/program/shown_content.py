@@ -32,6 +32,15 @@ class DumpContent:
     records: Annotated[bool, typer.Option("--records", help="Print the records in each batch.")] = (
         False
     )
+    schema_ids: Annotated[
+        bool,
+        typer.Option(
+            "--schema-ids",
+            help="With --records, also print the ids that serializers for a schema registry put in "
+            "front of keys and values or into headers, and count them by topic. The topic "
+            "_schemas in the same log dirs gives their subjects and versions.",
+        ),
+    ] = False
     values: Annotated[
         ValuesChoice,
         typer.Option(

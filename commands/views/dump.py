@@ -18,10 +18,11 @@ from logtool.commands.program import parsing
 from logtool.commands.program.record_selectors import Selectors
 from logtool.commands.program.shown_content import DumpContent
 from logtool.commands.views import dump_export, dump_notes
-from logtool.commands.views.dump_layouts import RECORD_CSV, Layouts, row_types
+from logtool.commands.views.dump_layouts import RECORD_CSV, SCHEMA_IDS, Layouts, row_types
 from logtool.commands.views.dump_tables import COUNT, DOCUMENT
 from logtool.dump.blocks import Block
 from logtool.dump.log import Filter
+from logtool.dump.schema_ids import SchemaIds
 from logtool.dump.selecting import parse_content
 from logtool.dump.stream import Count, Dump, PartitionCount, TotalCount
 from logtool.dump.values import EVERYTHING, Values, parse_offsets, parse_timestamps, show_record
@@ -76,7 +77,10 @@ def run(
     with closing(lines) if lines else nullcontext():
         items: Iterable[Object | Block | memoryview | UnreadableError]
         items = lines.among(job) if lines else job
-        return report.consume(items, DumpPrinter(report, job, asked))
+        printer = DumpPrinter(report, job, asked)
+        if shown.schema_ids:
+            printer.schemas = SchemaIds(asked.inputs)
+        return report.consume(items, printer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,8 @@ def _look(
 ) -> tuple[View, BlockLines | None]:
     """Return the view, and what makes the lines of blocks where the format lets us."""
     settings, shown = asked.settings, asked.shown
+    if shown.schema_ids:
+        _check_schema_ids(asked)
     if asked.selectors.count:
         if settings.format in ("kafka", "parquet", *dump_export.FORMATS):
             raise UsageError(f"use only one of --count and --format {settings.format}")
@@ -163,6 +169,8 @@ def _look(
         from logtool.commands.printing import kafka_lines  # with the tables of brokers' own topics
 
         lines["kafka"], of_blocks = kafka_lines.of_objects(), kafka_lines.of_blocks()
+    elif shown.schema_ids:
+        shown_columns = (*shown_columns, *SCHEMA_IDS)
     else:
         of_blocks = _block_lines(settings, Values(shown.values), shown_columns)
     view = View(
@@ -173,6 +181,16 @@ def _look(
         row_types=row_types(records=shown.records),
     )
     return view, of_blocks
+
+
+def _check_schema_ids(asked: _DumpRequest) -> None:
+    """Raise UsageError for options that --schema-ids does not go with."""
+    form = asked.settings.format
+    if asked.selectors.count or form in ("kafka", "parquet", *dump_export.FORMATS):
+        other = "--count" if asked.selectors.count else f"--format {form}"
+        raise UsageError(f"use only one of --schema-ids and {other}")
+    if not asked.shown.records:
+        raise UsageError("--schema-ids requires --records, or an option that selects records")
 
 
 def _count_view(*, verbose: bool) -> View:
@@ -224,6 +242,8 @@ class DumpPrinter(Printer[Object | Block | memoryview]):
         self._values = Values(asked.shown.values)
         self._looked_for = asked.selectors.any_given
         self._raw = report.settings.format in report.view.lines
+        self.schemas: SchemaIds | None = None
+        """Set if schema ids are wanted."""
 
     def show(self, item: Object | Block | memoryview) -> None:
         """Print an object, or the lines of many."""
@@ -232,7 +252,15 @@ class DumpPrinter(Printer[Object | Block | memoryview]):
         elif isinstance(item, Block):
             raise TypeError("an unexpected block of a dump")
         else:
-            self._report.item(item if self._raw else show_record(item, self._values))
+            shown = item if self._raw else show_record(item, self._values)
+            if self.schemas and item["type"] == "record":
+                shown = self.schemas.named(item, shown)
+            self._report.item(shown)
+
+    def finish(self) -> None:
+        """Print the schema ids of each topic, if they are wanted."""
+        for use in self.schemas.uses() if self.schemas else ():
+            self._report.item(DOCUMENT.row(use))
 
     def last_lines(self) -> Iterator[Line]:
         """Yield the notes on unknown content, and the summary of the dump."""

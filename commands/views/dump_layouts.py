@@ -26,8 +26,14 @@ def _shown(value: dict[str, Any] | None) -> str:
             content = value[encoding]
             if encoding == "json":
                 return _spelled(content)
-            return text.quote(content) if encoding == "utf8" else f"{encoding}:{content}"
-    return text.count(value["size"], "byte")
+            shown = text.quote(content) if encoding == "utf8" else f"{encoding}:{content}"
+            return f"{_schema(value)}{shown}"
+    return f"{_schema(value)}{text.count(value['size'], 'byte')}"
+
+
+def _schema(value: dict[str, Any]) -> str:
+    """Return the schema id in front of a key or value, where there is one."""
+    return f"schema {value['schema_id']} " if "schema_id" in value else ""
 
 
 def _spelled(content: dict[str, Any]) -> str:
@@ -35,6 +41,11 @@ def _spelled(content: dict[str, Any]) -> str:
     # With spaces, where a narrow terminal breaks it.
     fields = json.dumps(content["data"], ensure_ascii=False)
     return f"{content['name']} {fields}"
+
+
+def _registered(schema: dict[str, Any]) -> str:
+    deleted = ", deleted" if schema["deleted"] else ""
+    return f"{text.escape(schema['subject'])} version {schema['version']}{deleted}"
 
 
 def _raw(value: dict[str, Any] | None) -> object:
@@ -116,6 +127,14 @@ RECORD_CSV: Columns = (
     TableColumn("value_size", lambda o: _size(o.get("value"))),
     *columns("headers"),
 )
+SCHEMA_IDS: Columns = (
+    TableColumn("key_schema_id", lambda o: (o.get("key") or {}).get("schema_id")),
+    TableColumn("value_schema_id", lambda o: (o.get("value") or {}).get("schema_id")),
+)
+_SCHEMA_USE: Columns = (
+    *columns("topic", "field", "schema_id", "records"),
+    TableColumn("schemas", lambda o: ", ".join(map(_registered, o["schemas"])) or None),
+)
 _JOIN = (
     TableColumn("batch_position", lambda o: (o.get("batch") or {}).get("position")),
     TableColumn("batch_base_offset", lambda o: (o.get("batch") or {}).get("base_offset")),
@@ -155,6 +174,8 @@ class Layouts:
             return text.escape(batch_line(obj)) if self._records else BATCH
         if kind == "record":
             return RECORD
+        if kind == "schema-use":
+            return _SCHEMA_USE
         if kind == "entry" and obj["kind"] == "redpanda-segment":
             return REDPANDA_BATCH
         if kind == "entry":

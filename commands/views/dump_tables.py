@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from logtool.schemas import entries, tables
-from logtool.schemas.columns import PRINTED, Column, Kind, Table, timed
+from logtool.schemas.columns import JSON, PRINTED, Column, Kind, Table, timed
 from logtool.schemas.document import Document
 
 COUNT: Final = Table("count", "partition whose records are counted", (
@@ -26,6 +26,22 @@ TOTAL: Final = Table("total", "dump whose records are counted", (
     Column("records", Kind.INT64, "records that a dump would print", "count"),
 ), note="With --count: the total of records, and the number of partitions or files that hold them.",
     type="total", made_from="logtool.dump.stream:TotalCount")  # fmt: skip
+
+_REGISTERED = Table("registered-schema", "version of a subject", (
+    Column("subject", Kind.STRING, "subject of the schema"),
+    Column("version", Kind.INT64, "version of the schema in the subject"),
+    Column("deleted", Kind.BOOL, "true for a version that was deleted softly"),
+), made_from="logtool.dump.registry:RegisteredSchema")  # fmt: skip
+SCHEMA_USE: Final = Table("schema-use", "schema id of keys or values of a topic", (
+    Column("topic", Kind.STRING, "name of the topic", null="the file is not in a partition dir"),
+    Column("field", Kind.STRING, "part of the record", words=("key", "value")),
+    Column("schema_id", Kind.OBJECT, "id of the schema, or its GUID as text",
+           null="these keys or values have no id", value="shown_id"),
+    Column("records", Kind.INT64, "records with this id, of those that were printed", "count"),
+    Column("schemas", Kind.OBJECT, "subjects and versions of the id in _schemas; empty if that "
+           "topic is absent or does not name it", of=_REGISTERED, many=True),
+), JSON, note="With --schema-ids, after all records: the schema ids of each topic.",
+    type="schema-use", made_from="logtool.dump.registry:SchemaUse")  # fmt: skip
 
 
 def _printed(table: Table, name: str, note: str = "", more: tuple[Column, ...] = ()) -> Table:
@@ -53,6 +69,7 @@ DOCUMENT: Final = Document(
         *(_printed(table, f"entry-{table.name}") for table in _ENTRIES),
         COUNT,
         TOTAL,
+        SCHEMA_USE,
     ),
 )  # fmt: skip
 

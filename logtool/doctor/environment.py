@@ -13,17 +13,14 @@ from logtool import __version__
 from logtool.doctor.answers import Component, Gravity
 from logtool.node import host_limits
 from logtool.running import java
+from logtool.running.kernels import KERNELS, is_compiled
 from logtool.running.workers import available_cpus
 
-KERNELS = {
-    "_kernels": "batch kernel", "_rendering": "dump kernel", "_offset_commits": "groups kernel",
-}  # fmt: skip
 PACKAGES = {
     "numpy": "", "cramjam": "", "pyarrow": "extra parquet or spark", "fsspec": "extra remote",
     "s3fs": "extra remote", "pandas": "extra spark", "pyspark": "extra spark",
 }  # fmt: skip
 """The packages that are looked up, each with the extra of logtool that installs it."""
-_EXTENSION = ".so"
 
 
 def components() -> Iterator[Component]:
@@ -42,8 +39,7 @@ def components() -> Iterator[Component]:
 
 def _kernel(module: str, name: str) -> Component:
     """Return the state of a kernel: one that is not compiled is many times slower."""
-    spec = util.find_spec(f"logtool.formats.{module}")
-    compiled = bool(spec and spec.origin and spec.origin.endswith(_EXTENSION))
+    compiled = is_compiled(module)
     said = (
         "compiled"
         if compiled

@@ -15,14 +15,17 @@ chunk           sound batches, or a range of damage: the unit in which a log is 
 claims          what files say should exist: claims, the facts that end them, unmet claims
 partition_claims  the claims of the files of a partition dir
 damage          a range that is not a sound batch, and how it is described
+damaged_bytes   damage with its file and the offsets that may stand there
 order           the batches of a log whose offsets are not the segment's, or do not rise
 records         reads the records of batches; the only module that decodes them
 record_table    records as columns, and what cannot be read
+record_objects  records as objects, one for each
 control         control records, and the ends of transactions among batches
 control_rows    control batches as rows of a table
 keys            numbers for the keys of records
 decoded         records of brokers' own topics as values for JSON, without secrets
 arrow_rows      batches and records as rows of Arrow
+arrow_table     the records of a log as one table of Arrow
 arrow_columns   arrays of Arrow, straight out of memory
 walk            one pass over the bytes of a log; private to this package
 index_entries   some entries of an index file, found without reading the others

@@ -92,6 +92,7 @@ def record_rows(
     strict: bool = False,
     recipe: "Recipe | None" = None,
     show_secrets: bool = False,
+    on_unread: Callable[[Unread], None] | None = None,
 ) -> Iterator[Any]:
     """Yield `pyarrow.RecordBatch`es of the table ``records``, or of its columns `names` alone.
 
@@ -102,7 +103,8 @@ def record_rows(
     data, as the other types hold nothing that was produced. Of a batch with
     damage inside there are the records before it; a batch that cannot be decompressed, or only to
     more than `limit` bytes, gives no rows, nor does one too large for the chunk to hold unless
-    `file` has its bytes. With `strict`, LimitError names one that is above the limit.
+    `file` has its bytes. With `strict`, LimitError names one that is above the limit. `on_unread`
+    is called for each batch without all of its records.
     """
     recipe = recipe or RECORDS
     schema = _chosen(recipe.table, names or arrow.schema(recipe.table, payload).names)
@@ -117,6 +119,8 @@ def record_rows(
         if isinstance(part, Unread):
             if strict and (part.beyond_limit or (part.size > limit and not part.in_memory)):
                 raise _too_large(part, limit)
+            if on_unread:
+                on_unread(part)
             continue
         records = redact(part) if hides else part
         for rows, some in _record_columns(common, records, schema, recipe):

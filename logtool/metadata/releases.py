@@ -7,6 +7,7 @@ compared with its broker: the campaigns in tests/broker. A node registers with t
 ``metadata.version`` that it supports, which shows its release.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import field
 from functools import cache
@@ -90,6 +91,13 @@ def feature_name(level: int) -> str:
 def text(release: tuple[int, int]) -> str:
     """Return a release as it is written: ``3.9``."""
     return ".".join(map(str, release))
+
+
+def parse(text: str) -> tuple[int, int] | None:
+    """Return (major, minor) of ``4.3`` or ``3.9.1``; None for a release that is not known here."""
+    match = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})(\.[0-9]+)*", text)
+    release = (int(match[1]), int(match[2])) if match else None
+    return release if release in supported() else None
 
 
 def of_feature(level: int) -> tuple[int, int] | None:

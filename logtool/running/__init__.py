@@ -5,6 +5,7 @@ budget    the share of the machine that a run may take
 workers   threads, and the rate at which they may read
 ahead     one thread that works ahead of the caller
 resume    the segments that an earlier run has checked
+kernels   the compiled kernels of this installation
 java      the Java of this host
 summary   totals of a run, and its completeness
 remedies  ways to repair the findings of a run, with their commands

@@ -79,6 +79,11 @@ _BYTES_SHOWN: Schema = {
                 "utf8": {"type": "string"},
                 "hex": {"type": "string", "pattern": "^([0-9a-f]{2})*$"},
                 "base64": {"type": "string", "contentEncoding": "base64"},
+                "schema_id": {
+                    "description": "With --schema-ids: the id of the schema in a registry, or its "
+                    "GUID as text.",
+                    "type": ["integer", "string"],
+                },
                 "json": {
                     "description": "A key or value of one of Kafka's internal topics, with bytes "
                     "in base64.",
@@ -91,7 +96,7 @@ _BYTES_SHOWN: Schema = {
                     "additionalProperties": False,
                 },
             },
-            "required": ["size"], "maxProperties": 2, "additionalProperties": False,
+            "required": ["size"], "maxProperties": 3, "additionalProperties": False,
         },
     ],
 }  # fmt: skip
