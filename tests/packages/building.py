@@ -89,7 +89,7 @@ def program(made_wheel: Path, work: Path, output: Path) -> tuple[Path, Path]:
 
 
 def libc() -> str:
-    """Return the version of the C library here: a program that is built here needs it or a newer."""
+    """Return the version of the C library here; what is built here needs it, or a newer one."""
     return os.confstr("CS_GNU_LIBC_VERSION").split()[-1]
 
 
