@@ -14,8 +14,8 @@ from logtool.exits import Exit
 from logtool.findings import Severity
 from logtool.running.summary import Summary
 from logtool.schemas.columns import Way
-from logtool.stat.run import Survey, Surveyed
-from logtool.stat.statistics import Statistics, StatisticsOf, merged
+from logtool.stat.run import Survey, Surveyed, TopicTotal
+from logtool.stat.statistics import StatisticsOf, merged
 
 SCHEMA = DOCUMENT.schema
 _DECIDE = ("partition", "segment", "topic", "in all", "size", "batches", "records", "damage")
@@ -78,7 +78,7 @@ class StatPrinter(Printer[Surveyed]):
         self._top = top
         self._with_segments = segments
         self._waiting: list[tuple[Object, list[Object]]] = []
-        self._topics: dict[str | None, list[Statistics]] = {}
+        self._topics: dict[str | None, TopicTotal] = {}
         self._findings = FurtherFindings(report)
 
     def show(self, item: Surveyed) -> None:
@@ -89,7 +89,7 @@ class StatPrinter(Printer[Surveyed]):
         summary.batches += whole.batches
         summary.records += whole.records
         summary.bytes += whole.bytes
-        self._topics.setdefault(of.topic, []).append(whole)
+        self._topics.setdefault(of.topic, TopicTotal()).add(whole)
         objects: list[Object] = [
             SEGMENT.row(
                 StatisticsOf(part, segment.log.path, of.topic, of.number, segment.base_offset)
@@ -110,7 +110,7 @@ class StatPrinter(Printer[Surveyed]):
         self._waiting.sort(key=lambda waiting: -(waiting[0][key] or 0))
         for obj, objects in self._waiting[: self._top]:
             self._print(obj, objects)
-        topics = {name: (len(parts), merged(parts)) for name, parts in self._topics.items()}
+        topics = {name: (one.partitions, one.statistics) for name, one in self._topics.items()}
         rows = [
             TOPIC.row(StatisticsOf(statistics, topic=name, partitions=count))
             for name, (count, statistics) in topics.items()

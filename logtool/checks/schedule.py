@@ -16,10 +16,9 @@ from logtool.log.file import File
 from logtool.log.flavour import Flavour
 from logtool.running.budget import WORTH_A_POOL
 from logtool.running.run import Run
+from logtool.running.windows import WINDOW
 from logtool.running.workers import OnBytes, OutOfTimeError, Workers
 
-WINDOW = 4096
-"""Number of segments that are planned ahead, so that the largest of them can start first."""
 _UNIT_BYTES, _UNIT_SEGMENTS = 8 * 1024 * 1024, 64
 """Limits of the small segments that go to a thread together: bytes and number."""
 

@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
@@ -39,6 +40,7 @@ flushes a processor's address cache: with 8 MiB at a time a pass over batches of
 twelfth more processor time."""
 _LEAST_SHARE = 8 * 1024 * 1024
 """Mapped bytes that each thread may have at least, for any number of threads."""
+_NAME = attrgetter("name")
 _MOST_LISTINGS = 100
 """Times that a directory is listed again: cleaning changes names some twenty times in a row."""
 READ_ONLY = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -116,8 +118,11 @@ def list_dir(path: Path) -> Sequence[Entry]:
         from logtool.disk import remote
 
         return remote.list_dir(path)
-    with translated(path), os.scandir(path) as entries:
-        return sorted(entries, key=lambda entry: entry.name)
+    try:
+        with os.scandir(path) as entries:
+            return sorted(entries, key=_NAME)
+    except OSError as error:
+        raise _unreadable(path, error, None) from error
 
 
 def at_one_moment(path: Path, described: Callable[[Sequence[Entry]], T]) -> T:
@@ -130,11 +135,20 @@ def at_one_moment(path: Path, described: Callable[[Sequence[Entry]], T]) -> T:
     entries = list_dir(path)
     found = described(entries)
     for _ in range(0 if is_remote(path) else _MOST_LISTINGS):
-        before, entries = entries, list_dir(path)
-        if [entry.name for entry in before] == [entry.name for entry in entries]:
+        if [entry.name for entry in entries] == _names_in(path):
             break
+        entries = list_dir(path)
         found = described(entries)
     return found
+
+
+def _names_in(path: Path) -> list[str]:
+    """Return the sorted names of a local directory, for which no entry is made."""
+    # This does not use `translated`, which takes as long as the listing of a small directory.
+    try:
+        return sorted(os.listdir(path))  # noqa: PTH208
+    except OSError as error:
+        raise _unreadable(path, error, None) from error
 
 
 def is_dir(entry: Entry) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 
 from logtool.disk import files
@@ -19,6 +18,7 @@ from logtool.log.dir import Segment
 from logtool.log.flavour import Flavour
 from logtool.log.selection import Selection
 from logtool.running.run import Run
+from logtool.running.windows import in_windows
 from logtool.running.workers import OnBytes, OutOfTimeError, Workers
 
 __all__ = ["GapOptions", "Gaps", "Result", "SegmentBatches"]
@@ -71,32 +71,36 @@ class Gaps:
         self._selection = selection or Selection()
         self._run = run or Run()
 
-    @cached_property
-    def _chosen(self) -> list[PartitionToRead | UnreadableError]:
-        return [
-            subject
-            for path in dict.fromkeys(self._paths)
-            for subject in subjects(path, self._wanted, self._selection, self._flavour)
-        ]
+    def _chosen(self) -> Iterator[PartitionToRead | UnreadableError]:
+        for path in dict.fromkeys(self._paths):
+            yield from subjects(path, self._wanted, self._selection, self._flavour)
 
     @property
     def partitions(self) -> int:
-        """Return the number of partitions that are to be read."""
-        return sum(isinstance(subject, PartitionToRead) for subject in self._chosen)
+        """Return the number of partitions that are to be read; they are listed for that."""
+        return sum(isinstance(subject, PartitionToRead) for subject in self._chosen())
 
     def __iter__(self) -> Iterator[Result | UnreadableError]:
-        for item in self._chosen:
-            yield from [item] if isinstance(item, UnreadableError) else item.unread
-        wanted = [subject for subject in self._chosen if isinstance(subject, PartitionToRead)]
-        tasks = [task for subject in wanted for task in subject.looks(self._wanted)]
-        self._run.bytes_total = sum(task.segment.log.size for task in tasks)
+        for window in in_windows(self._chosen(), _segments):
+            for item in window:
+                yield from [item] if isinstance(item, UnreadableError) else item.unread
+            wanted = [item for item in window if isinstance(item, PartitionToRead)]
+            yield from self._read(wanted)
+            if self._run.ran_out:
+                return
+
+    def _read(self, wanted: Sequence[PartitionToRead]) -> Iterator[Result | UnreadableError]:
+        """Yield the results of partitions."""
+        looks = [subject.looks(self._wanted) for subject in wanted]
+        tasks = [task for some in looks for task in some]
+        self._run.bytes_total += sum(task.segment.log.size for task in tasks)
         turns = {id(task): turn for turn, task in enumerate(tasks)}
         with self._run.workers(_look) as workers:
             # In the order of the tasks: a result that is early waits in memory.
             results = workers.run(tasks, lambda task: turns[id(task)])
-            for subject in wanted:
+            for subject, some in zip(wanted, looks, strict=True):
                 self._run.path = subject.partition.path
-                looked = [next(results) for _ in subject.looks(self._wanted)]
+                looked = [next(results) for _ in some]
                 settled = self._settled(subject, looked, workers)
                 if not isinstance(settled, UnreadableError):
                     yield from self._result(*settled)
@@ -154,12 +158,12 @@ class Gaps:
         problems = [item for item in looked if isinstance(item, UnreadableError)]
         segments = [item for item in looked if isinstance(item, Coverage)]
         yield from problems
-        for item, task in zip(looked, subject.looks(self._wanted), strict=True):
+        looks = subject.looks(self._wanted)
+        for item, task in zip(looked, looks, strict=True):
             for position in sorted(item.too_large) if isinstance(item, Coverage) else ():
                 yield BatchTooLargeError(task.segment.log.path, position, task.limit)
         is_whole = not any(isinstance(item, OutOfTimeError) for item in looked)
         if is_whole and not problems:
-            looks = subject.looks(self._wanted)
             segments = _without_overlaps(looks, segments)
             facts = indexed(subject, segments, problems.append)
             yield from problems
@@ -225,3 +229,7 @@ def _without_overlaps(tasks: Sequence[CoverageTask], segments: list[Coverage]) -
         end = max(end, coverage.last.offset + 1) if coverage.last else end
         result.append(coverage)
     return result
+
+
+def _segments(item: PartitionToRead | UnreadableError) -> int:
+    return 0 if isinstance(item, UnreadableError) else len(item.partition.segments)

@@ -215,16 +215,20 @@ def arrange_partition(
     odd: tuple[Path, ...],
 ) -> Partition:
     """Return the partition that these files make: segments with their indexes, and the rest."""
+    live: dict[FileKind, list[File]] = {}
+    leftovers, strangers = [], []
+    for file in listed:
+        name = file.name
+        if name.reception is not Reception.EXACT:
+            strangers.append(file)
+        elif name.state is not FileState.LIVE:
+            leftovers.append(file)
+        else:
+            live.setdefault(name.kind, []).append(file)
 
     def of(*kinds: FileKind) -> list[File]:
-        chosen = [
-            f
-            for f in listed
-            if f.name.kind in kinds
-            and f.name.state is FileState.LIVE
-            and f.name.reception is Reception.EXACT
-        ]
-        return sorted(chosen, key=lambda f: (*_key(f), f.name.name))
+        chosen = [file for kind in kinds for file in live.get(kind, ())]
+        return sorted(chosen, key=_order) if len(chosen) > 1 else chosen
 
     logs = of(FileKind.LOG)
     indexes: dict[tuple[int, int], dict[FileKind, File]] = {}
@@ -255,12 +259,8 @@ def arrange_partition(
                 FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA, FileKind.QUORUM_STATE
             )
         },
-        leftovers=tuple(
-            f
-            for f in listed
-            if f.name.state is not FileState.LIVE and f.name.reception is Reception.EXACT
-        ),
-        strangers=tuple(f for f in listed if f.name.reception is not Reception.EXACT),
+        leftovers=tuple(leftovers),
+        strangers=tuple(strangers),
         odd_entries=odd,
     )
 
@@ -268,3 +268,8 @@ def arrange_partition(
 def _key(file: File) -> tuple[int, int]:
     """Return the key that the files of a segment share: base offset and, for Redpanda, the term."""
     return file.name.offset or 0, file.name.epoch or 0
+
+
+def _order(file: File) -> tuple[int, int, str]:
+    """Return the key by which files of one kind are sorted."""
+    return (*_key(file), file.name.name)

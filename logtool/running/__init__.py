@@ -3,6 +3,7 @@
 run       threads, order and progress of one run, within its budget
 budget    the share of the machine that a run may take
 workers   threads, and the rate at which they may read
+windows   few partitions at a time of very many
 ahead     one thread that works ahead of the caller
 resume    the segments that an earlier run has checked
 kernels   the compiled kernels of this installation

@@ -1,6 +1,6 @@
 """The statistics of log dirs, partition dirs and logs: segment by segment, in several threads."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -18,11 +18,16 @@ from logtool.log.selection import Selection
 from logtool.node import settings
 from logtool.node.settings import Settings
 from logtool.running.run import Run
+from logtool.running.windows import in_windows
 from logtool.running.workers import OutOfTimeError, Workers
 from logtool.stat.statistics import MeasureTask, Statistics, measure, merged, unread
 
 _Measured = Statistics | UnreadableError
 _Found = _Measured | OutOfTimeError
+_PARTITIONS_AT_ONCE = 64
+"""Partitions of a topic whose statistics are kept separately before they are added up."""
+_Chosen = tuple[Partition, tuple[Segment, ...]]
+"""A partition, and the segments of it that are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,27 @@ class Surveyed:
         return merged([statistics for _, statistics in self.segments])
 
 
+class TopicTotal:
+    """The statistics of a topic, which are added up while its partitions are read."""
+
+    def __init__(self) -> None:
+        self.partitions = 0
+        """Number of partitions that were added."""
+        self._parts: list[Statistics] = []
+
+    def add(self, part: Statistics) -> None:
+        """Add one partition."""
+        self.partitions += 1
+        self._parts.append(part)
+        if len(self._parts) >= _PARTITIONS_AT_ONCE:
+            self._parts = [merged(self._parts)]
+
+    @property
+    def statistics(self) -> Statistics:
+        """Return the sum of the partitions."""
+        return merged(self._parts)
+
+
 class Survey:
     """One run over paths: iterate over partitions in the order given, and errors of reading."""
 
@@ -80,18 +106,26 @@ class Survey:
         """Settings of the topics, by log dir."""
 
     def __iter__(self) -> Iterator[Surveyed | UnreadableError]:
-        chosen: list[tuple[Partition, tuple[Segment, ...]]] = []
+        for window in in_windows(self._chosen(), _segments):
+            yield from (one for one in window if isinstance(one, UnreadableError))
+            chosen = [one for one in window if not isinstance(one, UnreadableError)]
+            if not (yield from self._measured(chosen)):
+                return
+
+    def _chosen(self) -> Iterator[_Chosen | UnreadableError]:
+        """Yield the partitions of all paths, each with the segments that are asked for."""
         for path in files.each_once(self._paths):
             try:
-                for one in self._choose(path):
-                    if isinstance(one, UnreadableError):
-                        yield one
-                    else:
-                        chosen.append(one)
+                yield from self._choose(path)
             except UnreadableError as error:
                 yield error
+
+    def _measured(
+        self, chosen: Sequence[_Chosen]
+    ) -> Generator[Surveyed | UnreadableError, None, bool]:
+        """Yield the statistics of partitions; return False once time ran out."""
         tasks = [self._task(listed, segment) for listed, some in chosen for segment in some]
-        self._run.bytes_total = sum(task.segment.log.size for task in tasks)
+        self._run.bytes_total += sum(task.segment.log.size for task in tasks)
         with self._run.workers(measure) as workers:
             # One thread works in order, so that finished partitions are printed at once.
             results = workers.run(tasks, lambda t: -t.segment.log.size if workers.jobs > 1 else 0)
@@ -108,7 +142,8 @@ class Survey:
                     continue
                 yield from self._partition(listed, segments, found)
                 if any(isinstance(one, OutOfTimeError) for one in found):
-                    return
+                    return False
+        return True
 
     def _settled(
         self, listed: Partition, found: list[_Found], workers: Workers[MeasureTask, _Measured]
@@ -160,9 +195,7 @@ class Survey:
             measured.append((segment, known))
         yield Surveyed(listed, tuple(measured))
 
-    def _choose(
-        self, path: Path
-    ) -> Iterator[tuple[Partition, tuple[Segment, ...]] | UnreadableError]:
+    def _choose(self, path: Path) -> Iterator[_Chosen | UnreadableError]:
         """Yield the partitions of a path, each with the segments that are asked for."""
         kind = inputs.kind_of(path, self._flavour, redpanda=True)
         if kind is PathKind.LOG_DIR:
@@ -183,3 +216,7 @@ class Survey:
             if not meant:
                 raise UnreadableError(path, "expected a log dir, a partition dir or a .log")
         yield listed, meant
+
+
+def _segments(item: _Chosen | UnreadableError) -> int:
+    return 0 if isinstance(item, UnreadableError) else len(item[1])

@@ -5,7 +5,7 @@ segment can be measured anywhere, in pieces, and topics and log dirs are sums of
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -321,6 +321,8 @@ _LEAST, _LARGEST = ("first_offset", "first_ms"), ("last_offset", "last_ms")
 
 def merged(parts: Sequence[Statistics]) -> Statistics:
     """Return the sum of the parts."""
+    if len(parts) == 1:
+        return parts[0]
     values: dict[str, Any] = {name: sum(getattr(p, name) for p in parts) for name in _SUMS}
     for names, choose in ((_LEAST, min), (_LARGEST, max)):
         for name in names:
@@ -397,7 +399,8 @@ def measure(
     except UnreadableError as error:
         return error
     indexes = sum(file.size for file in segment.indexes.values())
-    whole = Statistics(
+    return replace(
+        merged(parts),
         segments=1,
         bytes=size,
         index_bytes=indexes,
@@ -405,7 +408,6 @@ def measure(
         first_offset=rules.first_offset,
         last_offset=rules.last_offset,
     )
-    return merged([*parts, whole])
 
 
 def unread(segment: Segment) -> Statistics:

@@ -4,8 +4,9 @@ The log is read, and compared with its snapshots and indexes, as `verify` does. 
 holds partitions of ``__transaction_state``, open transactions are joined with their entries.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
+from itertools import chain
 from pathlib import Path
 
 from logtool.checks import compaction, internal_topics
@@ -26,6 +27,7 @@ from logtool.log.selection import Selection
 from logtool.node import lost_end
 from logtool.running.run import Run
 from logtool.running.summary import Summary
+from logtool.running.windows import in_windows
 from logtool.txns import findings
 from logtool.txns.coordinator import TOPIC
 from logtool.txns.joining import Joining
@@ -71,22 +73,27 @@ class TransactionsRun:
     _cleaner_rows: compaction.CleanerRows = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[PartitionTransactions | UnreadableError]:
-        problems: list[UnreadableError] = []
-        jobs: list[PartitionJob] = []
-        for path in self.paths:
-            try:
-                jobs += self._jobs(path, problems)
-            except UnreadableError as error:
-                problems.append(error)
-        yield from problems
-        reported = {str(error) for error in problems}
-        yield from (error for error in self._read_coordinators() if str(error) not in reported)
-        self.run.bytes_total = sum(job.bytes for job in jobs)
+        windows = in_windows(self._jobs([self._open(path) for path in self.paths]), _segments)
+        reported: set[str] = set()
         with Schedule(self.run) as schedule:
-            for job, found in schedule.run(jobs):
-                reports = list(found)
-                if not any(report.skipped for report in reports):
-                    yield from self._partition(job.subject, reports)
+            for number, window in enumerate(chain([next(windows, [])], windows)):
+                jobs = [one for one in window if isinstance(one, PartitionJob)]
+                errors = [one for one in window if isinstance(one, UnreadableError)]
+                yield from (error for error in errors if str(error) not in reported)
+                if not number:
+                    # Before the first partition is joined with the entries of the coordinators.
+                    listed = {str(error) for error in errors}
+                    for error in self._read_coordinators():
+                        if str(error) not in listed:
+                            reported.add(str(error))
+                            yield error
+                self.run.bytes_total += sum(job.bytes for job in jobs)
+                for job, found in schedule.run(jobs):
+                    reports = list(found)
+                    if not any(report.skipped for report in reports):
+                        yield from self._partition(job.subject, reports)
+                if schedule.out_of_time:
+                    return
 
     def _read_coordinators(self) -> Iterator[UnreadableError]:
         """Read `__transaction_state` of the log dirs, for any selection."""
@@ -118,12 +125,40 @@ class TransactionsRun:
             ]
         )
 
-    def _jobs(self, path: Path, problems: list[UnreadableError]) -> Iterator[PartitionJob]:
-        kind = inputs.kind_of(path, self.flavour, redpanda=True)
+    def _open(self, path: Path) -> LogDir | list[PartitionJob | UnreadableError]:
+        """Return a log dir, or the job for a partition dir or a log, with errors."""
+        try:
+            kind = inputs.kind_of(path, self.flavour, redpanda=True)
+            if kind is PathKind.LOG_DIR:
+                self._homes[path] = opening.open_log_dir(path, self.flavour)
+                return self._homes[path]
+            folder = path if kind is PathKind.PARTITION_DIR else path.parent
+            listed = opening.open_partition(folder, self.flavour)
+            chosen = listed if kind is PathKind.PARTITION_DIR else _only(listed, path)
+        except UnreadableError as error:
+            return [error]
         home: LogDir | None
-        if kind is PathKind.LOG_DIR:
-            home = self._homes[path] = opening.open_log_dir(path, self.flavour)
+        try:
+            place = inputs.log_dir_of(folder, self.flavour)[0]
+            home = self._around.get(place) or opening.open_log_dir(place, listed.flavour)
+            self._around[place] = home
+        except UnreadableError:
+            home = None  # a partition dir in a place of its own
+        problems: list[UnreadableError] = []
+        job = self._job(chosen, home, _watermarks(home, problems) if home else {})
+        return [*problems, job]
+
+    def _jobs(
+        self, opened: Iterable[LogDir | list[PartitionJob | UnreadableError]]
+    ) -> Iterator[PartitionJob | UnreadableError]:
+        """Yield the jobs for the partitions of log dirs, and errors."""
+        for home in opened:
+            if isinstance(home, list):
+                yield from home
+                continue
+            problems: list[UnreadableError] = []
             watermarks = _watermarks(home, problems)
+            yield from problems
             for folder, directory in home.partitions:
                 if directory.kind is DirectoryKind.LIVE and self.selection.takes(directory):
                     try:
@@ -131,18 +166,7 @@ class TransactionsRun:
                         yield self._job(listed, home, watermarks)
                     except UnreadableError as error:
                         if not files.has_vanished(error):
-                            problems.append(error)
-            return
-        folder = path if kind is PathKind.PARTITION_DIR else path.parent
-        listed = opening.open_partition(folder, self.flavour)
-        chosen = listed if kind is PathKind.PARTITION_DIR else _only(listed, path)
-        try:
-            place = inputs.log_dir_of(folder, self.flavour)[0]
-            home = self._around.get(place) or opening.open_log_dir(place, listed.flavour)
-            self._around[place] = home
-        except UnreadableError:
-            home = None  # a partition dir in a place of its own
-        yield self._job(chosen, home, _watermarks(home, problems) if home else {})
+                            yield error
 
     def _job(
         self, listed: Partition, home: LogDir | None, watermarks: dict[TopicPartition, int]
@@ -179,6 +203,10 @@ class TransactionsRun:
             self.max_age_ms,
         )
         yield self.joining.account(audited)
+
+
+def _segments(item: PartitionJob | UnreadableError) -> int:
+    return 0 if isinstance(item, UnreadableError) else len(item.tasks)
 
 
 def _watermarks(home: LogDir, problems: list[UnreadableError]) -> dict[TopicPartition, int]:
