@@ -8,6 +8,7 @@ import gc
 import os
 import re
 import sys
+import time
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -23,6 +24,8 @@ from logtool.exits import Exit
 NAME = "logtool"
 _COLLECTED = 50_000
 """Objects that may refer to others, beyond those let go, after which garbage is looked for."""
+_LONG_SECONDS = 10
+"""Duration of a command after which the kernels are looked up."""
 _VERBOSE = re.compile(r"-[a-zA-Z]*v[a-zA-Z]*|--verbose")
 
 SECTIONS = {
@@ -152,11 +155,27 @@ def main() -> None:
     if not occupy():
         text = "standard output is closed, so no result could be printed; nothing was done"
         sys.exit(_failed(Exit.INCOMPLETE, text))
+    begin = time.monotonic()
     status = run(sys.argv[1:])
+    if {"-q", "--quiet"}.isdisjoint(sys.argv):
+        report_slow_kernels(time.monotonic() - begin)
     # The interpreter looks for garbage three times as it ends: a seventh of a short run, and the
     # memory goes back to the system a moment later anyway.
     gc.freeze()
     sys.exit(status)
+
+
+def report_slow_kernels(seconds: float) -> None:
+    """Print one line if a command took long, and kernels are not compiled."""
+    if seconds < _LONG_SECONDS:
+        return
+    from logtool.running.kernels import KERNELS, is_compiled
+
+    if not all(map(is_compiled, KERNELS)):
+        _trouble(
+            f"{NAME}: kernels are not compiled, so that large logs take many times longer; "
+            f"see '{NAME} doctor --environment'"
+        )
 
 
 def run(arguments: Sequence[str]) -> int:

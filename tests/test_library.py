@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import demo
 import metadata_secrets
@@ -229,13 +230,18 @@ def test_a_directory_of_redpanda_is_read_with_the_offsets_of_raft(tmp_path):
     assert one.batches().table.batch_type.tolist() == [1, CONFIGURATION, 1]
 
 
+def _opened_with(**options: Any) -> Callable[[Path], Any]:
+    """Return a function that opens a path with options of any type."""
+    return lambda home: logtool.open(home, **options)
+
+
 @pytest.mark.parametrize(
     ("call", "error"),
     {
         "a path that is missing": (lambda home: logtool.open(home / "no"), logtool.UnreadableError),
         "a file": (lambda home: logtool.open(home / "meta.properties"), logtool.UsageError),
-        "a damage policy": (lambda home: logtool.open(home, damage="skip"), logtool.UsageError),
-        "a flavour": (lambda home: logtool.open(home, flavour="x"), logtool.UsageError),
+        "a damage policy": (_opened_with(damage="skip"), logtool.UsageError),
+        "a flavour": (_opened_with(flavour="x"), logtool.UsageError),
         "a release": (lambda home: logtool.open(home).plan("9.9"), logtool.UsageError),
         "a column": (
             lambda home: next(logtool.open(home).partitions()).records_table(["colour"]),
