@@ -116,6 +116,12 @@ def dump(
     known only in the namespace kafka, from offset 0 or from a Raft snapshot on, up to the first
     damage.
 
+    AutoMQ:
+
+    With a bucket and the log dir of its metadata log as PATH, the command prints the partitions as
+    they are after the recovery of the WAL: batches or records, time and transaction indexes,
+    producer snapshots and leader epochs.
+
     Exit status:
       0    everything was printed
       1    something is damaged; the readable part was printed

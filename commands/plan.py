@@ -135,11 +135,19 @@ def plan(
     .cannotrecover. This knowledge comes from Redpanda's source code; logtool was not compared with
     a running Redpanda.
 
+    AutoMQ:
+
+    With a bucket and the log dir of its metadata log as PATH, the command shows what a node reads
+    from its WAL after a crash, the end of each open stream before and after, and what it drops
+    behind a gap. For each partition it shows the producer snapshot, the offset from which the log
+    is replayed, the bytes of this replay and of a replay without checkpoints (AKIP-2), and the log
+    start offset of a deletion of records that the crash undoes. A clean partition is not replayed.
+
     Exit status:
       0    complete: nothing is lost, and nothing stops the start
       1    a log is cut, does not load or is renamed; a log dir goes offline; the start
            fails; a file is ignored; a bad index is not noticed; segments overlap; or limits are too
-           low
+           low; or a node of AutoMQ does not start or drops records of its WAL
       2
       4
       6

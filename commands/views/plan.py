@@ -83,6 +83,13 @@ def run(
         assumed = replace(broker, kafka_version=None).assumed(inputs.broker)
         return release_starts.run(inputs, printing, assumed)
     settings, summary, given = printing.settings(), ActionSummary(), inputs.of_one_broker()
+    if given.has_bucket_and_more:
+        if strategy.supplements or policies:
+            raise UsageError("--strategy supplement and --policy do not support AutoMQ")
+        # Few runs need it, and it imports what reads a bucket.
+        from logtool.commands.views import plan_automq
+
+        return plan_automq.run(given, settings)
     if given.output_flavour and (strategy.supplements or policies):
         raise UsageError(
             "--strategy supplement and --policy do not support Redpanda, and PATH is "

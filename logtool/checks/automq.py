@@ -8,7 +8,6 @@ objects and then in the WAL of the node that has the stream open.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import FormatError, UnreadableError
 from logtool.findings import Finding
@@ -55,29 +54,18 @@ class BucketVerification:
             try:
                 if is_bucket(path):
                     buckets += open_all(path)
-                elif has_metadata_log(path):
+                elif metadata_image.has_log(path):
                     images.append(metadata_image.read_any(path))
             except UnreadableError as error:
                 yield self._counted(error)
         for bucket in buckets:
-            own = next((one for one in images if _is_of(one, bucket.cluster_id)), None)
+            own = next((one for one in images if one.streams.has_cluster(bucket.cluster_id)), None)
             for item in _check(bucket, own, self._selection, self.summary, self._reads_blocks):
                 yield self._counted(item)
 
     def _counted(self, item: Item) -> Item:
         self.summary.add(item)
         return item
-
-
-def has_metadata_log(path: Path) -> bool:
-    """Return whether a path is a log dir with the metadata log, or the directory of that log."""
-    return path.name == metadata_image.DIRECTORY or files.has_dir(path / metadata_image.DIRECTORY)
-
-
-def _is_of(image: MetadataImage, cluster_id: str) -> bool:
-    """Return whether a metadata log is of a cluster, by the keys that it has."""
-    namespace = f"_kafka_{cluster_id}/"
-    return any(key.startswith(namespace) for key in image.streams.keys)
 
 
 def _check(

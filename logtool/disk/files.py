@@ -65,6 +65,12 @@ def is_remote(path: Path) -> bool:
     return not isinstance(cast(object, path), Path)
 
 
+def is_assembled(path: Path) -> bool:
+    """Return whether a path stands for pieces of other files; see `logtool.disk.assembled`."""
+    # That module takes a while to import, and few runs need it.
+    return is_remote(path) and hasattr(path, "tree")
+
+
 def real_path(path: Path) -> Path:
     """Return a path without links; a URL as it is."""
     return path if is_remote(path) else path.resolve()

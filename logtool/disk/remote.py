@@ -110,6 +110,13 @@ class RemotePath:
         """Return itself: only the file system behind the URL knows its links."""
         return self
 
+    def system(self) -> tuple[Any, str]:
+        """Return the file system of fsspec behind the URL, and the path in it."""
+        import fsspec
+
+        system, own = fsspec.core.url_to_fs(self._url)
+        return system, own
+
     def __str__(self) -> str:
         return self._url
 
@@ -256,11 +263,8 @@ class RemoteFile:
 
 def _system(path: Path) -> tuple[Any, str]:
     """Return the file system of a path, and the path in it."""
-    import fsspec
-
     with _translated(path):
-        system, own = fsspec.core.url_to_fs(str(path))
-        return system, own
+        return cast(RemotePath, path).system()
 
 
 def _entry(info: dict[str, Any]) -> RemoteEntry:
@@ -289,6 +293,8 @@ def _translated(path: Path) -> Iterator[None]:
     """Turn any error of a file system's library into one line that names the path."""
     try:
         yield
+    except UnreadableError:  # it names the file that it is about
+        raise
     except Exception as error:
         missing = isinstance(error, FileNotFoundError)
         said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -265,18 +265,16 @@ class Count:
     def __iter__(self) -> Iterator[Object | UnreadableError | PartitionCount | TotalCount]:
         """Yield errors as they are met, and the counts at the end."""
         logs = self.job.logs()
-        counts = {_place_of(log.path, log.topic, log.partition): 0 for log in logs}
+        places = {str(log.path): _place_of(log.path, log.topic, log.partition) for log in logs}
+        counts = dict.fromkeys(places.values(), 0)
         for item in self.job:
             if isinstance(item, UnreadableError):
                 yield item
             elif isinstance(item, Block):
-                origin = item.origin
                 assert item.records
-                counts[_place_of(origin.path, origin.topic, origin.partition)] += len(
-                    item.records.offset
-                )
+                counts[places[str(item.origin.path)]] += len(item.records.offset)
             elif item["type"] == "record":
-                counts[_place_of(Path(item["path"]), item["topic"], item["partition"])] += 1
+                counts[places[item["path"]]] += 1
             elif item["type"] == "error":
                 yield item
         if not logs:

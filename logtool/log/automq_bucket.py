@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import FormatError
-from logtool.formats.automq import composite_object, data_object, names, wal_recovery
+from logtool.formats.automq import composite_object, data_object, names, wal_object, wal_recovery
 from logtool.formats.automq.data_object import FOOTER
 from logtool.formats.automq.names import ObjectKind, ObjectName
 from logtool.formats.automq.stream_record import HEADER_SIZE
@@ -153,6 +153,13 @@ class Extents:
         """Return the records that cover an offset from `start` up to `stop`."""
         return self[(self.end_offset > start) & (self.base_offset < stop)]
 
+    def bytes_between(self, start: int, stop: int) -> "Extents":
+        """Return the bytes from `start` up to `stop` of a stream whose offsets count bytes."""
+        part = self.between(start, stop)
+        base, end = np.maximum(part.base_offset, start), np.minimum(part.end_offset, stop)
+        position = part.position + base - part.base_offset
+        return Extents(part.files, part.file, position, end - base, base, end)
+
 
 def join_extents(parts: Sequence[Extents]) -> Extents:
     """Return the records of all parts, in order."""
@@ -166,20 +173,26 @@ def join_extents(parts: Sequence[Extents]) -> Extents:
     return Extents(stored, np.concatenate([np.zeros(0, np.int64), *shifted]), *columns)
 
 
-def block_extents(blocks: IndexedBlocks, stream_id: int) -> Extents:
-    """Read the headers of the records of a stream in an object; FormatError at damage."""
+def block_extents(blocks: IndexedBlocks, stream_id: int) -> tuple[Extents, list[FormatError]]:
+    """Read the headers of the records of a stream in an object, and the damage among them.
+
+    UnreadableError if the object cannot be read.
+    """
     entries = blocks.entries[blocks.entries["stream_id"] == stream_id]
     position, size, base, end = [], [], [], []
+    damaged = []
     with LogFile(blocks.file.path, blocks.file.size) as opened:
         for entry in entries:
             start, length = int(entry["position"]), int(entry["size"])
             data = opened.read(start, length) if min(start, length) >= 0 else b""
-            part, faults = data_object.records(data, 0, max(length, 0))
-            if faults or len(data) != length:
-                fault = faults[0] if faults else None
-                text = fault.text if fault else f"expected {length} bytes, found {len(data)}"
-                at = start + (fault.position if fault else 0)
-                raise FormatError(text, at, blocks.file.path)
+            if len(data) != length:
+                text = f"expected {length} bytes, found {len(data)}"
+                damaged.append(FormatError(text, max(start, 0), blocks.file.path))
+                continue
+            part, faults = data_object.records(data, 0, length)
+            damaged += [
+                FormatError(one.text, start + one.position, blocks.file.path) for one in faults[:1]
+            ]
             own = part.stream_id == stream_id
             position.append(part.position[own] + start + HEADER_SIZE)
             size.append(part.size[own])
@@ -187,8 +200,8 @@ def block_extents(blocks: IndexedBlocks, stream_id: int) -> Extents:
             end.append(part.end_offset[own])
     none = [np.zeros(0, np.int64)]
     columns = (np.concatenate(none + one) for one in (position, size, base, end))
-    position_column, *rest = columns
-    return Extents((blocks.file,), np.zeros(len(position_column), np.int64), position_column, *rest)
+    at, *rest = columns
+    return Extents((blocks.file,), np.zeros(len(at), np.int64), at, *rest), damaged
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,6 +213,8 @@ class NodeWalRecords:
     """Object, its records, and the rows that are kept."""
     fault: str | None
     """The reason why recovery fails, or None."""
+    seen_ends: Mapping[int, int]
+    """Highest end offset of each stream in all objects of the WAL, also in those behind a gap."""
 
     def extents(self, stream_id: int) -> Extents:
         """Return the records of one stream, in the order of the WAL."""
@@ -248,7 +263,13 @@ def read_wal(bucket: Bucket, node_id: int) -> NodeWalRecords:
         if part.records.fault:
             fault = f"{part.name.key}, byte {part.records.fault.position}: "
             fault += part.records.fault.text
-    return NodeWalRecords(order, tuple(parts), fault)
+    ends: dict[int, int] = {}
+    behind = [wal_object.records(wal_object.parse(read(name))) for name in order.behind_gap]
+    for found in (*(records for _, records, _ in parts), *behind):
+        columns = found.records.stream_id.tolist(), found.records.end_offset.tolist()
+        for stream_id, end in zip(*columns, strict=True):
+            ends[stream_id] = max(end, ends.get(stream_id, 0))
+    return NodeWalRecords(order, tuple(parts), fault, ends)
 
 
 class ExtentSource:
