@@ -120,7 +120,9 @@ def dump(
 
     With a bucket and the log dir of its metadata log as PATH, the command prints the partitions as
     they are after the recovery of the WAL: batches or records, time and transaction indexes,
-    producer snapshots and leader epochs.
+    producer snapshots and leader epochs. A bucket alone, or a file in it, is printed as objects:
+    the entries of index blocks, the records of streams in data blocks and WAL objects, links of
+    composite objects, ranges of a node, and the owner of a WAL.
 
     Exit status:
       0    everything was printed

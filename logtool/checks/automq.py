@@ -76,12 +76,12 @@ def _check(
     reads_blocks: bool,
 ) -> Iterator[Item]:
     for file in (*bucket.objects.values(), *bucket.others):
-        yield from _object(file, reads_blocks=reads_blocks)
+        yield from object_findings(file, reads_blocks=reads_blocks)
         summary.segments += file.name.kind is ObjectKind.DATA
         summary.bytes += file.size
     for wal in bucket.wals.values():
         for file in wal:
-            yield from _object(file, reads_blocks=True)
+            yield from object_findings(file, reads_blocks=True)
             summary.bytes += file.size
     if image is None:
         return
@@ -99,7 +99,7 @@ def _check(
             yield from _partition(partition, summary)
 
 
-def _object(file: StoredObject, *, reads_blocks: bool) -> Iterator[Item]:
+def object_findings(file: StoredObject, *, reads_blocks: bool) -> Iterator[Item]:
     """Yield the broken rules of one object alone."""
     try:
         with LogFile(file.path, file.size) as opened:

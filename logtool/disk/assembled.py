@@ -9,7 +9,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from logtool.disk.files import LogFile
 from logtool.disk.remote import RemotePath
@@ -40,7 +40,7 @@ class AssembledFile:
             return content[start:stop]
         data = bytearray(max(0, stop - start))
         if isinstance(content, Path | RemotePath):
-            with LogFile(cast(Path, content), self.size) as file:
+            with LogFile(content, self.size) as file:
                 return bytes(data[: file.read_into(memoryview(data), start)])
         return bytes(data[: content.read_into(memoryview(data), start)])
 

@@ -148,14 +148,16 @@ class Dump:
             return
         if self.chosen.content != ANY_CONTENT:
             return  # an entry is not a record
-        data = files.read_small(item.path)
-        content = read_content(item, data)
-        yield file_object(item, len(data), content)
+        if item.reader and self.chosen.records:
+            return
+        data = b"" if item.reader else files.read_small(item.path)
+        content = item.reader() if item.reader else read_content(item, data)
+        yield file_object(item, item.size if item.reader else len(data), content)
         for fields in content.entries:
             if _entry_wanted(item.name.kind, fields, self.chosen):
                 yield entry(item.path, item.name.kind, fields)
         yield from problems(item.path, content.findings)
-        self._advance(item.path, len(data))
+        self._advance(item.path, item.size if item.reader else len(data))
 
     def _of_redpanda(self, item: Input, redpanda: "RedpandaFiles") -> Iterator[Object | Block]:
         if item.name.kind is FileKind.REDPANDA_SEGMENT:

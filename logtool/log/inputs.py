@@ -25,7 +25,8 @@ from logtool.log.selection import Selection
 _OF_REDPANDA = "nothing matched: this is a Redpanda {}; {}"
 _HASH = re.compile(r"[0-9a-f]{8,16}|[0-9A-F]{32}|reservation", re.ASCII)
 """First part of the keys in a bucket of AutoMQ; `logtool.formats.automq.names` knows all parts."""
-_NAMESPACE = "_kafka_"
+AUTOMQ_NAMESPACE = "_kafka_"
+"""Beginning of the second part of these keys."""
 _MOST_NAMED = 8
 """Log dirs that a message names."""
 _WITH_NODE = re.compile(r"([0-9]{1,10})=(.+)", re.DOTALL)
@@ -195,7 +196,7 @@ def is_bucket(path: Path) -> bool:
         below = [one.name for entry in folders[:1] for one in files.list_dir(path / entry.name)]
     except UnreadableError:
         return False
-    return any(name.startswith(_NAMESPACE) for name in below)
+    return any(name.startswith(AUTOMQ_NAMESPACE) for name in below)
 
 
 def kind_of(

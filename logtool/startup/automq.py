@@ -8,7 +8,7 @@ later; indexes are continued behind their last entries (AKIP-2). Source: ``S3Sto
 ``WALRecovery``, ``ElasticLogLoader``, ``ElasticLogSegment`` (AutoMQ f1ce98ec8981, 2026-08-21).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from logtool.formats import time_index, transaction_index
 from logtool.formats.names import DirectoryKind, PartitionDirectory
@@ -139,7 +139,9 @@ class NodeStart:
     ) -> StreamRecovery:
         cluster = self._cluster
         content, node_id = cluster.stream(stream_id), cluster.node_of(stream_id)
-        seen = cluster.wal(node_id).seen_ends if node_id in cluster.bucket.wals else {}
+        seen: Mapping[int, int] = {}
+        if node_id is not None and node_id in cluster.bucket.wals:
+            seen = cluster.wal(node_id).seen_ends
         return StreamRecovery(
             stream_id=stream_id,
             node_id=node_id,
