@@ -7,6 +7,7 @@ import typer
 
 from logtool.commands import options
 from logtool.commands.program import start_options
+from logtool.commands.program.bucket_inputs import BucketInputs
 from logtool.commands.program.recovery_options import RecoveryOptions
 from logtool.commands.program.spread import spread
 from logtool.lazy_dataclass import dataclass
@@ -65,7 +66,7 @@ class Timing:
 @spread
 def plan(
     *,
-    inputs: options.AnyLocalInputs,
+    inputs: BucketInputs,
     broker: start_options.StartingBroker,
     timing: Timing,
     strategy: RecoveryOptions,

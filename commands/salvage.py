@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
+from logtool.commands.program.bucket_inputs import BucketInputs
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
 
@@ -78,7 +79,7 @@ DecodeDamaged = Annotated[
 @spread
 def salvage(
     *,
-    inputs: options.AnyLocalInputs,
+    inputs: BucketInputs,
     output: options.SavedTo,
     to: To = None,
     fill_from: FillFrom = None,

@@ -7,6 +7,7 @@ from logtool.commands import options
 from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
+from logtool.commands.program.bucket_inputs import require_local
 from logtool.commands.views.findings import FurtherFindings
 from logtool.disk import shell
 from logtool.errors import LogtoolError, UsageError
@@ -67,6 +68,7 @@ def run(
     if to_kafka and given.output_flavour != AUTOMQ.name:
         text_of = "--to kafka requires a bucket of AutoMQ and the log dir of its metadata log; "
         raise UsageError(f"{text_of}'logtool convert --to kafka' converts segments of Redpanda")
+    require_local(given.paths)
     report = Report(settings=settings, view=make(), summary=summary, inputs=given)
     job = Salvage(
         paths=given.paths,

@@ -175,6 +175,18 @@ def list_dir(path: Path) -> list[RemoteEntry]:
     return sorted(entries, key=lambda entry: entry.name)
 
 
+def find(path: Path) -> list[tuple[str, int]]:
+    """Return key below `path` and size of every file below it, from one listing in pages."""
+    system, own = _system(path)
+    with _translated(path):
+        try:
+            found = system.find(own, detail=True)
+        finally:
+            system.invalidate_cache(own)
+    top = len(own.strip("/")) + 1
+    return [(name.strip("/")[top:], info.get("size") or 0) for name, info in sorted(found.items())]
+
+
 def look(path: Path) -> RemoteEntry:
     """Return the entry of a path itself, without listing a directory."""
     system, own = _system(path)

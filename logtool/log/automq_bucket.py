@@ -4,7 +4,9 @@ The path below the bucket is the key of an object, on a disk and behind a URL. O
 ranges: first the footer and the index block, then the data blocks that are asked for.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import truediv
 from pathlib import Path
 
 import numpy as np
@@ -94,9 +96,11 @@ def open_bucket(path: Path, cluster_id: str) -> Bucket:
 def open_all(path: Path) -> list[Bucket]:
     """List the objects of every cluster in a bucket or below a prefix; UnreadableError."""
     found: dict[str, list[StoredObject]] = {}
-    for one in _walk(path, ""):
-        if one.name.cluster_id is not None:
-            found.setdefault(one.name.cluster_id, []).append(one)
+    for key, size in files.files_below(path):
+        name = names.parse(key)
+        if name.cluster_id is not None:
+            place = reduce(truediv, key.split("/"), path)
+            found.setdefault(name.cluster_id, []).append(StoredObject(place, name, size))
     return [_bucket(path, cluster_id, objects) for cluster_id, objects in sorted(found.items())]
 
 
@@ -114,17 +118,6 @@ def _bucket(path: Path, cluster_id: str, found: list[StoredObject]) -> Bucket:
             others.append(one)
     by_node = {node: tuple(some) for node, some in wals.items()}
     return Bucket(path, cluster_id, objects, by_node, tuple(others))
-
-
-def _walk(path: Path, prefix: str) -> Iterator[StoredObject]:
-    for entry in files.list_dir(path):
-        below, key = path / entry.name, prefix + entry.name
-        if files.is_dir(entry):
-            yield from _walk(below, key + "/")
-        else:
-            size = getattr(entry, "size", None)
-            size = files.size_at(below) if size is None else size
-            yield StoredObject(below, names.parse(key), size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
