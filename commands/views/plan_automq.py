@@ -64,7 +64,7 @@ class NodeStartPrinter(Printer[NodeStartItem]):
         self._summary.to_do = bool(self._lost or self._stopped)
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield what is recovered, replayed and lost."""
+        """Yield the line with the records recovered, replayed and lost."""
         parts = [
             text.count(self._summary.partitions, "partition"),
             f"{text.count(self._recovered, 'record')} recovered from the WAL",

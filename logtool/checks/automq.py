@@ -23,7 +23,7 @@ from logtool.formats.automq.data_object import FOOTER
 from logtool.formats.automq.names import ObjectKind
 from logtool.formats.automq.wal_object import WalRecords
 from logtool.formats.names import DirectoryKind, PartitionDirectory
-from logtool.log.automq_bucket import Bucket, StoredObject, open_all
+from logtool.log.automq_bucket import Bucket, StoredObject, WholeObject, open_all
 from logtool.log.inputs import is_bucket
 from logtool.log.selection import Selection
 from logtool.metadata import image as metadata_image
@@ -102,7 +102,7 @@ def _check(
 def object_findings(file: StoredObject, *, reads_blocks: bool) -> Iterator[Item]:
     """Yield the broken rules of one object alone."""
     try:
-        with LogFile(file.path, file.size) as opened:
+        with file.open() as opened:
             match file.name.kind:
                 case ObjectKind.DATA:
                     found = _data_object(opened, file.size, reads_blocks=reads_blocks)
@@ -120,7 +120,9 @@ def object_findings(file: StoredObject, *, reads_blocks: bool) -> Iterator[Item]
         yield error
 
 
-def _data_object(opened: LogFile, size: int, *, reads_blocks: bool) -> Iterator[Finding]:
+def _data_object(
+    opened: LogFile | WholeObject, size: int, *, reads_blocks: bool
+) -> Iterator[Finding]:
     """Yield the broken rules of a data object, which is read block by block."""
     footer = data_object.parse_footer(opened.read(max(0, size - FOOTER.size), FOOTER.size))
     if footer is not None and footer.magic == composite_object.MAGIC:
@@ -179,7 +181,7 @@ def _wal_gap(cluster: AutomqCluster, node_id: int) -> Iterator[Item]:
     for name in cluster.wal(node_id).order.behind_gap:
         file = by_key[name.key]
         try:
-            with LogFile(file.path, file.size) as opened:
+            with file.open() as opened:
                 read = wal_object.records(wal_object.parse(opened.read(0, file.size)))
         except UnreadableError as error:
             yield error

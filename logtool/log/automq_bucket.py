@@ -5,9 +5,11 @@ ranges: first the footer and the index block, then the data blocks that are aske
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from functools import reduce
 from operator import truediv
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,10 @@ from logtool.formats.automq.wal_object import WalRecords
 from logtool.lazy_dataclass import dataclass
 
 _WAL_HEADER = 48
+_SMALL = 256 * 1024
+"""Bytes of an object that one request reads whole."""
+_MOST_KEPT = 64 * 1024 * 1024
+"""Bytes of small objects that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,62 @@ class StoredObject:
     path: Path
     name: ObjectName
     size: int
+    kept: "KeptObjects | None" = field(default=None, compare=False, repr=False)
+    """Small objects behind a URL that were read already; None for a local object."""
+
+    def open(self) -> "LogFile | WholeObject":
+        """Open the object to read it; UnreadableError where that fails, then or later."""
+        if self.kept is not None and self.size <= _SMALL:
+            return WholeObject(self.kept.content(self))
+        return LogFile(self.path, self.size)
+
+
+class WholeObject:
+    """The bytes of an object, read like a `LogFile`."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self.size = memoryview(data), len(data)
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill `buffer` from `position`; return the number of bytes that there were."""
+        part = self._data[position : position + len(buffer)]
+        buffer[: len(part)] = part
+        return len(part)
+
+    def read(self, position: int, size: int) -> bytes:
+        """Return `size` bytes from `position` on, fewer where the object ends."""
+        return bytes(self._data[position : position + max(size, 0)])
+
+    def __enter__(self) -> "WholeObject":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return
+
+
+class KeptObjects:
+    """The small objects of a bucket behind a URL that were used last: a request gives one whole."""
+
+    def __init__(self) -> None:
+        self._found: dict[Path, bytes] = {}
+        self._size = 0
+        self._lock = Lock()
+
+    def content(self, file: StoredObject) -> bytes:
+        """Return the bytes of an object; UnreadableError."""
+        with self._lock:
+            data = self._found.pop(file.path, None)
+            if data is not None:
+                self._found[file.path] = data  # used last
+                return data
+        data = files.read_small(file.path)
+        with self._lock:
+            if file.path not in self._found:
+                self._found[file.path] = data
+                self._size += len(data)
+            while self._size > _MOST_KEPT:
+                self._size -= len(self._found.pop(next(iter(self._found))))
+        return data
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +125,7 @@ class Bucket:
         FormatError if the object is missing, or if its footer or its links are damaged.
         """
         file = self._object(object_id)
-        with LogFile(file.path, file.size) as opened:
+        with file.open() as opened:
             footer = data_object.parse_footer(
                 opened.read(max(0, file.size - FOOTER.size), FOOTER.size)
             )
@@ -96,11 +158,12 @@ def open_bucket(path: Path, cluster_id: str) -> Bucket:
 def open_all(path: Path) -> list[Bucket]:
     """List the objects of every cluster in a bucket or below a prefix; UnreadableError."""
     found: dict[str, list[StoredObject]] = {}
+    kept = KeptObjects() if files.is_remote(path) else None
     for key, size in files.files_below(path):
         name = names.parse(key)
         if name.cluster_id is not None:
             place = reduce(truediv, key.split("/"), path)
-            found.setdefault(name.cluster_id, []).append(StoredObject(place, name, size))
+            found.setdefault(name.cluster_id, []).append(StoredObject(place, name, size, kept))
     return [_bucket(path, cluster_id, objects) for cluster_id, objects in sorted(found.items())]
 
 
@@ -174,7 +237,7 @@ def block_extents(blocks: IndexedBlocks, stream_id: int) -> tuple[Extents, list[
     entries = blocks.entries[blocks.entries["stream_id"] == stream_id]
     position, size, base, end = [], [], [], []
     damaged = []
-    with LogFile(blocks.file.path, blocks.file.size) as opened:
+    with blocks.file.open() as opened:
         for entry in entries:
             start, length = int(entry["position"]), int(entry["size"])
             data = opened.read(start, length) if min(start, length) >= 0 else b""
@@ -244,7 +307,7 @@ def read_wal(bucket: Bucket, node_id: int) -> NodeWalRecords:
 
     def read(name: ObjectName, most: int | None = None) -> bytes:
         file = by_key[name.key]
-        with LogFile(file.path, file.size) as opened:
+        with file.open() as opened:
             return opened.read(0, file.size if most is None else min(file.size, most))
 
     listed = [(one.name, one.size) for one in by_key.values()]
@@ -281,7 +344,7 @@ class ExtentSource:
         while done < len(buffer) and row < len(extents):
             number = int(extents.file[row])
             file = extents.files[number]
-            with LogFile(file.path, file.size) as opened:
+            with file.open() as opened:
                 # Records of one object follow each other: it is opened once for all of them.
                 while done < len(buffer) and row < len(extents) and extents.file[row] == number:
                     room = buffer[done : done + int(extents.size[row]) - within]

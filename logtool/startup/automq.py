@@ -40,7 +40,7 @@ class WalRecovery:
 
 @dataclass(frozen=True, slots=True)
 class StreamRecovery:
-    """What the WAL adds to one open stream."""
+    """An open stream before and after the recovery of the WAL."""
 
     stream_id: int
     node_id: int | None
