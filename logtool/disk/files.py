@@ -86,7 +86,7 @@ def open_readonly(path: Path) -> int:
 def read_small(path: Path, limit: int = SMALL_FILE_LIMIT) -> bytes:
     """Return the whole content of a file of at most `limit` bytes."""
     if is_remote(path):
-        data = _remote().read(path, 0, limit + 1)
+        data: bytes = _remote().read(path, 0, limit + 1)
         if len(data) > limit:
             raise UnreadableError(path, f"is larger than the limit of {limit:,} bytes")
         return data
@@ -117,7 +117,8 @@ def hold_to_limit(path: Path, size: int, limit: int = SMALL_FILE_LIMIT) -> None:
 def list_dir(path: Path) -> Sequence[Entry]:
     """Return the entries of a directory, sorted by name."""
     if is_remote(path):
-        return _remote().list_dir(path)
+        listed: Sequence[Entry] = _remote().list_dir(path)
+        return listed
     with translated(path), os.scandir(path) as entries:
         return sorted(entries, key=lambda entry: entry.name)
 
@@ -165,7 +166,8 @@ def is_dir(entry: Entry) -> bool:
 
 def _look(path: Path) -> "remote.RemoteEntry":
     """Return the entry that a URL leads to; UnreadableError if nothing is there."""
-    return _remote().look(path)
+    found: remote.RemoteEntry = _remote().look(path)
+    return found
 
 
 def _remote() -> ModuleType:
