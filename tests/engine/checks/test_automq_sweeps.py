@@ -34,7 +34,7 @@ def codes(one: StoredObject, data: bytes) -> set[str]:
     """Return the codes for an object with other content."""
     one.path.write_bytes(data)
     changed = StoredObject(one.path, one.name, len(data))
-    return {found.code for found in object_findings(changed, reads_blocks=True)}  # type: ignore[union-attr]
+    return {found.code for found in object_findings(changed, reads_blocks=True)}
 
 
 def cut(home: Path, step: int) -> int:
