@@ -37,8 +37,8 @@ def completion(context: typer.Context, shell: ShellName) -> None:
 
     """
     from logtool.commands import output
+    from logtool.commands.program import command_tree
     from logtool.commands.program import completion as shells
-    from logtool.commands.program.command_tree import read_tree
 
     makers = {Shell.BASH: shells.bash, Shell.ZSH: shells.zsh, Shell.FISH: shells.fish}
-    output.plain(makers[shell](*read_tree(context.find_root().command)))
+    output.plain(makers[shell](*command_tree.read_tree(context.find_root().command)))

@@ -1,5 +1,6 @@
 """``logtool convert``: a segment of Redpanda as a log of Kafka, or the reverse."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,16 @@ Given = Annotated[
     options.LocalInputs,
     Without("files_from", "null", "topic", "exclude_topic", "partition", "broker_config"),
 ]
-To = Annotated[FlavourName, typer.Option("--to", help="Format of the files to write.")]
+
+
+class ConvertTo(StrEnum):
+    """Formats of the files that are written."""
+
+    KAFKA = "kafka"
+    REDPANDA = "redpanda"
+
+
+To = Annotated[ConvertTo, typer.Option("--to", help="Format of the files to write.")]
 Output = Annotated[
     Path,
     typer.Option(
@@ -80,6 +90,8 @@ def convert(
     """
     from logtool.commands.views.convert import run
 
-    if start_delta is not None and to is not FlavourName.KAFKA:
+    if start_delta is not None and to is not ConvertTo.KAFKA:
         raise UsageError("--start-delta requires --to kafka")
-    raise typer.Exit(run(inputs, printing, to=to, output=output, start_delta=start_delta))
+    raise typer.Exit(
+        run(inputs, printing, to=FlavourName(to), output=output, start_delta=start_delta)
+    )

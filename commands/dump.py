@@ -125,6 +125,14 @@ def dump(
     known only in the namespace kafka, from offset 0 or from a Raft snapshot on, up to the first
     damage.
 
+    AutoMQ:
+
+    With a bucket and the log dir of its metadata log as PATH, the command prints the partitions as
+    they are after the recovery of the WAL: batches or records, time and transaction indexes,
+    producer snapshots and leader epochs. A bucket alone, or a file in it, is printed as objects:
+    the entries of index blocks, the records of streams in data blocks and WAL objects, links of
+    composite objects, ranges of a node, and the owner of a WAL.
+
     Exit status:
       0    everything was printed
       1    something is damaged; the readable part was printed

@@ -223,6 +223,11 @@ def gaps(
     as Redpanda does; a Kafka follower keeps the leader's offsets. Raft offsets are shown together
     with Kafka offsets if the Kafka offsets are known.
 
+    AutoMQ:
+
+    With a bucket and the log dir of its metadata log as PATH, offsets that are in no object and not
+    in the WAL are a gap, too. A missing or damaged object is an error, and the status is 4.
+
     Exit status:
       0    complete: no gap that may mean loss
       1    gaps that may mean loss

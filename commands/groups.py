@@ -114,6 +114,11 @@ def groups(
 
     The lag is counted in Kafka offsets if the files contain them.
 
+    AutoMQ:
+
+    With a bucket and the log dir of its metadata log as PATH, the command reads
+    __consumer_offsets and the ends of the partitions as they are after the recovery of the WAL.
+
     Exit status:
       0    complete: nothing found at or above --fail-on
       1    findings at or above --fail-on

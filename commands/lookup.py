@@ -13,11 +13,11 @@ LARGEST = 2**63 - 1
 
 Place = Annotated[
     # Not Path: that would take an empty string for the current directory.
-    str | None,
+    list[str] | None,
     typer.Argument(
         metavar="PATH",
-        help="A partition dir, or a log dir with --topic and --partition. Default: the "
-        "current directory.",
+        help="A partition dir, or a log dir with --topic and --partition; or a bucket of AutoMQ "
+        "and the log dir of its metadata log. Default: the current directory.",
         show_default=False,
     ),
 ]
@@ -74,6 +74,12 @@ def lookup(
       logtool lookup --timestamp 2025-03-01T12:00:00Z data/orders-0
       logtool lookup --timestamp latest --json data/orders-0 | jq .items[0].log_end_offset
 
+    AutoMQ:
+
+    For a bucket, give it and the log dir of its metadata log: logtool lookup --offset 1200 --topic
+    orders --partition 0 BUCKET META. AutoMQ has no offset index; the search by index uses the time
+    index alone.
+
     Exit status:
       0    found; both searches agree
       1    not found, or the two searches disagree
@@ -86,7 +92,7 @@ def lookup(
 
     if (offset is None) == (timestamp is None):
         raise UsageError("give one of --offset and --timestamp")
-    inputs = options.AnyInputs(None if place is None else [place], flavour=flavour)
+    inputs = options.AnyInputs(place, flavour=flavour)
     status = run(
         inputs, printing,
         topic=topic, partition=partition, offset=offset, timestamp=timestamp,

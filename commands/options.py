@@ -273,7 +273,12 @@ class Inputs:
     @property
     def given_flavour(self) -> "Flavour | None":
         """Return the value of --flavour; None without it, and in a command that lacks it."""
-        return None
+        name = getattr(self, "flavour", None)
+        if name is None:
+            return None
+        from logtool.log.opening import FLAVOURS
+
+        return FLAVOURS[name]
 
     def given(self) -> list[Path]:
         """Return the paths of `texts`; UsageError for a path that the command cannot read."""
@@ -284,6 +289,15 @@ class Inputs:
         from logtool.log import inputs
 
         return [inputs.parse_node_dir(text, self.path_of) for text in self.texts()]
+
+    def with_buckets(self) -> "inputs.GivenPaths":
+        """Return the same as `resolved`; a bucket of AutoMQ and its metadata log are one path."""
+        given = self.resolved()
+        if not given.has_bucket_and_more:
+            return given
+        from logtool.metadata import automq_tree
+
+        return automq_tree.join(given)
 
     def of_one_broker(self, selection: "Selection | None" = None) -> "inputs.GivenPaths":
         """Return the same as `resolved`; UsageError for paths with several node ids."""
@@ -297,7 +311,7 @@ class Inputs:
         """Return the same as `resolved`; UsageError for paths of several clusters."""
         from logtool.node.identity import refuse_several_clusters
 
-        found = self.resolved(paths)
+        found = self.with_buckets() if paths is None else self.resolved(paths)
         refuse_several_clusters(found.paths)
         return found
 
@@ -321,11 +335,6 @@ class AnyInputs(Inputs):
 
     flavour: FlavourOption = None
 
-    @property
-    def given_flavour(self) -> "Flavour | None":
-        """Return the value of --flavour; None without it."""
-        return _flavour_named(self.flavour)
-
 
 @dataclass(frozen=True, slots=True)
 class LocalInputs(Inputs):
@@ -346,17 +355,6 @@ class AnyLocalInputs(LocalInputs):
     """Local inputs of a command that can also read Redpanda directories."""
 
     flavour: FlavourOption = None
-
-    @property
-    def given_flavour(self) -> "Flavour | None":
-        """Return the value of --flavour; None without it."""
-        return _flavour_named(self.flavour)
-
-
-def _flavour_named(name: FlavourName | None) -> "Flavour | None":
-    from logtool.log.opening import FLAVOURS
-
-    return FLAVOURS[name] if name else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,11 +377,10 @@ class Running:
 
         UsageError for a wrong rate or time.
         """
-        from logtool.running.budget import Budget
-        from logtool.running.run import Run
+        from logtool.running import budget, run
 
-        report.summary.pace = self.pace()
-        return Run(on_progress=report.show, budget=Budget(self.threads, report.summary.pace))
+        report.summary.pace = pace = self.pace()
+        return run.Run(on_progress=report.show, budget=budget.Budget(self.threads, pace))
 
     def pace(self) -> "Pace":
         """Return the limits of rate and time from now on; UsageError for a wrong rate or time."""

@@ -52,6 +52,7 @@ Item = TypeVar("Item")
 Line = tuple[str, str | None]
 """A line for people, and one of `terminal.STYLES` or None."""
 FLUSH_SECONDS = 0.2
+_OF_AUTOMQ = "flavour: automq; partitions as they are after the recovery of the WAL"
 
 
 class OutputError(LogtoolError):
@@ -177,6 +178,8 @@ class Report:
                         self.unreadable(item)
                     else:
                         printer.show(item)
+                for problem in self.inputs.late_problems() if self.inputs else ():
+                    self.unreadable(problem)
             except UnreadableError as error:
                 self._ended_early = True
                 self.unreadable(error)
@@ -357,7 +360,7 @@ class Report:
         width = terminal.width_of(sys.stdout, wide=self.settings.wide)
         flavour = self.inputs.output_flavour if self.inputs else None
         if flavour and chosen == "table":
-            self._emit(f"{view.of_redpanda}\n")
+            self._emit(f"{_OF_AUTOMQ if flavour == 'automq' else view.of_redpanda}\n")
         if chosen in view.lines:
             folds = width if chosen == "table" else None  # another form has readers of its own
             return LineWriter(self._emit, view.lines[chosen], folds)

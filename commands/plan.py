@@ -7,6 +7,7 @@ import typer
 
 from logtool.commands import options
 from logtool.commands.program import start_options
+from logtool.commands.program.bucket_inputs import BucketInputs
 from logtool.commands.program.recovery_options import RecoveryOptions
 from logtool.commands.program.spread import spread
 from logtool.lazy_dataclass import dataclass
@@ -65,7 +66,7 @@ class Timing:
 @spread
 def plan(
     *,
-    inputs: options.AnyLocalInputs,
+    inputs: BucketInputs,
     broker: start_options.StartingBroker,
     timing: Timing,
     strategy: RecoveryOptions,
@@ -135,11 +136,19 @@ def plan(
     .cannotrecover. This knowledge comes from Redpanda's source code; logtool was not compared with
     a running Redpanda.
 
+    AutoMQ:
+
+    With a bucket and the log dir of its metadata log as PATH, the command shows what a node reads
+    from its WAL after a crash, the end of each open stream before and after, and what it drops
+    behind a gap. For each partition it shows the producer snapshot, the offset from which the log
+    is replayed, the bytes of this replay and of a replay without checkpoints (AKIP-2), and the log
+    start offset of a deletion of records that the crash undoes. A clean partition is not replayed.
+
     Exit status:
       0    complete: nothing is lost, and nothing stops the start
       1    a log is cut, does not load or is renamed; a log dir goes offline; the start
            fails; a file is ignored; a bad index is not noticed; segments overlap; or limits are too
-           low
+           low; or a node of AutoMQ does not start or drops records of its WAL
       2
       4
       6

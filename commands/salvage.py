@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
+from logtool.commands.program.bucket_inputs import BucketInputs
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
 
@@ -43,6 +44,20 @@ class RecordsFormat(StrEnum):
     KCAT = "kcat"
 
 
+class SalvageTo(StrEnum):
+    """Formats that a partition of AutoMQ can be saved in."""
+
+    KAFKA = "kafka"
+
+
+To = Annotated[
+    SalvageTo | None,
+    typer.Option(
+        "--to",
+        help="Save the partitions of a bucket of AutoMQ, which is given with the log dir of its "
+        "metadata log, as partition dirs of Kafka.",
+    ),
+]
 Records = Annotated[
     RecordsFormat | None,
     typer.Option(
@@ -64,8 +79,9 @@ DecodeDamaged = Annotated[
 @spread
 def salvage(
     *,
-    inputs: options.AnyLocalInputs,
+    inputs: BucketInputs,
     output: options.SavedTo,
+    to: To = None,
     fill_from: FillFrom = None,
     retry: Retry = None,
     records: Records = None,
@@ -87,6 +103,7 @@ def salvage(
     Examples:
       logtool salvage --output /mnt/saved /var/lib/kafka/data/orders-0
       logtool salvage --output /mnt/saved --fill-from /mnt/broker-2/data /var/lib/kafka/data
+      logtool salvage --to kafka --output /mnt/saved /mnt/bucket /var/lib/automq/metadata
 
     Rejected bytes:
 
@@ -101,6 +118,13 @@ def salvage(
 
     If a partition occurs twice, for example from two brokers, the second one is written to
     DIR/partitions.2. The metadata log is written to DIR/metadata.
+
+    AutoMQ:
+
+    With --to kafka, PATH is a bucket of AutoMQ and the log dir of its metadata log. Each partition,
+    as it is after the recovery of the WAL, is written as a partition dir of Kafka. Offsets,
+    timestamps and leader epochs do not change. If a Kafka cluster that has the topics is to serve
+    them, keep the partition.metadata of its own partition dir: it holds the topic id.
 
     Filling from another copy:
 
@@ -155,6 +179,6 @@ def salvage(
     status = run(
         inputs, running, printing,
         output=output, fill_from=fill_from or (), retry=retry,
-        records=records and str(records), damaged=decode_damaged,
+        records=records and str(records), damaged=decode_damaged, to_kafka=to is not None,
     )  # fmt: skip
     raise typer.Exit(status)

@@ -96,6 +96,12 @@ def stat(
     The command reports timestamps that are far in the future, or that seem to be in seconds or
     microseconds in place of milliseconds, as findings of severity info, as 'logtool verify' does.
 
+    AutoMQ:
+
+    With a bucket and the log dir of its metadata log as PATH, the command counts the partitions as
+    they are after the recovery of the WAL. The path of a segment is its place in the log dir that
+    Kafka would have.
+
     Exit status:
       0    complete, whatever the numbers are
       1    findings at or above --fail-on (with --fail-on info, unusual timestamps)

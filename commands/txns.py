@@ -83,6 +83,11 @@ def txns(
     aborts it. Its records are then lost to read_committed consumers, so run the command only for
     hanging transactions.
 
+    AutoMQ:
+
+    With a bucket and the log dir of its metadata log as PATH, the command reads the partitions as
+    they are after the recovery of the WAL. AutoMQ stores no high watermark.
+
     Exit status:
       0    complete: no hanging transaction; snapshots and transaction indexes agree with the log
       1    a transaction is hanging, or files or coordinators contradict the log

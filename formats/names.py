@@ -69,6 +69,8 @@ class FileKind(StrEnum):
     REDPANDA_SEGMENT = "redpanda-segment"
     """Named otherwise, see `logtool.formats.redpanda.names`; so is the next."""
     REDPANDA_BASE_INDEX = "redpanda-base-index"
+    AUTOMQ_OBJECT = "automq-object"
+    """An object in a bucket of AutoMQ, of any kind."""
     UNKNOWN = ""
 
 

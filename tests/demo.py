@@ -1,4 +1,4 @@
-"""The log dirs of `make demo`: one of a real broker, and the same damaged."""
+"""The log dirs of `make demo`: of real brokers, and one of them damaged."""
 
 import shutil
 import subprocess
@@ -17,6 +17,9 @@ def main() -> None:
     for name in ("clean", "killed"):
         with tarfile.open(DATA / f"{name}.tar.xz") as tar:
             tar.extractall(DEMO, filter="tar")
+    with tarfile.open(DATA.parent / "automq" / "broker-crash.tar.xz") as tar:
+        tar.extractall(DEMO, filter="tar")
+    (DEMO / "broker-crash").rename(DEMO / "automq")
     shutil.copytree(DEMO / "clean", DEMO / "damaged")
     damage(DEMO / "damaged")
     flip(DEMO / "killed")

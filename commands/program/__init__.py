@@ -21,5 +21,6 @@ spark_options        options of verify and scan
 cell_options         the cells of CSV and TSV
 shown_content        the content that dump prints
 record_selectors     the records that dump looks for
+bucket_inputs        local paths, and buckets of AutoMQ also behind URLs
 salvage_output       the records that salvage writes
 """

@@ -141,7 +141,7 @@ def _asked(
         decode=shown.decodes and not takes_bytes,
         secrets=shown.secrets,
     )
-    return _DumpRequest(settings, inputs.resolved(), shown, selectors, chosen), meaning
+    return _DumpRequest(settings, inputs.with_buckets(), shown, selectors, chosen), meaning
 
 
 def _look(

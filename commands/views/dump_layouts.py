@@ -194,6 +194,8 @@ class Layouts:
         for kind in kinds:
             if kind in _BATCH_KINDS or (kind is FileKind.REDPANDA_SEGMENT and self._records):
                 chosen = RECORD_CSV if self._records else BATCH_CSV
+            elif kind is FileKind.AUTOMQ_OBJECT:
+                chosen = tuple(one for name in entries.AUTOMQ for one in self._entries[name])
             else:
                 chosen = self._entries.get(kind_name(kind), self._checkpoint)
             for column in chosen:

@@ -61,7 +61,7 @@ def run(
     printing: options.Printing,
 ) -> Exit:
     """Print the gaps of all partitions, and the sums of each topic; return the exit status."""
-    settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
+    settings, summary, given = printing.settings(), ActionSummary(), inputs.with_buckets()
     report = Report(settings=settings, view=make(settings), summary=summary, inputs=given)
     shown.check()
     wanted, limits = _wanted(shown, inputs.broker), running.run(report)
@@ -70,7 +70,7 @@ def run(
         # Not with the other imports: it brings along all that writes.
         from logtool.gaps import fill
 
-        fill.check_target(shown.output, of_redpanda=given.output_flavour is not None)
+        fill.check_target(shown.output, of_redpanda=given.output_flavour == REDPANDA.name)
     printer = GapPrinter(report, summary, shown)
     return report.consume(_results(job, shown, printer), printer)
 

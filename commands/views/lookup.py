@@ -42,7 +42,9 @@ def run(
     """Print where an offset is or, without one, a timestamp, in the one path of `inputs`."""
     settings = printing.settings()
     asked, value, moment = _question(offset, timestamp)
-    given, summary = inputs.resolved(), ActionSummary()
+    given, summary = inputs.with_buckets(), ActionSummary()
+    if len(given.paths) > 1:
+        raise UsageError(f"unexpected extra argument ({given.paths[1]})")
     report = Report(settings=settings, view=_view(settings), summary=summary, inputs=given)
 
     def answers() -> Iterator[LookupResult]:

@@ -9,6 +9,7 @@ from logtool.commands import options
 from logtool.commands.output import Line, Report
 from logtool.commands.printing import text
 from logtool.commands.program import broker_config, parsing
+from logtool.commands.program.bucket_inputs import require_local
 from logtool.commands.program.recovery_options import RecoveryOptions
 from logtool.commands.program.start_options import StartingBroker
 from logtool.commands.views import actions, release_starts
@@ -80,9 +81,18 @@ def run(
 ) -> Exit:
     """Print the actions of a broker at its next start; return the exit status."""
     if broker.kafka_version == "all":
+        require_local(inputs.given())
         assumed = replace(broker, kafka_version=None).assumed(inputs.broker)
         return release_starts.run(inputs, printing, assumed)
     settings, summary, given = printing.settings(), ActionSummary(), inputs.of_one_broker()
+    if given.has_bucket_and_more:
+        if strategy.supplements or policies:
+            raise UsageError("--strategy supplement and --policy do not support AutoMQ")
+        # Few runs need it, and it imports what reads a bucket.
+        from logtool.commands.views import plan_automq
+
+        return plan_automq.run(given, settings)
+    require_local(given.paths)
     if given.output_flavour and (strategy.supplements or policies):
         raise UsageError(
             "--strategy supplement and --policy do not support Redpanda, and PATH is "

@@ -208,9 +208,64 @@ RELEASE: Final = Table("release", "release", (
 ), note="The start of one release on the log dirs; only with --kafka-version all.",
     type="release", made_from="logtool.startup.releases:ReleaseStart")  # fmt: skip
 
+WAL: Final = Table("wal", "WAL of a node of AutoMQ", (
+    Column("node", Kind.INT32, "id of the node", value="node_id"),
+    Column("trim_offset", Kind.INT64, "offset of the WAL up to which its records are in objects of "
+           "streams; -1: none is known"),
+    count("objects", "objects of the WAL in the bucket"),
+    count("skipped_objects", "objects whose records are in objects of streams, or that a fenced "
+          "node wrote late"),
+    count("taken_objects", "objects that are read"),
+    count("dropped_objects", "objects behind a gap: their records are dropped without an error"),
+    count("records", "records behind the trim offset in the objects that are read"),
+    count("recovered_records", "records among them that no object of a stream has"),
+    Column("fault", Kind.STRING, "why the node does not start", null="it starts"),
+), note="The recovery of the WAL of one node; only for a bucket of AutoMQ.",
+    type="wal", made_from="logtool.startup.automq:WalRecovery")  # fmt: skip
+STREAM: Final = Table("stream", "open stream of AutoMQ", (
+    Column("stream", Kind.INT64, "id of the stream", value="stream_id"),
+    Column("node", Kind.INT32, "id of the node that has it open", null="not known",
+           value="node_id"),
+    Column("topic", Kind.STRING, "name of the topic", null="not known"),
+    Column("partition", Kind.INT32, "number of the partition", null="not known"),
+    Column("start_offset", Kind.INT64, "start of the stream"),
+    Column("metadata_end_offset", Kind.INT64, "end of the stream in the metadata log"),
+    Column("end_offset", Kind.INT64, "end of the stream after the recovery"),
+    count("recovered_records", "records that only the WAL has"),
+    Column("lost_offsets", Kind.INT64, "offsets behind the new end that are in the WAL behind a "
+           "gap", "count"),
+), note="An open stream before and after the recovery of the WAL; its unit is a record of Kafka, a "
+    "byte of an index, or an entry. Only for a bucket of AutoMQ.",
+    type="stream", made_from="logtool.startup.automq:StreamRecovery")  # fmt: skip
+REPLAY: Final = Table("replay", "partition that a node of AutoMQ opens", (
+    Column("topic", Kind.STRING, "name of the topic"),
+    Column("partition", Kind.INT32, "number of the partition"),
+    Column("clean", Kind.BOOL, "whether the partition was closed in order; then nothing is "
+           "replayed"),
+    offset("log_start_offset", "start of the log"),
+    offset("log_end_offset", "end of the log after the recovery of the WAL"),
+    offset("recovery_point", "recovery point before the replay"),
+    offset("new_recovery_point", "recovery point after the replay"),
+    offset("snapshot", "offset of the producer snapshot that is loaded", "no snapshot is usable"),
+    count("dropped_snapshots", "snapshots outside of log start and recovery point, which are "
+          "dropped"),
+    offset("time_index_checkpoint", "offset in the last entry of the time index", "no entry"),
+    offset("transaction_index_checkpoint", "last offset of the last entry of the transaction index",
+           "no entry"),
+    offset("replayed_from", "first offset that is replayed", "nothing is replayed"),
+    size("replayed_bytes", "bytes of the log that are replayed"),
+    offset("full_replay_from", "first offset of a replay without checkpoints",
+           "nothing is replayed"),
+    size("full_replay_bytes", "bytes of the log in a replay without checkpoints"),
+    offset("undone_log_start", "log start offset of a deletion of records that the crash undoes",
+           "no deletion is undone"),
+), note="A partition as its node opens it after the recovery of the WAL; only for a bucket of "
+    "AutoMQ.",
+    type="replay", made_from="logtool.startup.automq:PartitionReplay")  # fmt: skip
+
 DOCUMENT: Final = Document(
     name="plan",
     title="Objects that logtool plan, recover, rebuild-index, undo and checkpoint rebuild or set "
     "print",
-    tables=(FORECAST, ACTION, DURATION, FINDING, POLICIES, RELEASE, UNDO),
+    tables=(FORECAST, ACTION, DURATION, FINDING, POLICIES, RELEASE, UNDO, WAL, STREAM, REPLAY),
 )

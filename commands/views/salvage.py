@@ -7,12 +7,14 @@ from logtool.commands import options
 from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Object, columns
+from logtool.commands.program.bucket_inputs import require_local
 from logtool.commands.views.findings import FurtherFindings
 from logtool.disk import shell
-from logtool.errors import LogtoolError
+from logtool.errors import LogtoolError, UsageError
 from logtool.exits import Exit
 from logtool.findings import Finding
 from logtool.formats import wording
+from logtool.log.automq import AUTOMQ
 from logtool.repair.output import OutputDir
 from logtool.repair.salvage import Salvage
 from logtool.repair.saved import Saved
@@ -54,13 +56,19 @@ def run(
     retry: Path | None = None,
     records: str | None = None,
     damaged: bool = False,
+    to_kafka: bool = False,
 ) -> Exit:
     """Save what is sound or, with `deleted`, what waits for its deletion; return the exit status.
 
     With `records` the records of what is saved are written, too, in that format; with `damaged`
     what decodes of the rejected bytes.
     """
-    settings, summary, given = printing.settings(), ActionSummary(), inputs.resolved()
+    settings, summary = printing.settings(), ActionSummary()
+    given = inputs.with_buckets() if to_kafka else inputs.resolved()
+    if to_kafka and given.output_flavour != AUTOMQ.name:
+        text_of = "--to kafka requires a bucket of AutoMQ and the log dir of its metadata log; "
+        raise UsageError(f"{text_of}'logtool convert --to kafka' converts segments of Redpanda")
+    require_local(given.paths)
     report = Report(settings=settings, view=make(), summary=summary, inputs=given)
     job = Salvage(
         paths=given.paths,

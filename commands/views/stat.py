@@ -44,7 +44,7 @@ def run(
     fail_on: Severity,
 ) -> Exit:
     """Print statistics of the batches of logs; with `segments` also a row for each segment."""
-    settings, given = printing.settings(), inputs.resolved()
+    settings, given = printing.settings(), inputs.with_buckets()
     limit = parsing.parse_batch_memory(max_batch_memory)
     static = inputs.broker.take(*broker_config.TIMESTAMPS)
     # The rows of CSV and TSV are partitions, or the segments in their place.

@@ -96,13 +96,13 @@ def _on_spark(
 
     Spark does not start if no input can be read.
     """
-    from logtool.spark.engine import SparkEngine
-    from logtool.spark.session import session
+    from logtool.spark import engine, session
 
     if report.inputs and (problems := report.inputs.problems_of_all()):
         yield from problems
         return
-    job.use(SparkEngine(stack.enter_context(session(master, conf, report.starting))))
+    connected = stack.enter_context(session.session(master, conf, report.starting))
+    job.use(engine.SparkEngine(connected))
     yield from job
 
 

@@ -26,7 +26,7 @@ from logtool.lazy_dataclass import dataclass
 
 VERSION = 0
 RANGE = np.dtype([("start_offset", ">i8"), ("end_offset", ">i8"), ("object_id", ">i8")])
-_HEAD, _STREAM = struct.Struct(">hi"), struct.Struct(">qi")
+HEAD, STREAM = struct.Struct(">hi"), struct.Struct(">qi")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,14 +43,14 @@ class RangeIndex:
 
 def parse(data: bytes) -> RangeIndex:
     """Read an index. Never fails."""
-    if len(data) < _HEAD.size:
+    if len(data) < HEAD.size:
         return RangeIndex(None, (), data)
-    head = _HEAD.unpack_from(data)
+    head = HEAD.unpack_from(data)
     found: list[tuple[int, NDArray[np.void]]] = []
-    at = _HEAD.size
-    while len(found) < head[1] and len(data) - at >= _STREAM.size:
-        stream_id, count = _STREAM.unpack_from(data, at)
-        start = at + _STREAM.size
+    at = HEAD.size
+    while len(found) < head[1] and len(data) - at >= STREAM.size:
+        stream_id, count = STREAM.unpack_from(data, at)
+        start = at + STREAM.size
         if not 0 <= count <= (len(data) - start) // RANGE.itemsize:
             break
         found.append((stream_id, np.frombuffer(data, RANGE, count, start)))
@@ -60,9 +60,9 @@ def parse(data: bytes) -> RangeIndex:
 
 def encode(parsed: RangeIndex) -> bytes:
     """Return the bytes `parse` was given; the two are exact inverses."""
-    parts = [] if parsed.head is None else [_HEAD.pack(*parsed.head)]
+    parts = [] if parsed.head is None else [HEAD.pack(*parsed.head)]
     for stream_id, ranges in parsed.ranges:
-        parts += [_STREAM.pack(stream_id, len(ranges)), ranges.tobytes()]
+        parts += [STREAM.pack(stream_id, len(ranges)), ranges.tobytes()]
     return b"".join(parts) + parsed.trailing
 
 
@@ -78,12 +78,12 @@ def check(parsed: RangeIndex) -> Iterator[Finding]:
             position=size - len(parsed.trailing),
             length=len(parsed.trailing),
         )
-    at = _HEAD.size
+    at = HEAD.size
     for stream_id, ranges in parsed.ranges:
         start, end = (ranges[name].astype(np.int64) for name in ("start_offset", "end_offset"))
         bad = (start < 0) | (end < start) | (ranges["object_id"] < 0)
         bad[1:] |= start[1:] < start[:-1]
-        length = _STREAM.size + ranges.nbytes
+        length = STREAM.size + ranges.nbytes
         if stream_id < 0 or bad.any():
             yield Finding(
                 "automq-range-index/format",

@@ -261,7 +261,7 @@ def _write(path: Path, fd: int, blocks: Iterable[bytes], position: int) -> tuple
 
 def _copy(path: Path, fd: int, run: CopiedRange, position: int) -> None:
     """Copy a stretch to a byte of a new file."""
-    calls = [_by_range, _by_sending]
+    calls = [] if files.is_remote(run.file.path) else [_by_range, _by_sending]
     done = 0
     while done < run.size:
         rest = CopiedRange(run.file, run.position + done, run.size - done)

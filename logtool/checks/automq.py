@@ -8,7 +8,6 @@ objects and then in the WAL of the node that has the stream open.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import FormatError, UnreadableError
 from logtool.findings import Finding
@@ -24,7 +23,7 @@ from logtool.formats.automq.data_object import FOOTER
 from logtool.formats.automq.names import ObjectKind
 from logtool.formats.automq.wal_object import WalRecords
 from logtool.formats.names import DirectoryKind, PartitionDirectory
-from logtool.log.automq_bucket import Bucket, StoredObject, open_all
+from logtool.log.automq_bucket import Bucket, StoredObject, WholeObject, open_all
 from logtool.log.inputs import is_bucket
 from logtool.log.selection import Selection
 from logtool.metadata import image as metadata_image
@@ -55,29 +54,18 @@ class BucketVerification:
             try:
                 if is_bucket(path):
                     buckets += open_all(path)
-                elif has_metadata_log(path):
+                elif metadata_image.has_log(path):
                     images.append(metadata_image.read_any(path))
             except UnreadableError as error:
                 yield self._counted(error)
         for bucket in buckets:
-            own = next((one for one in images if _is_of(one, bucket.cluster_id)), None)
+            own = next((one for one in images if one.streams.has_cluster(bucket.cluster_id)), None)
             for item in _check(bucket, own, self._selection, self.summary, self._reads_blocks):
                 yield self._counted(item)
 
     def _counted(self, item: Item) -> Item:
         self.summary.add(item)
         return item
-
-
-def has_metadata_log(path: Path) -> bool:
-    """Return whether a path is a log dir with the metadata log, or the directory of that log."""
-    return path.name == metadata_image.DIRECTORY or files.has_dir(path / metadata_image.DIRECTORY)
-
-
-def _is_of(image: MetadataImage, cluster_id: str) -> bool:
-    """Return whether a metadata log is of a cluster, by the keys that it has."""
-    namespace = f"_kafka_{cluster_id}/"
-    return any(key.startswith(namespace) for key in image.streams.keys)
 
 
 def _check(
@@ -88,12 +76,12 @@ def _check(
     reads_blocks: bool,
 ) -> Iterator[Item]:
     for file in (*bucket.objects.values(), *bucket.others):
-        yield from _object(file, reads_blocks=reads_blocks)
+        yield from object_findings(file, reads_blocks=reads_blocks)
         summary.segments += file.name.kind is ObjectKind.DATA
         summary.bytes += file.size
     for wal in bucket.wals.values():
         for file in wal:
-            yield from _object(file, reads_blocks=True)
+            yield from object_findings(file, reads_blocks=True)
             summary.bytes += file.size
     if image is None:
         return
@@ -111,10 +99,10 @@ def _check(
             yield from _partition(partition, summary)
 
 
-def _object(file: StoredObject, *, reads_blocks: bool) -> Iterator[Item]:
+def object_findings(file: StoredObject, *, reads_blocks: bool) -> Iterator[Item]:
     """Yield the broken rules of one object alone."""
     try:
-        with LogFile(file.path, file.size) as opened:
+        with file.open() as opened:
             match file.name.kind:
                 case ObjectKind.DATA:
                     found = _data_object(opened, file.size, reads_blocks=reads_blocks)
@@ -132,7 +120,9 @@ def _object(file: StoredObject, *, reads_blocks: bool) -> Iterator[Item]:
         yield error
 
 
-def _data_object(opened: LogFile, size: int, *, reads_blocks: bool) -> Iterator[Finding]:
+def _data_object(
+    opened: LogFile | WholeObject, size: int, *, reads_blocks: bool
+) -> Iterator[Finding]:
     """Yield the broken rules of a data object, which is read block by block."""
     footer = data_object.parse_footer(opened.read(max(0, size - FOOTER.size), FOOTER.size))
     if footer is not None and footer.magic == composite_object.MAGIC:
@@ -191,7 +181,7 @@ def _wal_gap(cluster: AutomqCluster, node_id: int) -> Iterator[Item]:
     for name in cluster.wal(node_id).order.behind_gap:
         file = by_key[name.key]
         try:
-            with LogFile(file.path, file.size) as opened:
+            with file.open() as opened:
                 read = wal_object.records(wal_object.parse(opened.read(0, file.size)))
         except UnreadableError as error:
             yield error

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from logtool.errors import UnreadableError
@@ -67,6 +67,12 @@ def is_remote(path: Path) -> bool:
     return not isinstance(cast(object, path), Path)
 
 
+def is_assembled(path: Path) -> bool:
+    """Return whether a path stands for pieces of other files; see `logtool.disk.assembled`."""
+    # That module takes a while to import, and few runs need it.
+    return is_remote(path) and hasattr(path, "tree")
+
+
 def real_path(path: Path) -> Path:
     """Return a path without links; a URL as it is."""
     return path if is_remote(path) else path.resolve()
@@ -82,9 +88,7 @@ def open_readonly(path: Path) -> int:
 def read_small(path: Path, limit: int = SMALL_FILE_LIMIT) -> bytes:
     """Return the whole content of a file of at most `limit` bytes."""
     if is_remote(path):
-        from logtool.disk import remote
-
-        data = remote.read(path, 0, limit + 1)
+        data: bytes = _remote().read(path, 0, limit + 1)
         if len(data) > limit:
             raise UnreadableError(path, f"is larger than the limit of {limit:,} bytes")
         return data
@@ -115,14 +119,29 @@ def hold_to_limit(path: Path, size: int, limit: int = SMALL_FILE_LIMIT) -> None:
 def list_dir(path: Path) -> Sequence[Entry]:
     """Return the entries of a directory, sorted by name."""
     if is_remote(path):
-        from logtool.disk import remote
-
-        return remote.list_dir(path)
+        listed: Sequence[Entry] = _remote().list_dir(path)
+        return listed
     try:
         with os.scandir(path) as entries:
             return sorted(entries, key=_NAME)
     except OSError as error:
         raise _unreadable(path, error, None) from error
+
+
+def files_below(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield path below a directory and size of every file there; UnreadableError."""
+    if is_remote(path):
+        yield from _remote().find(path)
+        return
+    yield from _files_below(path, "")
+
+
+def _files_below(path: Path, prefix: str) -> Iterator[tuple[str, int]]:
+    for entry in list_dir(path):
+        if is_dir(entry):
+            yield from _files_below(path / entry.name, f"{prefix}{entry.name}/")
+        else:
+            yield prefix + entry.name, size_at(path / entry.name)
 
 
 def at_one_moment(path: Path, described: Callable[[Sequence[Entry]], T]) -> T:
@@ -161,9 +180,15 @@ def is_dir(entry: Entry) -> bool:
 
 def _look(path: Path) -> "remote.RemoteEntry":
     """Return the entry that a URL leads to; UnreadableError if nothing is there."""
+    found: remote.RemoteEntry = _remote().look(path)
+    return found
+
+
+def _remote() -> ModuleType:
+    """Return the module for URLs, which local paths do not need."""
     from logtool.disk import remote
 
-    return remote.look(path)
+    return remote
 
 
 def leads_to_dir(path: Path) -> bool:

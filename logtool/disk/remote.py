@@ -110,6 +110,13 @@ class RemotePath:
         """Return itself: only the file system behind the URL knows its links."""
         return self
 
+    def system(self) -> tuple[Any, str]:
+        """Return the file system of fsspec behind the URL, and the path in it."""
+        import fsspec
+
+        system, own = fsspec.core.url_to_fs(self._url)
+        return system, own
+
     def __str__(self) -> str:
         return self._url
 
@@ -166,6 +173,18 @@ def list_dir(path: Path) -> list[RemoteEntry]:
             raise NotADirectoryError("Not a directory")
         entries = [_entry(info) for info in infos if info not in itself]
     return sorted(entries, key=lambda entry: entry.name)
+
+
+def find(path: Path) -> list[tuple[str, int]]:
+    """Return key below `path` and size of every file below it, from one listing in pages."""
+    system, own = _system(path)
+    with _translated(path):
+        try:
+            found = system.find(own, detail=True)
+        finally:
+            system.invalidate_cache(own)
+    top = len(own.strip("/")) + 1
+    return [(name.strip("/")[top:], info.get("size") or 0) for name, info in sorted(found.items())]
 
 
 def look(path: Path) -> RemoteEntry:
@@ -256,11 +275,8 @@ class RemoteFile:
 
 def _system(path: Path) -> tuple[Any, str]:
     """Return the file system of a path, and the path in it."""
-    import fsspec
-
     with _translated(path):
-        system, own = fsspec.core.url_to_fs(str(path))
-        return system, own
+        return cast(RemotePath, path).system()
 
 
 def _entry(info: dict[str, Any]) -> RemoteEntry:
@@ -289,6 +305,8 @@ def _translated(path: Path) -> Iterator[None]:
     """Turn any error of a file system's library into one line that names the path."""
     try:
         yield
+    except UnreadableError:  # it names the file that it is about
+        raise
     except Exception as error:
         missing = isinstance(error, FileNotFoundError)
         said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -1,7 +1,9 @@
 """Input files of a dump: the given paths, with the files of directories in order."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from logtool.disk import files
 from logtool.dump.values import Range
@@ -20,11 +22,14 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import opening, redpanda_dir
 from logtool.log.file import File, describe
 from logtool.log.flavour import Flavour
-from logtool.log.inputs import PathKind, kind_of
+from logtool.log.inputs import AUTOMQ_NAMESPACE, PathKind, is_bucket, kind_of
 from logtool.log.kafka import KAFKA
 from logtool.log.redpanda import REDPANDA
 from logtool.log.redpanda_dir import SegmentPlace
 from logtool.log.selection import Selection
+
+if TYPE_CHECKING:
+    from logtool.dump.state import FileEntries
 
 LOG_KINDS = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT, FileKind.BOOTSTRAP_CHECKPOINT)
 REDPANDA_KINDS = (FileKind.REDPANDA_SEGMENT, FileKind.REDPANDA_BASE_INDEX)
@@ -40,6 +45,8 @@ class Input:
     size: int
     topic: str | None
     partition: int | None
+    reader: "Callable[[], FileEntries] | None" = None
+    """Function that reads an object of AutoMQ; None for any other file."""
 
     @property
     def flavour(self) -> Flavour:
@@ -89,6 +96,8 @@ def _expand(
     try:
         kind = kind_of(path, flavour)
     except NothingMatchedError:
+        if selection == Selection() and is_bucket(path):
+            return _of_automq(path)
         found = redpanda_dir.places(path, unreadable)
         if not found:
             raise
@@ -97,7 +106,8 @@ def _expand(
             raise NothingMatchedError(path, f"nothing matched {selection}") from None
         return [_of_redpanda(place) for place in meant]
     if kind is PathKind.FILE:
-        return [_single(path)]
+        of_automq = _of_automq(path) if AUTOMQ_NAMESPACE in str(path) else []
+        return of_automq or [_single(path)]
     if kind is PathKind.PARTITION_DIR:
         return _partition(path, logs_with, flavour)
     inputs: list[Input] = []
@@ -167,6 +177,30 @@ def _single(path: Path) -> Input:
             path=path, name=name, size=size, topic=directory.topic, partition=directory.partition
         )
     return Input(path=path, name=name, size=size, topic=None, partition=None)
+
+
+def _of_automq(path: Path) -> list[Input]:
+    """Return the object of AutoMQ at a path, or those in a bucket."""
+    from logtool.dump import automq  # with the formats of AutoMQ
+
+    return [
+        Input(
+            path=one.path,
+            name=FileName(
+                name=one.path.name,
+                kind=FileKind.AUTOMQ_OBJECT,
+                state=FileState.LIVE,
+                reception=Reception.IGNORED,
+                offset=None,
+                epoch=None,
+            ),
+            size=one.size,
+            topic=None,
+            partition=None,
+            reader=partial(automq.read, one),
+        )
+        for one in automq.objects_at(path)
+    ]
 
 
 def _is_meant(place: SegmentPlace, selection: Selection, logs_with: Range | None) -> bool:

@@ -148,14 +148,16 @@ class Dump:
             return
         if self.chosen.content != ANY_CONTENT:
             return  # an entry is not a record
-        data = files.read_small(item.path)
-        content = read_content(item, data)
-        yield file_object(item, len(data), content)
+        if item.reader and self.chosen.records:
+            return
+        data = b"" if item.reader else files.read_small(item.path)
+        content = item.reader() if item.reader else read_content(item, data)
+        yield file_object(item, item.size if item.reader else len(data), content)
         for fields in content.entries:
             if _entry_wanted(item.name.kind, fields, self.chosen):
                 yield entry(item.path, item.name.kind, fields)
         yield from problems(item.path, content.findings)
-        self._advance(item.path, len(data))
+        self._advance(item.path, item.size if item.reader else len(data))
 
     def _of_redpanda(self, item: Input, redpanda: "RedpandaFiles") -> Iterator[Object | Block]:
         if item.name.kind is FileKind.REDPANDA_SEGMENT:
@@ -265,18 +267,16 @@ class Count:
     def __iter__(self) -> Iterator[Object | UnreadableError | PartitionCount | TotalCount]:
         """Yield errors as they are met, and the counts at the end."""
         logs = self.job.logs()
-        counts = {_place_of(log.path, log.topic, log.partition): 0 for log in logs}
+        places = {str(log.path): _place_of(log.path, log.topic, log.partition) for log in logs}
+        counts = dict.fromkeys(places.values(), 0)
         for item in self.job:
             if isinstance(item, UnreadableError):
                 yield item
             elif isinstance(item, Block):
-                origin = item.origin
                 assert item.records
-                counts[_place_of(origin.path, origin.topic, origin.partition)] += len(
-                    item.records.offset
-                )
+                counts[places[str(item.origin.path)]] += len(item.records.offset)
             elif item["type"] == "record":
-                counts[_place_of(Path(item["path"]), item["topic"], item["partition"])] += 1
+                counts[places[item["path"]]] += 1
             elif item["type"] == "error":
                 yield item
         if not logs:

@@ -5,7 +5,7 @@ inputs          paths on a command line: the kind of each, and the node it belon
 selection       the partitions that a command is to look at
 dir             log dirs, partitions and segments
 file            one file as its directory listed it
-flavour         Kafka or Redpanda: the questions that this package asks of one
+flavour         Kafka, Redpanda or AutoMQ: the questions that this package asks of one
 kafka           log dirs and partitions that Kafka wrote
 redpanda        data directories and partitions that Redpanda wrote
 redpanda_dir    names of directories and files of Redpanda
@@ -35,5 +35,6 @@ base_index      the base index that Redpanda writes for a segment
 kafka_start     the offset at which the Kafka offsets of a log of Redpanda begin
 kafka_offsets   Kafka offsets of the batches of Redpanda
 kvstore         the key-value store of each core of Redpanda
+automq          partitions of AutoMQ, shown as a log dir of Kafka
 automq_bucket   the objects of AutoMQ in a bucket, their index blocks, and the WAL of a node
 """

@@ -4,8 +4,12 @@ The path below the bucket is the key of an object, on a disk and behind a URL. O
 ranges: first the footer and the index block, then the data blocks that are asked for.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from functools import reduce
+from operator import truediv
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +17,7 @@ from numpy.typing import NDArray
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import FormatError
-from logtool.formats.automq import composite_object, data_object, names, wal_recovery
+from logtool.formats.automq import composite_object, data_object, names, wal_object, wal_recovery
 from logtool.formats.automq.data_object import FOOTER
 from logtool.formats.automq.names import ObjectKind, ObjectName
 from logtool.formats.automq.stream_record import HEADER_SIZE
@@ -21,6 +25,10 @@ from logtool.formats.automq.wal_object import WalRecords
 from logtool.lazy_dataclass import dataclass
 
 _WAL_HEADER = 48
+_SMALL = 256 * 1024
+"""Bytes of an object that one request reads whole."""
+_MOST_KEPT = 64 * 1024 * 1024
+"""Bytes of small objects that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +38,62 @@ class StoredObject:
     path: Path
     name: ObjectName
     size: int
+    kept: "KeptObjects | None" = field(default=None, compare=False, repr=False)
+    """Small objects behind a URL that were read already; None for a local object."""
+
+    def open(self) -> "LogFile | WholeObject":
+        """Open the object to read it; UnreadableError where that fails, then or later."""
+        if self.kept is not None and self.size <= _SMALL:
+            return WholeObject(self.kept.content(self))
+        return LogFile(self.path, self.size)
+
+
+class WholeObject:
+    """The bytes of an object, read like a `LogFile`."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self.size = memoryview(data), len(data)
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill `buffer` from `position`; return the number of bytes that there were."""
+        part = self._data[position : position + len(buffer)]
+        buffer[: len(part)] = part
+        return len(part)
+
+    def read(self, position: int, size: int) -> bytes:
+        """Return `size` bytes from `position` on, fewer where the object ends."""
+        return bytes(self._data[position : position + max(size, 0)])
+
+    def __enter__(self) -> "WholeObject":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return
+
+
+class KeptObjects:
+    """The small objects of a bucket behind a URL that were used last: a request gives one whole."""
+
+    def __init__(self) -> None:
+        self._found: dict[Path, bytes] = {}
+        self._size = 0
+        self._lock = Lock()
+
+    def content(self, file: StoredObject) -> bytes:
+        """Return the bytes of an object; UnreadableError."""
+        with self._lock:
+            data = self._found.pop(file.path, None)
+            if data is not None:
+                self._found[file.path] = data  # used last
+                return data
+        data = files.read_small(file.path)
+        with self._lock:
+            if file.path not in self._found:
+                self._found[file.path] = data
+                self._size += len(data)
+            while self._size > _MOST_KEPT:
+                self._size -= len(self._found.pop(next(iter(self._found))))
+        return data
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +125,7 @@ class Bucket:
         FormatError if the object is missing, or if its footer or its links are damaged.
         """
         file = self._object(object_id)
-        with LogFile(file.path, file.size) as opened:
+        with file.open() as opened:
             footer = data_object.parse_footer(
                 opened.read(max(0, file.size - FOOTER.size), FOOTER.size)
             )
@@ -94,9 +158,12 @@ def open_bucket(path: Path, cluster_id: str) -> Bucket:
 def open_all(path: Path) -> list[Bucket]:
     """List the objects of every cluster in a bucket or below a prefix; UnreadableError."""
     found: dict[str, list[StoredObject]] = {}
-    for one in _walk(path, ""):
-        if one.name.cluster_id is not None:
-            found.setdefault(one.name.cluster_id, []).append(one)
+    kept = KeptObjects() if files.is_remote(path) else None
+    for key, size in files.files_below(path):
+        name = names.parse(key)
+        if name.cluster_id is not None:
+            place = reduce(truediv, key.split("/"), path)
+            found.setdefault(name.cluster_id, []).append(StoredObject(place, name, size, kept))
     return [_bucket(path, cluster_id, objects) for cluster_id, objects in sorted(found.items())]
 
 
@@ -114,17 +181,6 @@ def _bucket(path: Path, cluster_id: str, found: list[StoredObject]) -> Bucket:
             others.append(one)
     by_node = {node: tuple(some) for node, some in wals.items()}
     return Bucket(path, cluster_id, objects, by_node, tuple(others))
-
-
-def _walk(path: Path, prefix: str) -> Iterator[StoredObject]:
-    for entry in files.list_dir(path):
-        below, key = path / entry.name, prefix + entry.name
-        if files.is_dir(entry):
-            yield from _walk(below, key + "/")
-        else:
-            size = getattr(entry, "size", None)
-            size = files.size_at(below) if size is None else size
-            yield StoredObject(below, names.parse(key), size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,6 +209,13 @@ class Extents:
         """Return the records that cover an offset from `start` up to `stop`."""
         return self[(self.end_offset > start) & (self.base_offset < stop)]
 
+    def bytes_between(self, start: int, stop: int) -> "Extents":
+        """Return the bytes from `start` up to `stop` of a stream whose offsets count bytes."""
+        part = self.between(start, stop)
+        base, end = np.maximum(part.base_offset, start), np.minimum(part.end_offset, stop)
+        position = part.position + base - part.base_offset
+        return Extents(part.files, part.file, position, end - base, base, end)
+
 
 def join_extents(parts: Sequence[Extents]) -> Extents:
     """Return the records of all parts, in order."""
@@ -166,20 +229,26 @@ def join_extents(parts: Sequence[Extents]) -> Extents:
     return Extents(stored, np.concatenate([np.zeros(0, np.int64), *shifted]), *columns)
 
 
-def block_extents(blocks: IndexedBlocks, stream_id: int) -> Extents:
-    """Read the headers of the records of a stream in an object; FormatError at damage."""
+def block_extents(blocks: IndexedBlocks, stream_id: int) -> tuple[Extents, list[FormatError]]:
+    """Read the headers of the records of a stream in an object, and the damage among them.
+
+    UnreadableError if the object cannot be read.
+    """
     entries = blocks.entries[blocks.entries["stream_id"] == stream_id]
     position, size, base, end = [], [], [], []
-    with LogFile(blocks.file.path, blocks.file.size) as opened:
+    damaged = []
+    with blocks.file.open() as opened:
         for entry in entries:
             start, length = int(entry["position"]), int(entry["size"])
             data = opened.read(start, length) if min(start, length) >= 0 else b""
-            part, faults = data_object.records(data, 0, max(length, 0))
-            if faults or len(data) != length:
-                fault = faults[0] if faults else None
-                text = fault.text if fault else f"expected {length} bytes, found {len(data)}"
-                at = start + (fault.position if fault else 0)
-                raise FormatError(text, at, blocks.file.path)
+            if len(data) != length:
+                text = f"expected {length} bytes, found {len(data)}"
+                damaged.append(FormatError(text, max(start, 0), blocks.file.path))
+                continue
+            part, faults = data_object.records(data, 0, length)
+            damaged += [
+                FormatError(one.text, start + one.position, blocks.file.path) for one in faults[:1]
+            ]
             own = part.stream_id == stream_id
             position.append(part.position[own] + start + HEADER_SIZE)
             size.append(part.size[own])
@@ -187,8 +256,8 @@ def block_extents(blocks: IndexedBlocks, stream_id: int) -> Extents:
             end.append(part.end_offset[own])
     none = [np.zeros(0, np.int64)]
     columns = (np.concatenate(none + one) for one in (position, size, base, end))
-    position_column, *rest = columns
-    return Extents((blocks.file,), np.zeros(len(position_column), np.int64), position_column, *rest)
+    at, *rest = columns
+    return Extents((blocks.file,), np.zeros(len(at), np.int64), at, *rest), damaged
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,6 +269,8 @@ class NodeWalRecords:
     """Object, its records, and the rows that are kept."""
     fault: str | None
     """The reason why recovery fails, or None."""
+    seen_ends: Mapping[int, int]
+    """Highest end offset of each stream in all objects of the WAL, also in those behind a gap."""
 
     def extents(self, stream_id: int) -> Extents:
         """Return the records of one stream, in the order of the WAL."""
@@ -236,7 +307,7 @@ def read_wal(bucket: Bucket, node_id: int) -> NodeWalRecords:
 
     def read(name: ObjectName, most: int | None = None) -> bytes:
         file = by_key[name.key]
-        with LogFile(file.path, file.size) as opened:
+        with file.open() as opened:
             return opened.read(0, file.size if most is None else min(file.size, most))
 
     listed = [(one.name, one.size) for one in by_key.values()]
@@ -248,7 +319,13 @@ def read_wal(bucket: Bucket, node_id: int) -> NodeWalRecords:
         if part.records.fault:
             fault = f"{part.name.key}, byte {part.records.fault.position}: "
             fault += part.records.fault.text
-    return NodeWalRecords(order, tuple(parts), fault)
+    ends: dict[int, int] = {}
+    behind = [wal_object.records(wal_object.parse(read(name))) for name in order.behind_gap]
+    for found in (*(records for _, records, _ in parts), *behind):
+        columns = found.records.stream_id.tolist(), found.records.end_offset.tolist()
+        for stream_id, end in zip(*columns, strict=True):
+            ends[stream_id] = max(end, ends.get(stream_id, 0))
+    return NodeWalRecords(order, tuple(parts), fault, ends)
 
 
 class ExtentSource:
@@ -267,7 +344,7 @@ class ExtentSource:
         while done < len(buffer) and row < len(extents):
             number = int(extents.file[row])
             file = extents.files[number]
-            with LogFile(file.path, file.size) as opened:
+            with file.open() as opened:
                 # Records of one object follow each other: it is opened once for all of them.
                 while done < len(buffer) and row < len(extents) and extents.file[row] == number:
                     room = buffer[done : done + int(extents.size[row]) - within]

@@ -1,8 +1,8 @@
-"""The two flavours of a log dir, Kafka and Redpanda, and all that this package asks of one.
+"""The flavours of a log dir, Kafka, Redpanda and AutoMQ, and all that this package asks of one.
 
-The objects are `logtool.log.kafka.KAFKA` and `logtool.log.redpanda.REDPANDA`; only
-`logtool.log.opening` knows both. A log dir, a partition and a segment carry theirs, so that every
-process that has a segment reads it in the same way.
+The objects are `logtool.log.kafka.KAFKA`, `logtool.log.redpanda.REDPANDA` and
+`logtool.log.automq.AUTOMQ`; only `logtool.log.opening` knows all. A log dir, a partition and a
+segment carry theirs, so that every process that has a segment reads it in the same way.
 """
 
 from collections.abc import Sequence
@@ -22,6 +22,7 @@ class FlavourName(StrEnum):
 
     KAFKA = "kafka"
     REDPANDA = "redpanda"
+    AUTOMQ = "automq"
 
 
 class Flavour(Protocol):

@@ -14,6 +14,7 @@ from logtool.formats import names
 from logtool.formats.names import CLUSTER_METADATA, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.log import redpanda_dir
+from logtool.log.automq import AUTOMQ
 from logtool.log.dir import LogDir
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA, holds_partition_files, is_root_file
@@ -24,7 +25,8 @@ from logtool.log.selection import Selection
 _OF_REDPANDA = "nothing matched: this is a Redpanda {}; {}"
 _HASH = re.compile(r"[0-9a-f]{8,16}|[0-9A-F]{32}|reservation", re.ASCII)
 """First part of the keys in a bucket of AutoMQ; `logtool.formats.automq.names` knows all parts."""
-_NAMESPACE = "_kafka_"
+AUTOMQ_NAMESPACE = "_kafka_"
+"""Beginning of the second part of these keys."""
 _MOST_NAMED = 8
 """Log dirs that a message names."""
 _WITH_NODE = re.compile(r"([0-9]{1,10})=(.+)", re.DOTALL)
@@ -67,12 +69,31 @@ class GivenPaths:
 
     @property
     def output_flavour(self) -> str | None:
-        """Return ``redpanda`` where one of the paths is of Redpanda; None where all are Kafka's."""
+        """Return the name of the flavour of the first path that is not Kafka's; None for Kafka."""
         for path in self.paths:
+            if files.is_assembled(path):
+                return str(AUTOMQ.name)
             with suppress(UnreadableError):
                 if not files.is_remote(path) and flavour_at(path, self.flavour) is REDPANDA:
                     return str(REDPANDA.name)
         return None
+
+    @property
+    def has_bucket_and_more(self) -> bool:
+        """Return whether a bucket of AutoMQ is given with another path; only names are read."""
+        return len(self.paths) > 1 and any(map(is_bucket, self.paths))
+
+    @property
+    def places_of_buckets(self) -> list[Path]:
+        """Return the local directories of buckets of AutoMQ, and of their metadata logs."""
+        trees = [path.tree for path in self.paths if files.is_assembled(path)]  # type: ignore[attr-defined]
+        return [place for tree in trees for place in tree.places if not files.is_remote(place)]
+
+    def late_problems(self) -> Iterator[UnreadableError]:
+        """Yield why parts of the partitions of a bucket are missing, once they were read."""
+        for path in self.paths:
+            if files.is_assembled(path):
+                yield from path.tree.problems()  # type: ignore[attr-defined]
 
     def unmatched(self) -> Iterator[NothingMatchedError]:
         """Yield, path by path, why a run found no partition to look at.
@@ -175,7 +196,7 @@ def is_bucket(path: Path) -> bool:
         below = [one.name for entry in folders[:1] for one in files.list_dir(path / entry.name)]
     except UnreadableError:
         return False
-    return any(name.startswith(_NAMESPACE) for name in below)
+    return any(name.startswith(AUTOMQ_NAMESPACE) for name in below)
 
 
 def kind_of(
@@ -223,7 +244,10 @@ def kind_of(
         return PathKind.PARTITION_DIR
     if is_bucket(path):
         raise NothingMatchedError(
-            path, "nothing matched: this is a bucket of AutoMQ, which only 'logtool verify' reads"
+            path,
+            "nothing matched: this is a bucket of AutoMQ; dump, gaps, groups, lookup, plan, "
+            "salvage, stat, txns and verify read it if the log dir with its metadata log is given "
+            "too",
         )
     what = "is empty" if not entries else "has no file that a Kafka broker writes"
     text = f"nothing matched: the directory {what}; expected a log dir, a partition dir or a file"

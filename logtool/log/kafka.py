@@ -21,7 +21,7 @@ from logtool.log.walk import forms
 from logtool.log.walk.forms import Form
 
 
-class _Kafka:
+class Kafka:
     """The flavour of Apache Kafka."""
 
     name = FlavourName.KAFKA
@@ -33,9 +33,11 @@ class _Kafka:
         return "KAFKA"
 
     def holds(self, path: Path, entries: Sequence[str]) -> bool:
+        """Return whether a directory has files that Kafka writes."""
         return holds_partition_files(entries) or any(map(is_root_file, entries))
 
     def log_dir(self, path: Path, entries: Sequence[files.Entry]) -> LogDir:
+        """Return the log dir that these directory entries make."""
         good, bad, kept, odd = [], [], [], []
         for entry in entries:
             name = names.parse_root_file(entry.name)
@@ -67,6 +69,7 @@ class _Kafka:
         )
 
     def partition(self, path: Path, entries: Sequence[files.Entry]) -> Partition:
+        """Return the partition that these directory entries make."""
         directory = names.parse_directory(own_name(path))
         metadata_log = getattr(directory, "topic", None) == names.CLUSTER_METADATA
 
@@ -76,13 +79,15 @@ class _Kafka:
         return arrange_partition(path, self, directory, *list_files(path, entries, name_of))
 
     def file_name(self, name: str) -> FileName:
+        """Return the parsed name of a file in a partition dir."""
         return names.parse_partition_file(name)
 
     def form(self, log: Path) -> Form:
+        """Return the form of the batch headers."""
         return forms.KAFKA_FORM
 
 
-KAFKA = _Kafka()
+KAFKA = Kafka()
 
 
 def holds_partition_files(entries: Sequence[str]) -> bool:

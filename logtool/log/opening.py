@@ -11,12 +11,15 @@ from pathlib import Path
 from logtool.disk import files
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.log import redpanda_dir
+from logtool.log.automq import AUTOMQ
 from logtool.log.dir import LogDir, Partition
 from logtool.log.flavour import Flavour, FlavourName
 from logtool.log.kafka import KAFKA, holds_log
 from logtool.log.redpanda import REDPANDA
 
-FLAVOURS: dict[FlavourName, Flavour] = {flavour.name: flavour for flavour in (KAFKA, REDPANDA)}
+FLAVOURS: dict[FlavourName, Flavour] = {
+    flavour.name: flavour for flavour in (KAFKA, REDPANDA, AUTOMQ)
+}
 MOST_LOOKS = 5
 """Attempts to read a partition while a broker deletes files of it."""
 _LISTINGS = 32
@@ -65,6 +68,11 @@ def detect(path: Path, entries: Sequence[str], flavour: Flavour | None = None) -
         text = "nothing matched: the directory has no file that Redpanda writes; expected a data "
         text += "directory, a namespace, a topic, a partition or a file"
         raise NothingMatchedError(path, text)
+    if AUTOMQ.holds(path, entries):
+        return AUTOMQ
+    if flavour is AUTOMQ:
+        text = "nothing matched: this is not a bucket of AutoMQ that was given with the log dir "
+        raise NothingMatchedError(path, f"{text}of its metadata log")
     if flavour is not None:
         return flavour
     if redpanda_dir.is_data_dir(entries) or redpanda_dir.is_surely_partition(path, entries):

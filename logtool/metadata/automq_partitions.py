@@ -8,14 +8,15 @@ it open. Source: ``ElasticLog``, ``ElasticLogSegment``, ``MetaStream``, ``S3Stor
 """
 
 from collections.abc import Iterator
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from logtool.errors import FormatError
+from logtool.errors import FormatError, UnreadableError
 from logtool.formats.automq import meta_stream
-from logtool.formats.automq.meta_stream import LogMeta, PartitionMeta
+from logtool.formats.automq.meta_stream import LogMeta, PartitionMeta, StreamSlice
 from logtool.lazy_dataclass import dataclass
 from logtool.log.automq_bucket import (
     Bucket,
@@ -31,7 +32,8 @@ from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
 from logtool.metadata.state import MetadataImage
 
-_LOG_STREAM = "log"
+LOG_STREAM, TIME_STREAM, TRANSACTION_STREAM = "log", "tim", "txn"
+"""Names of the streams of a partition, before the suffix of a segment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class StreamContent:
     faults: tuple[StreamFault, ...]
     dropped: int
     """Records of the WAL behind a gap, which recovery drops."""
+    recovered: int = 0
+    """Records that only the WAL has."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +71,13 @@ class StreamSegment:
     base_offset: int
     content: Extents
     """Records of the log stream in its slice."""
+    start: int = 0
+    """Start of the slice."""
+    mtime_ms: int = 0
+    time_index: Extents = field(default_factory=lambda: join_extents([]))
+    """Bytes of Kafka's time index."""
+    transaction_index: Extents = field(default_factory=lambda: join_extents([]))
+    """Bytes of Kafka's transaction index."""
 
     def batches(self) -> Iterator[Chunk]:
         """Yield the batches of the segment and damage, as those of a file are yielded."""
@@ -161,22 +172,36 @@ class AutomqCluster:
     def _segments(self, log: LogMeta, faults: list[StreamFault]) -> tuple[list[StreamSegment], int]:
         """Return the segments of a partition and its log end offset."""
         known: dict[int, StreamContent] = {}
-        segments, log_end = [], 0
-        for one in log.segments:
-            stream_id = log.streams.get(_LOG_STREAM + one.suffix, -1)
-            if stream_id < 0 or one.log.start < 0:
-                log_end = one.base_offset
-                segments.append(StreamSegment(one.base_offset, join_extents([])))
-                continue
+
+        def slice_of(name: str, where: StreamSlice) -> tuple[StreamContent, int, int] | None:
+            """Return a stream, and start and end of a slice of it; None if it has no byte."""
+            stream_id = log.streams.get(name, -1)
+            if stream_id < 0 or where.start < 0:
+                return None
             if stream_id not in known:
                 known[stream_id] = self.stream(stream_id)
-                faults += known[stream_id].faults
+                faults.extend(known[stream_id].faults)
             content = known[stream_id]
-            end = content.end_offset if one.log.end < 0 else one.log.end
+            return content, where.start, content.end_offset if where.end < 0 else where.end
+
+        def bytes_of(name: str, where: StreamSlice) -> Extents:
+            found = slice_of(name, where)
+            return found[0].extents.bytes_between(*found[1:]) if found else join_extents([])
+
+        segments, log_end = [], 0
+        for one in log.segments:
+            found = slice_of(LOG_STREAM + one.suffix, one.log)
+            log_end = one.base_offset + (found[2] - found[1] if found else 0)
             segments.append(
-                StreamSegment(one.base_offset, content.extents.between(one.log.start, end))
+                StreamSegment(
+                    one.base_offset,
+                    found[0].extents.between(*found[1:]) if found else join_extents([]),
+                    one.log.start,
+                    one.last_modified_ms,
+                    bytes_of(TIME_STREAM + one.suffix, one.time),
+                    bytes_of(TRANSACTION_STREAM + one.suffix, one.transactions),
+                )
             )
-            log_end = one.base_offset + end - one.log.start
         return segments, log_end
 
     def stream(self, stream_id: int) -> StreamContent:
@@ -202,19 +227,21 @@ class AutomqCluster:
         kept = [found[np.array(rows, np.int64)]]
         if expected < in_log:
             faults.append(StreamFault("no object has these offsets", expected, in_log))
-        end, dropped = in_log, 0
+        end, dropped, recovered = in_log, 0, 0
         if known and known.is_open:
             wal, end, dropped = self._from_wal(stream_id, in_log)
             kept.append(wal)
-        return StreamContent(stream_id, start, end, join_extents(kept), tuple(faults), dropped)
+            recovered = len(wal)
+        return StreamContent(
+            stream_id, start, end, join_extents(kept), tuple(faults), dropped, recovered
+        )
 
     def _from_wal(self, stream_id: int, expected: int) -> tuple[Extents, int, int]:
         """Find the records that recovery adds to an open stream, its end, and the dropped ones."""
-        ranges = self.image.streams.ranges.get(stream_id, {})
-        current = ranges.get(max(ranges, default=-1))
-        if current is None:
+        node_id = self.node_of(stream_id)
+        if node_id is None:
             return join_extents([]), expected, 0
-        found = self.wal(current.node_id).extents(stream_id)
+        found = self.wal(node_id).extents(stream_id)
         rows, dropped = [], 0
         for row, (base, end) in enumerate(
             zip(found.base_offset.tolist(), found.end_offset.tolist(), strict=True)
@@ -225,6 +252,11 @@ class AutomqCluster:
             elif base > expected:
                 dropped += 1
         return found[np.array(rows, np.int64)], expected, dropped
+
+    def node_of(self, stream_id: int) -> int | None:
+        """Return the node that wrote the last range of a stream; None if it has no range."""
+        ranges = self.image.streams.ranges.get(stream_id, {})
+        return ranges[max(ranges)].node_id if ranges else None
 
     def wal(self, node_id: int) -> NodeWalRecords:
         """Return the records of the WAL of a node."""
@@ -256,10 +288,14 @@ class AutomqCluster:
                 if (some.entries["stream_id"] != stream_id).all():
                     continue
                 try:
-                    parts.append(block_extents(some, stream_id))
-                except FormatError as error:
-                    text, at = error.reason, error.position
-                    faults.append(StreamFault(text, path=error.path, position=at))
+                    found, damaged = block_extents(some, stream_id)
+                except UnreadableError as error:
+                    faults.append(StreamFault(error.reason, path=error.path))
+                    continue
+                parts.append(found)
+                faults += (
+                    StreamFault(one.reason, path=one.path, position=one.position) for one in damaged
+                )
         return parts, faults
 
     def _indexed(self, object_id: int) -> list[IndexedBlocks] | FormatError:
@@ -268,6 +304,8 @@ class AutomqCluster:
                 self._blocks[object_id] = self.bucket.indexed(object_id)
             except FormatError as error:
                 self._blocks[object_id] = error
+            except UnreadableError as error:
+                self._blocks[object_id] = FormatError(error.reason, 0, error.path)
         return self._blocks[object_id]
 
     @cached_property

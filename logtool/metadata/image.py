@@ -25,8 +25,8 @@ from logtool.metadata.replay import ImageReplay, Watcher
 from logtool.metadata.state import MetadataImage, Problem
 
 __all__ = [
-    "DIRECTORY", "MetadataImage", "Problem", "Until", "read", "read_any", "read_snapshot",
-    "snapshot_end",
+    "DIRECTORY", "MetadataImage", "Problem", "Until", "has_log", "read", "read_any",
+    "read_snapshot", "snapshot_end",
 ]  # fmt: skip
 DIRECTORY = f"{CLUSTER_METADATA}-0"
 NO_FOOTER = "no snapshot footer"
@@ -54,6 +54,11 @@ class Until:
 
 
 END = Until()
+
+
+def has_log(path: Path) -> bool:
+    """Return whether a path is a log dir with the metadata log, or the directory of that log."""
+    return path.name == DIRECTORY or files.has_dir(path / DIRECTORY)
 
 
 def read(metadata_dir: Path, until: Until = END, watcher: Watcher | None = None) -> MetadataImage:

@@ -158,6 +158,10 @@ class StreamsImage:
         """Return a copy that can be changed without changing this image."""
         return replace(self, **{one.name: _copied(getattr(self, one.name)) for one in fields(self)})
 
+    def has_cluster(self, cluster_id: str) -> bool:
+        """Return whether its keys are those of a cluster."""
+        return any(key.startswith(f"{_NAMESPACE}{cluster_id}/") for key in self.keys)
+
     def live_set_objects(self) -> list[StreamSetObject]:
         """Return the stream set objects that have records, by node and order."""
         return sorted(self.set_objects.values(), key=lambda one: (one.node_id, one.order_id))

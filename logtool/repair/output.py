@@ -29,7 +29,7 @@ from logtool.apply.dirfd import OpenDir
 from logtool.apply.disk import CopiedRange
 from logtool.apply.output_tree import OutputTree
 from logtool.apply.steps import FileAttributes
-from logtool.disk import shell
+from logtool.disk import files, shell
 from logtool.disk.files import LogFile
 from logtool.errors import RefusedError, UnreadableError, UnwritableError
 from logtool.formats import names, offset_checkpoint, wording
@@ -296,7 +296,7 @@ def _changed(extents: Sequence[Kept], end: int) -> UnreadableError:
 
 def _look(extents: Sequence[Kept]) -> FileAttributes | None:
     """Return the attributes of the file of the first extent: retention depends on its mtime."""
-    if not extents:
+    if not extents or files.is_remote(extents[0].path):
         return None
     status = extents[0].path.stat()
     return FileAttributes(

@@ -23,7 +23,7 @@ from logtool.log import opening
 from logtool.log.dir import Partition
 from logtool.log.file import File
 from logtool.log.flavour import Flavour
-from logtool.log.inputs import PathKind, kind_of
+from logtool.log.inputs import GivenPaths, PathKind, kind_of
 from logtool.log.kafka import KAFKA
 from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
@@ -106,7 +106,9 @@ class Salvage:
         paths = [path for path in self.paths if path not in whole]
         for one in sources(paths, self.selection, deleted=self.deleted, flavour=self.flavour):
             if isinstance(one, DamagedLog):
-                found.append(one)
+                # The metadata log of AutoMQ has records that Kafka does not know.
+                if not (one.listed.is_metadata_log and files.is_assembled(one.listed.path)):
+                    found.append(one)
             else:
                 yield one
         listings: list[Partition] = []
@@ -122,6 +124,8 @@ class Salvage:
         size = sum(one.size for one in found)
         size += sum(piece.log.size for one in listings for piece in redpanda.pieces(one))
         homes = {one.listed.path.resolve().parent for one in found}
+        homes = {home for home in homes if not files.is_remote(home)}
+        homes |= {path.resolve() for path in GivenPaths(paths).places_of_buckets}
         homes |= {path.resolve() for path in whole}
         self.output.check([*homes, *(path.resolve() for path in self.fill_from)], size)
         self.run.bytes_total += size
@@ -140,6 +144,7 @@ class Salvage:
                 yield error
             except OutOfTimeError:
                 break
+        self._complete &= not any(GivenPaths(paths).late_problems())
         if found or listings:
             self.output.finish(log_starts, complete=self._complete and not self.run.ran_out)
         elif self.deleted:

@@ -159,7 +159,7 @@ def files(documents: Iterable[Document]) -> dict[str, str]:
     return {name: json.dumps(one, indent=1) + "\n" for name, one in sorted(found.items())}
 
 
-FLAVOUR = {"const": "redpanda"}
+FLAVOUR = {"enum": ["redpanda", "automq"]}
 """Schema of the key ``flavour``, which the first line has for a directory that Kafka did not
 write."""
 

@@ -20,6 +20,8 @@ _PATH = Column(
     "path", Kind.STRING, "path of the file, as it was given or found below a path that was given"
 )
 _KIND = "kind of the file"
+AUTOMQ: Final = ("automq-object", "automq-record", "automq-range-index", "automq-reservation")
+"""The kinds of entries in objects of AutoMQ, which are files of one kind."""
 _POSITION = Column("position", Kind.INT64, "byte in the file where the entry begins", "byte")
 _ENTRY = Column("entry", Kind.INT64, "number of the entry, from 0", "count")
 _RELATIVE = (
@@ -179,6 +181,43 @@ _TABLES = (
         Column("max_offset", Kind.INT64, "last Raft offset of the segment, from the index",
                "offset"),
         entry=True,
+    ),
+    _entries(
+        "automq-object", "entry in the index block of an object of AutoMQ",
+        Column("stream", Kind.INT64, "id of the stream"),
+        Column("start_offset", Kind.INT64, "first offset of the stream in the blocks"),
+        Column("end_offset", Kind.INT64, "offset after the last one in the blocks"),
+        Column("record_count", Kind.INT32, "records of the stream in the blocks"),
+        Column("block_position", Kind.INT64, "byte in the object where the blocks begin", "byte"),
+        Column("block_size", Kind.INT32, "size of the blocks", "bytes"),
+        Column("linked_object", Kind.INT64, "id of the object with the blocks",
+               null="the object itself has the blocks"),
+        entry=True,
+    ),
+    _entries(
+        "automq-record", "record of a stream in an object of AutoMQ",
+        Column("wal_offset", Kind.INT64, "offset of the record in the WAL",
+               null="the object is not one of a WAL"),
+        Column("stream", Kind.INT64, "id of the stream; -1: a record without content"),
+        Column("stream_epoch", Kind.INT64, "epoch of the stream"),
+        Column("base_offset", Kind.INT64, "first offset of the stream in the record"),
+        Column("end_offset", Kind.INT64, "offset after the last one in the record"),
+        Column("size", Kind.INT32, "size of the content", "bytes"),
+        Column("batches", Kind.INT32, "batches of Kafka in the content", "count"),
+        Column("link", Kind.BOOL, "true if the content says in which WAL the data is"),
+    ),
+    _entries(
+        "automq-range-index", "range in the index of a node of AutoMQ",
+        Column("stream", Kind.INT64, "id of the stream"),
+        Column("start_offset", Kind.INT64, "first offset of the range"),
+        Column("end_offset", Kind.INT64, "offset after the last one of the range"),
+        Column("object", Kind.INT64, "id of the object with the range"),
+    ),
+    _entries(
+        "automq-reservation", "owner of a WAL of AutoMQ",
+        Column("node", Kind.INT64, "id of the node"),
+        Column("node_epoch", Kind.INT64, "epoch of the node"),
+        Column("failover", Kind.BOOL, "true if another node recovers the WAL"),
     ),
     _entries(
         "offset-checkpoint", "partition in an offset checkpoint",

@@ -8,6 +8,7 @@ plain_partition    the same for a small partition without faults that was closed
 unread             the segments that a start opens without reading them
 redpanda_start     the start of Redpanda on a partition
 redpanda_forecast  the forecast of that start
+automq             the start of a node of AutoMQ: its WAL, and the replay of its partitions
 loads              the partitions of a forecast on their way to a worker
 forecast           the forecast over paths
 releases           the start of every release on the same log dirs

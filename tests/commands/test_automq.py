@@ -171,7 +171,7 @@ def test_damage_in_a_bucket_is_repaired_by_no_command(run, node):
     assert "recover" not in result.stderr
 
 
-@pytest.mark.parametrize("command", ["stat", "dump", "plan", "recover", "gaps", "doctor"])
+@pytest.mark.parametrize("command", ["stat", "plan", "recover", "gaps", "doctor"])
 def test_other_commands_say_what_the_directory_is(run, node, command):
     result = run(command, "-f", "ndjson", node / "s3")
     (error,) = result.of_type("error")
