@@ -50,6 +50,9 @@ _INTEGERS = {
 _LONGS = {
     **dict.fromkeys(TIMESTAMPS, 0), "log.message.timestamp.before.max.ms": 0,
     "log.retention.ms": -1, "log.retention.bytes": -1,
+    "log.local.retention.ms": -2, "log.local.retention.bytes": -2,
+    "log.initial.task.delay.ms": 0, "log.retention.check.interval.ms": 1,
+    "log.cleaner.backoff.ms": 0,
 }  # fmt: skip
 """By key: the least value."""
 _TEXTS = (*OF_NODE, POLICY, PROTOCOL, ZOOKEEPER)

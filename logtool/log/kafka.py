@@ -1,6 +1,6 @@
 """Log dirs and partitions that Kafka wrote."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from logtool.disk import files
@@ -98,7 +98,7 @@ def holds_partition_files(entries: Sequence[str]) -> bool:
         FileKind.PARTITION_METADATA,
         FileKind.LEADER_EPOCH_CHECKPOINT,
     )
-    parsed = map(names.parse_partition_file, entries)
+    parsed = map(names.parse_partition_file, _not_directories(entries))
     # Many programs write a .log without an offset for a name: alone it proves nothing.
     return any(
         name.kind in kinds and name.reception is not Reception.STOPS_BROKER for name in parsed
@@ -107,8 +107,16 @@ def holds_partition_files(entries: Sequence[str]) -> bool:
 
 def holds_log(entries: Sequence[str]) -> bool:
     """Return whether one of the names is that of a log which a broker loads."""
-    parsed = map(names.parse_partition_file, entries)
+    parsed = map(names.parse_partition_file, _not_directories(entries))
     return any(name.kind is FileKind.LOG and name.reception is Reception.EXACT for name in parsed)
+
+
+def _not_directories(entries: Sequence[str]) -> Iterator[str]:
+    """Yield the names that do not end with a digit, as those of partition dirs do.
+
+    A log dir may have 50,000 of these, and no file of a partition dir has such a name.
+    """
+    return (name for name in entries if not name[-1:].isdigit())
 
 
 def is_root_file(name: str) -> bool:

@@ -4,6 +4,8 @@ import json
 import pickle
 import shutil
 from collections import Counter
+from pathlib import Path
+from typing import cast
 
 import pytest
 

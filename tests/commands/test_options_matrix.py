@@ -28,6 +28,7 @@ SMALL = {
     "checkpoint show": "reads small files, and of logs what is not flushed",
     "checkpoint lint": "reads small files and the ends of logs",
 }
+_NAMES = "reads little more than names"
 ONE_BY_ONE = {
     "dump": "prints in the order of the files, at the pace of its reader",
     "dump-index": "prints in the order of the files, at the pace of its reader",
@@ -35,6 +36,7 @@ ONE_BY_ONE = {
     "sanity": "measures times, which other threads or a limit would change",
     "groups": "replays one partition after the other, so that memory stays flat",
     "scan": "Spark divides the work: --master and --conf",
+    "retention": _NAMES,
 }
 ALL_OR_NONE = {"checkpoint rebuild": "a checkpoint is mended from all logs that it is about"}
 NO_VERDICT = {
@@ -55,6 +57,7 @@ NO_VERDICT = {
     "scan": "writes findings as a table",
     "txns": "the verdict is whether a transaction hangs",
     "checkpoint show": "prints what is there; --max-unflushed has a verdict",
+    "retention": "prints what will be deleted, which is no fault",
     **dict.fromkeys(METADATA, "the verdict is whether the log can be applied, or what differs"),
 }
 SUMS = "its rows are few, or all of them make up the answer; head cuts them"
@@ -63,7 +66,7 @@ NO_ROWS_TO_CUT = {
         ("groups", "salvage", "undelete",
          "doctor", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark", "scan",
          "lookup", "gaps", "txns", "dump-index", "quorum", "dirs",
-         "may-delete", "checkpoint show", "checkpoint lint",
+         "may-delete", "checkpoint show", "checkpoint lint", "retention",
          "checkpoint rebuild", *METADATA),
         SUMS,
     ),
@@ -75,7 +78,7 @@ ORDERED = {
         ("groups", "salvage", "undelete",
          "doctor", "verify", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark",
          "scan", "lookup", "gaps", "txns", "dump", "dump-index", "quorum", "dirs",
-         "may-delete", "checkpoint show",
+         "may-delete", "checkpoint show", "retention",
          "checkpoint lint", "checkpoint rebuild", *METADATA),
         "rows stand in the order of the paths, or the worst first",
     ),
@@ -85,7 +88,7 @@ WHOLE = {
         ("groups", "salvage", "undelete",
          "doctor", "verify", "stat", "plan", "recover", "rebuild-index", "diff", "sanity",
          "watermark", "scan", "gaps", "txns", "dump-index", "quorum", "dirs",
-         "may-delete", "checkpoint show",
+         "may-delete", "checkpoint show", "retention",
          "checkpoint lint", "checkpoint rebuild", "metadata show", "metadata log"),
         "judges whole segments: what stands before a place decides what is right there",
     ),
@@ -95,7 +98,8 @@ NO_START = {
         ("groups",
          "verify", "dump", "dump-index", "stat", "diff", "gaps", "sanity", "scan", "txns",
          "lookup", "checkpoint show", "checkpoint lint", "checkpoint rebuild", "rebuild-index",
-         "quorum", "dirs", "may-delete", "salvage", "undelete", *METADATA),
+         "quorum", "dirs", "may-delete", "salvage", "undelete", "retention",
+         *METADATA),
         "says nothing that differs from release to release",
     ),
 }  # fmt: skip
@@ -107,7 +111,10 @@ WITHOUT = {
     },
     "--max-duration": {
         **NO_LOG, **SMALL, **ALL_OR_NONE,
-        **{name: why for name, why in ONE_BY_ONE.items() if name not in ("sanity", "groups")},
+        **{
+            name: why for name, why in ONE_BY_ONE.items()
+            if name not in ("sanity", "groups", "retention")
+        },
     },
     "--fail-on": {**NO_LOG, **NO_VERDICT},
     "--limit": {**NO_LOG, **NO_ROWS_TO_CUT},
@@ -118,6 +125,7 @@ WITHOUT = {
     },
     "--progress": {
         **NO_LOG, **SMALL, "sanity": "drawing would change the times measured",
+        "retention": _NAMES,
         "checkpoint rebuild": "shows the difference that it makes, at once",
     },
     "--files-from": {

@@ -1,0 +1,107 @@
+"""``logtool retention``: the segments that a broker deletes, and when. Writes nothing."""
+
+from typing import Annotated
+
+import typer
+
+from logtool.commands import options
+from logtool.commands.program.spread import Without, spread
+
+At = Annotated[
+    str,
+    typer.Option(
+        "--at",
+        metavar="T",
+        help="Time of the start of the broker: milliseconds, a time such as "
+        "2026-11-22T10:30:00Z (UTC without a zone), a date, -2h (also s, m, d, w), now, today or "
+        "yesterday.",
+        show_default=True,
+    ),
+]
+With = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with",
+        metavar="NAME=VALUE",
+        help="Assume this setting for all selected topics, for example retention.ms=3600000, and "
+        "show what it frees; repeatable.",
+    ),
+]
+Segments = Annotated[bool, typer.Option("--segments", help="Also print a row for each segment.")]
+
+
+@spread
+def retention(
+    *,
+    inputs: options.LocalInputs,
+    at: At = "now",
+    changed: With = None,
+    segments: Segments = False,
+    running: Annotated[options.Running, Without("jobs", "max_rate")],
+    printing: options.StillPrinting,
+) -> None:
+    """Show what retention deletes when, and what keeps the rest.
+
+    The command assumes that the broker starts at --at and that nothing is produced. It computes
+    what each round of retention deletes, from the names and sizes of the segments, from the last
+    entries of their time indexes, from the checkpoints, and from the settings in the metadata log,
+    in --broker-config, and in Kafka's defaults. After a stop in order it reads no log, unless a
+    timestamp in the future keeps a segment: then it finds the batch with it.
+
+    The first round is log.initial.task.delay.ms after the start (30 s by default), the others
+    follow log.retention.check.interval.ms apart (5 min). In each round, the log start offset
+    deletes segments first, then the size, then the age. Each rule begins with the oldest segment
+    and stops at the first that it does not delete: that segment keeps all behind it.
+
+    Examples:
+      logtool retention /var/lib/kafka/data
+      logtool retention --segments --topic orders /var/lib/kafka/data
+      logtool retention --with retention.ms=86400000 --topic orders /var/lib/kafka/data
+      logtool retention --at 2026-12-24 --json /var/lib/kafka/data
+
+    Obstacles:
+
+      age               the segment is not older than retention.ms yet
+      future-timestamp  its largest timestamp is later than --at, as if it were that much younger
+      older-segment     it is old enough, but an older segment stays (held_by)
+      high-watermark    it ends above the high watermark. The row in replication-offset-checkpoint
+                        counts, until the broker hears from the other replicas; a replica that is
+                        alone in sync raises it to the log end
+      empty-active      the active segment is empty. An active segment with records is deleted like
+                        any other: the broker begins a new one
+      policy            cleanup.policy does not include delete
+      no-limit          retention.ms and retention.bytes are -1
+      within-size       retention.ms is -1, and the log is not larger than retention.bytes
+      cleaner-disabled  only the log cleaner deletes segments of compacted topics
+
+    Timestamps:
+
+    The age of a segment is that of its largest timestamp: the last entry of its time index. If the
+    index is empty, the modification time of the .log file counts (timestamp_source mtime), so that
+    a copy that does not keep modification times is kept longer. Segments that a start recovers,
+    because the broker was killed, get the largest timestamp of their batches. A timestamp in
+    seconds is one of January 1970, and lets a segment go in the first round; one in microseconds
+    is in the far future, and keeps the log.
+
+    Tiered storage:
+
+    If segments are copied to remote storage, local.retention.ms and local.retention.bytes count,
+    and a broker deletes only segments that it has copied. logtool assumes that they are copied.
+
+    Not shown:
+
+    The metadata log, stray and future copies, and partition dirs that wait to be deleted are left
+    out: no retention applies to them.
+
+    Exit status:
+      0    complete, whatever is deleted
+      2
+      4
+      6
+      130
+
+    """
+    from logtool.commands.views.retention import run
+
+    status = run(inputs, running, printing, at=at, changed=changed or [], segments=segments)
+    raise typer.Exit(status)

@@ -1,0 +1,289 @@
+"""Output of retention: a row for each partition, and with --segments for each segment."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from logtool.commands import options
+from logtool.commands.output import Line, Printer, Report, View
+from logtool.commands.printing import text
+from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep
+from logtool.commands.program import parsing
+from logtool.commands.views.retention_tables import DOCUMENT, PARTITION, SEGMENT, TOTAL
+from logtool.exits import Exit
+from logtool.lazy_dataclass import dataclass
+from logtool.retention import settings as retention_settings
+from logtool.retention.run import PartitionRetention, RetentionOptions, RetentionRun
+from logtool.retention.settings import Setting
+from logtool.running.summary import Summary
+from logtool.schemas.columns import Way
+from logtool.times import rfc3339
+
+SCHEMA = DOCUMENT.schema
+_MOST_STAMPS = 10
+"""Odd timestamps that are described after the table."""
+_UNITS_MS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms"))
+_LARGEST = 2**63 - 1
+_PLACED = ("future-timestamp", "high-watermark")
+"""Obstacles of a partition that are shown with the segment that they keep."""
+
+
+def run(
+    inputs: options.LocalInputs,
+    running: options.Running,
+    printing: options.Printing,
+    *,
+    at: str,
+    changed: list[str],
+    segments: bool,
+) -> Exit:
+    """Print the forecast of each partition; return the exit status."""
+    chosen, given = printing.settings(), inputs.of_one_broker()
+    start_ms, meaning = parsing.parse_moment("--at", at)
+    table = SEGMENT if segments else PARTITION
+    view = View(
+        schema=SCHEMA,
+        columns=columns(*table.names(Way.CSV)),
+        layout=_layout(segments=segments, changed=bool(changed)),
+        row_types=frozenset({table.name}),
+        sparse=True,
+    )
+    report = Report(settings=chosen, view=view, summary=Summary(), inputs=given)
+    job = RetentionRun(
+        given.paths,
+        RetentionOptions(
+            start_ms=start_ms,
+            changed=retention_settings.parse_change(changed),
+            static=inputs.broker.take(*retention_settings.FROM_FILE),
+        ),
+        selection=given.selection,
+        run=running.run(report),
+        flavour=given.flavour,
+    )
+    printer = RetentionPrinter(report, job, start_ms, meaning if at != "now" else None, segments)
+    return report.consume(job, printer)
+
+
+@dataclass(slots=True)
+class Total:
+    """The sums of a run, and the times of its rounds."""
+
+    start_ms: int
+    first_ms: int = 0
+    every_ms: int = 0
+    partitions: int = 0
+    segments: int = 0
+    bytes: int = 0
+    first_segments: int = 0
+    first_bytes: int = 0
+    freed_bytes: int | None = None
+    compacted: int = 0
+    emptied: int = 0
+    """Partitions of which the first round deletes something."""
+    settings: tuple[Setting, ...] = ()
+    topics_known: bool = False
+
+    @property
+    def start(self) -> str | None:
+        """Return the start in UTC."""
+        return rfc3339(self.start_ms)
+
+    @property
+    def first(self) -> str | None:
+        """Return the time of the first round in UTC."""
+        return rfc3339(self.first_ms)
+
+
+class RetentionPrinter(Printer[PartitionRetention]):
+    """Prints partitions as they come, and adds them up."""
+
+    def __init__(
+        self,
+        report: Report,
+        job: RetentionRun,
+        start_ms: int,
+        meaning: str | None,
+        with_segments: bool,
+    ) -> None:
+        self._report, self._job = report, job
+        self._total = Total(start_ms)
+        self._meaning, self._with_segments = meaning, with_segments
+        self._stamps: list[str] = []
+        self._oldest: tuple[int, str] | None = None
+        """Timestamp and partition of the oldest segment that the first round deletes."""
+        self._stamp_count = self._by_mtime = self._by_watermark = 0
+
+    def show(self, item: PartitionRetention) -> None:
+        """Print one partition."""
+        total, summary = self._total, self._report.summary
+        summary.partitions += 1
+        summary.segments += item.count
+        summary.bytes += item.bytes
+        total.partitions += 1
+        total.segments += item.count
+        total.bytes += item.bytes
+        total.first_segments += item.first_segments
+        total.first_bytes += item.first_bytes
+        total.emptied += item.first_segments > 0
+        if item.first_segments and (self._oldest is None or item.oldest_ms < self._oldest[0]):
+            self._oldest = item.oldest_ms, item.path.name
+        total.compacted += item.limits.compacts
+        if item.freed_bytes is not None:
+            total.freed_bytes = (total.freed_bytes or 0) + item.freed_bytes
+        self._by_mtime += item.by_mtime
+        self._by_watermark += item.obstacle == "high-watermark"
+        if item.stamp is not None:
+            self._stamp_count += 1
+            if len(self._stamps) < _MOST_STAMPS:
+                self._stamps.append(_stamp(item))
+        if self._with_segments:
+            for segment in item.segments:
+                self._report.item(SEGMENT.row(segment))
+        self._report.item(PARTITION.row(item))
+
+    def finish(self) -> None:
+        """Print the sums."""
+        total, job = self._total, self._job
+        total.first_ms, total.every_ms = job.rounds.first_ms, job.rounds.every_ms
+        total.settings, total.topics_known = job.broker_settings, job.knows_topics
+        self._report.item(TOTAL.row(total))
+
+    def last_lines(self) -> Iterator[Line]:
+        """Yield the odd timestamps, the doubts, and what the first round deletes."""
+        total = self._total
+        if self._meaning:
+            yield self._meaning, "dim"
+        yield from ((line, "warning") for line in self._stamps)
+        if self._stamp_count > len(self._stamps):
+            yield f"and {self._stamp_count - len(self._stamps)} more, see --json", "warning"
+        if self._by_mtime:
+            counted = text.count(self._by_mtime, "segment")
+            yield (
+                f"{counted} without a timestamp in the time index: the modification time counts",
+                "info",
+            )
+        if self._by_watermark:
+            counted = text.count(self._by_watermark, "partition")
+            yield f"{counted} kept until the broker raises the high watermark", "info"
+        if not total.partitions:
+            return
+        if not total.topics_known:
+            yield "no metadata log was given: settings of topics are not known", "warning"
+        delay = total.first_ms - total.start_ms
+        what = text.count(total.first_segments, "segment")
+        line = f"{text.duration(delay / 1000)} after the start retention deletes {what}"
+        if total.first_segments:
+            where = text.count(total.emptied, "partition")
+            line += f" ({text.size(total.first_bytes)}) of {where}"
+            line += f", the oldest of {self._oldest[1]}" if self._oldest else ""
+        if total.freed_bytes is not None:
+            more = "more" if total.freed_bytes >= 0 else "less"
+            line += f", {text.size(abs(total.freed_bytes))} {more} than without --with"
+        yield line, None
+
+
+def _stamp(item: PartitionRetention) -> str:
+    found = item.stamp
+    assert found is not None
+    place = f"{item.path.name}: segment {found.base_offset}"
+    if found.first_offset is not None:
+        last = found.last_offset if found.last_offset is not None else found.first_offset
+        place += f": {text.offsets(found.first_offset, last)}"
+    if found.producer_id is not None:
+        place += f" of producer {found.producer_id}"
+    means = f"{found.meant}" if found.meant else "beyond the year 9999"
+    if found.unit:
+        return f"{place}: timestamp {found.timestamp} is in {found.unit} ({means})"
+    return f"{place}: timestamp {found.timestamp} is in the future ({means})"
+
+
+def _layout(*, segments: bool, changed: bool) -> Callable[[Object], Columns | None]:
+    rows = [one for one in _PARTITION if changed or one.title != "freed by --with"]
+    kept = keep(rows, "partition", "first round", "freed by --with", "stays", "goes")
+    by_type = {
+        "partition": None if segments else kept,
+        "segment": keep(_SEGMENT, "partition", "segment", "size", "goes", "rule", "stays"),
+    }
+    return lambda obj: by_type.get(str(obj["type"]))
+
+
+def _time(key: str) -> Callable[[Object], str]:
+    def shown(obj: Object) -> str:
+        value = obj[key]
+        return "" if value is None else str(value)[:19].replace("T", " ")
+
+    return shown
+
+
+def _goes(key: str) -> Callable[[Object], str]:
+    """Return a function for the time at which something goes: to the second, in UTC."""
+
+    def shown(obj: Object) -> str:
+        if obj[f"{key}_ms"] is None:
+            return "never" if obj["obstacle"] else ""
+        return str(obj[key])[:16].replace("T", " ") if obj[key] else "after the year 9999"
+
+    return shown
+
+
+def _first(obj: Object) -> str:
+    if not obj["first_segments"]:
+        return ""
+    return f"{obj['first_segments']:,} of {obj['segments']:,}, {text.size(obj['first_bytes'])}"
+
+
+def _stays(obj: Object) -> str:
+    if obj["obstacle"] is None:
+        return ""
+    if obj["type"] == "partition":
+        at = obj["blocked_at"] if obj["obstacle"] in _PLACED else None
+    else:
+        at = obj["held_by"]
+    return str(obj["obstacle"]) if at is None else f"{obj['obstacle']} at {at}"
+
+
+def _limits(obj: Object) -> str:
+    policy, age, most = obj["settings"]
+    said = [_sourced(policy["value"] or "none", policy)]
+    if int(age["value"]) >= 0:
+        said.append(_sourced(_age(int(age["value"])), age))
+    if int(most["value"]) >= 0:
+        said.append(_sourced(text.size(int(most["value"])), most))
+    return ", ".join(said)
+
+
+def _sourced(value: str, setting: Object) -> str:
+    return value if setting["source"] == "default" else f"{value} ({setting['source']})"
+
+
+def _age(milliseconds: int) -> str:
+    if milliseconds == _LARGEST:
+        return "no limit"
+    factor, unit = next(
+        ((factor, unit) for factor, unit in _UNITS_MS if milliseconds % factor == 0), (1, "ms")
+    )
+    return f"{milliseconds // factor:,} {unit}"
+
+
+def _freed(obj: Object) -> str:
+    return "" if obj["freed_bytes"] is None else text.size(obj["freed_bytes"])
+
+
+_PARTITION: Sequence[TableColumn] = (
+    TableColumn("partition", lambda obj: obj["path"].rpartition("/")[2]),
+    TableColumn("size", lambda obj: text.size(obj["bytes"])),
+    TableColumn("first round", _first),
+    TableColumn("freed by --with", _freed),
+    TableColumn("stays", _stays),
+    TableColumn("goes", _goes("next")),
+    TableColumn("limits", _limits),
+)
+_SEGMENT: Sequence[TableColumn] = (
+    TableColumn("partition", lambda obj: obj["path"].rpartition("/")[0].rpartition("/")[2]),
+    TableColumn("segment", lambda obj: obj["base_offset"]),
+    TableColumn("size", lambda obj: text.size(obj["size"])),
+    TableColumn("goes", _goes("deleted")),
+    TableColumn("round", lambda obj: obj["round"]),
+    TableColumn("rule", lambda obj: obj["rule"]),
+    TableColumn("stays", _stays),
+    TableColumn("timestamp", _time("timestamp")),
+    TableColumn("source", lambda obj: obj["timestamp_source"]),
+)

@@ -1,0 +1,387 @@
+"""Retention of the partitions in log dirs and partition dirs, one partition after the other.
+
+Only live partition dirs count: a broker applies no retention to a log that its metadata log does
+not know, nor to one that waits for deletion, and a future copy follows its live one. The metadata
+log has a retention of its own, by snapshots.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from functools import cached_property
+from pathlib import Path
+
+from logtool.disk import files
+from logtool.errors import UnreadableError
+from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
+from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs, opening
+from logtool.log.dir import LogDir, Partition
+from logtool.log.flavour import Flavour
+from logtool.log.inputs import OpenedPath
+from logtool.log.kafka import KAFKA
+from logtool.log.selection import Selection
+from logtool.metadata.image import MetadataImage
+from logtool.node.identity import identify
+from logtool.node.log_dir_state import LogDirState
+from logtool.node.node import Node
+from logtool.node.options import StartOptions
+from logtool.retention import rules, segments, settings, stamp
+from logtool.retention.rules import NEVER, Forecast, Obstacle, Rounds, Rule
+from logtool.retention.segments import LogSegments, LogState, StampSource
+from logtool.retention.settings import RetentionSettings, Setting, TopicRetention
+from logtool.retention.stamp import Stamp
+from logtool.running.run import Run
+from logtool.running.workers import OutOfTimeError
+from logtool.times import rfc3339
+
+_IN_SYNC = "min.insync.replicas"
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionOptions:
+    """The moment and the settings of a forecast."""
+
+    start_ms: int
+    """Time at which the broker starts, in ms."""
+    changed: Mapping[str, str] = field(default_factory=dict)
+    """Settings of a planned change."""
+    static: Mapping[str, str] = field(default_factory=dict)
+    """Settings in the broker's own file."""
+
+
+@dataclass(frozen=True)
+class SegmentRetention:
+    """One segment and its end."""
+
+    of: "PartitionRetention"
+    row: int
+
+    @property
+    def path(self) -> Path:
+        """Return the path of the .log file."""
+        return self.of.listed.segments[self.row].log.path
+
+    @property
+    def base_offset(self) -> int:
+        """Return the base offset."""
+        return self.of.log.columns.base_offset[self.row]
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of the .log file."""
+        return self.of.log.columns.size[self.row]
+
+    @property
+    def is_active(self) -> bool:
+        """Return whether the broker appends to it."""
+        return self.row == len(self.of.log.columns) - 1
+
+    @property
+    def timestamp_ms(self) -> int:
+        """Return the largest timestamp as the broker has it, in ms."""
+        return self.of.log.columns.timestamp[self.row]
+
+    @property
+    def timestamp(self) -> str | None:
+        """Return that timestamp in UTC; None where a calendar has no such time."""
+        return rfc3339(self.timestamp_ms)
+
+    @property
+    def timestamp_source(self) -> StampSource:
+        """Return the place from which the timestamp comes."""
+        return self.of.log.sources[self.row]
+
+    @property
+    def rule(self) -> Rule | None:
+        """Return the rule that deletes it; None for none."""
+        return self.of.forecast.rule[self.row]
+
+    @property
+    def round(self) -> int | None:
+        """Return the number of the round after the start that deletes it; None for none."""
+        number = self.of.forecast.round[self.row]
+        return None if number == NEVER else number
+
+    @property
+    def deleted_ms(self) -> int | None:
+        """Return the time of that round, in ms."""
+        return None if self.round is None else self.of.forecast.rounds.time_ms(self.round)
+
+    @property
+    def deleted(self) -> str | None:
+        """Return the time of that round in UTC."""
+        return rfc3339(self.deleted_ms)
+
+    @property
+    def obstacle(self) -> Obstacle | None:
+        """Return why it stays after the first round; None if it does not."""
+        return self.of.forecast.obstacle[self.row]
+
+    @property
+    def held_by(self) -> int | None:
+        """Return the base offset of the older segment that keeps it; None for none."""
+        row = self.of.forecast.held_by[self.row]
+        is_held = self.obstacle is Obstacle.OLDER and row >= 0
+        return self.of.log.columns.base_offset[row] if is_held else None
+
+
+@dataclass(frozen=True)
+class PartitionRetention:
+    """One partition: the forecast for each segment, and what keeps the rest."""
+
+    listed: Partition
+    log: LogSegments
+    limits: TopicRetention
+    forecast: Forecast
+    before: Forecast | None
+    """The forecast without the planned change; None if none is planned."""
+    stamp: Stamp | None
+    """The timestamp that keeps the log, or that is in another unit; None for an ordinary one."""
+
+    @property
+    def path(self) -> Path:
+        """Return the partition dir."""
+        return self.listed.path
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """Return policy, longest age and largest size."""
+        return self.limits.settings
+
+    @property
+    def segments(self) -> tuple[SegmentRetention, ...]:
+        """Return its segments, the oldest first."""
+        return tuple(SegmentRetention(self, row) for row in range(len(self.log.columns)))
+
+    @property
+    def count(self) -> int:
+        """Return the number of segments."""
+        return len(self.log.columns)
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of the .log files."""
+        return sum(self.log.columns.size)
+
+    @cached_property
+    def first_segments(self) -> int:
+        """Return how many segments go in the first round."""
+        return self.forecast.first
+
+    @property
+    def oldest_ms(self) -> int:
+        """Return the largest timestamp of the oldest segment, in ms; 0 without a segment."""
+        return next(iter(self.log.columns.timestamp), 0)
+
+    @property
+    def first_bytes(self) -> int:
+        """Return the bytes of the .log files that go in the first round."""
+        return sum(self.log.columns.size[: self.first_segments])
+
+    @property
+    def first_offsets(self) -> int | None:
+        """Return the offsets that the first round deletes, those below the log start left out.
+
+        None for a log that goes as a whole and whose end is not known. A compacted log has fewer
+        records than offsets.
+        """
+        log, count = self.log.columns, self.first_segments
+        if not count:
+            return 0
+        end = log.base_offset[count] if count < len(log) else log.log_end
+        return None if end is None else max(0, end - log.log_start)
+
+    @property
+    def freed_bytes(self) -> int | None:
+        """Return the bytes that the first round frees because of the planned change."""
+        if self.before is None:
+            return None
+        return self.first_bytes - sum(self.log.columns.size[: self.before.first])
+
+    @cached_property
+    def _blocked(self) -> SegmentRetention | None:
+        """The first segment that stays after the first round."""
+        count = self.first_segments
+        return SegmentRetention(self, count) if count < len(self.log.columns) else None
+
+    @property
+    def obstacle(self) -> Obstacle | None:
+        """Return why the oldest segment that stays does so; None if every segment goes."""
+        return self._blocked.obstacle if self._blocked else None
+
+    @property
+    def blocked_at(self) -> int | None:
+        """Return the base offset of the oldest segment that stays; None if every segment goes."""
+        return self._blocked.base_offset if self._blocked else None
+
+    @property
+    def next_ms(self) -> int | None:
+        """Return the time at which the oldest segment that stays goes; None for never."""
+        return self._blocked.deleted_ms if self._blocked else None
+
+    @property
+    def next(self) -> str | None:
+        """Return that time in UTC."""
+        return rfc3339(self.next_ms)
+
+    @property
+    def high_watermark(self) -> int | None:
+        """Return the high watermark that counts; None if it reaches the log end."""
+        return self.log.columns.high_watermark
+
+    @property
+    def by_mtime(self) -> int:
+        """Return how many segments with records have no timestamp in an index."""
+        pairs = zip(self.log.sources, self.log.columns.size, strict=True)
+        return sum(source is StampSource.MTIME and size > 0 for source, size in pairs)
+
+
+class RetentionRun:
+    """One run over paths: iterate over partitions in the order given, and errors of reading."""
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        options: RetentionOptions,
+        *,
+        selection: Selection | None = None,
+        run: Run | None = None,
+        flavour: Flavour | None = None,
+    ) -> None:
+        self._paths, self._flavour = paths, flavour
+        self._options = options
+        self._selection = selection or Selection()
+        self._run = run or Run()
+        self._settings = RetentionSettings()
+        self._before: RetentionSettings | None = None
+        self.knows_topics = False
+        """True if a metadata log says the settings of topics."""
+
+    def __iter__(self) -> Iterator[PartitionRetention | UnreadableError]:
+        opened: list[OpenedPath] = []
+        for one in inputs.open_each(self._paths, self._flavour):
+            if isinstance(one, UnreadableError):
+                yield one
+            else:
+                opened.append(one)
+        roots: dict[Path, LogDir] = {}
+        for one in opened:
+            try:
+                roots.setdefault(one.log_dir, one.read())
+            except UnreadableError as error:
+                yield error
+        options = self._options
+        node = Node([identify(root) for root in roots.values()], None, options.static)
+        self._set(node)
+        states: dict[Path, LogDirState] = {}
+        for one in opened:
+            root = roots.get(one.log_dir)
+            if root is None:
+                continue
+            if root.path not in states:
+                states[root.path] = LogDirState(root, StartOptions(static=options.static), node)
+                yield from states[root.path].lacking(*_ROWS)
+            for folder, directory in one.chosen(self._selection):
+                if directory.kind is not DirectoryKind.LIVE or node.is_stray(folder, directory):
+                    continue
+                try:
+                    self._run.budget.pace.spend(0)
+                except OutOfTimeError:
+                    return
+                found = opening.try_partition(folder, KAFKA)
+                if isinstance(found, Partition):
+                    yield from self._partition(found, directory, states[root.path])
+                elif not files.has_vanished(found):
+                    yield found
+
+    @property
+    def broker_settings(self) -> tuple[Setting, ...]:
+        """Return the settings of the broker that set the time of the rounds."""
+        names = (settings.FIRST_DELAY, settings.INTERVAL)
+        return tuple(self._settings.of_broker(name) for name in names)
+
+    @cached_property
+    def rounds(self) -> Rounds:
+        """Return the rounds for topics that are not compacted."""
+        delay, interval = self.broker_settings
+        return Rounds(self._options.start_ms + max(0, delay.number), max(1, interval.number))
+
+    def _set(self, node: Node) -> None:
+        image = node.image if node.image and not node.image.damage else None
+        options = self._options
+        self.knows_topics = image is not None
+        self._settings = RetentionSettings(image, node.node_id, options.static, options.changed)
+        if options.changed:
+            self._before = RetentionSettings(image, node.node_id, options.static)
+
+    def _partition(
+        self, listed: Partition, directory: PartitionDirectory, home: LogDirState
+    ) -> Iterator[PartitionRetention | UnreadableError]:
+        key = directory.topic, directory.partition
+        log = segments.read(listed, self._state(key, home))
+        if any(map(files.has_vanished, log.unread)):
+            listed = opening.open_partition(listed.path, KAFKA)
+            log = segments.read(listed, self._state(key, home))
+        yield from log.unread
+        limits = self._settings.of(directory.topic)
+        before = None
+        if self._before is not None:
+            before = self._forecast(log, self._before.of(directory.topic))
+        found = self._forecast(log, limits)
+        yield PartitionRetention(
+            listed, log, limits, found, before, self._stamp(listed, log, found)
+        )
+
+    @cached_property
+    def _cleaner_rounds(self) -> Rounds | None:
+        """The rounds of the log cleaner; None without the cleaner."""
+        if not self._settings.of_broker(settings.CLEANER).is_true:
+            return None
+        pause = max(1, self._settings.of_broker(settings.BACKOFF).number)
+        return Rounds(self._options.start_ms + pause, pause)
+
+    def _forecast(self, log: LogSegments, limits: TopicRetention) -> Forecast:
+        cleaner = self._cleaner_rounds if limits.compacts else None
+        start, cleans = self._options.start_ms, self._cleaner_rounds is not None
+        return rules.forecast(log.columns, limits, cleaner or self.rounds, start, cleans=cleans)
+
+    def _stamp(self, listed: Partition, log: LogSegments, found: Forecast) -> Stamp | None:
+        """Return the timestamp that keeps the log, else the first in another unit that counts."""
+        start, stamps = self._options.start_ms, log.columns.timestamp
+        for row in range(len(log.columns)):
+            if log.sources[row] is StampSource.MTIME:
+                continue
+            early = found.rule[row] is Rule.TIME and stamp.unit_of(stamps[row], start)
+            if found.obstacle[row] is Obstacle.FUTURE or early:
+                return stamp.find(listed.segments[row], stamps[row], start)
+        return None
+
+    def _state(self, key: TopicPartition, home: LogDirState) -> LogState:
+        return LogState(
+            clean=home.clean,
+            recovery_point=home.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(key, 0),
+            log_start=home.rows(FileKind.LOG_START_CHECKPOINT).get(key, 0),
+            high_watermark=home.rows(FileKind.REPLICATION_CHECKPOINT).get(key, 0),
+            leads_alone=_leads_alone(self._settings.image, key, home.node_id),
+        )
+
+
+_ROWS = (
+    FileKind.RECOVERY_POINT_CHECKPOINT, FileKind.LOG_START_CHECKPOINT,
+    FileKind.REPLICATION_CHECKPOINT,
+)  # fmt: skip
+
+
+def _leads_alone(image: MetadataImage | None, key: TopicPartition, node: int | None) -> bool:
+    """Return whether no other replica is in sync, and none is needed to raise the watermark.
+
+    After a stop in order the ISR may be empty, and the broker in the ELR instead. Source:
+    ``Partition.makeLeader``, ``maybeIncrementLeaderHW``, ``effectiveMinIsr`` (Kafka 3.9).
+    """
+    topic_id = image.topics.get(key[0]) if image else None
+    state = image.partition(topic_id, key[1]) if image and topic_id else None
+    if image is None or state is None or node is None:
+        return False
+    if (node,) not in (tuple(state.replicas), tuple(state.isr) or tuple(state.elr)):
+        return False
+    return min(image.topic_number(key[0], _IN_SYNC, 1, node), len(state.replicas)) <= 1

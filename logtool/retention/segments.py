@@ -1,0 +1,141 @@
+"""The columns of the segments of a log that the rules of retention need, with little reading.
+
+The largest timestamp of a segment is the last entry of its time index as a broker loads it, with no
+look at the log: after a stop in order the index of the active segment is complete, too. An index
+without entries gives -1, and then the modification time of the .log file counts. After a kill the
+broker recovers the segments from the recovery point on: here, the batches behind the last entry of
+their offset index are read, and the larger timestamp counts. Zeros at the end of a closed index are
+an entry for the broker: such a segment is of 1970.
+
+Source: ``LogSegment.largestTimestamp``, ``readMaxTimestampAndOffsetSoFar``, ``LogSegment.recover``,
+``TimeIndex.lastEntry``, ``LogLoader.recoverLog`` (Kafka 3.9 and 4.2).
+"""
+
+from enum import StrEnum
+from struct import Struct
+
+from logtool.errors import UnreadableError
+from logtool.formats import offset_index, time_index
+from logtool.formats.names import FileKind
+from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Partition, Segment
+from logtool.retention.rules import SegmentColumns
+
+_ENTRY = Struct(">qi")
+NO_TIMESTAMP = -1
+
+
+class StampSource(StrEnum):
+    """The places from which the largest timestamp of a segment comes."""
+
+    TIME_INDEX = "time-index"
+    BATCHES = "batches"
+    MTIME = "mtime"
+
+
+@dataclass(frozen=True, slots=True)
+class LogState:
+    """Facts about one log that stand in the checkpoints and in the metadata log."""
+
+    clean: bool
+    recovery_point: int = 0
+    log_start: int = 0
+    high_watermark: int = 0
+    leads_alone: bool = False
+    """True if no other replica is in sync, so that the high watermark rises to the log end."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogSegments:
+    """The segments of one log."""
+
+    columns: SegmentColumns
+    sources: tuple[StampSource, ...]
+    unread: tuple[UnreadableError, ...] = ()
+    """Errors of indexes and logs that could not be read; the mtime then counts."""
+
+
+def read(partition: Partition, state: LogState) -> LogSegments:
+    """Return the columns of a log; files that cannot be read are errors in the result."""
+    segments = partition.segments
+    stamps: list[int] = []
+    sources: list[StampSource] = []
+    unread: list[UnreadableError] = []
+    sizes: list[int] = []
+    log_end: int | None = None
+    for segment in segments:
+        after, size = segment.next_base_offset, segment.log.size
+        source = StampSource.TIME_INDEX
+        try:
+            if _is_recovered(segment, state):
+                source = StampSource.BATCHES
+                stamp, end, size = _recovered(segment)
+                log_end = end if after is None else log_end
+            else:
+                stamp = _last_entry(segment)
+        except UnreadableError as error:
+            unread.append(error)
+            stamp = NO_TIMESTAMP
+        if stamp < 0:
+            stamp, source = segment.log.mtime_ns // 1_000_000, StampSource.MTIME
+        stamps.append(stamp)
+        sizes.append(size)
+        sources.append(source)
+    base = [segment.base_offset for segment in segments]
+    start = max(state.log_start, base[0]) if base else state.log_start
+    watermark = None if state.leads_alone else max(state.high_watermark, start)
+    if watermark is not None and log_end is None and base:
+        # A broker that stops in order flushes its logs to the end, and writes a snapshot there.
+        snapshots = (file.name.offset or 0 for file in partition.snapshots[-1:])
+        log_end = max(state.recovery_point, base[-1], *snapshots)
+    columns = SegmentColumns(
+        base_offset=base,
+        size=sizes,
+        timestamp=stamps,
+        log_start=start,
+        log_end=log_end,
+        high_watermark=watermark,
+    )
+    return LogSegments(columns, tuple(sources), tuple(unread))
+
+
+def _is_recovered(segment: Segment, state: LogState) -> bool:
+    """Return whether the start reads the segment again: after a kill, or without an index."""
+    if FileKind.OFFSET_INDEX not in segment.indexes:
+        return True
+    after = segment.next_base_offset
+    return not state.clean and (after is None or after > state.recovery_point)
+
+
+def _last_entry(segment: Segment) -> int:
+    """Return the timestamp of the last slot of a time index; -1 for one without a slot."""
+    file = segment.indexes.get(FileKind.TIME_INDEX)
+    slots = file.size // _ENTRY.size if file else 0
+    if file is None or not slots:
+        return NO_TIMESTAMP
+    with file.open() as opened:
+        data = opened.read((slots - 1) * _ENTRY.size, _ENTRY.size)
+    return int(_ENTRY.unpack(data)[0]) if len(data) == _ENTRY.size else NO_TIMESTAMP
+
+
+def _recovered(segment: Segment) -> tuple[int, int, int]:
+    """Return the largest timestamp, the end and the bytes of a segment that a broker recovers.
+
+    Bytes from damage on do not count, because the broker cuts them off.
+    """
+    stamp, position, end = NO_TIMESTAMP, 0, segment.base_offset
+    offsets = segment.indexes.get(FileKind.OFFSET_INDEX)
+    times = segment.indexes.get(FileKind.TIME_INDEX)
+    if offsets is not None and times is not None:
+        places = offset_index.parse(*offsets.read_index())
+        entries = time_index.parse(*times.read_index())
+        if len(places) and len(entries) and int(places.positions[-1]) < segment.log.size:
+            position, stamp = int(places.positions[-1]), int(entries.timestamps.max())
+    for chunk in segment.batches(start=position, payload=False):
+        if chunk.damage is not None:
+            break
+        if len(chunk.table):
+            stamp = max(stamp, int(chunk.table.max_timestamp.max()))
+            end = int(chunk.table.last_offset[-1]) + 1
+            position = int(chunk.table.position[-1] + chunk.table.size[-1])
+    return stamp, end, position

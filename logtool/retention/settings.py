@@ -1,0 +1,190 @@
+"""The settings of topics that retention depends on, each with its source.
+
+A setting of the topic counts before a dynamic one of the broker, that before the dynamic default
+of all brokers, and that before the broker's own file. Source: ``LogConfig``,
+``ServerTopicConfigSynonyms``, ``KafkaConfig.logRetentionTimeMillis``,
+``UnifiedLog.localRetentionMs`` (Kafka 3.9 and 4.2).
+"""
+
+from collections.abc import Mapping
+from dataclasses import field
+from enum import StrEnum
+
+from logtool.errors import UsageError
+from logtool.formats.java_text import parse_long
+from logtool.lazy_dataclass import dataclass
+from logtool.metadata.image import MetadataImage
+from logtool.node.settings import ALWAYS_COMPACTED
+
+_DAY_MS = 86_400_000
+POLICY, MS, BYTES = "cleanup.policy", "retention.ms", "retention.bytes"
+LOCAL_MS, LOCAL_BYTES = "local.retention.ms", "local.retention.bytes"
+REMOTE, NO_COPY = "remote.storage.enable", "remote.log.copy.disable"
+_NAMES: Mapping[str, tuple[str | None, str]] = {
+    POLICY: ("log.cleanup.policy", "delete"),
+    MS: ("log.retention.ms", str(7 * _DAY_MS)),
+    BYTES: ("log.retention.bytes", "-1"),
+    LOCAL_MS: ("log.local.retention.ms", "-2"),
+    LOCAL_BYTES: ("log.local.retention.bytes", "-2"),
+    REMOTE: (None, "false"),
+    NO_COPY: (None, "false"),
+}
+"""By a topic's setting: the broker's name of it, and Kafka's default."""
+_LONGER = (("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000))
+"""Older names of ``log.retention.ms`` in the broker's own file, with their ms."""
+FIRST_DELAY, INTERVAL = "log.initial.task.delay.ms", "log.retention.check.interval.ms"
+BACKOFF, CLEANER = "log.cleaner.backoff.ms", "log.cleaner.enable"
+_OF_BROKER = {FIRST_DELAY: "30000", INTERVAL: "300000", BACKOFF: "15000", CLEANER: "true"}
+"""Settings of the broker alone, with Kafka's defaults."""
+FROM_FILE = (
+    *(broker for broker, _ in _NAMES.values() if broker),
+    *(name for name, _ in _LONGER),
+    *_OF_BROKER,
+)
+"""Settings to take from the broker's own file."""
+_AS_WHOLE = -2
+"""The value of a local limit that stands for the limit of the whole log."""
+
+
+class Source(StrEnum):
+    """The places from which a setting comes."""
+
+    OPTION = "option"
+    TOPIC = "topic"
+    BROKER = "broker"
+    ALL_BROKERS = "all-brokers"
+    FILE = "file"
+    DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting with its source."""
+
+    name: str
+    value: str
+    source: Source
+
+    @property
+    def number(self) -> int:
+        """Return the value as a whole number; -1, no limit, for a text that is not one."""
+        found = parse_long(self.value)
+        return -1 if found is None else found
+
+    @property
+    def is_true(self) -> bool:
+        """Return whether the value is ``true``."""
+        return self.value.strip().lower() == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRetention:
+    """The limits of one topic."""
+
+    policy: Setting
+    ms: Setting
+    """Longest age: ``retention.ms``, or ``local.retention.ms`` for a log that is copied away."""
+    bytes: Setting
+    """Largest size: ``retention.bytes`` or ``local.retention.bytes``."""
+    is_copied: bool = False
+    """True if closed segments are copied to remote storage, and only copied ones are deleted."""
+
+    @property
+    def compacts(self) -> bool:
+        """Return whether the topic is compacted."""
+        return "compact" in self.policy.value
+
+    @property
+    def deletes(self) -> bool:
+        """Return whether age and size count.
+
+        With an empty policy, which Kafka takes since 4.2, they count for the local part of a log
+        that is copied to remote storage.
+        """
+        return "delete" in self.policy.value or (self.is_copied and not self.compacts)
+
+    @property
+    def settings(self) -> tuple[Setting, Setting, Setting]:
+        """Return policy, longest age and largest size."""
+        return self.policy, self.ms, self.bytes
+
+
+@dataclass()
+class RetentionSettings:
+    """The settings of all topics of one broker."""
+
+    image: MetadataImage | None = None
+    """None if the log dirs have no metadata log, so that settings of topics are not known."""
+    node_id: int | None = None
+    static: Mapping[str, str] = field(default_factory=dict)
+    """The settings in the broker's own file."""
+    changed: Mapping[str, str] = field(default_factory=dict)
+    """Settings of a planned change, which count for all topics."""
+    _known: dict[str, TopicRetention] = field(default_factory=dict)
+
+    def of(self, topic: str) -> TopicRetention:
+        """Return the limits of a topic."""
+        if topic not in self._known:
+            self._known[topic] = self._read(topic)
+        return self._known[topic]
+
+    def of_broker(self, name: str) -> Setting:
+        """Return a setting of the broker alone, such as ``log.initial.task.delay.ms``."""
+        if name in self.static:
+            return Setting(name, self.static[name], Source.FILE)
+        return Setting(name, _OF_BROKER[name], Source.DEFAULT)
+
+    def value(self, topic: str, name: str) -> Setting:
+        """Return one setting of a topic."""
+        broker, default = _NAMES[name]
+        if name in self.changed:
+            return Setting(name, self.changed[name], Source.OPTION)
+        image = self.image
+        if image is not None:
+            own = image.topic_configs.get(topic, {}).get(name)
+            if own is not None:
+                return Setting(name, own, Source.TOPIC)
+            places = ((str(self.node_id), Source.BROKER), ("", Source.ALL_BROKERS))
+            for node, source in places if broker else ():
+                found = image.broker_configs.get(node, {}).get(broker or "")
+                if found is not None:
+                    return Setting(name, found, source)
+        if broker in self.static:
+            return Setting(name, self.static[broker or ""], Source.FILE)
+        if name == MS:
+            for longer, factor in _LONGER:
+                if longer in self.static:
+                    found_ms = (parse_long(self.static[longer]) or 0) * factor
+                    return Setting(name, str(max(found_ms, -1)), Source.FILE)
+        if name == POLICY and topic in ALWAYS_COMPACTED:
+            default = "compact"
+        return Setting(name, default, Source.DEFAULT)
+
+    def _read(self, topic: str) -> TopicRetention:
+        ms, size = self.value(topic, MS), self.value(topic, BYTES)
+        remote = self.value(topic, REMOTE).is_true
+        is_copied = remote and not self.value(topic, NO_COPY).is_true
+        if is_copied:
+            local_ms, local_size = self.value(topic, LOCAL_MS), self.value(topic, LOCAL_BYTES)
+            ms = ms if local_ms.number == _AS_WHOLE else local_ms
+            size = size if local_size.number == _AS_WHOLE else local_size
+        return TopicRetention(self.value(topic, POLICY), ms, size, is_copied)
+
+
+def parse_change(texts: "list[str] | tuple[str, ...]") -> dict[str, str]:
+    """Return the settings in texts such as ``retention.ms=3600000``; UsageError for others."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or name not in _NAMES:
+            names = ", ".join(_NAMES)
+            raise UsageError(f"--with {text}: expected NAME=VALUE with one of the names {names}")
+        is_word = name in (POLICY, REMOTE, NO_COPY)
+        if not is_word and (parse_long(value) is None or int(value) < _AS_WHOLE):
+            raise UsageError(f"--with {text}: expected a whole number, or -1 for no limit")
+        allowed = {"compact", "delete", ""} if name == POLICY else {"true", "false"}
+        if is_word and not {part.strip() for part in value.split(",")} <= allowed:
+            words = " and ".join(sorted(allowed - {""}))
+            raise UsageError(f"--with {text}: expected {words}")
+        found[name] = value
+    return found

@@ -1,0 +1,82 @@
+"""The batch whose timestamp keeps a segment, or lets it go too early."""
+
+from enum import StrEnum
+
+import numpy as np
+
+from logtool.errors import UnreadableError
+from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import Segment
+from logtool.times import rfc3339
+
+_DAY_MS = 86_400_000
+_PAST_MS = 20 * 365 * _DAY_MS
+"""Largest age of a time that is recognised in another unit."""
+
+
+class Unit(StrEnum):
+    """Units of timestamps that are not in milliseconds."""
+
+    SECONDS = "seconds"
+    MICROSECONDS = "microseconds"
+    NANOSECONDS = "nanoseconds"
+
+
+_UNITS = {Unit.SECONDS: (1000, 1), Unit.MICROSECONDS: (1, 1000), Unit.NANOSECONDS: (1, 1_000_000)}
+"""Factor and divisor of each unit: multiply, then divide, to get milliseconds."""
+
+
+def unit_of(timestamp: int, now_ms: int) -> Unit | None:
+    """Return the unit of a number that is a recent time in it, but no recent time in ms."""
+    if now_ms - _PAST_MS <= timestamp <= now_ms + _DAY_MS:
+        return None
+    for unit, (times, by) in _UNITS.items():
+        if now_ms - _PAST_MS <= timestamp * times // by <= now_ms + _DAY_MS:
+            return unit
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """The first batch with the largest timestamp of a segment."""
+
+    base_offset: int
+    """Base offset of the segment."""
+    timestamp: int
+    """Largest timestamp of the batch, as it is stored."""
+    unit: Unit | None
+    """None for a time in ms."""
+    first_offset: int | None = None
+    """First offset of the batch; None if the log does not have a batch with that timestamp."""
+    last_offset: int | None = None
+    producer_id: int | None = None
+    """None for a producer without an id, too."""
+    unread: UnreadableError | None = None
+
+    @property
+    def meant(self) -> str | None:
+        """Return the time in UTC that the number means in its unit."""
+        times, by = _UNITS[self.unit] if self.unit else (1, 1)
+        return rfc3339(self.timestamp * times // by)
+
+
+def find(segment: Segment, timestamp: int, now_ms: int) -> Stamp:
+    """Return the batch with the largest timestamp of a segment; headers alone are read."""
+    unit = unit_of(timestamp, now_ms)
+    try:
+        for chunk in segment.batches(payload=False):
+            rows = np.flatnonzero(chunk.table.max_timestamp >= timestamp)
+            if len(rows):
+                table, row = chunk.table, int(rows[0])
+                producer = int(table.producer_id[row])
+                return Stamp(
+                    base_offset=segment.base_offset,
+                    timestamp=int(table.max_timestamp[row]),
+                    unit=unit,
+                    first_offset=int(table.base_offset[row]),
+                    last_offset=int(table.last_offset[row]),
+                    producer_id=producer if producer >= 0 else None,
+                )
+    except UnreadableError as error:
+        return Stamp(segment.base_offset, timestamp, unit, unread=error)
+    return Stamp(segment.base_offset, timestamp, unit)

@@ -1,0 +1,201 @@
+"""The output of `retention` for directories of real brokers, and for changed copies of them."""
+
+import json
+import os
+import shutil
+import struct
+from importlib.resources import files
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+from verification import set_offsets
+
+from logtool.formats import time_index
+
+HOUR = 3_600_000
+SEGMENTS = 25
+
+
+def ndjson(run, *arguments, status=0):
+    result = run("retention", "-f", "ndjson", *arguments)
+    assert result.status == status, result.stderr
+    return result
+
+
+def only(run, *arguments):
+    """Return the object of the one partition that is shown."""
+    (found,) = ndjson(run, *arguments).of_type("partition")
+    return found
+
+
+def stamps(home):
+    """Return the largest timestamp of each segment, by the whole of each time index."""
+    found = []
+    for path in sorted(home.glob("*.timeindex")):
+        entries = time_index.parse(path.read_bytes())
+        found.append(int(entries.timestamps[-1]) if len(entries) else None)
+    return found
+
+
+@pytest.fixture
+def small(copy_of):
+    """Return the log dir of a broker that stopped in order; the topic has 25 segments."""
+    return copy_of("4.3.1/clean")
+
+
+def of_small(log_dir):
+    return ["--topic", "small-segments", log_dir]
+
+
+def test_every_object_keeps_the_schema(run, small):
+    schema = json.loads((files("logtool.schemas") / "retention.json").read_text())
+    options = ["--segments", "--with", "retention.bytes=20000", "--at", "2026-12-30"]
+    document = run("retention", "--json", *options, small).document
+    Draft202012Validator(schema).validate(document)
+    kinds = {one["type"] for one in document["items"]}
+    assert kinds == {"partition", "segment", "total"}
+
+
+def test_the_age_of_each_segment_is_that_of_its_last_index_entry(run, small):
+    known = stamps(small / "small-segments-0")
+    at = known[-1] + 168 * HOUR - 30_000 - 300_000  # the last one is as old in the second round
+    result = ndjson(run, "--segments", "--at", at, *of_small(small))
+    segments = result.of_type("segment")
+    assert [one["timestamp_ms"] for one in segments] == known
+    assert {one["timestamp_source"] for one in segments} == {"time-index"}
+    due = np.maximum.accumulate(np.array(known)) + 168 * HOUR + 1
+    rounds = np.maximum(0, -(-(due - at - 30_000) // 300_000)) + 1
+    assert [one["round"] for one in segments] == rounds.tolist()
+    assert segments[-1]["round"] == 3
+    assert segments[-1]["deleted_ms"] == at + 30_000 + 2 * 300_000
+
+
+def test_a_planned_change_says_what_it_frees(run, small):
+    at = stamps(small / "small-segments-0")[0]
+    before = only(run, "--at", at, *of_small(small))
+    assert (before["first_segments"], before["freed_bytes"]) == (0, None)
+    found = only(run, "--at", at, "--with", "retention.bytes=20000", *of_small(small))
+    assert found["freed_bytes"] == found["first_bytes"] <= found["bytes"] - 20_000
+    assert found["bytes"] - 20_000 - found["first_bytes"] < 4096
+    rows = ndjson(run, "--segments", "--at", at, *of_small(small)).of_type("segment")
+    kept = rows[found["first_segments"]]
+    assert found["first_offsets"] == kept["base_offset"] == found["blocked_at"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], ("604800000", "default")),
+        (["--with", "retention.ms=5"], ("5", "option")),
+    ],
+)
+def test_each_setting_has_its_source(run, small, words, expected):
+    (_, age, _) = only(run, *words, *of_small(small))["settings"]
+    assert (age["value"], age["source"]) == expected
+    policy, _, _ = only(run, "--topic", "compacted.keys", small)["settings"]
+    assert policy["source"] == "topic"
+
+
+def test_the_broker_file_sets_rounds_and_limits(run, small, tmp_path):
+    config = tmp_path / "server.properties"
+    lines = ("log.initial.task.delay.ms=7", "log.retention.check.interval.ms=11",
+             "log.retention.hours=1", "log.retention.bytes=5")  # fmt: skip
+    config.write_text("\n".join(lines))
+    result = ndjson(run, "--broker-config", config, "--at", 1000, *of_small(small))
+    (found,) = result.of_type("partition")
+    assert [(one["value"], one["source"]) for one in found["settings"][1:]] == [
+        (str(HOUR), "file"), ("5", "file"),
+    ]  # fmt: skip
+    (total,) = result.of_type("total")
+    assert (total["first_ms"], total["every_ms"]) == (1007, 11)
+
+
+def test_a_segment_without_timestamps_has_the_age_of_its_file(run, small):
+    home = small / "small-segments-0"
+    for path in home.glob("*.timeindex"):
+        path.write_bytes(b"")
+        os.utime(path.with_suffix(".log"), (2_000_000_000, 2_000_000_000))
+    found = only(run, "--at", 2_000_000_000_000 + 168 * HOUR - 60_000, *of_small(small))
+    assert (found["first_segments"], found["obstacle"]) == (0, "age")
+    assert found["by_mtime"] == found["segments"]
+    found = only(run, "--at", 2_000_000_000_000 + 168 * HOUR, *of_small(small))
+    assert found["first_segments"] == found["segments"]
+    assert found["obstacle"] is None
+
+
+def test_a_future_or_second_scaled_timestamp_is_found_with_its_batch(run, small):
+    home = small / "idempotent_writes-0"
+    (index,) = home.glob("*.timeindex")
+    largest = stamps(home)[-1]
+    base = ["--topic", "idempotent_writes", small]
+    found = only(run, "--at", largest - HOUR, *base)
+    assert found["obstacle"] == "future-timestamp"
+    stamp = found["stamp"]
+    assert (stamp["timestamp"], stamp["unit"]) == (largest, None)
+    assert stamp["producer_id"] is not None
+    assert stamp["first_offset"] <= stamp["last_offset"]
+    index.write_bytes(struct.pack(">qi", largest // 1000, 0))
+    found = only(run, "--at", largest, *base)
+    assert (found["first_segments"], found["stamp"]["unit"]) == (1, "seconds")
+
+
+def test_zeros_at_the_end_of_a_closed_index_are_the_year_1970(run, small):
+    first = min((small / "small-segments-0").glob("*.timeindex"))
+    at = max(stamps(small / "small-segments-0"))
+    first.write_bytes(first.read_bytes() + bytes(12))
+    found = only(run, "--at", at, *of_small(small))
+    assert (found["first_segments"], found["obstacle"]) == (1, "age")
+
+
+def test_without_a_metadata_log_the_row_of_the_high_watermark_counts(run, small):
+    rows = ndjson(run, "--segments", *of_small(small)).of_type("segment")
+    bases = [one["base_offset"] for one in rows]
+    assert only(run, *of_small(small))["high_watermark"] is None
+    shutil.rmtree(small / "__cluster_metadata-0")
+    for watermark, gone in ((bases[3] - 1, 2), (bases[3], 3), (900, SEGMENTS)):
+        set_offsets(small / "replication-offset-checkpoint", {("small-segments", 0): watermark})
+        result = ndjson(run, "--at", "2030-01-01", *of_small(small))
+        (found,) = result.of_type("partition")
+        assert (found["high_watermark"], found["first_segments"]) == (watermark, gone)
+        assert found["obstacle"] == ("high-watermark" if gone < SEGMENTS else None)
+        assert result.of_type("total")[0]["topics_known"] is False
+
+
+def test_a_log_start_deletes_what_lies_below_it(run, small):
+    rows = ndjson(run, "--segments", *of_small(small)).of_type("segment")
+    at = stamps(small / "small-segments-0")[0]
+    third = rows[2]["base_offset"]
+    set_offsets(small / "log-start-offset-checkpoint", {("small-segments", 0): third + 1})
+    found = only(run, "--at", at, *of_small(small))
+    assert (found["first_segments"], found["first_offsets"]) == (2, 0)
+
+
+def test_a_killed_broker_recovers_segments_and_finds_the_same_times(run, scenario):
+    home = scenario("4.3.1/killed")
+    rows = ndjson(run, "--segments", "--topic", "small-segments", home).of_type("segment")
+    sources = [one["timestamp_source"] for one in rows]
+    assert {"time-index", "batches"} == set(sources)
+    from logtool.log.opening import open_partition
+
+    listed = open_partition(home / "small-segments-0")
+    for one, segment in zip(rows, listed.segments, strict=True):
+        largest = max(int(chunk.table.max_timestamp.max()) for chunk in segment.batches())
+        assert one["timestamp_ms"] == largest
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--with", "retention.ms"], ["--with", "segment.bytes=5"], ["--with", "retention.ms=x"],
+        ["--with", "cleanup.policy=drop"], ["--at", "soon"],
+    ],
+)  # fmt: skip
+def test_a_wrong_option_is_a_usage_error(run, small, words):
+    assert run("retention", *words, small).status == 2
+
+
+def test_the_metadata_log_and_copies_are_left_out(run, small):
+    names = {one["path"].rpartition("/")[2] for one in ndjson(run, small).of_type("partition")}
+    assert "__cluster_metadata-0" not in names
+    assert "small-segments-0" in names
