@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from logtool.watermark.replica import Replica as Replica
     from logtool.watermark.replica_group import ReplicaGroup as ReplicaGroup
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _MODULES = {
     "actions": ("Action",),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import logtool
 from logtool.commands.program.version import commit_of
 
 COMMIT = "b72e7b3f6a42fefff6c0daba521dc48f4c65316b"
@@ -45,3 +46,9 @@ def test_a_package_has_the_commit_that_its_builder_wrote_or_none(tmp_path):
     assert commit_of(tmp_path / "logtool") == COMMIT[:12]
     written(tmp_path / "b", {".git/HEAD": "ref: refs/heads/new\n", ".git/packed-refs": ""})
     assert commit_of(tmp_path / "b" / "logtool") is None
+
+
+def test_changelog_and_citation_have_the_version() -> None:
+    root = Path(logtool.__file__).parents[1]
+    assert f"## [{logtool.__version__}] - " in (root / "CHANGELOG.md").read_text()
+    assert f"\nversion: {logtool.__version__}\n" in (root / "CITATION.cff").read_text()
