@@ -22,6 +22,7 @@ from logtool.formats.record_batch import (
     MAGIC,
     BatchTable,
     Column,
+    concat,
 )
 from logtool.formats.redpanda.record_batch import RAFT_DATA, type_name
 from logtool.lazy_dataclass import dataclass
@@ -40,6 +41,8 @@ MOST_ROWS: Final = 16_384
 keeps the byte counts inside an int32 and the rows inside a cache."""
 _KEPT_ROWS = MOST_ROWS
 """Constant columns up to this length are kept, as nearly all record batches want the same few."""
+_WORTH_KEEPING = 64
+"""Rows from which on a constant column is kept."""
 LARGEST_INT32: Final = 2**31 - 1
 """Most bytes to which a batch of a table of records may decompress."""
 _CODECS: Final = tuple(map(compression.name, range(CODEC_MASK + 1)))
@@ -66,6 +69,27 @@ def batch_rows(
     `segment` is the base offset of the segment that the batches stand in.
     """
     return batch_columns(_common(place, segment), table, _chosen("batches", names))
+
+
+def batch_rows_of_many(parts: Sequence[tuple[PartitionIdentity, int, BatchTable]]) -> Any:
+    """Return the rows that `batch_rows` returns for several segments, in one `pyarrow.RecordBatch`.
+
+    Each part has the place, the base offset of the segment and its batches.
+    """
+    if len(parts) == 1:
+        return batch_rows(*parts[0])
+    schema = _chosen("batches", None)
+    commons = [_common(place, segment) for place, segment, _ in parts]
+    counts = [len(table) for *_, table in parts]
+    row = arrow_columns.numbers(np.repeat(np.arange(len(parts)), counts), np.int64)
+    table = concat([table for *_, table in parts])
+    columns = [
+        arrow_columns.objects([one[field.name] for one in commons], field.type).take(row)
+        if field.name in commons[0]
+        else _OF_BATCHES[field.name](table)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def batch_columns(common: Mapping[str, Any], table: BatchTable, schema: Any) -> Any:
@@ -147,6 +171,8 @@ def _record_columns(
 
 def constant(value: Any, kind: Any, count: int) -> Any:
     """Return an Arrow array of `count` times the same value, None included."""
+    if count < _WORTH_KEEPING:  # as of the name of a partition with one small segment
+        return arrow_columns.repeated(value, kind, count)
     if count > _KEPT_ROWS:
         return _kept_longer(value, kind, 1 << (count - 1).bit_length()).slice(0, count)
     return _kept(value, kind).slice(0, count)

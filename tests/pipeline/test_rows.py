@@ -202,6 +202,21 @@ def test_payload_has_as_much_as_is_asked(payload: Payload) -> None:
     assert full["value"].to_pylist() == [b"one", None, b"three"]
 
 
+def test_batches_of_several_segments_become_the_rows_of_each_one(scenario):
+    parts = []
+    for name, node in ("tx.mixed-0", 1), ("small-segments-0", None), ("codec-zstd-0", 2):
+        topic, _, number = name.rpartition("-")
+        place = PLACE._replace(topic=topic, partition=int(number), directory=name, node_id=node)
+        for segment in opening.open_partition(scenario("4.3.1/clean") / name).segments:
+            parts += [(place, segment.base_offset, chunk.table) for chunk in segment.batches()]
+    assert len({place for place, *_ in parts}) == 3
+    single = [arrow_rows.batch_rows(*part) for part in parts]
+    many = arrow_rows.batch_rows_of_many(parts)
+    many.validate(full=True)
+    assert many.schema == single[0].schema
+    assert many.to_pylist() == [row for rows in single for row in rows.to_pylist()]
+
+
 def test_only_the_columns_that_are_asked_for_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     (chunk,) = read_batches(Bytes(odd_log()), base_offset=SEGMENT)
     whole = arrow_rows.batch_rows(PLACE, SEGMENT, chunk.table)

@@ -17,7 +17,7 @@ from logtool.checks.segment import check_segment
 from logtool.checks.segment_ranges import PieceReport, check_piece
 from logtool.formats.record_batch import BatchTable, concat
 from logtool.lazy_dataclass import dataclass
-from logtool.log.arrow_rows import batch_rows, record_rows
+from logtool.log.arrow_rows import PartitionIdentity, batch_rows_of_many, record_rows
 from logtool.log.chunk import LARGEST_BUFFERED_BATCH, Chunk
 from logtool.schemas.arrow import Payload
 from logtool.spark.identity import place_of_dir
@@ -119,6 +119,21 @@ class _Files:
     def __init__(self, writers: dict[str, ParquetWriter]) -> None:
         self.writers = writers
         self._stretches: list[RangeSummary] = []
+        self._batches: list[tuple[PartitionIdentity, int, BatchTable]] = []
+        self._waiting = 0
+        """Number of rows in `_batches`."""
+
+    def add_batches(self, place: PartitionIdentity, segment: int, table: BatchTable) -> None:
+        """Take batches of a segment; those of small segments become Arrow columns together."""
+        self._batches.append((place, segment, table))
+        self._waiting += len(table)
+        if self._waiting >= _ROWS_AT_ONCE:
+            self._write_batches()
+
+    def _write_batches(self) -> None:
+        if self._batches:
+            self.writers["batches"].write(batch_rows_of_many(self._batches))
+        self._batches, self._waiting = [], 0
 
     def add(self, stretch: RangeSummary) -> None:
         """Take the summary of a stretch."""
@@ -127,7 +142,8 @@ class _Files:
             self.flush()
 
     def flush(self) -> None:
-        """Write the summaries that are waiting."""
+        """Write the batches and summaries that are waiting."""
+        self._write_batches()
         if self._stretches:
             self.writers[STAGED].write(as_rows(self._stretches))
             self._stretches = []
@@ -213,8 +229,7 @@ class _UnitRows:
                 )
 
     def _write_batches(self) -> None:
-        rows = batch_rows(self._place, self._segment, concat(self._tables))
-        self._writers["batches"].write(rows)
+        self._files.add_batches(self._place, self._segment, concat(self._tables))
         self._tables, self._waiting = [], 0
 
     def _records(self, chunk: Chunk) -> Iterator[Any]:
