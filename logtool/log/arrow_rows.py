@@ -22,7 +22,6 @@ from logtool.formats.record_batch import (
     MAGIC,
     BatchTable,
     Column,
-    concat,
 )
 from logtool.formats.redpanda.record_batch import RAFT_DATA, type_name
 from logtool.lazy_dataclass import dataclass
@@ -69,27 +68,6 @@ def batch_rows(
     `segment` is the base offset of the segment that the batches stand in.
     """
     return batch_columns(_common(place, segment), table, _chosen("batches", names))
-
-
-def batch_rows_of_many(parts: Sequence[tuple[PartitionIdentity, int, BatchTable]]) -> Any:
-    """Return the rows that `batch_rows` returns for several segments, in one `pyarrow.RecordBatch`.
-
-    Each part has the place, the base offset of the segment and its batches.
-    """
-    if len(parts) == 1:
-        return batch_rows(*parts[0])
-    schema = _chosen("batches", None)
-    commons = [_common(place, segment) for place, segment, _ in parts]
-    counts = [len(table) for *_, table in parts]
-    row = arrow_columns.numbers(np.repeat(np.arange(len(parts)), counts), np.int64)
-    table = concat([table for *_, table in parts])
-    columns = [
-        arrow_columns.objects([one[field.name] for one in commons], field.type).take(row)
-        if field.name in commons[0]
-        else _OF_BATCHES[field.name](table)
-        for field in schema
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def batch_columns(common: Mapping[str, Any], table: BatchTable, schema: Any) -> Any:

@@ -25,6 +25,7 @@ from logtool.log.chunk import Chunk
 from logtool.log.dir import Segment
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
+from logtool.spark.scan.unit_rows import batch_rows_of_many
 
 PLACE = PartitionIdentity("/data", 1, "orders", 0, "orders-0")
 SEGMENT = 1000
@@ -211,7 +212,7 @@ def test_batches_of_several_segments_become_the_rows_of_each_one(scenario):
             parts += [(place, segment.base_offset, chunk.table) for chunk in segment.batches()]
     assert len({place for place, *_ in parts}) == 3
     single = [arrow_rows.batch_rows(*part) for part in parts]
-    many = arrow_rows.batch_rows_of_many(parts)
+    many = batch_rows_of_many(parts)
     many.validate(full=True)
     assert many.schema == single[0].schema
     assert many.to_pylist() == [row for rows in single for row in rows.to_pylist()]
