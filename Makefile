@@ -98,6 +98,11 @@ SPARK_CAMPAIGN_ARGS ?=
 spark-campaign: $(VENV)/spark.stamp  ## compare Spark's tables with an independent parse, under faults, write the report
 	PYTHONPATH=tests $(BIN)/python -m pipeline.campaign_on_spark $(SPARK_CAMPAIGN_ARGS)
 
+SPARK_RELEASES_ARGS ?=
+.PHONY: spark-releases
+spark-releases: $(VENV)/spark.stamp  ## try each release of Spark and Spark Connect in short, write the report
+	PYTHONPATH=tests $(BIN)/python -m pipeline.releases_on_spark $(SPARK_RELEASES_ARGS)
+
 COVERAGE_ARGS ?=
 COVERAGE_FLOOR := 92
 .PHONY: coverage

@@ -5,7 +5,7 @@ import threading
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,12 +25,19 @@ class Faults:
     """Ends of names of objects for which the connection is closed without an answer."""
     hits: int = 0
     """Requests that were refused or dropped."""
+    before: dict[str, Callable[[], object]] = field(default_factory=dict)
+    """Functions that are called before the first answer about an object, by the end of its name."""
     sizes: dict[str, int] = field(default_factory=dict)
     """Sizes of objects that listings give in place of the right ones."""
 
     def is_gone(self, path: str) -> bool:
         """Return whether a request for an object is to fail."""
         return any(path.endswith(f"/{name}") for name in self.gone)
+
+    def act(self, path: str) -> None:
+        """Do what is to be done before the first answer about an object."""
+        for name in [name for name in self.before if path.endswith(name)]:
+            self.before.pop(name)()
 
     def refusal(self, path: str) -> tuple[int, str] | None:
         """Return the status and code with which a request for an object is refused."""
@@ -69,6 +76,7 @@ def faulty(address: str, faults: Faults) -> Iterator[str]:
                 text = f"<Error><Code>{code}</Code><Message>go away</Message></Error>"
                 self.reply(status, {"Content-Type": "application/xml"}, text.encode())
                 return
+            faults.act(urllib.parse.unquote(path))
             headers = {k: v for k, v in self.headers.items() if k.lower() not in _OF_CONNECTION}
             request = urllib.request.Request(
                 address + self.path, sent or None, headers, method=self.command

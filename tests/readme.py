@@ -3,7 +3,8 @@
 Blocks behind ``<!-- run -->`` hold commands (``$ ...``) and their output, those behind
 ``<!-- run on Spark -->`` need Spark. `python tests/readme.py FILE...` runs the blocks of these
 files (of all, without a name) and writes the output into them; the tests only compare. Behind
-``<!-- doctest on Spark -->`` or ``<!-- doctest -->`` stands a doctest.
+``<!-- doctest on Spark -->`` or ``<!-- doctest -->`` stands a doctest, behind
+``<!-- recipe on Spark -->`` a module whose functions a test calls.
 """
 
 import os
@@ -19,6 +20,7 @@ DOCUMENTS = [README, *sorted((ROOT / "man").glob("*.md"))]
 PLAIN, ON_SPARK = "run", "run on Spark"
 _BLOCK = r"<!-- {} -->\n```console\n(.*?)```"
 _DOCTEST = r"<!-- {} -->\n```python\n(.*?)```"
+_RECIPE = re.compile(r"<!-- recipe on Spark -->\n```python\n(.*?)```", re.DOTALL)
 # What differs from run to run, or from clone to clone: durations, rates, the age of an edit, and
 # what depends on how many producers have expired by now.
 _VOLATILE = re.compile(
@@ -35,6 +37,11 @@ def blocks(text: str, kind: str = PLAIN) -> list[str]:
 def doctests(text: str, kind: str = "doctest on Spark") -> list[str]:
     """Return the content of the doctests."""
     return re.findall(_DOCTEST.format(kind), text, re.DOTALL)
+
+
+def recipes(text: str) -> list[str]:
+    """Return the modules whose functions a test calls."""
+    return _RECIPE.findall(text)
 
 
 def steady(text: str) -> str:

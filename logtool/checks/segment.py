@@ -157,6 +157,7 @@ def _read_log(
             for consumer in consumers:
                 consumer.feed(chunk)
             at = log_pass.leave(log, at, chunk, on_bytes)
+        segment.hold_to_store()
         size = log.size_now()
         report.changed = size != segment.log.size
         report.bytes = max(min(log.size, size) - start, 0)

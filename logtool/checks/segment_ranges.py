@@ -201,6 +201,7 @@ def _is_ordinary(
         at = log_pass.leave(log, at, chunk, on_bytes)
     if at != piece.stop or log.size_now() != segment.log.size:
         return False
+    segment.hold_to_store()
     for consumer in (log_pass, offsets, times):
         consumer.finish()
     report.last_batch_position = offsets.last_batch_position

@@ -40,6 +40,8 @@ MOST_ROWS: Final = 16_384
 keeps the byte counts inside an int32 and the rows inside a cache."""
 _KEPT_ROWS = MOST_ROWS
 """Constant columns up to this length are kept, as nearly all record batches want the same few."""
+_WORTH_KEEPING = 64
+"""Rows from which on a constant column is kept."""
 LARGEST_INT32: Final = 2**31 - 1
 """Most bytes to which a batch of a table of records may decompress."""
 _CODECS: Final = tuple(map(compression.name, range(CODEC_MASK + 1)))
@@ -151,6 +153,8 @@ def _record_columns(
 
 def constant(value: Any, kind: Any, count: int) -> Any:
     """Return an Arrow array of `count` times the same value, None included."""
+    if count < _WORTH_KEEPING:  # as of the name of a partition with one small segment
+        return arrow_columns.repeated(value, kind, count)
     if count > _KEPT_ROWS:
         return _kept_longer(value, kind, 1 << (count - 1).bit_length()).slice(0, count)
     return _kept(value, kind).slice(0, count)

@@ -53,6 +53,15 @@ class Segment:
         """Return whether a broker would append to this segment."""
         return self.next_base_offset is None
 
+    def hold_to_store(self) -> None:
+        """Raise UnreadableError if the log is behind a URL and was replaced since it was listed.
+
+        Call it after the last read: then all bytes are from the listed log. An active segment is
+        not asked for, because a program that copies a growing log replaces it. One request.
+        """
+        if not self.is_active:
+            self.log.hold_to_store()
+
     def batches(
         self,
         source: Source | None = None,

@@ -9,8 +9,11 @@ from typing import Any
 import fsspec
 import pytest
 import s3fs
+from damage import flip
 from faulty_store import Faults, faulty
 from s3_server import serving, settings
+
+from logtool.formats import record
 
 URL = "s3://bucket/logs"
 LOG = f"orders-0/{0:020d}.log"
@@ -132,3 +135,29 @@ def test_no_listed_size_makes_a_command_hang_or_take_its_memory(run, store, comm
     store.faults.sizes[name] = HUGE
     result = run(*arguments(command, store))
     assert result.status in (0, 1, 4), result.stderr
+
+
+@pytest.mark.parametrize("level", ["batches", "records"])
+def test_a_closed_segment_that_is_replaced_while_it_is_read_is_one_line(
+    run, server, store, make_batch, level
+):
+    rows = [record.Record(0, 0, b"key", b"value")]
+    later = b"".join(make_batch(at, rows) for at in range(1000, 1003))
+    s3, url = s3fs.S3FileSystem(endpoint_url=server), f"{URL}-{level}"
+    s3.put(f"{store.home}/", f"bucket/logs-{level}/", recursive=True)
+    s3.pipe_file(f"bucket/logs-{level}/orders-0/{1000:020d}.log", later)
+    other = flip((store.home / LOG).read_bytes(), 62)
+    store.faults.before = {
+        LOG: lambda: s3.pipe_file(f"bucket/logs-{level}/{LOG}", other),
+        f"{1000:020d}.log": lambda: s3.pipe_file(
+            f"bucket/logs-{level}/orders-0/{1000:020d}.log", later + make_batch(1003, rows)
+        ),
+    }
+    result = run("verify", "--level", level, "-f", "ndjson", url)
+    assert not store.faults.before
+    assert result.status == 4
+    assert result.stderr.count(f"{url}/{LOG}: ") == 1
+    assert f"{1000:020d}.log: " not in result.stderr
+    codes = {one["code"] for one in result.objects if one["type"] == "finding"}
+    assert "batch/crc" not in codes
+    assert result.objects[-1]["segments"] == 3

@@ -26,6 +26,7 @@ from logtool.log.chunk import Chunk
 from logtool.log.dir import Segment
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
+from logtool.spark.scan.unit_rows import batch_rows_of_many
 
 PLACE = PartitionIdentity("/data", 1, "orders", 0, "orders-0")
 SEGMENT = 1000
@@ -201,6 +202,21 @@ def test_payload_has_as_much_as_is_asked(payload: Payload) -> None:
                 assert found[name].to_pylist() == full[name].to_pylist()
     assert full["key"].to_pylist() == [b"key 0", b"key 1", None]
     assert full["value"].to_pylist() == [b"one", None, b"three"]
+
+
+def test_batches_of_several_segments_become_the_rows_of_each_one(scenario):
+    parts = []
+    for name, node in ("tx.mixed-0", 1), ("small-segments-0", None), ("codec-zstd-0", 2):
+        topic, _, number = name.rpartition("-")
+        place = PLACE._replace(topic=topic, partition=int(number), directory=name, node_id=node)
+        for segment in opening.open_partition(scenario("4.3.1/clean") / name).segments:
+            parts += [(place, segment.base_offset, chunk.table) for chunk in segment.batches()]
+    assert len({place for place, *_ in parts}) == 3
+    single = [arrow_rows.batch_rows(*part) for part in parts]
+    many = batch_rows_of_many(parts)
+    many.validate(full=True)
+    assert many.schema == single[0].schema
+    assert many.to_pylist() == [row for rows in single for row in rows.to_pylist()]
 
 
 def test_only_the_columns_that_are_asked_for_are_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,12 +4,13 @@ Whole segments share the files of their task. A piece has its own files, because
 if its segment is read again as a whole.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from logtool.checks.report import SegmentReport, SegmentTask
 from logtool.checks.schedule import Unit
@@ -17,7 +18,8 @@ from logtool.checks.segment import check_segment
 from logtool.checks.segment_ranges import PieceReport, check_piece
 from logtool.formats.record_batch import BatchTable, concat
 from logtool.lazy_dataclass import dataclass
-from logtool.log.arrow_rows import batch_rows, record_rows
+from logtool.log import arrow_columns
+from logtool.log.arrow_rows import PartitionIdentity, batch_rows, record_rows
 from logtool.log.chunk import LARGEST_BUFFERED_BATCH, Chunk
 from logtool.schemas.arrow import Payload
 from logtool.spark.identity import place_of_dir
@@ -113,12 +115,45 @@ class ScanWork:
         return result
 
 
+def batch_rows_of_many(parts: Sequence[tuple[PartitionIdentity, int, BatchTable]]) -> Any:
+    """Return the rows that `batch_rows` returns for several segments, in one `pyarrow.RecordBatch`.
+
+    Each part has the place, the base offset of the segment and its batches.
+    """
+    place, segment, table = parts[0]
+    if len(parts) == 1:
+        return batch_rows(place, segment, table)
+    rows = batch_rows(place, segment, concat([table for *_, table in parts]))
+    counts = [len(table) for *_, table in parts]
+    part = arrow_columns.numbers(np.repeat(np.arange(len(parts)), counts), np.int64)
+    columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+    for name in (*PartitionIdentity._fields, "segment"):
+        values = [{**one._asdict(), "segment": base}[name] for one, base, _ in parts]
+        columns[name] = arrow_columns.objects(values, columns[name].type).take(part)
+    return pa.RecordBatch.from_arrays(list(columns.values()), schema=rows.schema)
+
+
 class _Files:
     """The files that segments share, or that one piece has."""
 
     def __init__(self, writers: dict[str, ParquetWriter]) -> None:
         self.writers = writers
         self._stretches: list[RangeSummary] = []
+        self._batches: list[tuple[PartitionIdentity, int, BatchTable]] = []
+        self._waiting = 0
+        """Number of rows in `_batches`."""
+
+    def add_batches(self, place: PartitionIdentity, segment: int, table: BatchTable) -> None:
+        """Take batches of a segment; those of small segments become Arrow columns together."""
+        self._batches.append((place, segment, table))
+        self._waiting += len(table)
+        if self._waiting >= _ROWS_AT_ONCE:
+            self._write_batches()
+
+    def _write_batches(self) -> None:
+        if self._batches:
+            self.writers["batches"].write(batch_rows_of_many(self._batches))
+        self._batches, self._waiting = [], 0
 
     def add(self, stretch: RangeSummary) -> None:
         """Take the summary of a stretch."""
@@ -127,7 +162,8 @@ class _Files:
             self.flush()
 
     def flush(self) -> None:
-        """Write the summaries that are waiting."""
+        """Write the batches and summaries that are waiting."""
+        self._write_batches()
         if self._stretches:
             self.writers[STAGED].write(as_rows(self._stretches))
             self._stretches = []
@@ -213,8 +249,7 @@ class _UnitRows:
                 )
 
     def _write_batches(self) -> None:
-        rows = batch_rows(self._place, self._segment, concat(self._tables))
-        self._writers["batches"].write(rows)
+        self._files.add_batches(self._place, self._segment, concat(self._tables))
         self._tables, self._waiting = [], 0
 
     def _records(self, chunk: Chunk) -> Iterator[Any]:
