@@ -12,7 +12,7 @@ from logtool.exits import Exit
 from logtool.lazy_dataclass import dataclass
 from logtool.retention import settings as retention_settings
 from logtool.retention.run import PartitionRetention, RetentionOptions, RetentionRun
-from logtool.retention.settings import Setting
+from logtool.retention.settings import SettingValue
 from logtool.running.summary import Summary
 from logtool.schemas.columns import Way
 from logtool.times import rfc3339
@@ -78,7 +78,7 @@ class Total:
     compacted: int = 0
     emptied: int = 0
     """Partitions of which the first round deletes something."""
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[SettingValue, ...] = ()
     topics_known: bool = False
 
     @property

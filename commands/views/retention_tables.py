@@ -20,7 +20,7 @@ SETTING: Final = Table("setting", "setting", (
            "brokers in the metadata log, --broker-config, or Kafka's default",
            words=("option", "topic", "broker", "all-brokers", "file", "default")),
 ), note="A setting with its source.",
-    made_from="logtool.retention.settings:Setting")  # fmt: skip
+    made_from="logtool.retention.settings:SettingValue")  # fmt: skip
 _NO_BATCH = "the log has no batch with this timestamp"
 STAMP: Final = Table("stamp", "odd timestamp", (
     offset("base_offset", "base offset of the segment"),
@@ -36,7 +36,7 @@ STAMP: Final = Table("stamp", "odd timestamp", (
            null=f"{_NO_BATCH}, or the producer has no id"),
 ), note="The first batch with the largest timestamp of a segment, if that timestamp is in the "
         "future or in another unit than milliseconds.",
-    made_from="logtool.retention.stamp:Stamp")  # fmt: skip
+    made_from="logtool.retention.stamp:WrongTimestamp")  # fmt: skip
 PARTITION: Final = Table("partition", "partition", (
     _TOPIC,
     _NUMBER,

@@ -26,7 +26,7 @@ NEVER = 2**63 - 1
 """The number of the round of a segment that no rule deletes."""
 
 
-class Rule(StrEnum):
+class DeletionRule(StrEnum):
     """The rules that delete segments, in the order of a round."""
 
     LOG_START = "log-start"
@@ -90,12 +90,12 @@ class Rounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class DeletionForecast:
     """The round in which each segment of a log goes, its rule, and what keeps it."""
 
     round: Sequence[int]
     """NEVER for a segment that no rule deletes."""
-    rule: Sequence[Rule | None]
+    rule: Sequence[DeletionRule | None]
     obstacle: Sequence[Obstacle | None]
     """Why a segment stays after the first round; None for one that goes in it."""
     held_by: Sequence[int]
@@ -115,7 +115,7 @@ def forecast(
     now_ms: int,
     *,
     cleans: bool = True,
-) -> Forecast:
+) -> DeletionForecast:
     """Return the round of each segment of a log to which no record is appended.
 
     `now_ms` is the time of the start. Without the log cleaner (`cleans` False) a compacted topic
@@ -123,7 +123,7 @@ def forecast(
     """
     count = len(log)
     number = [NEVER] * count
-    rule: list[Rule | None] = [None] * count
+    rule: list[DeletionRule | None] = [None] * count
     holder = [-1] * count
     is_seen = cleans or not limits.compacts
     free = _free(log) if is_seen else 0
@@ -139,9 +139,9 @@ def forecast(
                     latest, oldest = due, row
                 holder[row] = -1 if oldest == row else oldest
                 if row < free:
-                    number[row], rule[row] = rounds.number(latest), Rule.TIME
+                    number[row], rule[row] = rounds.number(latest), DeletionRule.TIME
     for row in range(sized):
-        number[row], rule[row] = 1, Rule.LOG_START if row < start else Rule.SIZE
+        number[row], rule[row] = 1, DeletionRule.LOG_START if row < start else DeletionRule.SIZE
     if limits.is_copied and count and number[-1] != NEVER:
         number[-1] += 1  # The active segment is rolled in one round, and deleted in a later one.
     obstacles = [
@@ -151,7 +151,7 @@ def forecast(
         for row in range(count)
     ]
     rule = [None if at == NEVER else one for at, one in zip(number, rule, strict=True)]
-    return Forecast(number, rule, obstacles, holder, rounds)
+    return DeletionForecast(number, rule, obstacles, holder, rounds)
 
 
 def _free(log: SegmentColumns) -> int:

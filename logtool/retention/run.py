@@ -26,10 +26,10 @@ from logtool.node.log_dir_state import LogDirState
 from logtool.node.node import Node
 from logtool.node.options import StartOptions
 from logtool.retention import rules, segments, settings, stamp
-from logtool.retention.rules import NEVER, Forecast, Obstacle, Rounds, Rule
-from logtool.retention.segments import LogSegments, LogState, StampSource
-from logtool.retention.settings import RetentionSettings, Setting, TopicRetention
-from logtool.retention.stamp import Stamp
+from logtool.retention.rules import NEVER, DeletionForecast, DeletionRule, Obstacle, Rounds
+from logtool.retention.segments import CheckpointedOffsets, LogSegments, StampSource
+from logtool.retention.settings import RetentionSettings, SettingValue, TopicRetention
+from logtool.retention.stamp import WrongTimestamp
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
 from logtool.times import rfc3339
@@ -92,7 +92,7 @@ class SegmentRetention:
         return self.of.log.sources[self.row]
 
     @property
-    def rule(self) -> Rule | None:
+    def rule(self) -> DeletionRule | None:
         """Return the rule that deletes it; None for none."""
         return self.of.forecast.rule[self.row]
 
@@ -132,10 +132,10 @@ class PartitionRetention:
     listed: Partition
     log: LogSegments
     limits: TopicRetention
-    forecast: Forecast
-    before: Forecast | None
+    forecast: DeletionForecast
+    before: DeletionForecast | None
     """The forecast without the planned change; None if none is planned."""
-    stamp: Stamp | None
+    stamp: WrongTimestamp | None
     """The timestamp that keeps the log, or that is in another unit; None for an ordinary one."""
 
     @property
@@ -144,7 +144,7 @@ class PartitionRetention:
         return self.listed.path
 
     @property
-    def settings(self) -> tuple[Setting, ...]:
+    def settings(self) -> tuple[SettingValue, ...]:
         """Return policy, longest age and largest size."""
         return self.limits.settings
 
@@ -295,7 +295,7 @@ class RetentionRun:
                     yield found
 
     @property
-    def broker_settings(self) -> tuple[Setting, ...]:
+    def broker_settings(self) -> tuple[SettingValue, ...]:
         """Return the settings of the broker that set the time of the rounds."""
         names = (settings.FIRST_DELAY, settings.INTERVAL)
         return tuple(self._settings.of_broker(name) for name in names)
@@ -340,24 +340,26 @@ class RetentionRun:
         pause = max(1, self._settings.of_broker(settings.BACKOFF).number)
         return Rounds(self._options.start_ms + pause, pause)
 
-    def _forecast(self, log: LogSegments, limits: TopicRetention) -> Forecast:
+    def _forecast(self, log: LogSegments, limits: TopicRetention) -> DeletionForecast:
         cleaner = self._cleaner_rounds if limits.compacts else None
         start, cleans = self._options.start_ms, self._cleaner_rounds is not None
         return rules.forecast(log.columns, limits, cleaner or self.rounds, start, cleans=cleans)
 
-    def _stamp(self, listed: Partition, log: LogSegments, found: Forecast) -> Stamp | None:
+    def _stamp(
+        self, listed: Partition, log: LogSegments, found: DeletionForecast
+    ) -> WrongTimestamp | None:
         """Return the timestamp that keeps the log, else the first in another unit that counts."""
         start, stamps = self._options.start_ms, log.columns.timestamp
         for row in range(len(log.columns)):
             if log.sources[row] is StampSource.MTIME:
                 continue
-            early = found.rule[row] is Rule.TIME and stamp.unit_of(stamps[row], start)
+            early = found.rule[row] is DeletionRule.TIME and stamp.unit_of(stamps[row], start)
             if found.obstacle[row] is Obstacle.FUTURE or early:
                 return stamp.find(listed.segments[row], stamps[row], start)
         return None
 
-    def _state(self, key: TopicPartition, home: LogDirState) -> LogState:
-        return LogState(
+    def _state(self, key: TopicPartition, home: LogDirState) -> CheckpointedOffsets:
+        return CheckpointedOffsets(
             clean=home.clean,
             recovery_point=home.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(key, 0),
             log_start=home.rows(FileKind.LOG_START_CHECKPOINT).get(key, 0),

@@ -34,7 +34,7 @@ class StampSource(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class LogState:
+class CheckpointedOffsets:
     """Facts about one log that stand in the checkpoints and in the metadata log."""
 
     clean: bool
@@ -55,7 +55,7 @@ class LogSegments:
     """Errors of indexes and logs that could not be read; the mtime then counts."""
 
 
-def read(partition: Partition, state: LogState) -> LogSegments:
+def read(partition: Partition, state: CheckpointedOffsets) -> LogSegments:
     """Return the columns of a log; files that cannot be read are errors in the result."""
     segments = partition.segments
     stamps: list[int] = []
@@ -99,7 +99,7 @@ def read(partition: Partition, state: LogState) -> LogSegments:
     return LogSegments(columns, tuple(sources), tuple(unread))
 
 
-def _is_recovered(segment: Segment, state: LogState) -> bool:
+def _is_recovered(segment: Segment, state: CheckpointedOffsets) -> bool:
     """Return whether the start reads the segment again: after a kill, or without an index."""
     if FileKind.OFFSET_INDEX not in segment.indexes:
         return True

@@ -46,7 +46,7 @@ _AS_WHOLE = -2
 """The value of a local limit that stands for the limit of the whole log."""
 
 
-class Source(StrEnum):
+class SettingSource(StrEnum):
     """The places from which a setting comes."""
 
     OPTION = "option"
@@ -58,12 +58,12 @@ class Source(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SettingValue:
     """One setting with its source."""
 
     name: str
     value: str
-    source: Source
+    source: SettingSource
 
     @property
     def number(self) -> int:
@@ -81,10 +81,10 @@ class Setting:
 class TopicRetention:
     """The limits of one topic."""
 
-    policy: Setting
-    ms: Setting
+    policy: SettingValue
+    ms: SettingValue
     """Longest age: ``retention.ms``, or ``local.retention.ms`` for a log that is copied away."""
-    bytes: Setting
+    bytes: SettingValue
     """Largest size: ``retention.bytes`` or ``local.retention.bytes``."""
     is_copied: bool = False
     """True if closed segments are copied to remote storage, and only copied ones are deleted."""
@@ -104,7 +104,7 @@ class TopicRetention:
         return "delete" in self.policy.value or (self.is_copied and not self.compacts)
 
     @property
-    def settings(self) -> tuple[Setting, Setting, Setting]:
+    def settings(self) -> tuple[SettingValue, SettingValue, SettingValue]:
         """Return policy, longest age and largest size."""
         return self.policy, self.ms, self.bytes
 
@@ -128,37 +128,37 @@ class RetentionSettings:
             self._known[topic] = self._read(topic)
         return self._known[topic]
 
-    def of_broker(self, name: str) -> Setting:
+    def of_broker(self, name: str) -> SettingValue:
         """Return a setting of the broker alone, such as ``log.initial.task.delay.ms``."""
         if name in self.static:
-            return Setting(name, self.static[name], Source.FILE)
-        return Setting(name, _OF_BROKER[name], Source.DEFAULT)
+            return SettingValue(name, self.static[name], SettingSource.FILE)
+        return SettingValue(name, _OF_BROKER[name], SettingSource.DEFAULT)
 
-    def value(self, topic: str, name: str) -> Setting:
+    def value(self, topic: str, name: str) -> SettingValue:
         """Return one setting of a topic."""
         broker, default = _NAMES[name]
         if name in self.changed:
-            return Setting(name, self.changed[name], Source.OPTION)
+            return SettingValue(name, self.changed[name], SettingSource.OPTION)
         image = self.image
         if image is not None:
             own = image.topic_configs.get(topic, {}).get(name)
             if own is not None:
-                return Setting(name, own, Source.TOPIC)
-            places = ((str(self.node_id), Source.BROKER), ("", Source.ALL_BROKERS))
+                return SettingValue(name, own, SettingSource.TOPIC)
+            places = ((str(self.node_id), SettingSource.BROKER), ("", SettingSource.ALL_BROKERS))
             for node, source in places if broker else ():
                 found = image.broker_configs.get(node, {}).get(broker or "")
                 if found is not None:
-                    return Setting(name, found, source)
+                    return SettingValue(name, found, source)
         if broker in self.static:
-            return Setting(name, self.static[broker or ""], Source.FILE)
+            return SettingValue(name, self.static[broker or ""], SettingSource.FILE)
         if name == MS:
             for longer, factor in _LONGER:
                 if longer in self.static:
                     found_ms = (parse_long(self.static[longer]) or 0) * factor
-                    return Setting(name, str(max(found_ms, -1)), Source.FILE)
+                    return SettingValue(name, str(max(found_ms, -1)), SettingSource.FILE)
         if name == POLICY and topic in ALWAYS_COMPACTED:
             default = "compact"
-        return Setting(name, default, Source.DEFAULT)
+        return SettingValue(name, default, SettingSource.DEFAULT)
 
     def _read(self, topic: str) -> TopicRetention:
         ms, size = self.value(topic, MS), self.value(topic, BYTES)

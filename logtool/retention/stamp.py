@@ -37,7 +37,7 @@ def unit_of(timestamp: int, now_ms: int) -> Unit | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class WrongTimestamp:
     """The first batch with the largest timestamp of a segment."""
 
     base_offset: int
@@ -60,7 +60,7 @@ class Stamp:
         return rfc3339(self.timestamp * times // by)
 
 
-def find(segment: Segment, timestamp: int, now_ms: int) -> Stamp:
+def find(segment: Segment, timestamp: int, now_ms: int) -> WrongTimestamp:
     """Return the batch with the largest timestamp of a segment; headers alone are read."""
     unit = unit_of(timestamp, now_ms)
     try:
@@ -69,7 +69,7 @@ def find(segment: Segment, timestamp: int, now_ms: int) -> Stamp:
             if len(rows):
                 table, row = chunk.table, int(rows[0])
                 producer = int(table.producer_id[row])
-                return Stamp(
+                return WrongTimestamp(
                     base_offset=segment.base_offset,
                     timestamp=int(table.max_timestamp[row]),
                     unit=unit,
@@ -78,5 +78,5 @@ def find(segment: Segment, timestamp: int, now_ms: int) -> Stamp:
                     producer_id=producer if producer >= 0 else None,
                 )
     except UnreadableError as error:
-        return Stamp(segment.base_offset, timestamp, unit, unread=error)
-    return Stamp(segment.base_offset, timestamp, unit)
+        return WrongTimestamp(segment.base_offset, timestamp, unit, unread=error)
+    return WrongTimestamp(segment.base_offset, timestamp, unit)

@@ -4,14 +4,14 @@ import pytest
 
 from logtool.retention.rules import (
     NEVER,
-    Forecast,
+    DeletionForecast,
+    DeletionRule,
     Obstacle,
     Rounds,
-    Rule,
     SegmentColumns,
     forecast,
 )
-from logtool.retention.settings import Setting, Source, TopicRetention
+from logtool.retention.settings import SettingSource, SettingValue, TopicRetention
 
 NOW, FIRST, EVERY = 1_000_000, 1_030_000, 300_000
 
@@ -37,8 +37,8 @@ def log(
 def limits(
     policy: str = "delete", *, ms: int = -1, size: int = -1, copied: bool = False
 ) -> TopicRetention:
-    def setting(name: str, value: object) -> Setting:
-        return Setting(name, str(value), Source.TOPIC)
+    def setting(name: str, value: object) -> SettingValue:
+        return SettingValue(name, str(value), SettingSource.TOPIC)
 
     return TopicRetention(
         setting("cleanup.policy", policy),
@@ -48,11 +48,11 @@ def limits(
     )
 
 
-def ask(columns: SegmentColumns, of: TopicRetention, *, cleans: bool = True) -> Forecast:
+def ask(columns: SegmentColumns, of: TopicRetention, *, cleans: bool = True) -> DeletionForecast:
     return forecast(columns, of, Rounds(FIRST, EVERY), NOW, cleans=cleans)
 
 
-def rounds(found: Forecast) -> list[int | None]:
+def rounds(found: DeletionForecast) -> list[int | None]:
     return [None if number == NEVER else number for number in found.round]
 
 
@@ -60,7 +60,7 @@ def test_the_age_is_strict_and_counts_at_the_time_of_the_round() -> None:
     old = FIRST - 500_000
     found = ask(log((5, old - 1), (5, old), (5, old + EVERY)), limits(ms=500_000))
     assert rounds(found) == [1, 2, 3]
-    assert found.rule == [Rule.TIME] * 3
+    assert found.rule == [DeletionRule.TIME] * 3
     assert found.obstacle == [None, Obstacle.AGE, Obstacle.AGE]
 
 
@@ -82,7 +82,7 @@ def test_the_largest_timestamp_and_the_longest_age_do_not_wrap() -> None:
 def test_the_size_deletes_only_what_is_whole_in_excess(most: int, gone: int) -> None:
     found = ask(log((5, 0), (5, 0), (5, 0)), limits(size=most))
     assert rounds(found) == [1] * gone + [None] * (3 - gone)
-    assert found.rule == [Rule.SIZE] * gone + [None] * (3 - gone)
+    assert found.rule == [DeletionRule.SIZE] * gone + [None] * (3 - gone)
     expected = Obstacle.NO_LIMIT if most < 0 else Obstacle.WITHIN_SIZE
     assert set(found.obstacle[gone:]) <= {expected}
 
@@ -90,7 +90,12 @@ def test_the_size_deletes_only_what_is_whole_in_excess(most: int, gone: int) -> 
 def test_log_start_size_and_time_follow_each_other_in_one_round() -> None:
     columns = log((5, NOW), (5, NOW), (5, 0), (5, NOW), start=10)
     found = ask(columns, limits(ms=FIRST - NOW + 5, size=10))
-    assert found.rule == [Rule.LOG_START, Rule.SIZE, Rule.TIME, Rule.TIME]
+    assert found.rule == [
+        DeletionRule.LOG_START,
+        DeletionRule.SIZE,
+        DeletionRule.TIME,
+        DeletionRule.TIME,
+    ]
     assert rounds(found) == [1, 1, 1, 2]
 
 
