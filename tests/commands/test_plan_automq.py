@@ -4,6 +4,11 @@ import json
 
 import pytest
 
+from logtool.disk import files
+from logtool.log import opening
+from logtool.log.inputs import GivenPaths
+from logtool.metadata import automq_tree
+
 
 @pytest.fixture
 def home(copy_of):
@@ -95,3 +100,26 @@ def test_the_other_forms_have_the_same_partitions(run, home, form):
 
 def test_other_ways_of_recovery_do_not_exist(run, home):
     assert plan(run, home, "--strategy", "supplement").status == 2
+
+
+def test_supplement_starts_each_replay_where_automqs_broker_did(run, home, truth, tmp_path):
+    """The files are AutoMQ's own: its indexes, its snapshots and its recovery points."""
+    (path,) = automq_tree.join(GivenPaths((home / "s3", home / "meta"))).paths
+    listed = opening.open_log_dir(path)
+    folders = [folder for folder, _ in listed.partitions if "__cluster" not in folder.name]
+    in_folders = [one for folder in folders for one in opening.open_partition(folder).files()]
+    for file in (*listed.files.values(), *in_folders):
+        below = file.path.parent.name if file in in_folders else "."
+        target = tmp_path / "log-dir" / below / file.path.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(files.read_small(file.path))
+    result = run("plan", "--strategy", "supplement", "-f", "ndjson", tmp_path / "log-dir")
+    found = {f"{one['topic']}-{one['partition']}": one for one in result.of_type("partition")}
+    replays = {f"{one['topic']}-{one['partition']}": one
+               for one in plan(run, home).of_type("replay")}  # fmt: skip
+    assert len(truth["unclean_recovery_ranges"]) == 11
+    for one in truth["unclean_recovery_ranges"]:
+        row = found[one["partition"]]
+        assert row["playback"]["replayed_from"] == one["replay_from"]
+        assert row["log_end_offset"] == one["log_end"]
+        assert row["bytes_applied"] == replays[one["partition"]]["replayed_bytes"]

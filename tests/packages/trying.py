@@ -97,7 +97,7 @@ def root_with_libc(home: Path) -> None:
 
 def confined(home: Path, program: str, user: int) -> list[str]:
     """Return the command that runs a program in a root directory, as a user without rights."""
-    return ["chroot", f"--userspec={user}:{user}", str(home), program]
+    return ["/usr/sbin/chroot", f"--userspec={user}:{user}", str(home), program]
 
 
 def debian(package: Path, work: Path, version: str, sound: Path, damaged: Path) -> None:
