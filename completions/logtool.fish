@@ -51,7 +51,7 @@ complete -c logtool -n __fish_use_subcommand -a quorum -d 'Compare the controlle
 complete -c logtool -n __fish_use_subcommand -a scan -d 'Write log dirs as Parquet tables, with Spark'
 complete -c logtool -n __fish_use_subcommand -a schema -d 'Print the columns of a table: name, type, unit and meaning'
 complete -c logtool -n __fish_use_subcommand -a man -d 'Print a page of the manual, or list the pages'
-complete -c logtool -n __fish_use_subcommand -a completion -d 'Print the completion script for bash, zsh or fish'
+complete -c logtool -n __fish_use_subcommand -a completion -d 'Print or install the completion script for bash, zsh or fish'
 complete -c logtool -f -n '__fish_seen_subcommand_from metadata; and not __fish_seen_subcommand_from show log at diff' -a 'show log at diff'
 complete -c logtool -n '__fish_seen_subcommand_from watermark; and not __fish_seen_subcommand_from simulate' -a 'simulate'
 complete -c logtool -f -n '__fish_seen_subcommand_from checkpoint; and not __fish_seen_subcommand_from show lint rebuild set' -a 'show lint rebuild set'
@@ -860,4 +860,5 @@ complete -c logtool -n '__fish_seen_subcommand_from schema' -s h -l help -d 'Sho
 complete -c logtool -n '__fish_seen_subcommand_from man' -s h -l help -d 'Show the help and exit.'
 
 complete -c logtool -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'
+complete -c logtool -n '__fish_seen_subcommand_from completion' -l install -d 'Write the script where the shell of this user finds it; print its path.'
 complete -c logtool -n '__fish_seen_subcommand_from completion' -s h -l help -d 'Show the help and exit.'

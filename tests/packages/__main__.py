@@ -63,6 +63,11 @@ def build(work: Path, output: Path) -> None:
         done(made)
 
     wheel = next(output.glob(f"*-{mine}-*.whl"))
+    for tool, words in (("pipx", ["pipx", "install"]), ("uv", ["uv", "tool", "install"])):
+        installed = building.installed_by(tool, words, wheel, work / f"home-{tool}")
+        trying.answers([installed], __version__, sound, damaged)
+        done(f"  installed by {' '.join(words)} into a home of its own")
+
     single, directory = building.program(wheel, work, output)
     trying.answers([single], __version__, sound, damaged)
     done(single, f"starts in {trying.second_start([single]):.2f} s, needs glibc {building.libc()}")

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,6 +73,13 @@ def wheel(python: str, package: Path, work: Path, output: Path) -> Path:
         LOGTOOL_REQUIRE_KERNELS="1")  # fmt: skip
     (made,) = set(output.glob("*.whl")) - before
     return made
+
+
+def installed_by(tool: str, words: Sequence[str], made_wheel: Path, home: Path) -> Path:
+    """Install a wheel with `pipx` or `uv` for a user with an empty home; return the program."""
+    bin_dir = environment(sys.executable, home / "tool", tool)
+    run(bin_dir / words[0], *words[1:], made_wheel, "--python", sys.executable, HOME=str(home))
+    return home / ".local" / "bin" / "logtool"
 
 
 def program(made_wheel: Path, work: Path, output: Path) -> tuple[Path, Path]:
