@@ -172,6 +172,10 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
         "--as-stored --output {out}/filled {partition}",
         "--flavour redpanda {}",
     ),
+    "retention": (
+        "--at 2026-12-24T00:00:00Z {}",
+        "--at 2026-12-24T00:00:00Z --segments --with retention.bytes=5000 {}",
+    ),
     "sanity": (
         "{}", "--mode lazy -v {}", "--mode eager --no-verify {}",
         "--first-access 3 --become-leader 2 --background-threads 1 {}",

@@ -158,8 +158,12 @@ def test_each_file_by_itself_is_sound(scenario, name):
 
 def test_files_of_every_kind_were_checked_by_themselves(scenario):
     kinds = {kind_of(path) for name in SCENARIOS for path in plain_files(scenario(name))}
-    of_redpanda = {FileKind.REDPANDA_SEGMENT, FileKind.REDPANDA_BASE_INDEX}
-    assert kinds >= set(FileKind) - {FileKind.UNKNOWN} - of_redpanda
+    of_others = {
+        FileKind.REDPANDA_SEGMENT,
+        FileKind.REDPANDA_BASE_INDEX,
+        FileKind.AUTOMQ_OBJECT,
+    }
+    assert kinds >= set(FileKind) - {FileKind.UNKNOWN} - of_others
 
 
 @pytest.mark.parametrize("name", [name for name in NEWEST if name_of(name) in STOPPED])
