@@ -52,8 +52,8 @@ class OutputSegment:
         self.records += int(np.maximum(table.record_count, 0).sum())
         if self.first_offset is None:
             self.first_offset = int(first_offset[0])
-        span = int(table.last_offset[-1] - table.base_offset[-1])
-        self.last_offset = int(first_offset[-1]) + span
+        span = table.last_offset[-1:] - table.base_offset[-1:]  # a scalar would warn of an overflow
+        self.last_offset = int(first_offset[-1]) + int(span[0])
 
 
 def runs(mask: Column) -> Iterator[slice]:

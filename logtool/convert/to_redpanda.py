@@ -214,7 +214,8 @@ class _Writer:
         table, data = chunk.table[rows], bytearray(chunk.stretch(rows))
         if len(data) < table.size.sum():
             raise RefusedError(f"{self._source}: a batch is too large to keep in memory")
-        if int(table.last_offset.max()) > _LAST_OFFSET - self._delta:
+        highest = max(int(table.base_offset.max()), int(table.last_offset.max()))
+        if highest > _LAST_OFFSET - self._delta:
             raise RefusedError(f"{self._source}: an offset is too large for a Raft offset")
         first, positions = table.base_offset + self._delta, table.position - table.position[0]
         record_batch.put_headers(data, positions, table, first)
