@@ -260,6 +260,17 @@ def from_headers(headers: NDArray[np.void], positions: Column) -> BatchTable:
     )
 
 
+def put_base_offsets(data: bytearray, positions: Column, base_offset: Column) -> None:
+    """Write `base_offset` (int64) into the batches that begin at `positions` (int64) in `data`.
+
+    No CRC of a batch of magic 2 covers this field.
+    """
+    # Every byte begins a number here; the batches do not overlap.
+    count = max(len(data) - HEADER_SIZE + 1, 0)
+    everywhere: Column = np.ndarray((count,), ">i8", data, strides=(1,))
+    everywhere[positions] = base_offset
+
+
 def encode(
     payload: bytes,
     *,

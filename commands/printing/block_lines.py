@@ -72,8 +72,9 @@ _KAFKA_RECORD: Cells = {
     "headers": (_rendering.HEADERS, 9),
     "key": (_rendering.VALUE, 5),
     "value": (_rendering.VALUE, 7),
+    "contents": (_rendering.TEXT, 14),
 }
-"""Values that differ from record to record."""
+"""Values that differ from record to record; `contents` are those of `Contents`."""
 _DELIMITED_RECORD: Cells = _RECORD | {"headers": (_rendering.TEXT, 14)}
 """Cells of records whose headers are a cell of text, of `_header_cells`."""
 _MOST_KINDS = 4096
@@ -95,6 +96,9 @@ BatchKind = tuple[int, ...]
 Pieces = list[bytes]
 Patterns = tuple[Callable[[Object], str], Callable[[Object], str]]
 """Functions that return Kafka's line of a batch, and of a record, with names between marks."""
+Contents = Callable[[Block], tuple[bytes, Column]]
+"""A function that returns texts of the commits in a block, and where that of each record begins and
+ends."""
 Line = tuple[list[tuple[int, int]], Pieces]
 """The cells of a line, and what stands before each and behind the last."""
 Templates = tuple[bytes, Column]
@@ -206,6 +210,7 @@ class BlockLines:
         columns: Columns = (),
         delimiter: str = "",
         patterns: Patterns | None = None,
+        contents: Contents | None = None,
         *,
         document: bool = False,
         escaped: bool = False,
@@ -222,6 +227,7 @@ class BlockLines:
             self._encoding = _rendering.ESCAPED
         self._cell = partial(text.delimited, delimiter=delimiter, escaped=escaped)
         self._patterns = patterns
+        self._contents = contents
         self._columns = columns
         self._delimiter = delimiter
         self._known: dict[BatchKind, list[Line]] = {}
@@ -274,6 +280,8 @@ class BlockLines:
         templates = self._templates(block, self._sorts(block), keys)
         delimiter = ord(self._delimiter or "\0")
         lines = _Lines(block, templates, of_lines, self._encoding, delimiter)
+        if block.commits is not None and self._contents:
+            lines.add(*self._contents(block))
         if block.records and self._delimiter:
             lines.add(*_header_cells(block.records, self._values, self._cell))
         return lines

@@ -75,11 +75,16 @@ def batch_pattern(batch: Object) -> str:
     return _batch({**batch, **{name: _marked(name) for name in varies}})
 
 
-def record_pattern(record: Object, *, contents: bool) -> str:
-    """Return that of a record of magic 2; what closes a list of headers belongs to it."""
+def record_pattern(record: Object, *, contents: bool, decoded: bool = False) -> str:
+    """Return that of a record of magic 2; what closes a list of headers belongs to it.
+
+    The contents of a `decoded` record are one value.
+    """
     named = {name: _marked(name) for name in _OF_RECORDS}
     line = _metadata({**record, **named}, *map(_marked, ("key_size", "value_size", "headers")))
     line = line.removesuffix("]")
+    if contents and decoded:
+        return line + _marked("contents")
     return f"{line} key: {_marked('key')} payload: {_marked('value')}" if contents else line
 
 
@@ -179,13 +184,13 @@ def _decoded(obj: Object) -> str:
             return f" payload: {_REMOTE[shown['name']](shown['data'])}"
         kind = _CAPITAL.sub("_", shown["name"]).upper()
         whole = {"type": kind, "version": shown["version"], "data": shown["data"]}
-        return f" payload: {_json(whole)}"
+        return f" payload: {java_json(whole)}"
     if decoded.problem:
         return f" key: Error at offset {offset}, skipping. {decoded.problem}"
     if decoded.unknown_type is not None:
         kind = decoded.unknown_type
         return f" key: Unknown record type {kind} at offset {offset}, skipping."
-    key = _json({"type": str(decoded.key["type"]), "data": decoded.key["data"]})
+    key = java_json({"type": str(decoded.key["type"]), "data": decoded.key["data"]})
     if decoded.value is None:
         return f" key: {key} payload: <DELETE>"
     data = decoded.value["data"]
@@ -196,7 +201,7 @@ def _decoded(obj: Object) -> str:
             return f" key: Error at offset {offset}, skipping. No transaction state {status}"
         data = {**data, "transactionStatus": state}
     value = {"version": str(decoded.value["version"]), "data": data}
-    return f" key: {key} payload: {_json(value)}"
+    return f" key: {key} payload: {java_json(value)}"
 
 
 def _remote_segment(data: Object) -> str:
@@ -266,12 +271,16 @@ _REMOTE: dict[str, Callable[[Object], str]] = {
 """For remote log metadata Kafka's tool prints the text of its classes, not JSON."""
 
 
-def _json(value: Any) -> str:
+def java_json(value: Any) -> str:
     """Return JSON as Jackson writes it: no spaces, escapes in capitals, numbers as in Java."""
     if isinstance(value, dict):
-        return "{" + ",".join(f"{_json(name)}:{_json(one)}" for name, one in value.items()) + "}"
+        return (
+            "{"
+            + ",".join(f"{java_json(name)}:{java_json(one)}" for name, one in value.items())
+            + "}"
+        )
     if isinstance(value, list):
-        return "[" + ",".join(map(_json, value)) + "]"
+        return "[" + ",".join(map(java_json, value)) + "]"
     if isinstance(value, float):
         return _double(value)
     made = json.dumps(value, ensure_ascii=False)
@@ -298,7 +307,7 @@ def _control(control: dict[str, Any]) -> str:
     if kind in control_record.END_TRANSACTION:
         return f" endTxnMarker: {control['name']} coordinatorEpoch: {data['coordinatorEpoch']}"
     if kind in _WORDS:
-        return f" {_WORDS[kind]}{_json(data)}"
+        return f" {_WORDS[kind]}{java_json(data)}"
     return f" controlType: {control['name'].partition('(')[0]}({kind})"
 
 

@@ -59,7 +59,10 @@ def run(names: Sequence[str], wanted: KafkaDump) -> Exit:
 
     view = View(schema="", columns=(), layout=lambda _: None, lines={"kafka": lines})
     report = Report(OutputSettings(format="kafka", progress=False), view, Summary())
-    blocks = kafka_lines.of_blocks(contents=wanted.contents) if wanted.metadata else None
+    decoded = wanted.topic is not None
+    blocks = None
+    if wanted.metadata:
+        blocks = kafka_lines.of_blocks(contents=wanted.contents, decoded=decoded)
     job = _Job(wanted, report.summary, blocks)
     with closing(blocks) if blocks else nullcontext():
         return report.consume(job.all(names), KafkaDumpPrinter(report))
@@ -151,6 +154,7 @@ class _Job:
             as_topic=wanted.topic,
             stop=wanted.max_bytes,
             in_blocks=self._blocks is not None,
+            commits_in_blocks=True,
             summary=self._summary,
         )
         gaps = _OffsetGaps(name)

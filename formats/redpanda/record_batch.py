@@ -35,15 +35,42 @@ import struct
 from dataclasses import replace
 from enum import IntEnum
 
+import numpy as np
+
 from logtool.formats import record_batch as kafka_batch
 from logtool.formats.crc import crc32c
+from logtool.formats.record_batch import BatchTable, Column
 from logtool.lazy_dataclass import dataclass
 
 HEADER = struct.Struct("<IiqbIhiqqqhii")
 HEADER_SIZE = HEADER.size
+_HEADERS = np.dtype(
+    [
+        ("header_crc", "<u4"),
+        ("size", "<i4"),
+        ("base_offset", "<i8"),
+        ("type", "i1"),
+        ("crc", "<u4"),
+        ("attributes", "<i2"),
+        ("last_offset_delta", "<i4"),
+        ("base_timestamp", "<i8"),
+        ("max_timestamp", "<i8"),
+        ("producer_id", "<i8"),
+        ("producer_epoch", "<i2"),
+        ("base_sequence", "<i4"),
+        ("record_count", "<i4"),
+    ]
+)
 HEADER_CRC_SIZE = 4
 """Bytes in front of those that ``header_crc`` covers."""
 
+_OF_TABLE = frozenset(
+    {
+        "size", "crc", "attributes", "base_timestamp", "max_timestamp", "producer_id",
+        "producer_epoch", "base_sequence", "record_count",
+    }
+)  # fmt: skip
+"""Fields that a `BatchTable` has under the same name."""
 _COVERED = struct.Struct(">hiqqqhii")
 """The fields that Kafka's CRC covers, as Kafka writes them."""
 _KAFKA = struct.Struct(">qiibI")
@@ -225,31 +252,27 @@ def to_kafka(header: RedpandaHeader, *, term: int, base_offset: int | None = Non
     return front + _COVERED.pack(*_covered(header))
 
 
-def from_kafka(data: bytes | memoryview, *, type: int = BatchType.RAFT_DATA) -> RedpandaHeader:
-    """Return Redpanda's header for the Kafka batch of magic 2 whose 61 bytes begin `data`."""
-    offset, size, _, _, crc = _KAFKA.unpack_from(data)
-    fields = _COVERED.unpack_from(data, _KAFKA.size)
-    header = RedpandaHeader(
-        header_crc=0,
-        size=size + kafka_batch.LOG_OVERHEAD,
-        base_offset=offset,
-        type=type,
-        crc=crc,
-        attributes=fields[0],
-        last_offset_delta=fields[1],
-        base_timestamp=fields[2],
-        max_timestamp=fields[3],
-        producer_id=fields[4],
-        producer_epoch=fields[5],
-        base_sequence=fields[6],
-        record_count=fields[7],
-    )
-    return _sealed(header)
+def put_headers(data: bytearray, positions: Column, table: BatchTable, base_offset: Column) -> None:
+    """Write headers of Redpanda over those of Kafka's batches of magic 2 in `data`.
 
-
-def moved(header: RedpandaHeader, base_offset: int) -> RedpandaHeader:
-    """Return the header with another base offset, which no CRC but its own covers."""
-    return _sealed(replace(header, base_offset=base_offset))
+    The batches of `table` begin at `positions` (int64) in `data`, and get `base_offset` (int64) and
+    the type `RAFT_DATA`; their fields are those of the headers that are overwritten.
+    """
+    headers = np.empty(len(table), _HEADERS)
+    for name in _OF_TABLE:
+        headers[name] = getattr(table, name)
+    headers["base_offset"] = base_offset
+    headers["type"] = RAFT_DATA
+    headers["last_offset_delta"] = table.last_offset - table.base_offset
+    raw = memoryview(headers.tobytes())
+    headers["header_crc"] = [
+        crc32c(raw[at + HEADER_CRC_SIZE : at + HEADER_SIZE])
+        for at in range(0, len(raw), HEADER_SIZE)
+    ]
+    # Every byte begins a header here; the batches do not overlap.
+    count = max(len(data) - HEADER_SIZE + 1, 0)
+    everywhere = np.ndarray((count,), _HEADERS, data, strides=(1,))
+    everywhere[positions] = headers
 
 
 def type_name(type: int) -> str:

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import field
 from pathlib import Path
 
-from logtool.formats.record_batch import BatchTable
+import numpy as np
+
+from logtool.formats.record_batch import BatchTable, Column
 from logtool.lazy_dataclass import dataclass
 from logtool.log.flavour import FlavourName
 
@@ -42,11 +44,19 @@ class OutputSegment:
     damaged: int = 0
     """Ranges that are no sound batch."""
 
-    def count(self, table: BatchTable, row: int, first_offset: int) -> None:
-        """Count a batch that begins at an offset of the target."""
-        self.batches += 1
-        self.records += max(int(table.record_count[row]), 0)
+    def count(self, table: BatchTable, first_offset: Column) -> None:
+        """Count batches that begin at some offsets (int64) of the target."""
+        if not len(table):
+            return
+        self.batches += len(table)
+        self.records += int(np.maximum(table.record_count, 0).sum())
         if self.first_offset is None:
-            self.first_offset = first_offset
-        span = int(table.last_offset[row] - table.base_offset[row])
-        self.last_offset = first_offset + span
+            self.first_offset = int(first_offset[0])
+        span = table.last_offset[-1:] - table.base_offset[-1:]  # a scalar would warn of an overflow
+        self.last_offset = int(first_offset[-1]) + int(span[0])
+
+
+def runs(mask: Column) -> Iterator[slice]:
+    """Yield the rows where a mask is set, as runs of neighbours."""
+    edges = np.flatnonzero(np.diff(mask, prepend=False, append=False)).tolist()
+    yield from map(slice, edges[::2], edges[1::2])

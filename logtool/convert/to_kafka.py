@@ -7,15 +7,23 @@ same bytes.
 
 import base64
 import json
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from logtool.convert.pieces import LEFT_OUT, LEFT_OUT_SCHEMA, PARTITIONS, TOPIC, OutputSegment
+import numpy as np
+
+from logtool.convert.pieces import (
+    LEFT_OUT,
+    LEFT_OUT_SCHEMA,
+    PARTITIONS,
+    TOPIC,
+    OutputSegment,
+    runs,
+)
 from logtool.disk.files import LogFile
 from logtool.errors import RefusedError, UnreadableError
-from logtool.formats import names
+from logtool.formats import names, record_batch
 from logtool.formats.names import FileKind
 from logtool.formats.redpanda.names import SEGMENTS
 from logtool.formats.redpanda.offset_translation import FILTERED
@@ -26,8 +34,6 @@ from logtool.log.chunk import Chunk
 from logtool.log.flavour import FlavourName
 from logtool.log.kafka_offsets import NONE, KafkaOffsets
 from logtool.log.redpanda import REDPANDA
-
-_BASE_OFFSET = struct.Struct(">q")
 
 
 def piece_of(path: Path, start_delta: int | None) -> OutputSegment:
@@ -98,23 +104,27 @@ def _data(
 ) -> Iterator[bytes]:
     table = chunk.table
     first = offsets.add(table)[0] if offsets else table.base_offset
-    for row in range(len(table)):
-        at, size = int(table.position[row]), int(table.size[row])
-        kind, offset = int(table.batch_type[row]), int(first[row])
-        if kind != RAFT_DATA:
-            length = int(table.last_offset[row] - table.base_offset[row]) + 1
-            aside.append(_aside(at, log.read(at, size), kind, length if kind in FILTERED else 0))
-            piece.left_out += 1
-            continue
-        batch = bytearray(chunk.batch(row))
-        if len(batch) < size:
+    is_data = table.batch_type == RAFT_DATA
+    for row in np.flatnonzero(~is_data).tolist():
+        at, size, kind = (int(c[row]) for c in (table.position, table.size, table.batch_type))
+        length = int(table.last_offset[row] - table.base_offset[row]) + 1
+        aside.append(_aside(at, log.read(at, size), kind, length if kind in FILTERED else 0))
+        piece.left_out += 1
+    for rows in runs(is_data):
+        some, offset = table[rows], first[rows]
+        data = chunk.stretch(rows)
+        if len(data) < some.size.sum():
+            at, size = int(some.position[0]), int(some.size[0])
             raise RefusedError(f"{log.path}: the batch at byte {at} is too large: {size:,} bytes")
-        if offset == NONE:
+        unknown = np.flatnonzero(offset == NONE)
+        if len(unknown):
+            at = int(some.position[unknown[0]])
             text = f"the Raft offsets decrease at byte {at}, so the Kafka offsets are not known"
             raise RefusedError(f"{log.path}: {text}")
-        _BASE_OFFSET.pack_into(batch, 0, offset)
-        piece.count(table, row, offset)
-        yield bytes(batch)
+        made = bytearray(data)
+        record_batch.put_base_offsets(made, some.position - some.position[0], offset)
+        piece.count(some, offset)
+        yield bytes(made)
 
 
 def _aside(position: int, data: bytes, kind: int | None, filtered: int) -> dict[str, Any]:

@@ -3,8 +3,11 @@
 import base64
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from logtool.convert.pieces import LEFT_OUT, LEFT_OUT_SCHEMA, TOPIC, OutputSegment
 from logtool.disk import files
@@ -16,13 +19,14 @@ from logtool.formats.record_batch import HEADER_SIZE, MAGIC
 from logtool.formats.redpanda import names as redpanda_names
 from logtool.formats.redpanda import record_batch
 from logtool.formats.redpanda.names import KAFKA_NAMESPACE
+from logtool.formats.redpanda.record_batch import RAFT_DATA
 from logtool.lazy_dataclass import dataclass
 from logtool.log.base_index import Builder, table_of
 from logtool.log.batches import read_batches
+from logtool.log.chunk import Chunk
 from logtool.log.flavour import FlavourName
 
-_TOGETHER = 1000
-"""Batches that are added to an index in one call."""
+_LAST_OFFSET = 2**63 - 1
 MOST_ROOM = 64 * 1024 * 1024
 """Bytes of the most room that a broker reserves behind a segment: twice what it does."""
 
@@ -81,17 +85,21 @@ def _stretches(path: Path, base: int) -> Iterator[_TermRange]:
                 text = f"{chunk.damage.message} at byte {chunk.damage.position}"
                 raise RefusedError(f"{path}: {text}; save the sound batches with logtool salvage")
             table = chunk.table
-            for row in range(len(table)):
-                epoch, at = int(table.leader_epoch[row]), int(table.position[row])
-                if table.magic[row] != MAGIC or epoch < 0:
-                    text = f"magic {int(table.magic[row])} and leader epoch {epoch}"
-                    raise RefusedError(f"{path}: the batch at byte {at} has {text}")
+            bad = np.flatnonzero((table.magic != MAGIC) | (table.leader_epoch < 0))
+            if len(bad):
+                row = table.row(int(bad[0]))
+                text = f"magic {row['magic']} and leader epoch {row['leader_epoch']}"
+                raise RefusedError(f"{path}: the batch at byte {row['position']} has {text}")
+            changes = np.flatnonzero(np.diff(table.leader_epoch)) + 1
+            starts = [0, *changes.tolist()]
+            for first, end in zip(starts, [*starts[1:], len(table)], strict=True):
+                epoch, at = int(table.leader_epoch[first]), int(table.position[first])
                 if current is None or epoch != current.epoch:
                     if current:
                         yield current
-                    first = int(table.base_offset[row]) if current else base
-                    current = _TermRange(epoch, first, at, at)
-                stop = at + int(table.size[row])
+                    offset = int(table.base_offset[first]) if current else base
+                    current = _TermRange(epoch, offset, at, at)
+                stop = int(table.end_position[end - 1])
                 current = _TermRange(current.epoch, current.base_offset, current.start, stop)
     if current:
         yield current
@@ -165,8 +173,6 @@ class _Writer:
         self._at = 0
         """Bytes of the segment that is written."""
         self._index = Builder(part.base_offset)
-        self._noted: list[tuple[int, record_batch.RedpandaHeader]] = []
-        """Batches that are not in the index yet, with their positions."""
 
     def blocks(self, piece: OutputSegment) -> Iterator[bytes]:
         """Yield the bytes of the segment."""
@@ -176,18 +182,7 @@ class _Writer:
             for chunk in chunks if part.stop > part.start else ():
                 if chunk.damage:
                     raise UnreadableError(self._source, "has changed while it was read")
-                for row in range(len(chunk.table)):
-                    yield from self._put_back(piece)
-                    batch = chunk.batch(row)
-                    offset = int(chunk.table.base_offset[row]) + self._delta
-                    if len(batch) < chunk.table.size[row]:
-                        raise RefusedError(
-                            f"{self._source}: a batch is too large to keep in memory"
-                        )
-                    header = record_batch.moved(record_batch.from_kafka(batch), offset)
-                    piece.count(chunk.table, row, offset)
-                    self._note(header)
-                    yield record_batch.encode(header) + bytes(batch[HEADER_SIZE:])
+                yield from self._converted(chunk, piece)
         yield from self._put_back(piece)
         if self._kept:
             text = (
@@ -196,8 +191,45 @@ class _Writer:
             )
             raise RefusedError(f"{self._source}: {text}: the log has changed since")
         yield bytes(self._room)
-        self._add_noted()
         piece.neighbours[piece.target.with_suffix(".base_index")] = self._index.finish()
+
+    def _converted(self, chunk: Chunk, piece: OutputSegment) -> Iterator[bytes]:
+        """Yield the batches of a chunk, with left-out bytes in their places."""
+        ends = np.cumsum(chunk.table.size)
+        done = 0
+        while done < len(ends):
+            yield from self._put_back(piece)
+            stop = len(ends)
+            if self._kept:
+                before = int(ends[done - 1]) if done else 0
+                at = self._kept[0]["position"] - self._at + before
+                place = done + int(np.searchsorted(ends[done:], at))
+                if place < stop and ends[place] == at:
+                    stop = place + 1
+            yield self._turned(chunk, slice(done, stop), piece)
+            done = stop
+
+    def _turned(self, chunk: Chunk, rows: slice, piece: OutputSegment) -> bytes:
+        """Return neighbouring batches with Redpanda's headers, and note them."""
+        table, data = chunk.table[rows], bytearray(chunk.stretch(rows))
+        if len(data) < table.size.sum():
+            raise RefusedError(f"{self._source}: a batch is too large to keep in memory")
+        highest = max(int(table.base_offset.max()), int(table.last_offset.max()))
+        if highest > _LAST_OFFSET - self._delta:
+            raise RefusedError(f"{self._source}: an offset is too large for a Raft offset")
+        first, positions = table.base_offset + self._delta, table.position - table.position[0]
+        record_batch.put_headers(data, positions, table, first)
+        piece.count(table, first)
+        moved = replace(
+            table,
+            position=positions + self._at,
+            base_offset=first,
+            last_offset=table.last_offset + self._delta,
+            batch_type=np.full(len(table), RAFT_DATA, np.int64),
+        )
+        self._index.add(moved)
+        self._at += len(data)
+        return bytes(data)
 
     def _put_back(self, piece: OutputSegment) -> Iterator[bytes]:
         """Yield the left-out bytes whose position is the current one."""
@@ -208,17 +240,8 @@ class _Writer:
                 self._at += len(data)
                 piece.damaged += 1
             else:
-                self._note(record_batch.parse(data))
+                header = record_batch.parse(data)
+                self._index.add(table_of([(self._at, header)]))
+                self._at += header.size
                 self._delta += one["filtered"] if self._translates else 0
             yield data
-
-    def _note(self, header: record_batch.RedpandaHeader) -> None:
-        self._noted.append((self._at, header))
-        self._at += header.size
-        if len(self._noted) == _TOGETHER:
-            self._add_noted()
-
-    def _add_noted(self) -> None:
-        if self._noted:
-            self._index.add(table_of(self._noted))
-            self._noted.clear()

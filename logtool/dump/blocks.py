@@ -6,8 +6,10 @@ for many records at once.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+from logtool.formats.record import RecordSpans
 from logtool.formats.record_batch import BatchTable, Column
 from logtool.lazy_dataclass import dataclass
 from logtool.log.chunk import Chunk
@@ -35,6 +37,27 @@ class Block:
     batches: BatchTable
     records: RecordTable | None
     """None if records are not asked for."""
+    commits: Column | None = None
+    """The rows of `_offset_commits.decode_commits`, one for each record, if the records are printed
+    decoded; all of them are commits or tombstones. None if they are printed as bytes."""
+
+    def part(self, first: int, stop: int, rows: slice) -> "Block":
+        """Return the batches from `first` up to `stop`, whose records are `rows`."""
+        assert self.records
+        batches = self.batches[first:stop]
+        matrix = self.records.columns()[rows]
+        *columns, offset, timestamp, sequence = matrix.T
+        records = replace(
+            self.records,
+            batches=batches,
+            counts=self.records.counts[first:stop],
+            spans=RecordSpans(*columns),
+            offset=offset,
+            timestamp=timestamp,
+            sequence=sequence,
+            matrix=matrix,
+        )
+        return Block(self.origin, batches, records)
 
 
 def cut(

@@ -81,7 +81,7 @@ def dump_chunk(
         if part and in_blocks:
             yield part
         elif part:
-            yield from _block_objects(part)
+            yield from block_objects(part)
 
 
 def _rows(block: Block, chosen: Filter) -> Column:
@@ -102,7 +102,7 @@ def _rows(block: Block, chosen: Filter) -> Column:
     return chosen.content.rows(records, np.flatnonzero(mask))
 
 
-def _block_objects(block: Block) -> Iterator[Object]:
+def block_objects(block: Block) -> Iterator[Object]:
     """Yield each batch of a block with its records."""
     records = block.records
     assert records

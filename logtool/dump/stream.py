@@ -58,6 +58,8 @@ class Dump:
     progress: Progress = field(default_factory=Progress)
     in_blocks: bool = False
     """True if ordinary batches may come as a `Block`, which is faster than their objects."""
+    commits_in_blocks: bool = False
+    """True if commits of offsets that are decoded may come as a `Block`, too."""
     summary: Summary = field(default_factory=Summary)
     matched: int = 0
     """Records that were yielded."""
@@ -201,7 +203,9 @@ class Dump:
             decoding = self._decoding
             if decoding and not decoding.concerns(item):
                 decoding = None
-            in_blocks = self.in_blocks and self.limit is None and decoding is None
+            of_commits = self.commits_in_blocks and decoding and decoding.takes_blocks(item)
+            in_blocks = self.in_blocks and self.limit is None
+            in_blocks = in_blocks and (decoding is None or bool(of_commits))
             form = item.flavour.form(item.path)
             for chunk in read_batches(
                 file, base_offset=base, form=form, stop=self.stop, unpack_limit=limit

@@ -126,6 +126,12 @@ class Chunk:
         start = int(self.table.position[row]) - self.data_position
         return self.data[start : start + int(self.table.size[row])]
 
+    def stretch(self, rows: slice) -> memoryview:
+        """Return the bytes of neighbouring batches; too few if one is too large to hold."""
+        some = self.table.position[rows]
+        start = int(some[0]) - self.data_position
+        return self.data[start : start + int(self.table.size[rows].sum())]
+
     def with_table(self, table: BatchTable) -> "Chunk":
         """Return a chunk of the batches in `table`, which are some of these, with the same bytes.
 

@@ -167,3 +167,16 @@ def test_what_was_left_out_is_not_believed_blindly(run, convert, tmp_path, chang
     assert result.status == 4, result.stderr
     assert str(aside) in result.stderr
     assert tree(tmp_path) == before
+
+
+def test_an_offset_beyond_those_of_redpanda_is_refused(convert, run, tmp_path):
+    folder = rp.data_dir(
+        tmp_path, {"0-1-v1.log": rp.batch(0, kind=rp.CONFIGURATION) + rp.log(1, 1)}
+    )
+    there, _ = convert("kafka", folder / "0-1-v1.log", more=("--start-delta", "0"))
+    (log,) = there.glob("partitions/orders-0/*.log")
+    highest = (2**63 - 1).to_bytes(8, "big")
+    log.write_bytes(highest + log.read_bytes()[8:])
+    result = run("convert", "--to", "redpanda", "--output", tmp_path / "back", log)
+    assert result.status == 5
+    assert not list((tmp_path / "back").rglob("*.log"))

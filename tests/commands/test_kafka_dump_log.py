@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 from dumps import as_newest, expected, failures
+from group_records import OffsetsLog
 from log_dir_damage import new_batch
 
+from logtool.commands.printing import kafka_lines
 from logtool.formats import _rendering, record
 
 DECODERS = {
@@ -154,3 +156,26 @@ def test_offsets_that_are_not_consecutive_are_named_as_kafkas_tool_names_them(
 def test_no_offsets_are_compared_where_no_records_are_read(run, gaps):
     done = run("kafka-dump-log", "--files", ",".join(gaps))
     assert (done.status, done.stderr) == (0, "")
+
+
+def test_commits_are_decoded_in_blocks_as_they_are_one_by_one(run, tmp_path, monkeypatch):
+    log = OffsetsLog()
+    for version in range(5):
+        log.commit("g", "orders", 0, 7, version=version, metadata='%d "\\ \x1f')
+        log.commit("g\x07", "orders", version, 8, version=version, producer_id=3)
+    log.commit("g", "orders", 1, 9, topicId="AAAAAAAAAAAAAAAAAAAAAQ")
+    log.commit("g", "orders", 1, None)
+    log.end_transaction(3, commit=True)
+    log.commit("gr\u00fcn", "orders", 1, 9)
+    log.raw(b"\0\1x", b"y")
+    log.raw(b"\0\x63abc", b"\0\1")
+    log.raw(None, b"")
+    log.commit("g", "orders", 2, 10)
+    path = log.write(tmp_path) / f"{0:020d}.log"
+    arguments = ("kafka-dump-log", "--offsets-decoder", "--files", path)
+    at_once = run(*arguments)
+    monkeypatch.setattr(kafka_lines, "of_blocks", lambda **_: None)
+    one_by_one = run(*arguments)
+    assert at_once.stdout == one_by_one.stdout
+    assert (at_once.stderr, at_once.status) == (one_by_one.stderr, one_by_one.status)
+    assert at_once.stdout.count('"version":"') == 13
