@@ -10,9 +10,9 @@ from logtool.commands.program import parsing
 from logtool.commands.views.retention_tables import DOCUMENT, PARTITION, SEGMENT, TOTAL
 from logtool.exits import Exit
 from logtool.lazy_dataclass import dataclass
+from logtool.metadata.setting_values import SettingValue
 from logtool.retention import settings as retention_settings
 from logtool.retention.run import PartitionRetention, RetentionOptions, RetentionRun
-from logtool.retention.settings import SettingValue
 from logtool.running.summary import Summary
 from logtool.schemas.columns import Way
 from logtool.times import rfc3339

@@ -20,7 +20,7 @@ SETTING: Final = Table("setting", "setting", (
            "brokers in the metadata log, --broker-config, or Kafka's default",
            words=("option", "topic", "broker", "all-brokers", "file", "default")),
 ), note="A setting with its source.",
-    made_from="logtool.retention.settings:SettingValue")  # fmt: skip
+    made_from="logtool.metadata.setting_values:SettingValue")  # fmt: skip
 _NO_BATCH = "the log has no batch with this timestamp"
 STAMP: Final = Table("stamp", "odd timestamp", (
     offset("base_offset", "base offset of the segment"),

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from logtool.checks.automq import object_findings
 from logtool.disk import files
-from logtool.disk.files import LogFile
 from logtool.dump.records import Object
 from logtool.dump.state import FileEntries
 from logtool.errors import UnreadableError
@@ -76,7 +75,7 @@ def _findings(file: StoredObject) -> Iterator[Finding]:
 
 
 def _data_object(file: StoredObject) -> tuple[int, Entries]:
-    with LogFile(file.path, file.size) as opened:
+    with file.open() as opened:
         footer = data_object.parse_footer(opened.read(max(0, file.size - FOOTER.size), FOOTER.size))
         if footer is None:
             return 0, iter(())
@@ -100,7 +99,7 @@ def _links(composite: composite_object.CompositeObject, start: int) -> Entries:
 def _blocks(file: StoredObject, entries: NDArray[np.void], end: int) -> Entries:
     for row, one in enumerate(entries):
         yield _index_entry(end, row, one, None)
-    with LogFile(file.path, file.size) as opened:
+    with file.open() as opened:
         for one in entries:
             start, size = int(one["position"]), int(one["size"])
             if 0 <= start <= start + size <= end:

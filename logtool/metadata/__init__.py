@@ -12,6 +12,7 @@ difference         the differences between two images
 automq_partitions  the partitions of AutoMQ in a bucket
 automq_tree        a bucket of AutoMQ shown as a log dir of Kafka
 policies           the topics that were ever compacted, as far back as the log goes
+setting_values     values of settings, each with its source
 log_start          the log start offset of a partition, also with segments in remote storage
 releases           the releases of Kafka, what each supports, and which a log dir shows
 """

@@ -17,26 +17,13 @@ from logtool.formats.names import CLUSTER_METADATA
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Partition
 from logtool.metadata.releases import METADATA_VERSION
+from logtool.metadata.setting_values import BROKER_NAMES, SettingSource, SettingValue, in_file
 from logtool.metadata.streams import StreamsImage
 
 QuotaEntity = tuple[tuple[str, str | None], ...]
 """Entity of a quota: type (user, client-id, ip) and name, None for the type's default."""
 _ALL_BROKERS = ""
 MOST_PROBLEMS = 100
-_BROKER_NAMES = {
-    "cleanup.policy": "log.cleanup.policy",
-    "index.interval.bytes": "log.index.interval.bytes",
-    "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
-    "message.timestamp.difference.max.ms": "log.message.timestamp.difference.max.ms",
-    "message.timestamp.type": "log.message.timestamp.type",
-    "min.insync.replicas": "min.insync.replicas",
-    "preallocate": "log.preallocate",
-    "retention.bytes": "log.retention.bytes",
-    "retention.ms": "log.retention.ms",
-    "segment.bytes": "log.segment.bytes",
-    "segment.index.bytes": "log.index.size.max.bytes",
-}
-"""A broker's name for the default of a topic's setting (``ServerTopicConfigSynonyms``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,19 +169,21 @@ class MetadataImage:
 
     def topic_values(self, topic: str, name: str, node_id: int | None = None) -> Iterator[str]:
         """Yield all values of a topic's setting, the one that counts first."""
-        yield from self.dynamic_values(topic, name, node_id)
-        if _BROKER_NAMES.get(name) in self.static:
-            yield self.static[_BROKER_NAMES[name]]
+        return (one.value for one in self.sourced_values(topic, name, node_id))
 
-    def dynamic_values(self, topic: str, name: str, node_id: int | None = None) -> Iterator[str]:
-        """Yield the values of a topic's setting in the metadata log, the one that counts first."""
+    def sourced_values(
+        self, topic: str, name: str, node_id: int | None = None
+    ) -> Iterator[SettingValue]:
+        """Yield all values of a topic's setting with their sources, the one that counts first."""
         own = self.topic_configs.get(topic, {})
         if name in own:
-            yield own[name]
-        for node in (str(node_id), _ALL_BROKERS) if name in _BROKER_NAMES else ():
-            value = self.broker_configs.get(node, {}).get(_BROKER_NAMES[name])
+            yield SettingValue(name, own[name], SettingSource.TOPIC)
+        places = ((str(node_id), SettingSource.BROKER), (_ALL_BROKERS, SettingSource.ALL_BROKERS))
+        for node, source in places if name in BROKER_NAMES else ():
+            value = self.broker_configs.get(node, {}).get(BROKER_NAMES[name])
             if value is not None:
-                yield value
+                yield SettingValue(name, value, source)
+        yield from in_file(name, self.static)
 
     def topic_number(self, topic: str, name: str, default: int, node_id: int | None = None) -> int:
         """Return a topic's setting that is a whole number, or `default` if it is not known."""

@@ -21,6 +21,7 @@ from logtool.log.kafka import KAFKA
 from logtool.metadata import image as metadata_image
 from logtool.metadata.image import MetadataImage
 from logtool.metadata.policies import Past, PastPolicies
+from logtool.metadata.setting_values import SettingSource, in_file
 from logtool.node.identity import identify
 from logtool.node.node import Node
 
@@ -107,12 +108,13 @@ class Settings:
         source = "the metadata log"
         if topic == CLUSTER_METADATA:
             return "delete", source  # it is never compacted: its snapshots take the place of that
-        image, found = self.image, None
+        image, values = self.image, in_file("cleanup.policy", self.static)
         if image and topic and image.topics.get(topic) == self.topic_id(topic, own_id):
-            found = next(image.dynamic_values(topic, "cleanup.policy", self.node_id), None)
-        if found is None and self.static.get("log.cleanup.policy"):
-            return self.static["log.cleanup.policy"], "the broker's own file"
-        return found, source
+            values = image.sourced_values(topic, "cleanup.policy", self.node_id)
+        found = next(values, None)
+        if found and found.source is SettingSource.FILE:
+            source = "the broker's own file"
+        return (found.value if found else None), source
 
     def retention(self, topic: str) -> LogRetention | None:
         """Return the settings by which beginnings are deleted; None if they are not known."""
@@ -126,18 +128,10 @@ class Settings:
         return LogRetention(
             deletes="delete" in policy,
             compacts="compact" in policy or topic in ALWAYS_COMPACTED,
-            ms=self._default_ms() if ms is None else _number(ms, _WEEK_MS),
+            ms=_number(ms, _WEEK_MS),
             bytes=_number(size, -1),
             is_remote=remote == "true",
         )
-
-    def _default_ms(self) -> int:
-        """Return the default of ``retention.ms`` in the broker's own file, or that of Kafka."""
-        for name, factor in (("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000)):
-            if name in self.static:
-                found = _number(self.static[name], _WEEK_MS // factor)
-                return -1 if found < 0 else found * factor
-        return _WEEK_MS
 
     def past(self, topic: str | None, own_id: str | None) -> Past | None:
         """Return the policies that a topic had, also a deleted one; None where it is not known.

@@ -21,6 +21,7 @@ from logtool.log.inputs import OpenedPath
 from logtool.log.kafka import KAFKA
 from logtool.log.selection import Selection
 from logtool.metadata.image import MetadataImage
+from logtool.metadata.setting_values import SettingValue
 from logtool.node.identity import identify
 from logtool.node.log_dir_state import LogDirState
 from logtool.node.node import Node
@@ -28,7 +29,7 @@ from logtool.node.options import StartOptions
 from logtool.retention import rules, segments, settings, stamp
 from logtool.retention.rules import NEVER, DeletionForecast, DeletionRule, Obstacle, Rounds
 from logtool.retention.segments import CheckpointedOffsets, LogSegments, StampSource
-from logtool.retention.settings import RetentionSettings, SettingValue, TopicRetention
+from logtool.retention.settings import RetentionSettings, TopicRetention
 from logtool.retention.stamp import WrongTimestamp
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError

@@ -8,73 +8,45 @@ of all brokers, and that before the broker's own file. Source: ``LogConfig``,
 
 from collections.abc import Mapping
 from dataclasses import field
-from enum import StrEnum
 
 from logtool.errors import UsageError
 from logtool.formats.java_text import parse_long
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata.image import MetadataImage
+from logtool.metadata.setting_values import (
+    BROKER_NAMES,
+    OTHER_UNITS,
+    SettingSource,
+    SettingValue,
+)
 from logtool.node.settings import ALWAYS_COMPACTED
 
 _DAY_MS = 86_400_000
 POLICY, MS, BYTES = "cleanup.policy", "retention.ms", "retention.bytes"
 LOCAL_MS, LOCAL_BYTES = "local.retention.ms", "local.retention.bytes"
 REMOTE, NO_COPY = "remote.storage.enable", "remote.log.copy.disable"
-_NAMES: Mapping[str, tuple[str | None, str]] = {
-    POLICY: ("log.cleanup.policy", "delete"),
-    MS: ("log.retention.ms", str(7 * _DAY_MS)),
-    BYTES: ("log.retention.bytes", "-1"),
-    LOCAL_MS: ("log.local.retention.ms", "-2"),
-    LOCAL_BYTES: ("log.local.retention.bytes", "-2"),
-    REMOTE: (None, "false"),
-    NO_COPY: (None, "false"),
+_DEFAULTS: Mapping[str, str] = {
+    POLICY: "delete",
+    MS: str(7 * _DAY_MS),
+    BYTES: "-1",
+    LOCAL_MS: "-2",
+    LOCAL_BYTES: "-2",
+    REMOTE: "false",
+    NO_COPY: "false",
 }
-"""By a topic's setting: the broker's name of it, and Kafka's default."""
-_LONGER = (("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000))
-"""Older names of ``log.retention.ms`` in the broker's own file, with their ms."""
+"""Kafka's defaults of the settings of a topic."""
 FIRST_DELAY, INTERVAL = "log.initial.task.delay.ms", "log.retention.check.interval.ms"
 BACKOFF, CLEANER = "log.cleaner.backoff.ms", "log.cleaner.enable"
 _OF_BROKER = {FIRST_DELAY: "30000", INTERVAL: "300000", BACKOFF: "15000", CLEANER: "true"}
 """Settings of the broker alone, with Kafka's defaults."""
 FROM_FILE = (
-    *(broker for broker, _ in _NAMES.values() if broker),
-    *(name for name, _ in _LONGER),
+    *(BROKER_NAMES[name] for name in _DEFAULTS if name in BROKER_NAMES),
+    *(name for name, _ in OTHER_UNITS),
     *_OF_BROKER,
 )
 """Settings to take from the broker's own file."""
 _AS_WHOLE = -2
 """The value of a local limit that stands for the limit of the whole log."""
-
-
-class SettingSource(StrEnum):
-    """The places from which a setting comes."""
-
-    OPTION = "option"
-    TOPIC = "topic"
-    BROKER = "broker"
-    ALL_BROKERS = "all-brokers"
-    FILE = "file"
-    DEFAULT = "default"
-
-
-@dataclass(frozen=True, slots=True)
-class SettingValue:
-    """One setting with its source."""
-
-    name: str
-    value: str
-    source: SettingSource
-
-    @property
-    def number(self) -> int:
-        """Return the value as a whole number; -1, no limit, for a text that is not one."""
-        found = parse_long(self.value)
-        return -1 if found is None else found
-
-    @property
-    def is_true(self) -> bool:
-        """Return whether the value is ``true``."""
-        return self.value.strip().lower() == "true"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,28 +108,13 @@ class RetentionSettings:
 
     def value(self, topic: str, name: str) -> SettingValue:
         """Return one setting of a topic."""
-        broker, default = _NAMES[name]
         if name in self.changed:
             return SettingValue(name, self.changed[name], SettingSource.OPTION)
-        image = self.image
-        if image is not None:
-            own = image.topic_configs.get(topic, {}).get(name)
-            if own is not None:
-                return SettingValue(name, own, SettingSource.TOPIC)
-            places = ((str(self.node_id), SettingSource.BROKER), ("", SettingSource.ALL_BROKERS))
-            for node, source in places if broker else ():
-                found = image.broker_configs.get(node, {}).get(broker or "")
-                if found is not None:
-                    return SettingValue(name, found, source)
-        if broker in self.static:
-            return SettingValue(name, self.static[broker or ""], SettingSource.FILE)
-        if name == MS:
-            for longer, factor in _LONGER:
-                if longer in self.static:
-                    found_ms = (parse_long(self.static[longer]) or 0) * factor
-                    return SettingValue(name, str(max(found_ms, -1)), SettingSource.FILE)
-        if name == POLICY and topic in ALWAYS_COMPACTED:
-            default = "compact"
+        image = self.image or MetadataImage(static=self.static)
+        for found in image.sourced_values(topic, name, self.node_id):
+            return found
+        is_compacted = name == POLICY and topic in ALWAYS_COMPACTED
+        default = "compact" if is_compacted else _DEFAULTS[name]
         return SettingValue(name, default, SettingSource.DEFAULT)
 
     def _read(self, topic: str) -> TopicRetention:
@@ -176,8 +133,8 @@ def parse_change(texts: "list[str] | tuple[str, ...]") -> dict[str, str]:
     found = {}
     for text in texts:
         name, equals, value = text.partition("=")
-        if not equals or name not in _NAMES:
-            names = ", ".join(_NAMES)
+        if not equals or name not in _DEFAULTS:
+            names = ", ".join(_DEFAULTS)
             raise UsageError(f"--with {text}: expected NAME=VALUE with one of the names {names}")
         is_word = name in (POLICY, REMOTE, NO_COPY)
         if not is_word and (parse_long(value) is None or int(value) < _AS_WHOLE):

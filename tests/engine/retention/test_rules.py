@@ -2,6 +2,7 @@
 
 import pytest
 
+from logtool.metadata.setting_values import SettingSource, SettingValue
 from logtool.retention.rules import (
     NEVER,
     DeletionForecast,
@@ -11,7 +12,7 @@ from logtool.retention.rules import (
     SegmentColumns,
     forecast,
 )
-from logtool.retention.settings import SettingSource, SettingValue, TopicRetention
+from logtool.retention.settings import TopicRetention
 
 NOW, FIRST, EVERY = 1_000_000, 1_030_000, 300_000
 

@@ -1,0 +1,71 @@
+"""Values of settings, each with its source."""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+
+from logtool.formats.java_text import parse_long
+from logtool.lazy_dataclass import dataclass
+
+BROKER_NAMES: Mapping[str, str] = {
+    "cleanup.policy": "log.cleanup.policy",
+    "index.interval.bytes": "log.index.interval.bytes",
+    "local.retention.bytes": "log.local.retention.bytes",
+    "local.retention.ms": "log.local.retention.ms",
+    "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
+    "message.timestamp.difference.max.ms": "log.message.timestamp.difference.max.ms",
+    "message.timestamp.type": "log.message.timestamp.type",
+    "min.insync.replicas": "min.insync.replicas",
+    "preallocate": "log.preallocate",
+    "retention.bytes": "log.retention.bytes",
+    "retention.ms": "log.retention.ms",
+    "segment.bytes": "log.segment.bytes",
+    "segment.index.bytes": "log.index.size.max.bytes",
+}
+"""A broker's name for the default of a topic's setting (``ServerTopicConfigSynonyms``)."""
+OTHER_UNITS = (("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000))
+"""Names of ``log.retention.ms`` in other units, in the order in which they count, with their ms."""
+
+
+class SettingSource(StrEnum):
+    """The places from which a setting comes."""
+
+    OPTION = "option"
+    TOPIC = "topic"
+    BROKER = "broker"
+    ALL_BROKERS = "all-brokers"
+    FILE = "file"
+    DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class SettingValue:
+    """One setting with its source."""
+
+    name: str
+    value: str
+    source: SettingSource
+
+    @property
+    def number(self) -> int:
+        """Return the value as a whole number; -1, no limit, for a text that is not one."""
+        found = parse_long(self.value)
+        return -1 if found is None else found
+
+    @property
+    def is_true(self) -> bool:
+        """Return whether the value is ``true``."""
+        return self.value.strip().lower() == "true"
+
+
+def in_file(name: str, static: Mapping[str, str]) -> Iterator[SettingValue]:
+    """Yield the values of a topic's setting in the broker's own file, the one that counts first.
+
+    Source: ``KafkaConfig.logRetentionTimeMillis`` (Kafka 3.9 and 4.2).
+    """
+    own = BROKER_NAMES.get(name)
+    if own in static:
+        yield SettingValue(name, static[own or ""], SettingSource.FILE)
+    for other, factor in OTHER_UNITS if name == "retention.ms" else ():
+        count = parse_long(static.get(other, ""))
+        if count is not None:
+            yield SettingValue(name, str(max(count * factor, -1)), SettingSource.FILE)
