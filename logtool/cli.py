@@ -41,6 +41,7 @@ SECTIONS = {
         "gaps": "List every missing offset, with the reason.",
         "txns": "Show producers and transactions, and find hanging transactions.",
         "retention": "Show what retention deletes when, and what keeps the rest.",
+        "cleaner": "Show which compacted partitions are cleaned, and why others are not.",
         "may-delete": "Check whether other copies hold all data of a partition dir.",
         "sanity": "Measure the index sanity checks of a broker's start, and what they miss.",
     },

@@ -51,6 +51,9 @@ class LogSegments:
 
     columns: SegmentColumns
     sources: tuple[StampSource, ...]
+    end: int = 0
+    """Offset behind the last record, by the checkpoints and the snapshots, or by the batches that a
+    start recovers."""
     unread: tuple[UnreadableError, ...] = ()
     """Errors of indexes and logs that could not be read; the mtime then counts."""
 
@@ -84,19 +87,20 @@ def read(partition: Partition, state: CheckpointedOffsets) -> LogSegments:
     base = [segment.base_offset for segment in segments]
     start = max(state.log_start, base[0]) if base else state.log_start
     watermark = None if state.leads_alone else max(state.high_watermark, start)
-    if watermark is not None and log_end is None and base:
+    end = log_end or 0
+    if log_end is None and base:
         # A broker that stops in order flushes its logs to the end, and writes a snapshot there.
         snapshots = (file.name.offset or 0 for file in partition.snapshots[-1:])
-        log_end = max(state.recovery_point, base[-1], *snapshots)
+        end = max(state.recovery_point, base[-1], *snapshots)
     columns = SegmentColumns(
         base_offset=base,
         size=sizes,
         timestamp=stamps,
         log_start=start,
-        log_end=log_end,
+        log_end=log_end if watermark is None else end,
         high_watermark=watermark,
     )
-    return LogSegments(columns, tuple(sources), tuple(unread))
+    return LogSegments(columns, tuple(sources), end, tuple(unread))
 
 
 def _is_recovered(segment: Segment, state: CheckpointedOffsets) -> bool:
