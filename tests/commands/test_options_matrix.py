@@ -36,7 +36,7 @@ ONE_BY_ONE = {
     "sanity": "measures times, which other threads or a limit would change",
     "groups": "replays one partition after the other, so that memory stays flat",
     "scan": "Spark divides the work: --master and --conf",
-    "retention": _NAMES,
+    **dict.fromkeys(("retention", "cleaner"), _NAMES),
 }
 ALL_OR_NONE = {"checkpoint rebuild": "a checkpoint is mended from all logs that it is about"}
 NO_VERDICT = {
@@ -58,6 +58,7 @@ NO_VERDICT = {
     "txns": "the verdict is whether a transaction hangs",
     "checkpoint show": "prints what is there; --max-unflushed has a verdict",
     "retention": "prints what will be deleted, which is no fault",
+    "cleaner": "prints what will be cleaned, which is no fault",
     **dict.fromkeys(METADATA, "the verdict is whether the log can be applied, or what differs"),
 }
 SUMS = "its rows are few, or all of them make up the answer; head cuts them"
@@ -66,7 +67,7 @@ NO_ROWS_TO_CUT = {
         ("groups", "salvage", "undelete",
          "doctor", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark", "scan",
          "lookup", "gaps", "txns", "dump-index", "quorum", "dirs",
-         "may-delete", "checkpoint show", "checkpoint lint", "retention",
+         "may-delete", "checkpoint show", "checkpoint lint", "retention", "cleaner",
          "checkpoint rebuild", *METADATA),
         SUMS,
     ),
@@ -78,7 +79,7 @@ ORDERED = {
         ("groups", "salvage", "undelete",
          "doctor", "verify", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark",
          "scan", "lookup", "gaps", "txns", "dump", "dump-index", "quorum", "dirs",
-         "may-delete", "checkpoint show", "retention",
+         "may-delete", "checkpoint show", "retention", "cleaner",
          "checkpoint lint", "checkpoint rebuild", *METADATA),
         "rows stand in the order of the paths, or the worst first",
     ),
@@ -88,7 +89,7 @@ WHOLE = {
         ("groups", "salvage", "undelete",
          "doctor", "verify", "stat", "plan", "recover", "rebuild-index", "diff", "sanity",
          "watermark", "scan", "gaps", "txns", "dump-index", "quorum", "dirs",
-         "may-delete", "checkpoint show", "retention",
+         "may-delete", "checkpoint show", "retention", "cleaner",
          "checkpoint lint", "checkpoint rebuild", "metadata show", "metadata log"),
         "judges whole segments: what stands before a place decides what is right there",
     ),
@@ -99,6 +100,7 @@ NO_START = {
          "verify", "dump", "dump-index", "stat", "diff", "gaps", "sanity", "scan", "txns",
          "lookup", "checkpoint show", "checkpoint lint", "checkpoint rebuild", "rebuild-index",
          "quorum", "dirs", "may-delete", "salvage", "undelete", "retention",
+         "cleaner",
          *METADATA),
         "says nothing that differs from release to release",
     ),
@@ -113,7 +115,7 @@ WITHOUT = {
         **NO_LOG, **SMALL, **ALL_OR_NONE,
         **{
             name: why for name, why in ONE_BY_ONE.items()
-            if name not in ("sanity", "groups", "retention")
+            if name not in ("sanity", "groups", "retention", "cleaner")
         },
     },
     "--fail-on": {**NO_LOG, **NO_VERDICT},
@@ -125,7 +127,7 @@ WITHOUT = {
     },
     "--progress": {
         **NO_LOG, **SMALL, "sanity": "drawing would change the times measured",
-        "retention": _NAMES,
+        **dict.fromkeys(("retention", "cleaner"), _NAMES),
         "checkpoint rebuild": "shows the difference that it makes, at once",
     },
     "--files-from": {
