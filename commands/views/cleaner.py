@@ -116,7 +116,7 @@ class CleanerPrinter(Printer[PartitionCleaning]):
         self._report.item(TOTAL.row(self._total))
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield what is odd, and what is cleaned."""
+        """Yield the odd facts, and the sum of the cleaned partitions."""
         total = self._total
         if self._meaning:
             yield self._meaning, "dim"

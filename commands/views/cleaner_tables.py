@@ -44,7 +44,7 @@ PARTITION: Final = Table("partition", "partition", (
     Column("producer_id", Kind.INT64, "producer id of the oldest open transaction",
            null=_NO_TRANSACTION),
     offset("transaction_first_offset", "first offset of that transaction", _NO_TRANSACTION),
-    Column("future_copy", Kind.PATH, "the future copy", null="there is none"),
+    Column("future_copy", Kind.PATH, "the future copy", null="no other log dir has a copy"),
     Column("fault_path", Kind.PATH, "the .log file that stops the cleaning", null=_NO_FAULT),
     Column("fault_position", Kind.INT64, "byte of it", "bytes", _NO_FAULT),
     Column("fault", Kind.STRING, "what is wrong there", null=_NO_FAULT),

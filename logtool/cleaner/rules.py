@@ -93,7 +93,7 @@ class Extent:
     first_uncleanable_offset: int
     """Base offset of a segment: that of the active one, or of one before it."""
     bound: CleaningObstacle
-    """What sets the first uncleanable offset."""
+    """The obstacle that sets the first uncleanable offset."""
     dirty: range
     """Rows of the closed segments with dirty offsets."""
     uncleanable_row: int

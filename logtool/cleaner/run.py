@@ -1,4 +1,4 @@
-"""What the log cleaner does with the compacted partitions of log dirs and partition dirs.
+"""The cleaning of compacted partitions in log dirs and partition dirs, one by one.
 
 A partition with a future copy is not cleaned: the broker pauses that while it moves the replica.
 Source: ``ReplicaManager.maybeAddLogDirFetchers`` (Kafka 3.9 and 4.x).
@@ -142,7 +142,7 @@ class PartitionCleaning:
 
     @property
     def fault(self) -> str | None:
-        """Return what is wrong at that byte; None for nothing."""
+        """Return the fault at that byte; None for no fault."""
         return self._fault.message if self._fault else None
 
     @property
@@ -267,7 +267,7 @@ class CleanerRun:
         )
 
     def _stops(self, one: LiveLog) -> CleaningObstacle | None:
-        """Return the reason that no rule about the log can change; None if there is none."""
+        """Return the reason that no rule about the log can change; None without one."""
         if not self._settings.of_broker(settings.CLEANER).is_true:
             return CleaningObstacle.DISABLED
         if _CLEANED in one.home.refused:

@@ -120,8 +120,8 @@ def test_the_longest_lag_cleans_whatever_the_ratio_is() -> None:
     assert why(columns, of, row=10, earliest=NOW - 101) is None
     assert why(columns, of, row=10, earliest=NOW - 100) is CleaningObstacle.RATIO
     assert why(columns, limits(max_lag=NO_LAG), row=10, earliest=1) is CleaningObstacle.RATIO
-    held = Stable(10, TRANSACTION)
-    assert why(columns, of, row=10, earliest=NOW - 101, stable=held) is TRANSACTION
+    pinned = Stable(10, TRANSACTION)
+    assert why(columns, of, row=10, earliest=NOW - 101, stable=pinned) is TRANSACTION
 
 
 @pytest.mark.parametrize("bound", [TRANSACTION, WATERMARK])
