@@ -12,8 +12,8 @@ from logtool.cleaner.rules import (
     first_dirty,
     obstacle,
 )
+from logtool.metadata.setting_values import SettingSource, SettingValue
 from logtool.retention.rules import SegmentColumns
-from logtool.retention.settings import SettingSource, SettingValue
 
 NOW = 1_000_000
 TRANSACTION, WATERMARK = CleaningObstacle.TRANSACTION, CleaningObstacle.WATERMARK
