@@ -10,8 +10,8 @@ _NOT_READ = "the log was not read, because it is not cleaned"
 _NO_FAULT = "nothing stops the cleaning"
 _NO_TRANSACTION = "no transaction is open"
 PARTITION: Final = Table("partition", "partition", (
-    Column("topic", Kind.STRING, "name of the topic", value="listed.topic"),
-    Column("partition", Kind.INT32, "number of the partition", value="listed.number"),
+    Column("topic", Kind.STRING, "name of the topic", value="directory.topic"),
+    Column("partition", Kind.INT32, "number of the partition", value="directory.partition"),
     Column("path", Kind.PATH, "the partition dir"),
     count("segments", "segments"),
     size("bytes", "bytes of the .log files"),

@@ -2,15 +2,18 @@
 
 A cleaning reads all segments up to the first uncleanable offset. A batch without a possible size or
 magic ends it: the broker puts the row back to the first dirty offset, and does not clean the
-partition again until its next start. The CRC of a batch is not compared, and a record without a key
-is deleted. A segment with offsets too far from its base offset is split first, and cleaned later.
+partition again until its next start. If that batch is the first of a dirty closed segment, the
+broker stops earlier, when it looks at the timestamps of these batches, and the row stays. The CRC
+of a batch is not compared, and a record without a key is deleted. A segment with offsets too far
+from its base offset is split first, and cleaned later.
 
 The first cleaning that sees a tombstone or an end-transaction marker as the last of its key or its
 transaction gives its batch a delete horizon, ``delete.retention.ms`` later; a cleaning after that
 time deletes it.
 
 Source: ``LogCleaner.cleanLog``, ``Cleaner.buildOffsetMap``, ``cleanInto``, ``shouldRetainRecord``,
-``ByteBufferLogInputStream.nextBatchSize``, ``MemoryRecords.filterTo`` (Kafka 3.9 and 4.x).
+``ByteBufferLogInputStream.nextBatchSize``, ``MemoryRecords.filterTo``,
+``LogCleanerManager.maxCompactionDelay``, ``FileLogInputStream.nextBatch`` (Kafka 3.9 and 4.x).
 """
 
 from contextlib import suppress
@@ -20,7 +23,12 @@ import numpy as np
 
 from logtool.cleaner.rules import CleaningObstacle
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
-from logtool.formats.record_batch import HEADER_SIZE, BatchTable
+from logtool.formats.record_batch import (
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MIN_ENTRY_SIZE,
+    BatchTable,
+)
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.header_walk import ContradictionError, HeaderWalk
 from logtool.log import records
@@ -110,19 +118,26 @@ def _count(table: BatchTable, found: CleaningContents, now_ms: int) -> None:
     found.due += int((marked & (table.base_timestamp <= now_ms)).sum())
 
 
-def earliest_ms(partition: Partition, rows: range, none: int) -> int:
-    """Return the earliest timestamp of the first batches of segments; `none` if none has one.
+def first_batches(partition: Partition, rows: range, none: int) -> tuple[int, CleaningFault | None]:
+    """Return the earliest timestamp of the first batches of segments, and the first fault in one.
 
-    UnreadableError.
+    The timestamp is `none` if no batch has one. UnreadableError.
     """
     found = none
     for row in rows:
-        with partition.segments[row].log.open() as source:
-            head = source.read(0, HEADER_SIZE)
-        if len(head) == HEADER_SIZE:
-            stamp = int(records.one_batch(memoryview(head)).table.max_timestamp[0])
-            found = min(found, stamp) if stamp > 0 else found
-    return found
+        log = partition.segments[row].log
+        with log.open() as source:
+            head, size = source.read(0, HEADER_SIZE), source.size
+        if len(head) < HEADER_SIZE:
+            continue
+        length = int.from_bytes(head[8:12], "big", signed=True)
+        if length + LOG_OVERHEAD < MIN_ENTRY_SIZE:
+            return found, CleaningFault(log.path, 0, f"batch length {length}")
+        if length + LOG_OVERHEAD > size:
+            continue  # No whole batch: for the broker the segment has none.
+        stamp = int(records.one_batch(memoryview(head)).table.max_timestamp[0])
+        found = min(found, stamp) if stamp > 0 else found
+    return found, None
 
 
 def log_end(segment: Segment) -> int:

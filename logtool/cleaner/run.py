@@ -21,9 +21,8 @@ from logtool.cleaner.rules import (
 )
 from logtool.cleaner.transactions import OldestTransaction
 from logtool.errors import UnreadableError
-from logtool.formats.names import DirectoryKind, FileKind, TopicPartition
+from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
 from logtool.lazy_dataclass import dataclass
-from logtool.log.dir import Partition
 from logtool.log.flavour import Flavour
 from logtool.log.selection import Selection
 from logtool.metadata.setting_values import SettingValue
@@ -57,7 +56,9 @@ class CleanerOptions:
 class PartitionCleaning:
     """One compacted partition: its range to clean, and why it is not cleaned."""
 
-    listed: Partition
+    path: Path
+    """The partition dir."""
+    directory: PartitionDirectory
     log: LogSegments
     limits: CleanerLimits
     checkpoint: int | None
@@ -69,12 +70,9 @@ class PartitionCleaning:
     due_ms: int | None
     contents: CleaningContents | None
     """None if the log was not read, because it is not to be cleaned."""
+    early_fault: CleaningFault | None = None
+    """A fault in a first batch, at which the broker stops before it cleans and writes a row."""
     future_copy: Path | None = None
-
-    @property
-    def path(self) -> Path:
-        """Return the partition dir."""
-        return self.listed.path
 
     @property
     def settings(self) -> tuple[SettingValue, ...]:
@@ -128,7 +126,7 @@ class PartitionCleaning:
 
     @property
     def _fault(self) -> CleaningFault | None:
-        return self.contents.fault if self.contents else None
+        return self.contents.fault if self.contents else self.early_fault
 
     @property
     def fault_path(self) -> Path | None:
@@ -151,7 +149,7 @@ class PartitionCleaning:
         found = self.extent
         if self.is_cleaned:
             return found.first_uncleanable_offset
-        if self.obstacle in (CleaningObstacle.DAMAGE, CleaningObstacle.OVERFLOW):
+        if self.contents is not None and self.contents.fault is not None:
             return found.first_dirty_offset
         if self.obstacle in _UNTOUCHED:
             return self.checkpoint
@@ -189,7 +187,7 @@ class CleanerRun:
         for one in self._logs.each(lambda topic: self._of(topic).compacts, rows):
             if isinstance(one, UnreadableError):
                 yield one
-            elif one.listed.segments:
+            elif len(one.log.columns):
                 yield from self._partition(one)
 
     @property
@@ -228,20 +226,25 @@ class CleanerRun:
             except UnreadableError as error:
                 yield error
         dirty = rules.first_dirty(row, columns.log_start, end)
-        oldest = transactions.oldest(one.listed, log, clean=one.home.clean)
+        oldest = transactions.oldest(one)
         if isinstance(oldest, UnreadableError):
             yield oldest
             oldest = None
         stable = _stable(log, oldest)
         found = rules.extent(columns, dirty, stable, limits.min_lag.number, now)
-        free = rules.extent(columns, dirty, Stable(log.end), 0, now)
-        earliest, contents = NO_LAG, None
+        free = found
+        if found.bound is not CleaningObstacle.ACTIVE:
+            free = rules.extent(columns, dirty, Stable(log.end), 0, now)
+        contents = None
         try:
-            if limits.max_lag.number < NO_LAG:
-                earliest = reading.earliest_ms(one.listed, found.dirty, NO_LAG)
+            earliest, fault = NO_LAG, None
+            if found.dirty:
+                earliest, fault = reading.first_batches(one.listed, found.dirty, NO_LAG)
             why = rules.obstacle(found, free, limits, earliest, now)
             stops = self._stops(one)
-            if why is None and stops is None:
+            if fault is not None:
+                why = CleaningObstacle.DAMAGE
+            elif why is None and stops is None:
                 contents = reading.read(
                     one.listed,
                     found.uncleanable_row,
@@ -253,7 +256,8 @@ class CleanerRun:
             yield error
             return
         yield PartitionCleaning(
-            listed=one.listed,
+            path=one.path,
+            directory=one.directory,
             log=log,
             limits=limits,
             checkpoint=row,
@@ -263,6 +267,7 @@ class CleanerRun:
             obstacle=stops or why,
             due_ms=_due(found, why, limits, earliest, columns.timestamp),
             contents=contents,
+            early_fault=fault,
             future_copy=self._future_copies.get(one.key),
         )
 

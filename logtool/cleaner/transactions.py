@@ -8,6 +8,9 @@ Source: ``UnifiedLog.rebuildProducerState``, ``ProducerStateManager.firstUnstabl
 (Kafka 3.9 and 4.x).
 """
 
+from collections.abc import Mapping
+from functools import lru_cache
+
 import numpy as np
 
 from logtool.disk import files
@@ -16,8 +19,12 @@ from logtool.lazy_dataclass import dataclass
 from logtool.loading import producers
 from logtool.log import producer_state
 from logtool.log.dir import Partition
-from logtool.log.producer_state import NONE, ProducerState
+from logtool.log.producer_state import NONE, Producer, ProducerState
+from logtool.retention.logs import LiveLog
 from logtool.retention.segments import LogSegments
+
+_SMALL = 64 * 1024
+"""Bytes from which on a snapshot is read with care."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +36,52 @@ class OldestTransaction:
     """First offset of it; the log start where that is larger."""
 
 
-def oldest(
-    partition: Partition, log: LogSegments, *, clean: bool
-) -> OldestTransaction | UnreadableError | None:
+def oldest(one: LiveLog) -> OldestTransaction | UnreadableError | None:
     """Return the open transaction that begins first; None if no transaction is open."""
-    try:
-        state = _state(partition, log, clean=clean)
-    except UnreadableError as error:
-        return error
-    found = [
-        (producer.transaction_first_offset, producer_id)
-        for producer_id, producer in state.producers.items()
-        if producer.transaction_first_offset != NONE
-    ]
+    log = one.log
+    if one.home.clean and log.columns.log_start < log.snapshot == log.end:
+        found = _in_snapshot(f"{one.path}/{log.snapshot:020d}.snapshot")
+    else:
+        found = None
+    if found is None:
+        try:
+            found = _first(_state(one.listed, log, clean=one.home.clean).producers)
+        except UnreadableError as error:
+            return error
     if not found:
         return None
-    first, producer_id = min(found)
+    first, producer_id = found
     return OldestTransaction(producer_id, max(first, log.columns.log_start))
+
+
+def _in_snapshot(path: str) -> tuple[int, ...] | None:
+    """Return first offset and producer id of the oldest open transaction in a small snapshot.
+
+    Empty if no transaction is open; None if a broker does not take the snapshot, or if it has to be
+    read with care.
+    """
+    try:
+        data = files.glance(path, _SMALL)[0]
+    except OSError:
+        return None
+    return None if len(data) == _SMALL else _in_content(data)
+
+
+@lru_cache(maxsize=256)
+def _in_content(data: bytes) -> tuple[int, ...] | None:
+    """Do the same for the content of a snapshot: many logs have equal ones."""
+    known = producers.decode(data)
+    return None if known is None else _first(known)
+
+
+def _first(known: Mapping[int, Producer]) -> tuple[int, ...]:
+    """Return first offset and producer id of the oldest open transaction; empty without one."""
+    found = [
+        (producer.transaction_first_offset, producer_id)
+        for producer_id, producer in known.items()
+        if producer.transaction_first_offset != NONE
+    ]
+    return min(found, default=())
 
 
 def _state(partition: Partition, log: LogSegments, *, clean: bool) -> ProducerState:

@@ -5,6 +5,7 @@ deletes segments of such a log nor cleans it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from logtool.disk import files
@@ -22,7 +23,7 @@ from logtool.node.identity import identify
 from logtool.node.log_dir_state import LogDirState
 from logtool.node.node import Node
 from logtool.node.options import StartOptions
-from logtool.retention import segments
+from logtool.retention import resting, segments
 from logtool.retention.segments import CheckpointedOffsets, LogSegments
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
@@ -35,15 +36,19 @@ ROWS = (
 """The offset checkpoints that the columns of a log depend on."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LiveLog:
     """One log, its segments, and its log dir."""
 
-    listed: Partition
+    path: Path
     directory: PartitionDirectory
     home: LogDirState
-    state: CheckpointedOffsets
     log: LogSegments
+
+    @cached_property
+    def listed(self) -> Partition:
+        """Return the files of the partition dir; UnreadableError."""
+        return opening.open_partition(self.path, KAFKA)
 
     @property
     def key(self) -> TopicPartition:
@@ -121,18 +126,21 @@ class LiveLogs:
     def _log(
         self, folder: Path, directory: PartitionDirectory, home: LogDirState
     ) -> Iterator[LiveLog | UnreadableError]:
+        state = self._state((directory.topic, directory.partition), home)
+        plain = resting.read(folder, state)
+        if plain is not None:
+            yield LiveLog(folder, directory, home, plain)
+            return
         listed = opening.try_partition(folder, KAFKA)
         if not isinstance(listed, Partition):
             if not files.has_vanished(listed):
                 yield listed
             return
-        state = self._state((directory.topic, directory.partition), home)
         log = segments.read(listed, state)
         if any(map(files.has_vanished, log.unread)):
-            listed = opening.open_partition(listed.path, KAFKA)
-            log = segments.read(listed, state)
+            log = segments.read(opening.open_partition(folder, KAFKA), state)
         yield from log.unread
-        yield LiveLog(listed, directory, home, state, log)
+        yield LiveLog(folder, directory, home, log)
 
     def _state(self, key: TopicPartition, home: LogDirState) -> CheckpointedOffsets:
         return CheckpointedOffsets(

@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 
 from logtool.errors import UnreadableError
+from logtool.formats.names import PartitionDirectory
 from logtool.lazy_dataclass import dataclass
-from logtool.log.dir import Partition
 from logtool.log.flavour import Flavour
 from logtool.log.selection import Selection
 from logtool.metadata.setting_values import SettingValue
@@ -48,7 +48,7 @@ class SegmentRetention:
     @property
     def path(self) -> Path:
         """Return the path of the .log file."""
-        return self.of.listed.segments[self.row].log.path
+        return self.of.path / f"{self.base_offset:020d}.log"
 
     @property
     def base_offset(self) -> int:
@@ -118,7 +118,9 @@ class SegmentRetention:
 class PartitionRetention:
     """One partition: the forecast for each segment, and what keeps the rest."""
 
-    listed: Partition
+    path: Path
+    """The partition dir."""
+    directory: PartitionDirectory
     log: LogSegments
     limits: TopicRetention
     forecast: DeletionForecast
@@ -126,11 +128,6 @@ class PartitionRetention:
     """The forecast without the planned change; None if none is planned."""
     stamp: WrongTimestamp | None
     """The timestamp that keeps the log, or that is in another unit; None for an ordinary one."""
-
-    @property
-    def path(self) -> Path:
-        """Return the partition dir."""
-        return self.listed.path
 
     @property
     def settings(self) -> tuple[SettingValue, ...]:
@@ -248,7 +245,10 @@ class RetentionRun:
         yield from self._logs.open()
         self._set()
         for one in self._logs.each():
-            yield one if isinstance(one, UnreadableError) else self._partition(one)
+            try:
+                yield one if isinstance(one, UnreadableError) else self._partition(one)
+            except UnreadableError as error:
+                yield error
 
     @property
     def broker_settings(self) -> tuple[SettingValue, ...]:
@@ -275,8 +275,8 @@ class RetentionRun:
         limits = self._settings.of(topic)
         before = self._forecast(one.log, self._before.of(topic)) if self._before else None
         found = self._forecast(one.log, limits)
-        wrong = self._stamp(one.listed, one.log, found)
-        return PartitionRetention(one.listed, one.log, limits, found, before, wrong)
+        wrong = self._stamp(one, found)
+        return PartitionRetention(one.path, one.directory, one.log, limits, found, before, wrong)
 
     @cached_property
     def _cleaner_rounds(self) -> Rounds | None:
@@ -291,15 +291,20 @@ class RetentionRun:
         start, cleans = self._options.start_ms, self._cleaner_rounds is not None
         return rules.forecast(log.columns, limits, cleaner or self.rounds, start, cleans=cleans)
 
-    def _stamp(
-        self, listed: Partition, log: LogSegments, found: DeletionForecast
-    ) -> WrongTimestamp | None:
-        """Return the timestamp that keeps the log, else the first in another unit that counts."""
+    def _stamp(self, one: LiveLog, found: DeletionForecast) -> WrongTimestamp | None:
+        """Return the timestamp that keeps the log, else the first in another unit that counts.
+
+        UnreadableError.
+        """
+        log = one.log
         start, stamps = self._options.start_ms, log.columns.timestamp
         for row in range(len(log.columns)):
             if log.sources[row] is StampSource.MTIME:
                 continue
             early = found.rule[row] is DeletionRule.TIME and stamp.unit_of(stamps[row], start)
             if found.obstacle[row] is Obstacle.FUTURE or early:
-                return stamp.find(listed.segments[row], stamps[row], start)
+                base = log.columns.base_offset[row]
+                for segment in one.listed.segments:
+                    if segment.base_offset == base:
+                        return stamp.find(segment, stamps[row], start)
         return None

@@ -30,10 +30,14 @@ RELEASES = [
 ]
 SEGMENTS = 6
 """Segments of one batch that most topics have."""
+WHOLE, HALF = 700, 300
+"""Bytes of a record of which one or two fit into a segment."""
 BEYOND = 10**6
 _HIGH = {"min.cleanable.dirty.ratio": "0.99"}
+_ANY = {"min.cleanable.dirty.ratio": "0.0"}
+"""The cleaner may come while a topic is filled, and comes again for the rest."""
 TOPICS: Mapping[str, tuple[Mapping[str, str], int, int | None, str | None, int | None]] = {
-    # Settings, segments, the row before; the obstacle, and the row after.
+    # Settings, records, the row before; the obstacle, and the row after.
     "ready": ({}, SEGMENTS, None, None, 5),
     "single": ({}, 1, None, "active-segment", None),
     "clean": ({}, SEGMENTS, 5, "active-segment", 5),
@@ -44,10 +48,13 @@ TOPICS: Mapping[str, tuple[Mapping[str, str], int, int | None, str | None, int |
     "above-ratio": ({"min.cleanable.dirty.ratio": "1.0"}, SEGMENTS, BEYOND, "dirty-ratio", 0),
     "started": ({}, SEGMENTS, 1, None, 5),
     "inside": ({"cleanup.policy": "compact,delete"}, SEGMENTS, 4, "dirty-ratio", 4),
+    "damaged": ({}, SEGMENTS, None, "damaged-batch", None),
+    "damaged-deep": ({}, 0, None, "damaged-batch", 0),
+    "damaged-ratio": (_HIGH, SEGMENTS, 2, "damaged-batch", 2),
     "keyless": ({"cleanup.policy": "delete"}, SEGMENTS, None, None, 5),
     "open": ({}, 0, None, "open-transaction", None),
-    "watch-1": ({}, 0, None, "empty", None),
-    "watch-2": ({}, 0, None, "empty", None),
+    "watch-1": (_ANY, 0, None, "empty", None),
+    "watch-2": (_ANY, 0, None, "empty", None),
 }
 
 
@@ -67,15 +74,19 @@ def test_the_cleaner_cleans_what_was_forecast(release: str, home: Path) -> None:
         format_log_dir(version, [home])
         broker.start()
         _create(broker, version)
-        for topic, (_, segments, *_) in TOPICS.items():
-            _fill(broker, topic, segments, keyed=topic != "keyless")
+        for topic, (_, count, *_) in TOPICS.items():
+            _fill(broker, topic, count, keyed=topic != "keyless")
         transaction = _begin(broker, "open")
         _fill(broker, "open", SEGMENTS)
+        _fill(broker, "damaged-deep", 2 * SEGMENTS, size=HALF)
         _compact(broker, "keyless")
         broker.stop()
     del transaction
     rows = {topic: row for topic, (_, _, row, _, _) in TOPICS.items() if row is not None}
     _write_rows(home, rows)
+    _damage(home / "damaged-0" / f"{1:020d}.log", 0)
+    _damage(home / "damaged-ratio-0" / f"{4:020d}.log", 0)
+    _damage(home / "damaged-deep-0" / f"{2:020d}.log", 1)
     subprocess.run(["cp", "-a", home, copy], check=True)
     forecast = _forecast(copy)
     for topic, (_, _, _, obstacle, after) in TOPICS.items():
@@ -98,7 +109,8 @@ def test_the_cleaner_cleans_what_was_forecast(release: str, home: Path) -> None:
             continue
         assert found.get(topic) == after, topic
         assert (f"cleaned log {topic}-0 " in said) == (obstacle is None), topic
-    assert "as uncleanable" not in said
+        is_damaged = obstacle == "damaged-batch"
+        assert (f"partition ({topic}-0) as uncleanable" in said) == is_damaged, topic
 
 
 def _create(broker: Broker, version: str) -> None:
@@ -129,20 +141,22 @@ def _compact(broker: Broker, topic: str) -> None:
         future.result(60)
 
 
-def _fill(broker: Broker, topic: str, segments: int, *, keyed: bool = True) -> None:
-    """Produce a segment of one batch, with a record of five hours ago, as often as asked."""
+def _fill(broker: Broker, topic: str, count: int, *, keyed: bool = True, size: int = WHOLE) -> None:
+    """Produce batches with one record of five hours ago each; a retry writes no batch twice."""
     from confluent_kafka import Producer
 
     old = time.time_ns() // 1_000_000 - 5 * HOUR
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "batch.num.messages": 1})
+    producer = Producer({
+        "bootstrap.servers": broker.bootstrap, "batch.num.messages": 1, "enable.idempotence": True,
+    })  # fmt: skip
     errors: list[object] = []
-    for number in range(segments):
+    for number in range(count):
         producer.produce(
-            topic, b"v" * 700, str(number).encode() if keyed else None, partition=0, timestamp=old,
+            topic, b"v" * size, str(number).encode() if keyed else None, partition=0, timestamp=old,
             on_delivery=lambda error, _: errors.append(error),
         )  # fmt: skip
     assert producer.flush(60) == 0
-    assert errors == [None] * segments
+    assert errors == [None] * count
 
 
 def _begin(broker: Broker, topic: str) -> Any:
@@ -158,6 +172,15 @@ def _begin(broker: Broker, topic: str) -> Any:
     producer.produce(topic, b"v" * 700, b"open", partition=0)
     assert producer.flush(60) == 0
     return producer
+
+
+def _damage(log: Path, number: int) -> None:
+    """Set the length of a batch to 0, counted from 0 in a log."""
+    data, position = bytearray(log.read_bytes()), 0
+    for _ in range(number):
+        position += 12 + int.from_bytes(data[position + 8 : position + 12], "big")
+    data[position + 8 : position + 12] = bytes(4)
+    log.write_bytes(data)
 
 
 def _write_rows(home: Path, rows: Mapping[str, int]) -> None:
