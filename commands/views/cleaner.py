@@ -15,6 +15,7 @@ from logtool.exits import Exit
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata.setting_values import SettingValue
 from logtool.retention import settings as retention_settings
+from logtool.retention.logs import LiveLogs
 from logtool.running.summary import Summary
 from logtool.schemas.columns import Way
 from logtool.times import rfc3339
@@ -44,17 +45,22 @@ def run(
         sparse=True,
     )
     report = Report(settings=chosen, view=view, summary=Summary(), inputs=given)
-    job = CleanerRun(
+    static = inputs.broker.take(*retention_settings.CLEANER_FROM_FILE)
+    logs = LiveLogs(
         given.paths,
-        CleanerOptions(
-            now_ms=at_ms,
-            changed=retention_settings.parse_change(changed, retention_settings.OF_CLEANER),
-            static=inputs.broker.take(*retention_settings.CLEANER_FROM_FILE),
-            with_records=records,
-        ),
+        static,
         selection=given.selection,
         run=running.run(report),
         flavour=given.flavour,
+    )
+    job = CleanerRun(
+        logs,
+        CleanerOptions(
+            now_ms=at_ms,
+            changed=retention_settings.parse_change(changed, retention_settings.OF_CLEANER),
+            static=static,
+            with_records=records,
+        ),
     )
     printer = CleanerPrinter(report, job, at_ms, meaning if at != "now" else None)
     return report.consume(job, printer)

@@ -23,14 +23,11 @@ from logtool.cleaner.transactions import OldestTransaction
 from logtool.errors import UnreadableError
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
 from logtool.lazy_dataclass import dataclass
-from logtool.log.flavour import Flavour
-from logtool.log.selection import Selection
 from logtool.metadata.setting_values import SettingValue
 from logtool.retention import settings
 from logtool.retention.logs import ROWS, LiveLog, LiveLogs
 from logtool.retention.segments import LogSegments
 from logtool.retention.settings import RetentionSettings
-from logtool.running.run import Run
 from logtool.times import rfc3339
 
 _CLEANED = FileKind.CLEANER_CHECKPOINT
@@ -48,6 +45,8 @@ class CleanerOptions:
     """Settings of a planned change."""
     static: Mapping[str, str] = field(default_factory=dict)
     """Settings in the broker's own file."""
+    with_contents: bool = True
+    """False if the logs that are cleaned are not read; no fault in them is found then."""
     with_records: bool = False
     """True if the records that a cleaning reads are read, too."""
 
@@ -160,16 +159,8 @@ class PartitionCleaning:
 class CleanerRun:
     """One run over paths: iterate over compacted partitions, and errors of reading."""
 
-    def __init__(
-        self,
-        paths: Sequence[Path],
-        options: CleanerOptions,
-        *,
-        selection: Selection | None = None,
-        run: Run | None = None,
-        flavour: Flavour | None = None,
-    ) -> None:
-        self._logs = LiveLogs(paths, options.static, selection=selection, run=run, flavour=flavour)
+    def __init__(self, logs: LiveLogs, options: CleanerOptions) -> None:
+        self._logs = logs
         self._options = options
         self._settings = RetentionSettings()
         self._limits: dict[str, CleanerLimits] = {}
@@ -244,7 +235,7 @@ class CleanerRun:
             stops = self._stops(one)
             if fault is not None:
                 why = CleaningObstacle.DAMAGE
-            elif why is None and stops is None:
+            elif why is None and stops is None and self._options.with_contents:
                 contents = reading.read(
                     one.listed,
                     found.uncleanable_row,

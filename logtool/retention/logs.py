@@ -72,6 +72,7 @@ class LiveLogs:
         self._selection = selection or Selection()
         self._run = run or Run()
         self._opened: list[OpenedPath] = []
+        self._is_open = False
         self.roots: dict[Path, LogDir] = {}
         """The log dirs by path."""
         self.node = Node([], None, static)
@@ -79,7 +80,13 @@ class LiveLogs:
         """The metadata of the node; None if there is no metadata log, or a damaged one."""
 
     def open(self) -> Iterator[UnreadableError]:
-        """List the log dirs, and read the metadata log; yields the errors."""
+        """List the log dirs, and read the metadata log; yields the errors.
+
+        The second call does nothing: two runs may share the logs.
+        """
+        if self._is_open:
+            return
+        self._is_open = True
         for one in inputs.open_each(self._paths, self._flavour):
             if isinstance(one, UnreadableError):
                 yield one

@@ -5,7 +5,7 @@ not know, nor to one that waits for deletion, and a future copy follows its live
 log has a retention of its own, by snapshots. `logtool.retention.logs` chooses the logs.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +13,6 @@ from pathlib import Path
 from logtool.errors import UnreadableError
 from logtool.formats.names import PartitionDirectory
 from logtool.lazy_dataclass import dataclass
-from logtool.log.flavour import Flavour
-from logtool.log.selection import Selection
 from logtool.metadata.setting_values import SettingValue
 from logtool.retention import rules, settings, stamp
 from logtool.retention.logs import LiveLog, LiveLogs
@@ -22,7 +20,6 @@ from logtool.retention.rules import NEVER, DeletionForecast, DeletionRule, Obsta
 from logtool.retention.segments import LogSegments, StampSource
 from logtool.retention.settings import RetentionSettings, TopicRetention
 from logtool.retention.stamp import WrongTimestamp
-from logtool.running.run import Run
 from logtool.times import rfc3339
 
 
@@ -36,6 +33,8 @@ class RetentionOptions:
     """Settings of a planned change."""
     static: Mapping[str, str] = field(default_factory=dict)
     """Settings in the broker's own file."""
+    with_stamps: bool = True
+    """False if no log is to be read for the batch with a wrong timestamp."""
 
 
 @dataclass(frozen=True)
@@ -225,16 +224,8 @@ class PartitionRetention:
 class RetentionRun:
     """One run over paths: iterate over partitions in the order given, and errors of reading."""
 
-    def __init__(
-        self,
-        paths: Sequence[Path],
-        options: RetentionOptions,
-        *,
-        selection: Selection | None = None,
-        run: Run | None = None,
-        flavour: Flavour | None = None,
-    ) -> None:
-        self._logs = LiveLogs(paths, options.static, selection=selection, run=run, flavour=flavour)
+    def __init__(self, logs: LiveLogs, options: RetentionOptions) -> None:
+        self._logs = logs
         self._options = options
         self._settings = RetentionSettings()
         self._before: RetentionSettings | None = None
@@ -275,7 +266,7 @@ class RetentionRun:
         limits = self._settings.of(topic)
         before = self._forecast(one.log, self._before.of(topic)) if self._before else None
         found = self._forecast(one.log, limits)
-        wrong = self._stamp(one, found)
+        wrong = self._stamp(one, found) if self._options.with_stamps else None
         return PartitionRetention(one.path, one.directory, one.log, limits, found, before, wrong)
 
     @cached_property
