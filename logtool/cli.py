@@ -10,6 +10,7 @@ import re
 import sys
 import time
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -73,7 +74,7 @@ SECTIONS = {
     "About the tool": {
         "schema": "Print the columns of a table: name, type, unit and meaning.",
         "man": "Print a page of the manual, or list the pages.",
-        "completion": "Print the completion script for bash, zsh or fish.",
+        "completion": "Print or install the completion script for bash, zsh or fish.",
     },
 }
 """The first line of the docstring of each command, by the sections and in the order of the help."""
@@ -195,7 +196,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    command = typer.main.get_command(app)
+    command = _command()
     arguments = _with_two_words(arguments)
     if not arguments:
         with command.make_context(NAME, [], resilient_parsing=True) as context:
@@ -228,6 +229,12 @@ def _run(arguments: Sequence[str]) -> int:
             return _unwritten(error)
         return _bug(error, arguments)
     return Exit.OK
+
+
+@cache
+def _command() -> Any:
+    """Return the command of the whole program, whose subcommands are imported when they run."""
+    return typer.main.get_command(app)
 
 
 def _settings(command: Any, arguments: Sequence[str]) -> dict[str, Any]:
