@@ -197,7 +197,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    command = _command()
+    command = _command(app)
     arguments = _with_two_words(arguments)
     if not arguments:
         with command.make_context(NAME, [], resilient_parsing=True) as context:
@@ -233,9 +233,9 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 @cache
-def _command() -> Any:
+def _command(program: typer.Typer) -> Any:
     """Return the command of the whole program, whose subcommands are imported when they run."""
-    return typer.main.get_command(app)
+    return typer.main.get_command(program)
 
 
 def _settings(command: Any, arguments: Sequence[str]) -> dict[str, Any]:

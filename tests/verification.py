@@ -164,9 +164,9 @@ def fingerprint(path: Path) -> dict[str, tuple[int, int, int, str]]:
         digest = _digest(place, status) if stat.S_ISREG(status.st_mode) else ""
         found[(name or b".").hex()] = (status.st_mode, status.st_mtime_ns, status.st_size, digest)
         if stat.S_ISDIR(status.st_mode) and os.access(place, os.R_OK | os.X_OK):
-            waiting += [
-                (os.path.join(place, one), os.path.join(name, one)) for one in os.listdir(place)
-            ]
+            inside = name + b"/" if name else b""
+            with os.scandir(place) as entries:
+                waiting += [(entry.path, inside + entry.name) for entry in entries]
     return found
 
 
@@ -177,8 +177,7 @@ def _digest(place: bytes, status: os.stat_result) -> str:
     key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     digest = _DIGESTS.get(key)
     if digest is None:
-        with open(place, "rb") as file:
-            digest = hashlib.sha256(file.read()).hexdigest()
+        digest = hashlib.sha256(Path(os.fsdecode(place)).read_bytes()).hexdigest()
         if time.time_ns() - status.st_ctime_ns > _SETTLED_NS:
             _DIGESTS[key] = digest
     return digest
