@@ -106,7 +106,7 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
         self._report.item(TOTAL.row(self.total))
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield what each file system has left, what costs nothing, and what the steps free."""
+        """Yield the growth of each file system, the bytes that cost nothing, and the last steps."""
         total = self.total
         if self._meaning:
             yield self._meaning, "dim"

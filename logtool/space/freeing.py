@@ -28,7 +28,7 @@ class StepKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FreeingStep:
-    """What to remove from one directory."""
+    """Bytes to remove from one directory."""
 
     kind: StepKind
     path: Path

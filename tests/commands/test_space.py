@@ -16,7 +16,7 @@ def ndjson(run, *arguments, status=0):
 
 
 def du(path: Path, *options: str) -> int:
-    """Return what `du` counts for the files below a path; for directories it counts blocks too."""
+    """Return the bytes of the files below a path, as `du` counts them."""
     names = "\0".join(str(one) for one in path.rglob("*") if one.is_file()) + "\0"
     done = subprocess.run(
         ["du", "--files0-from=-", "--total", "--block-size=1", *options],
