@@ -135,11 +135,12 @@ def _statuses(
     except UnreadableError as error:
         yield error
         return
+    folder = os.fspath(place)
     for entry in entries:
         if entry.name in left_out:
             continue
         try:
-            status = (place / entry.name).lstat()
+            status = os.lstat(f"{folder}/{entry.name}")
         except FileNotFoundError:
             continue  # A broker that runs removed it.
         except OSError as error:
