@@ -176,6 +176,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
         "--at 2026-12-24T00:00:00Z {}",
         "--at 2026-12-24T00:00:00Z --segments --with retention.bytes=5000 {}",
     ),
+    "space": ("--at 2026-12-24T00:00:00Z --free 10K {}",),
     "sanity": (
         "{}", "--mode lazy -v {}", "--mode eager --no-verify {}",
         "--first-access 3 --become-leader 2 --background-threads 1 {}",
