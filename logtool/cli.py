@@ -10,6 +10,7 @@ import re
 import sys
 import time
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -42,6 +43,7 @@ SECTIONS = {
         "txns": "Show producers and transactions, and find hanging transactions.",
         "retention": "Show what retention deletes when, and what keeps the rest.",
         "cleaner": "Show which compacted partitions are cleaned, and why others are not.",
+        "space": "Show what takes the space of log dirs, when a disk is full, and what to free.",
         "may-delete": "Check whether other copies hold all data of a partition dir.",
         "sanity": "Measure the index sanity checks of a broker's start, and what they miss.",
     },
@@ -74,7 +76,7 @@ SECTIONS = {
     "About the tool": {
         "schema": "Print the columns of a table: name, type, unit and meaning.",
         "man": "Print a page of the manual, or list the pages.",
-        "completion": "Print the completion script for bash, zsh or fish.",
+        "completion": "Print or install the completion script for bash, zsh or fish.",
     },
 }
 """The first line of the docstring of each command, by the sections and in the order of the help."""
@@ -196,7 +198,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    command = typer.main.get_command(app)
+    command = _command(app)
     arguments = _with_two_words(arguments)
     if not arguments:
         with command.make_context(NAME, [], resilient_parsing=True) as context:
@@ -229,6 +231,12 @@ def _run(arguments: Sequence[str]) -> int:
             return _unwritten(error)
         return _bug(error, arguments)
     return Exit.OK
+
+
+@cache
+def _command(program: typer.Typer) -> Any:
+    """Return the command of the whole program, whose subcommands are imported when they run."""
+    return typer.main.get_command(program)
 
 
 def _settings(command: Any, arguments: Sequence[str]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from logtool.commands.program import settings
 
 # The only settings of Hypothesis. Tests draw the same values on every machine, so that they have
 # one result; `make explore` draws new values and keeps those that fail.
-drawing.register_profile("fixed", derandomize=True, deadline=None, database=None, max_examples=150)
+drawing.register_profile("fixed", derandomize=True, deadline=None, database=None, max_examples=50)
 drawing.register_profile("explore", derandomize=False, deadline=None, max_examples=3000)
 drawing.load_profile("fixed")
 

@@ -4,6 +4,8 @@ import hashlib
 import os
 import re
 import shutil
+import stat
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -146,16 +148,39 @@ def entries_of(path: Path) -> list[Path]:
     return list(path.iterdir()) if isinstance(path, Path) and path.is_dir() else []
 
 
+_DIGESTS: dict[tuple[int, ...], str] = {}
+"""SHA-256 by device, inode, size and times of files that have been as they are for a while."""
+_SETTLED_NS = 1_000_000_000
+"""Age of the newest time of a file from which on a write to it gives it another time."""
+
+
 def fingerprint(path: Path) -> dict[str, tuple[int, int, int, str]]:
     """Return mode, time, size and SHA-256 of everything under a path, by its relative name."""
     found = {}
-    for entry in (path, *sorted(path.rglob("*"))):
-        status = entry.lstat()
-        regular = entry.is_file() and not entry.is_symlink() and os.access(entry, os.R_OK)
-        digest = hashlib.sha256(entry.read_bytes()).hexdigest() if regular else ""
-        name = os.fsencode(entry.relative_to(path)).hex()
-        found[name] = (status.st_mode, status.st_mtime_ns, status.st_size, digest)
+    waiting = [(os.fsencode(path), b"")]
+    while waiting:
+        place, name = waiting.pop()
+        status = os.lstat(place)
+        digest = _digest(place, status) if stat.S_ISREG(status.st_mode) else ""
+        found[(name or b".").hex()] = (status.st_mode, status.st_mtime_ns, status.st_size, digest)
+        if stat.S_ISDIR(status.st_mode) and os.access(place, os.R_OK | os.X_OK):
+            inside = name + b"/" if name else b""
+            with os.scandir(place) as entries:
+                waiting += [(entry.path, inside + entry.name) for entry in entries]
     return found
+
+
+def _digest(place: bytes, status: os.stat_result) -> str:
+    """Return the SHA-256 of a file; that of an earlier call if its change time is the same."""
+    if not os.access(place, os.R_OK):
+        return ""
+    key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    digest = _DIGESTS.get(key)
+    if digest is None:
+        digest = hashlib.sha256(Path(os.fsdecode(place)).read_bytes()).hexdigest()
+        if time.time_ns() - status.st_ctime_ns > _SETTLED_NS:
+            _DIGESTS[key] = digest
+    return digest
 
 
 def small_log_dir(source: Path, target: Path, *partitions: str) -> Path:

@@ -13,6 +13,9 @@ from pathlib import Path
 from logtool.errors import UnreadableError
 from logtool.formats.names import PartitionDirectory
 from logtool.lazy_dataclass import dataclass
+from logtool.log import opening
+from logtool.log.dir import Partition
+from logtool.log.kafka import KAFKA
 from logtool.metadata.setting_values import SettingValue
 from logtool.retention import rules, settings, stamp
 from logtool.retention.logs import LiveLog, LiveLogs
@@ -127,6 +130,11 @@ class PartitionRetention:
     """The forecast without the planned change; None if none is planned."""
     stamp: WrongTimestamp | None
     """The timestamp that keeps the log, or that is in another unit; None for an ordinary one."""
+
+    @cached_property
+    def listed(self) -> Partition:
+        """Return the files of the partition dir; UnreadableError."""
+        return opening.open_partition(self.path, KAFKA)
 
     @property
     def settings(self) -> tuple[SettingValue, ...]:

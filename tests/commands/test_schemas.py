@@ -216,6 +216,9 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
             ["--records", scenario("4.3.1/clean"), tmp_path / "missing"],
             ["--with", "min.cleanable.dirty.ratio=0", scenario("4.3.1/killed")],
         ],
+        "space": lambda: [
+            ["--free", "1M", "--at", "2026-12-30", scenario("4.3.1/clean"), tmp_path / "missing"],
+        ],
         "undo": lambda: [["--list", _applied(run, copy_of), tmp_path / "missing"]],
         "watermark": lambda: [
             [scenario("4.3.1/replicas") / f"node-{node}" for node in (1, 2, 3)],

@@ -223,7 +223,7 @@ def test_filters_on_what_brokers_wrote_lose_no_row(scenario, name, table):
 @pytest.mark.parametrize("table", OF_LOGS)
 def test_filters_lose_no_row_whatever_the_order_of_times(tmp_path, table, disorder):
     home = partition_of(tmp_path / "data", disorder=disorder)
-    assert_nothing_is_lost(home, table, random.Random(disorder), 60)
+    assert_nothing_is_lost(home, table, random.Random(disorder), 25)
 
 
 def without_some_entries(data: bytes, rng: random.Random, size: int) -> bytes:

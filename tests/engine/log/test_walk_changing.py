@@ -26,7 +26,7 @@ def test_a_file_that_shrinks_at_any_read_to_any_size_ends_early(buffer, broken, 
             return super().read_into(buffer, position)
 
     for when in range(1, 25):
-        for left in range(0, len(data), 13):
+        for left in range(0, len(data), 37):
             table, damages, _ = scanned(Shrinking(when, left))
 
             end = sum(d.length for d in damages) + int(table.size.sum())

@@ -1,0 +1,201 @@
+"""Output of space: a row for each topic, for each file system, and for each step of --free."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from logtool.commands import options
+from logtool.commands.output import Line, Printer, Report, View
+from logtool.commands.printing import text
+from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep
+from logtool.commands.program import parsing
+from logtool.commands.views.space_tables import DOCUMENT, FILE_SYSTEM, STEP, TOPIC, TOTAL
+from logtool.disk import shell
+from logtool.exits import Exit
+from logtool.lazy_dataclass import dataclass
+from logtool.retention import settings as retention_settings
+from logtool.running.summary import Summary
+from logtool.schemas.columns import Way
+from logtool.space.freeing import FreeingStep, offsets_file
+from logtool.space.run import FileSystemSpace, SpaceOptions, SpaceRun, TopicSpace
+
+SCHEMA = DOCUMENT.schema
+_DELETE_RECORDS = (
+    "kafka-delete-records.sh --bootstrap-server HOST:9092 --offset-json-file offsets.json"
+)
+
+
+def run(
+    inputs: options.LocalInputs,
+    running: options.Running,
+    printing: options.Printing,
+    *,
+    at: str,
+    free: str | None,
+) -> Exit:
+    """Print topics, file systems and steps; return the exit status."""
+    chosen, given = printing.settings(), inputs.of_one_broker()
+    at_ms, meaning = parsing.parse_moment("--at", at)
+    wanted = None if free is None else parsing.parse_size("--free", free)
+    view = View(
+        schema=SCHEMA,
+        columns=columns(*TOPIC.names(Way.CSV)),
+        layout=_layout(),
+        row_types=frozenset({TOPIC.name}),
+        sparse=True,
+    )
+    report = Report(settings=chosen, view=view, summary=Summary(), inputs=given)
+    job = SpaceRun(
+        given.paths,
+        SpaceOptions(at_ms, wanted, inputs.broker.take(*retention_settings.FROM_FILE)),
+        selection=given.selection,
+        run=running.run(report),
+    )
+    printer = SpacePrinter(report, job, wanted, meaning if at != "now" else None)
+    status = report.consume(job, printer)
+    short = wanted is not None and printer.total.step_bytes < wanted
+    return Exit.FINDINGS if status is Exit.OK and short else status
+
+
+@dataclass(slots=True)
+class SpaceTotal:
+    """The sums of a run."""
+
+    wanted_bytes: int | None
+    topics: int = 0
+    partitions: int = 0
+    bytes: int = 0
+    disk_bytes: int = 0
+    leftover_bytes: int = 0
+    stray_bytes: int = 0
+    step_bytes: int = 0
+    offsets_file: str | None = None
+
+
+class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
+    """Prints topics, file systems and steps, and adds the topics up."""
+
+    def __init__(
+        self, report: Report, job: SpaceRun, wanted: int | None, meaning: str | None
+    ) -> None:
+        self._report, self._job, self._meaning = report, job, meaning
+        self.total = SpaceTotal(wanted)
+        self._systems: list[FileSystemSpace] = []
+
+    def show(self, item: TopicSpace | FileSystemSpace | FreeingStep) -> None:
+        """Print one object."""
+        total, summary = self.total, self._report.summary
+        if isinstance(item, TopicSpace):
+            total.topics += item.topic is not None
+            total.partitions += item.partitions
+            total.bytes += item.bytes
+            total.disk_bytes += item.disk_bytes
+            total.leftover_bytes += item.leftover_bytes
+            summary.partitions += item.partitions
+            summary.bytes += item.bytes
+            self._report.item(TOPIC.row(item))
+        elif isinstance(item, FileSystemSpace):
+            self._systems.append(item)
+            self._report.item(FILE_SYSTEM.row(item))
+        else:
+            total.step_bytes += item.bytes
+            self._report.item(STEP.row(item))
+
+    def finish(self) -> None:
+        """Print the sums."""
+        self.total.stray_bytes = self._job.stray_bytes
+        self.total.offsets_file = offsets_file(self._job.steps)
+        self._report.item(TOTAL.row(self.total))
+
+    def last_lines(self) -> Iterator[Line]:
+        """Yield the growth of each file system, the bytes that cost nothing, and the last steps."""
+        total = self.total
+        if self._meaning:
+            yield self._meaning, "dim"
+        for system in self._systems:
+            yield from _growth(system)
+        if total.leftover_bytes:
+            yield (
+                f"{text.size(total.leftover_bytes)} wait to be deleted: the broker frees them when "
+                "it starts",
+                None,
+            )
+        if total.stray_bytes:
+            yield (
+                f"{text.size(total.stray_bytes)} in stray partition dirs, which no broker deletes: "
+                "logtool may-delete says if other copies have their data",
+                None,
+            )
+        if total.wanted_bytes is not None:
+            yield from self._freed(total.wanted_bytes)
+
+    def _freed(self, wanted: int) -> Iterator[Line]:
+        total = self.total
+        if total.step_bytes < wanted:
+            yield (
+                f"the steps free {text.size(total.step_bytes)} of the {text.size(wanted)}: "
+                "retention deletes no other closed segment",
+                "warning",
+            )
+        else:
+            yield f"the steps free {text.size(total.step_bytes)}", None
+        if total.offsets_file is not None:
+            yield (
+                "these commands delete the records of these segments now, on a running cluster, "
+                "and they are lost:",
+                None,
+            )
+            yield f"  echo {shell.quote(total.offsets_file)} > offsets.json", None
+            yield f"  {_DELETE_RECORDS}", None
+
+
+def _growth(system: FileSystemSpace) -> Iterator[Line]:
+    paths = ", ".join(str(path) for path in system.paths[:3])
+    paths += f" and {len(system.paths) - 3} more" if len(system.paths) > 3 else ""
+    free = f"{text.size(system.free_bytes)} of {text.size(system.capacity_bytes)} free"
+    if system.forecast is None or system.newest is None:
+        yield f"{paths}: {free}", None
+        return
+    rate = f"{text.size(system.forecast.day_bytes)} a day"
+    until = f"full on {system.full[:10]}" if system.full else "not full within a year"
+    style = "warning" if system.full else None
+    yield f"{paths}: {free}; {rate} in the week up to {system.newest[:10]}: {until}", style
+
+
+def _layout() -> Callable[[Object], Columns | None]:
+    by_type = {
+        "topic": keep(_TOPIC, "topic", "disk", "log", "leftovers"),
+        "step": keep(_STEP, "free", "in", "bytes"),
+    }
+    return lambda obj: by_type.get(str(obj["type"]))
+
+
+def _kind(*kinds: str) -> Callable[[Object], str]:
+    def shown(obj: Object) -> str:
+        found = sum(obj["by_kind"].get(kind, 0) for kind in kinds)
+        return text.size(found) if found else ""
+
+    return shown
+
+
+def _before(obj: Object) -> str:
+    return "" if obj["before_offset"] is None else f"below {obj['before_offset']:,}"
+
+
+_TOPIC: Sequence[TableColumn] = (
+    TableColumn("topic", lambda obj: obj["topic"] or "(outside of partitions)"),
+    TableColumn("partitions", lambda obj: obj["partitions"]),
+    TableColumn("disk", lambda obj: text.size(obj["disk_bytes"])),
+    TableColumn("log", _kind("log", "metadata-log")),
+    TableColumn("index", _kind("index")),
+    TableColumn("leftovers", _kind("deleted", "temporary")),
+    TableColumn("stray", _kind("stray")),
+    TableColumn("future", _kind("future")),
+    TableColumn("other", _kind("other")),
+)
+_STEP: Sequence[TableColumn] = (
+    TableColumn("free", lambda obj: obj["kind"]),
+    TableColumn("in", lambda obj: obj["path"].rpartition("/")[2]),
+    TableColumn("bytes", lambda obj: text.size(obj["bytes"])),
+    TableColumn("segments", lambda obj: obj["segments"] or ""),
+    TableColumn("records", _before),
+    TableColumn("retention", lambda obj: str(obj["deleted"] or "")[:16].replace("T", " ")),
+)

@@ -1,0 +1,64 @@
+"""The objects that `space` prints: logtool.space/1."""
+
+from typing import Final
+
+from logtool.schemas.columns import Column, Kind, Table, count, offset, size, timed
+from logtool.schemas.document import Document
+
+TOPIC: Final = Table("topic", "topic", (
+    Column("topic", Kind.STRING, "name of the topic",
+           null="the files lie outside of partition dirs"),
+    count("partitions", "partition dirs, also those that wait to be deleted"),
+    size("bytes", "bytes by the sizes of the files; a preallocated index counts as a whole"),
+    size("disk_bytes", "bytes of the blocks that the files take"),
+    size("leftover_bytes", "bytes of blocks that the broker frees by itself when it starts"),
+    Column("by_kind", Kind.COUNTS, "bytes of blocks of each kind: log, index, deleted, temporary, "
+           "stray, future, metadata-log, other", "bytes"),
+), note="One topic in all log dirs.", type="topic",
+    made_from="logtool.space.run:TopicSpace")  # fmt: skip
+FILE_SYSTEM: Final = Table("file_system", "file system", (
+    Column("paths", Kind.PATHS, "log dirs in it"),
+    size("capacity_bytes", "size of the file system"),
+    size("free_bytes", "bytes that a user other than root can still write"),
+    size("disk_bytes", "bytes of the blocks that these log dirs take"),
+    size("day_bytes", "bytes of .log files that are produced in a day, by the timestamps of the "
+         "week before newest_ms", "forecast.day_bytes"),
+    size("freed_bytes", "bytes of .log files that retention deletes in the day after --at",
+         "forecast.freed_bytes"),
+    *timed("newest_ms", "largest timestamp that is not later than --at", "there is no record"),
+    *timed("full_ms", "time at which no byte is free, if as much is produced as before",
+           "that is more than a year away"),
+), note="One file system that has log dirs.", type="file-system",
+    made_from="logtool.space.run:FileSystemSpace")  # fmt: skip
+STEP: Final = Table("step", "step", (
+    Column("kind", Kind.STRING, "what it frees: files that the broker removes by itself, or "
+           "segments that retention deletes later", words=("leftovers", "segments")),
+    Column("path", Kind.PATH, "the partition dir or log dir"),
+    Column("topic", Kind.STRING, "name of the topic", null="the files lie outside of partitions"),
+    Column("partition", Kind.INT32, "number of the partition",
+           null="the step removes no records"),
+    size("bytes", "bytes that it frees"),
+    count("segments", "segments that it deletes"),
+    offset("before_offset", "records below this offset go", "the step removes no records"),
+    *timed("deleted_ms", "time at which retention deletes the last of these segments",
+           "the step removes no records"),
+), note="One step that frees bytes; steps come in the order of their cost.", type="step",
+    made_from="logtool.space.freeing:FreeingStep")  # fmt: skip
+TOTAL: Final = Table("total", "run", (
+    count("topics", "topics"),
+    count("partitions", "partition dirs"),
+    size("bytes", "bytes by the sizes of the files"),
+    size("disk_bytes", "bytes of the blocks that the files take"),
+    size("leftover_bytes", "bytes of blocks that the broker frees by itself when it starts"),
+    size("stray_bytes", "bytes of blocks of stray partition dirs, which no broker deletes"),
+    size("wanted_bytes", "bytes of --free", null="there is no --free"),
+    size("step_bytes", "bytes that the steps free"),
+    Column("offsets_file", Kind.STRING, "content of the file for kafka-delete-records.sh "
+           "--offset-json-file", null="no step removes records"),
+), note="The sum of all topics.", type="total",
+    made_from="logtool.commands.views.space:SpaceTotal")  # fmt: skip
+DOCUMENT: Final = Document(
+    name="space",
+    title="Objects that logtool space prints",
+    tables=(TOPIC, FILE_SYSTEM, STEP, TOTAL),
+)

@@ -1,0 +1,118 @@
+"""The cheapest way to free a number of bytes: files that wait to be deleted, then segments.
+
+Segments are proposed in the order in which retention deletes them anyway, each log from its oldest
+segment on, and never the active segment. A running broker deletes them when it is asked to delete
+the records below an offset; it refuses that for a topic whose cleanup.policy has no delete. Source:
+``ReplicaManager.deleteRecords``, ``Partition.deleteRecordsOnLeader`` (Kafka 3.9).
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from pathlib import Path
+
+from logtool.lazy_dataclass import dataclass
+from logtool.retention.run import PartitionRetention
+from logtool.space.usage import FREE_OF_COST, DirectoryUsage
+from logtool.times import rfc3339
+
+
+class StepKind(StrEnum):
+    """The kinds of bytes that a step frees."""
+
+    LEFTOVERS = "leftovers"
+    """Files that the broker removes by itself when it starts."""
+    SEGMENTS = "segments"
+    """Segments that retention deletes later."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreeingStep:
+    """Bytes to remove from one directory."""
+
+    kind: StepKind
+    path: Path
+    topic: str | None
+    partition: int | None
+    bytes: int
+    """Bytes that it frees: of blocks for leftovers, of .log files for segments."""
+    segments: int = 0
+    before_offset: int | None = None
+    """Records below this offset go; None for leftovers."""
+    deleted_ms: int | None = None
+    """Time at which retention deletes the last of them, in ms."""
+
+    @property
+    def deleted(self) -> str | None:
+        """Return that time in UTC."""
+        return rfc3339(self.deleted_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateSegment:
+    """A closed segment that retention deletes at some time."""
+
+    deleted_ms: int
+    log: int
+    """Number of the log, in the order of the run."""
+    row: int
+    size: int
+
+
+def leftovers(usages: Iterable[DirectoryUsage]) -> list[FreeingStep]:
+    """Return a step for each directory that has bytes which cost no record, the largest first."""
+    steps = []
+    for usage in usages:
+        freed = sum(usage.kinds[kind].disk for kind in FREE_OF_COST if kind in usage.kinds)
+        if freed:
+            steps.append(FreeingStep(StepKind.LEFTOVERS, usage.path, usage.topic, None, freed))
+    return sorted(steps, key=lambda step: (-step.bytes, step.path))
+
+
+def candidates(number: int, log: PartitionRetention) -> list[CandidateSegment]:
+    """Return the closed segments of one log that retention deletes, the oldest first."""
+    if not log.limits.deletes:
+        return []
+    found = []
+    for row, segment in enumerate(log.segments[:-1]):
+        if segment.deleted_ms is None:
+            break
+        found.append(CandidateSegment(segment.deleted_ms, number, row, segment.size))
+    return found
+
+
+def segment_steps(
+    logs: Sequence[PartitionRetention], among: Iterable[CandidateSegment], wanted: int
+) -> list[FreeingStep]:
+    """Return a step for each log, which together free at least `wanted` bytes if all can."""
+    rows: dict[int, int] = {}
+    freed: dict[int, int] = {}
+    latest: dict[int, int] = {}
+    for one in sorted(among, key=lambda one: (one.deleted_ms, one.log, one.row)):
+        if wanted <= 0:
+            break
+        wanted -= one.size
+        rows[one.log] = one.row + 1
+        freed[one.log] = freed.get(one.log, 0) + one.size
+        latest[one.log] = one.deleted_ms
+    return [
+        FreeingStep(
+            StepKind.SEGMENTS, logs[log].path,
+            logs[log].directory.topic, logs[log].directory.partition,
+            freed[log], count, logs[log].log.columns.base_offset[count], latest[log],
+        )
+        for log, count in rows.items()
+    ]  # fmt: skip
+
+
+def offsets_file(steps: Iterable[FreeingStep]) -> str | None:
+    """Return the file for ``kafka-delete-records.sh --offset-json-file``; None without a row.
+
+    Source: ``DeleteRecordsCommand.parseOffsetJsonStringWithoutDedup`` (Kafka 3.9), version 1.
+    """
+    rows = [
+        {"topic": step.topic, "partition": step.partition, "offset": step.before_offset}
+        for step in steps
+        if step.before_offset is not None
+    ]
+    return json.dumps({"partitions": rows, "version": 1}) if rows else None

@@ -1,0 +1,272 @@
+"""The space of the log dirs of one node: topics, file systems, and steps that free bytes."""
+
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+
+import numpy as np
+
+from logtool.errors import UnreadableError
+from logtool.formats import record_batch
+from logtool.formats.names import DirectoryKind
+from logtool.lazy_dataclass import dataclass
+from logtool.log import inputs
+from logtool.log.dir import Segment
+from logtool.log.selection import Selection
+from logtool.retention.logs import LiveLogs
+from logtool.retention.run import PartitionRetention, RetentionOptions, RetentionRun
+from logtool.running.run import Run
+from logtool.running.workers import OutOfTimeError
+from logtool.space import freeing, growth, usage
+from logtool.space.freeing import CandidateSegment, FreeingStep
+from logtool.space.growth import NOT_DELETED, GrowthForecast, SegmentTimes
+from logtool.space.usage import FREE_OF_COST, Bytes, DirectoryUsage, SpaceKind
+from logtool.times import rfc3339
+
+
+@dataclass(slots=True)
+class TopicSpace:
+    """The bytes of one topic in all log dirs; without a topic, of the files outside of topics."""
+
+    topic: str | None
+    partitions: int = 0
+    """Partition dirs, also those that wait to be deleted."""
+    kinds: dict[SpaceKind, Bytes] = field(default_factory=lambda: defaultdict(Bytes))
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes by the sizes of the files."""
+        return sum(one.size for one in self.kinds.values())
+
+    @property
+    def disk_bytes(self) -> int:
+        """Return the bytes of the blocks that the files take."""
+        return sum(one.disk for one in self.kinds.values())
+
+    @property
+    def by_kind(self) -> dict[str, int]:
+        """Return the bytes of blocks of each kind that is there."""
+        return {str(kind): self.kinds[kind].disk for kind in SpaceKind if kind in self.kinds}
+
+    @property
+    def leftover_bytes(self) -> int:
+        """Return the bytes of blocks that the broker frees by itself when it starts."""
+        return sum(self.kinds[kind].disk for kind in FREE_OF_COST if kind in self.kinds)
+
+    def add(self, directory: DirectoryUsage) -> None:
+        """Add one partition dir."""
+        self.partitions += directory.topic is not None
+        for kind, found in directory.kinds.items():
+            self.kinds[kind].add(found)
+
+
+@dataclass(slots=True)
+class FileSystemSpace:
+    """One file system that has log dirs, and when it is full."""
+
+    paths: list[Path]
+    capacity_bytes: int
+    free_bytes: int
+    """Bytes that a user other than root can still write."""
+    disk_bytes: int = 0
+    forecast: GrowthForecast | None = None
+
+    @property
+    def full_ms(self) -> int | None:
+        """Return the time at which no byte is free, in ms; None if it is more than a year away."""
+        return self.forecast.full_ms if self.forecast else None
+
+    @property
+    def full(self) -> str | None:
+        """Return that time in UTC."""
+        return rfc3339(self.full_ms)
+
+    @property
+    def newest_ms(self) -> int | None:
+        """Return the largest timestamp that is not in the future, in ms; None without a record."""
+        return self.forecast.newest_ms if self.forecast else None
+
+    @property
+    def newest(self) -> str | None:
+        """Return that timestamp in UTC."""
+        return rfc3339(self.newest_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceOptions:
+    """The moment, the bytes that are wanted, and the settings in the broker's own file."""
+
+    at_ms: int
+    free_bytes: int | None = None
+    static: Mapping[str, str] = field(default_factory=dict)
+
+
+class SpaceRun:
+    """One run over log dirs: iterate over topics, file systems, steps, and errors of reading."""
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        options: SpaceOptions,
+        *,
+        selection: Selection | None = None,
+        run: Run | None = None,
+    ) -> None:
+        self._paths, self._options = paths, options
+        self._selection = selection or Selection()
+        self._run = run or Run()
+        self._topics: dict[str | None, TopicSpace] = {}
+        self._systems: dict[int, FileSystemSpace] = {}
+        self._usages: list[DirectoryUsage] = []
+        """Directories with bytes that cost no record."""
+        self._logs: list[PartitionRetention] = []
+        self._candidates: list[CandidateSegment] = []
+        self._times: dict[int, SegmentTimes] = {}
+        self.steps: list[FreeingStep] = []
+
+    @property
+    def stray_bytes(self) -> int:
+        """Return the bytes of blocks of stray partition dirs."""
+        kinds = (one.kinds.get(SpaceKind.STRAY) for one in self._topics.values())
+        return sum(found.disk for found in kinds if found)
+
+    def __iter__(self) -> Iterator[TopicSpace | FileSystemSpace | FreeingStep | UnreadableError]:
+        reported = set()
+        try:
+            for error in (*self._directories(), *self._retention()):
+                if (error.path, str(error)) not in reported:
+                    reported.add((error.path, str(error)))
+                    yield error
+        except OutOfTimeError:
+            return
+        key = _most_first
+        yield from sorted(self._topics.values(), key=key)
+        for device, system in self._systems.items():
+            times = self._times.get(device) or _no_segments()
+            system.forecast = growth.forecast(times, system.free_bytes, self._options.at_ms)
+            yield system
+        self.steps = self._steps()
+        yield from self.steps
+
+    def _directories(self) -> Iterator[UnreadableError]:
+        seen: set[Path] = set()
+        for one in inputs.open_each(self._paths):
+            if isinstance(one, UnreadableError):
+                yield one
+                continue
+            try:
+                root, chosen = one.read(), one.chosen(self._selection)
+            except UnreadableError as error:
+                yield error
+                continue
+            whole = self._selection == Selection() and one.name is None
+            listed = root.partitions if whole else chosen
+            for folder, directory in listed:
+                if folder not in seen:
+                    seen.add(folder)
+                    self._run.budget.pace.spend(0)
+                    yield from self._directory(folder, directory.topic, directory.kind)
+            if whole and root.path not in seen:
+                seen.add(root.path)
+                yield from self._rest(root.path, [folder for folder, _ in root.partitions])
+
+    def _directory(self, path: Path, topic: str, kind: DirectoryKind) -> Iterator[UnreadableError]:
+        try:
+            self._add(path.parent, usage.read(path, topic, kind))
+        except UnreadableError as error:
+            yield error
+
+    def _rest(self, root: Path, partitions: Sequence[Path]) -> Iterator[UnreadableError]:
+        try:
+            self._add(root, usage.read_rest(root, partitions))
+        except UnreadableError as error:
+            yield error
+
+    def _add(self, root: Path, found: DirectoryUsage) -> None:
+        self._topics.setdefault(found.topic, TopicSpace(found.topic)).add(found)
+        system = self._systems.get(found.device)
+        if system is None:
+            disk = shutil.disk_usage(root)
+            system = FileSystemSpace([], disk.total, disk.free)
+            self._systems[found.device] = system
+        if root not in system.paths:
+            system.paths.append(root)
+        system.disk_bytes += sum(one.disk for one in found.kinds.values())
+        if any(kind in found.kinds for kind in FREE_OF_COST):
+            self._usages.append(found)
+
+    def _retention(self) -> Iterator[UnreadableError]:
+        static = self._options.static
+        options = RetentionOptions(self._options.at_ms, static=static)
+        logs = LiveLogs(self._paths, static, selection=self._selection, run=self._run)
+        job = RetentionRun(logs, options)
+        for item in job:
+            if isinstance(item, UnreadableError):
+                yield item
+                continue
+            number = len(self._logs)
+            self._logs.append(item)
+            if self._options.free_bytes is not None:
+                self._candidates += freeing.candidates(number, item)
+            yield from self._segments(number, item)
+
+    def _segments(self, number: int, log: PartitionRetention) -> Iterator[UnreadableError]:
+        columns, rows = log.log.columns, len(log.log.columns)
+        if not rows:
+            return
+        begin = [-1, *columns.timestamp[:-1]]
+        if rows == 1 and columns.size[0]:
+            try:
+                begin[0] = _first_time(log.listed.segments[0])
+            except UnreadableError as error:
+                yield error
+        times = self._times.setdefault(os.lstat(log.path).st_dev, _no_segments())
+        rounds = log.forecast.rounds
+        deleted = (
+            NOT_DELETED if segment.round is None else rounds.time_ms(segment.round)
+            for segment in log.segments
+        )
+        for column, values in (
+            (times.log, [number] * rows), (times.size, columns.size), (times.begin_ms, begin),
+            (times.timestamp_ms, columns.timestamp), (times.deleted_ms, deleted),
+        ):  # fmt: skip
+            column.extend(values)
+
+    def _steps(self) -> list[FreeingStep]:
+        wanted = self._options.free_bytes
+        if wanted is None:
+            return []
+        steps: list[FreeingStep] = []
+        for step in freeing.leftovers(self._usages):
+            if wanted > 0:
+                steps.append(step)
+                wanted -= step.bytes
+        return steps + freeing.segment_steps(self._logs, self._candidates, wanted)
+
+
+def _no_segments() -> SegmentTimes:
+    return SegmentTimes([], [], [], [], [])
+
+
+def _most_first(topic: TopicSpace) -> tuple[bool, int, str]:
+    return topic.topic is None, -topic.disk_bytes, topic.topic or ""
+
+
+def _first_time(segment: Segment) -> int:
+    """Return the timestamp of the first batch of a log, in ms; -1 without a batch."""
+    with segment.log.open() as opened:
+        data = opened.read(0, record_batch.HEADER_SIZE)
+    if len(data) == record_batch.HEADER_SIZE:
+        header = np.frombuffer(data, record_batch.HEADER)
+        first = record_batch.from_headers(header, np.zeros(1, np.int64))
+        if first.magic[0] == record_batch.MAGIC:
+            return int(first.base_timestamp[0])
+    for chunk in segment.batches(payload=False):
+        if len(chunk.table):
+            return int(chunk.table.max_timestamp[0])
+        if chunk.damage is not None:
+            break
+    return -1

@@ -1,0 +1,152 @@
+"""The bytes of log dirs by topic and kind, from names and sizes; no file is read.
+
+A broker removes files with the suffix .deleted and dirs with the suffix -delete by itself, also
+after its next start, and with them the files of a cleaning that did not end. Source:
+``LogLoader.removeTempFilesAndCollectSwapFiles``, ``LogManager.loadLog`` (Kafka 3.9).
+"""
+
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator
+from enum import StrEnum
+from pathlib import Path
+
+from logtool.disk import files
+from logtool.errors import UnreadableError
+from logtool.formats import names
+from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind, FileName, FileState
+from logtool.lazy_dataclass import dataclass
+
+_BLOCK = 512
+"""Bytes of a block in ``st_blocks``."""
+_INDEXES = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)
+
+
+class SpaceKind(StrEnum):
+    """The kinds of bytes in a log dir."""
+
+    LOG = "log"
+    """Segments of live partitions; a .swap file that the broker will rename is one."""
+    INDEX = "index"
+    DELETED = "deleted"
+    """Files and partition dirs that wait to be deleted."""
+    TEMPORARY = "temporary"
+    """Files of a job that did not end, which the broker removes when it starts."""
+    STRAY = "stray"
+    FUTURE = "future"
+    METADATA_LOG = "metadata-log"
+    OTHER = "other"
+    """Snapshots, checkpoints, and files that Kafka does not write."""
+
+
+FREE_OF_COST = (SpaceKind.DELETED, SpaceKind.TEMPORARY)
+"""The kinds that a broker removes by itself, without a record that it serves."""
+_BY_DIRECTORY = {
+    DirectoryKind.DELETE: SpaceKind.DELETED,
+    DirectoryKind.STRAY: SpaceKind.STRAY,
+    DirectoryKind.FUTURE: SpaceKind.FUTURE,
+}
+
+
+@dataclass(slots=True)
+class Bytes:
+    """Sizes that are added up."""
+
+    size: int = 0
+    """Bytes by the sizes of the files."""
+    disk: int = 0
+    """Bytes of the blocks that the files take; a preallocated index is larger than these."""
+    files: int = 0
+
+    def add(self, other: "Bytes") -> None:
+        """Add the files of another."""
+        self.size += other.size
+        self.disk += other.disk
+        self.files += other.files
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryUsage:
+    """The bytes of one partition dir, or of the files in a log dir outside of partition dirs."""
+
+    path: Path
+    topic: str | None
+    """None for the files outside of partition dirs."""
+    device: int
+    """Number of the file system (``st_dev``)."""
+    kinds: dict[SpaceKind, Bytes]
+    unread: tuple[UnreadableError, ...] = ()
+    """Errors of directories that could not be listed."""
+
+
+def read(path: Path, topic: str | None, kind: DirectoryKind = DirectoryKind.LIVE) -> DirectoryUsage:
+    """Return the bytes below a local partition dir; UnreadableError if it cannot be listed."""
+    kinds: dict[SpaceKind, Bytes] = defaultdict(Bytes)
+    found = list(_statuses(path))
+    unread = tuple(one for one in found if isinstance(one, UnreadableError))
+    if unread and len(unread) == len(found):
+        raise unread[0]
+    listed = [one for one in found if not isinstance(one, UnreadableError)]
+    parsed = [names.parse_partition_file(name) for name, _ in listed]
+    gone = names.uncommitted_swaps(parsed)
+    for file, (_, status) in zip(parsed, listed, strict=True):
+        _add(kinds[_kind(topic, kind, file, gone)], status)
+    return DirectoryUsage(path, topic, os.lstat(path).st_dev, dict(kinds), unread)
+
+
+def read_rest(root: Path, partitions: Iterable[Path]) -> DirectoryUsage:
+    """Return the bytes of a log dir outside of its partition dirs; UnreadableError."""
+    inside = {path.name for path in partitions}
+    kinds: dict[SpaceKind, Bytes] = defaultdict(Bytes)
+    unread = []
+    for one in _statuses(root, inside):
+        if isinstance(one, UnreadableError):
+            unread.append(one)
+        else:
+            _add(kinds[SpaceKind.OTHER], one[1])
+    return DirectoryUsage(root, None, os.lstat(root).st_dev, dict(kinds), tuple(unread))
+
+
+def _kind(topic: str | None, kind: DirectoryKind, file: FileName, gone: set[str]) -> SpaceKind:
+    if kind in _BY_DIRECTORY:
+        return _BY_DIRECTORY[kind]
+    if file.state is FileState.DELETED:
+        return SpaceKind.DELETED
+    if file.state not in (FileState.LIVE, FileState.SWAP) or file.name in gone:
+        return SpaceKind.TEMPORARY
+    if topic == CLUSTER_METADATA:
+        return SpaceKind.METADATA_LOG
+    if file.kind is FileKind.LOG:
+        return SpaceKind.LOG
+    return SpaceKind.INDEX if file.kind in _INDEXES else SpaceKind.OTHER
+
+
+def _add(bytes_: Bytes, status: os.stat_result) -> None:
+    bytes_.add(Bytes(status.st_size, status.st_blocks * _BLOCK, 1))
+
+
+def _statuses(
+    place: Path, left_out: Container[str] = ()
+) -> Iterator[tuple[str, os.stat_result] | UnreadableError]:
+    """Yield name and status of the files below a directory; links are not followed."""
+    try:
+        entries = files.list_dir(place)
+    except UnreadableError as error:
+        yield error
+        return
+    folder = os.fspath(place)
+    for entry in entries:
+        if entry.name in left_out:
+            continue
+        try:
+            status = os.lstat(f"{folder}/{entry.name}")
+        except FileNotFoundError:
+            continue  # A broker that runs removed it.
+        except OSError as error:
+            yield UnreadableError(place / entry.name, error.strerror or str(error))
+            continue
+        if stat.S_ISDIR(status.st_mode):
+            yield from _statuses(place / entry.name)
+        else:
+            yield entry.name, status

@@ -1,0 +1,116 @@
+"""The output of `space`, compared with what `du` counts, and for changed copies of real dirs."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+DAY = 86_400_000
+
+
+def ndjson(run, *arguments, status=0):
+    result = run("space", "-f", "ndjson", *arguments)
+    assert result.status == status, result.stderr
+    return result
+
+
+def du(path: Path, *options: str) -> int:
+    """Return the bytes of the files below a path, as `du` counts them."""
+    names = "\0".join(str(one) for one in path.rglob("*") if one.is_file()) + "\0"
+    done = subprocess.run(
+        ["du", "--files0-from=-", "--total", "--block-size=1", *options],
+        input=names, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return int(done.stdout.splitlines()[-1].split()[0])
+
+
+def test_the_sums_are_those_of_du(run, clean):
+    found = ndjson(run, clean)
+    (total,) = found.of_type("total")
+    assert total["disk_bytes"] == du(clean)
+    assert total["bytes"] == du(clean, "--apparent-size")
+    topics = found.of_type("topic")
+    assert sum(one["disk_bytes"] for one in topics) == total["disk_bytes"]
+    assert all(sum(one["by_kind"].values()) == one["disk_bytes"] for one in topics)
+    (system,) = found.of_type("file-system")
+    assert system["disk_bytes"] == total["disk_bytes"]
+    assert system["paths"] == [str(clean)]
+
+
+def test_a_selection_counts_its_partitions_alone(run, clean):
+    (topic,) = ndjson(run, "--topic", "codec-none", clean).of_type("topic")
+    homes = sorted(clean.glob("codec-none-*"))
+    assert topic["partitions"] == len(homes) == 3
+    assert topic["disk_bytes"] == sum(map(du, homes))
+
+
+def test_each_kind_has_its_files(run, copy_of):
+    home = copy_of("4.3.1/clean")
+    before = {one["topic"]: one for one in ndjson(run, home).of_type("topic")}
+    small = home / "small-segments-0"
+    log = sorted(small.glob("*.log"))[3]
+    index = log.with_suffix(".index")
+    size, index_size = log.stat().st_blocks * 512, index.stat().st_blocks * 512
+    log.rename(log.with_name(log.name + ".deleted"))
+    index.rename(index.with_name(index.name + ".cleaned"))
+    (home / "big-batches-0").rename(home / f"big-batches-0.{'a' * 32}-stray")
+    (home / "odd.timestamps-0").rename(home / f"odd.timestamps-0.{'b' * 32}-future")
+    found = ndjson(run, home)
+    after = {one["topic"]: one for one in found.of_type("topic")}
+    was, now = before["small-segments"]["by_kind"], after["small-segments"]["by_kind"]
+    assert now["deleted"] == size
+    assert now["temporary"] == index_size
+    assert (now["log"], now["index"]) == (was["log"] - size, was["index"] - index_size)
+    assert set(after["big-batches"]["by_kind"]) == {"stray"}
+    assert set(after["odd.timestamps"]["by_kind"]) == {"future"}
+    (total,) = found.of_type("total")
+    assert total["stray_bytes"] == after["big-batches"]["disk_bytes"]
+
+
+def test_steps_begin_with_what_costs_no_record(run, clean):
+    leftovers = ndjson(run, clean).of_type("total")[0]["leftover_bytes"]
+    assert leftovers > 0
+    found = ndjson(run, "--free", leftovers, clean)
+    assert {one["kind"] for one in found.of_type("step")} == {"leftovers"}
+    (total,) = found.of_type("total")
+    assert (total["step_bytes"], total["offsets_file"]) == (leftovers, None)
+
+
+def test_segments_come_in_the_order_of_retention_and_never_the_active_one(run, clean):
+    at = "2030-01-01"
+    rows = run("retention", "-f", "ndjson", "--segments", "--at", at, clean).of_type("segment")
+    found = ndjson(run, "--free", "1T", "--at", at, clean, status=1)
+    steps = {one["path"]: one for one in found.of_type("step") if one["kind"] == "segments"}
+    closed = [one for one in rows if one["round"] is not None and not one["is_active"]]
+    policies = {
+        one["path"]: one["settings"][0]["value"]
+        for one in run("retention", "-f", "ndjson", "--at", at, clean).of_type("partition")
+    }
+    sizes: dict[str, int] = {}
+    for one in closed:
+        folder = one["path"].rpartition("/")[0]
+        if "delete" in policies[folder]:
+            sizes[folder] = sizes.get(folder, 0) + one["size"]
+    assert {path: step["bytes"] for path, step in steps.items()} == sizes
+    (total,) = found.of_type("total")
+    listed = json.loads(total["offsets_file"])
+    assert listed["version"] == 1
+    assert {(one["topic"], one["partition"]): one["offset"] for one in listed["partitions"]} == {
+        (one["topic"], one["partition"]): one["before_offset"] for one in steps.values()
+    }
+
+
+def test_a_partition_that_may_not_be_listed_is_named_and_the_rest_counted(run, clean, lock_up):
+    whole = ndjson(run, clean).of_type("topic")
+    lock_up(clean / "small-segments-0")
+    result = ndjson(run, clean, status=4)
+    assert [one["topic"] for one in result.of_type("topic")] == [
+        one["topic"] for one in whole if one["topic"] != "small-segments"
+    ]
+    assert len(result.of_type("error")) == 1
+
+
+@pytest.mark.parametrize("words", [["--free", "much"], ["--free", "-1"], ["--at", "never"]])
+def test_a_wrong_value_is_a_usage_error(run, clean, words):
+    assert run("space", *words, clean).status == 2
