@@ -117,6 +117,7 @@ class CleanerPrinter(Printer[PartitionCleaning]):
 
     def finish(self) -> None:
         """Print the sums."""
+        self._report.summary.partitions += self._job.not_compacted
         self._total.settings = self._job.broker_settings
         self._total.topics_known = self._job.knows_topics
         self._report.item(TOTAL.row(self._total))

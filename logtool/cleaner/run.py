@@ -182,6 +182,11 @@ class CleanerRun:
                 yield from self._partition(one)
 
     @property
+    def not_compacted(self) -> int:
+        """Return how many of the selected logs are not compacted."""
+        return self._logs.passed
+
+    @property
     def broker_settings(self) -> tuple[SettingValue, ...]:
         """Return the settings of the broker that the cleaner depends on."""
         names = (settings.CLEANER, settings.BACKOFF)

@@ -73,6 +73,8 @@ class LiveLogs:
         self._run = run or Run()
         self._opened: list[OpenedPath] = []
         self._is_open = False
+        self.passed = 0
+        """Number of live logs whose topic is not wanted."""
         self.roots: dict[Path, LogDir] = {}
         """The log dirs by path."""
         self.node = Node([], None, static)
@@ -120,7 +122,10 @@ class LiveLogs:
                 states[root.path] = LogDirState(root, options, self.node)
                 yield from states[root.path].lacking(*rows)
             for folder, directory in one.chosen(self._selection):
-                if directory.kind is not DirectoryKind.LIVE or not wanted(directory.topic):
+                if directory.kind is not DirectoryKind.LIVE:
+                    continue
+                if not wanted(directory.topic):
+                    self.passed += 1
                     continue
                 if self.node.is_stray(folder, directory):
                     continue
