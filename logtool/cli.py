@@ -42,6 +42,7 @@ SECTIONS = {
         "gaps": "List every missing offset, with the reason.",
         "txns": "Show producers and transactions, and find hanging transactions.",
         "retention": "Show what retention deletes when, and what keeps the rest.",
+        "cleaner": "Show which compacted partitions are cleaned, and why others are not.",
         "space": "Show what takes the space of log dirs, when a disk is full, and what to free.",
         "may-delete": "Check whether other copies hold all data of a partition dir.",
         "sanity": "Measure the index sanity checks of a broker's start, and what they miss.",

@@ -22,10 +22,10 @@ _BLOCK = r"<!-- {} -->\n```console\n(.*?)```"
 _DOCTEST = r"<!-- {} -->\n```python\n(.*?)```"
 _RECIPE = re.compile(r"<!-- recipe on Spark -->\n```python\n(.*?)```", re.DOTALL)
 # What differs from run to run, or from clone to clone: durations, rates, the age of an edit, and
-# what depends on how many producers have expired by now.
+# what depends on how many producers and segments have expired by now.
 _VOLATILE = re.compile(
     r"in [\d.]+ (ms|s) \([^)]*/s\)|changed \d+ d \d+ h after|\"elapsed_s\": [0-9.]+"
-    r"|\d+ files are rebuilt|\d+ changes made"
+    r"|\d+ files are rebuilt|\d+ changes made|(?<=retention deletes )[^;]+"
 )
 
 

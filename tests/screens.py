@@ -37,6 +37,7 @@ _RELEASE = HERE / "data" / "4.3.1"
 _VOLATILE = re.compile(
     r"in [\d.]+ (?:ms|s) \([^)]*/s\)|[\d.]+ (?:ms|s)\b|\d[\d.,]* \S+/s|\d+ (?:d|h|min)\b"
     r"|\d+ %|[\d.]+ [KMGT]iB free|of [\d.]+ [KMGT]iB|\d{4}-\d\d-\d\d[T ][\d:.]+Z?"
+    r"|(?<=retention deletes )[^;]+"  # What is old enough depends on the day.
     r"|[\d,]+ allowed|\d+ files|\d+ changes|[\d.]+ [KMGT]?i?B\b"
 )
 _OF_HOST = re.compile(r"^\w+ +(?:disk|limits) .*\n(?: {19}.*\n)*", re.MULTILINE)

@@ -52,13 +52,16 @@ _LONGS = {
     "log.retention.ms": -1, "log.retention.bytes": -1,
     "log.local.retention.ms": -2, "log.local.retention.bytes": -2,
     "log.initial.task.delay.ms": 0, "log.retention.check.interval.ms": 1,
-    "log.cleaner.backoff.ms": 0,
+    "log.cleaner.backoff.ms": 0, "log.cleaner.delete.retention.ms": 0,
+    "log.cleaner.min.compaction.lag.ms": 0, "log.cleaner.max.compaction.lag.ms": 1,
 }  # fmt: skip
 """By key: the least value."""
-_TEXTS = (*OF_NODE, POLICY, PROTOCOL, ZOOKEEPER)
+_RATIO = "log.cleaner.min.cleanable.ratio"
+_TEXTS = (*OF_NODE, POLICY, PROTOCOL, ZOOKEEPER, _RATIO)
 _KNOWN = frozenset({*_INTEGERS, *_LONGS, *_TEXTS})
 _CHOICES = {
     **dict.fromkeys(_DEFAULTS, (r"(?i)true|false", "true or false")),
+    _RATIO: (r"0(\.\d*)?|\.\d+|1(\.0*)?", "a number from 0 to 1"),
     ROLES: (r"|(broker|controller)(\s*,\s*(broker|controller))?", "broker, controller or both"),
     VOTERS: (r"|\d+@[^,@]+:\d+(\s*,\s*\d+@[^,@]+:\d+)*", "voters such as 1@host:9093"),
 }

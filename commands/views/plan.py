@@ -1,10 +1,12 @@
 """A run of ``plan``: what happens as it is known, how long it takes, and what policies come to."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from logtool.actions import GRAVE, Action
+from logtool.cleaner.after_start import AfterStart
 from logtool.commands import options
 from logtool.commands.output import Line, Report
 from logtool.commands.printing import text
@@ -12,7 +14,7 @@ from logtool.commands.program import broker_config, parsing
 from logtool.commands.program.bucket_inputs import require_local
 from logtool.commands.program.recovery_options import RecoveryOptions
 from logtool.commands.program.start_options import StartingBroker
-from logtool.commands.views import actions, release_starts
+from logtool.commands.views import actions, after_start, release_starts
 from logtool.commands.views.action_printer import NO_PARTITION, ActionPrinter
 from logtool.commands.views.plan_tables import DURATION, POLICIES
 from logtool.disk import shell
@@ -25,6 +27,7 @@ from logtool.log.redpanda import REDPANDA
 from logtool.node import host_limits
 from logtool.node.claims import has_list
 from logtool.node.host_limits import Limits
+from logtool.node.node import Node
 from logtool.running.summary import ActionSummary
 from logtool.startup import rates
 from logtool.startup.duration import Duration, duration
@@ -113,6 +116,7 @@ def run(
         report, summary, forecast, rate=rate, limits=parsing.parse_limits(limits),
         threads=threads or default_threads,
         policies=[Policy(one) for one in dict.fromkeys(policies)],
+        look=partial(after_start.look, given, after_start.static(inputs.broker)),
     )  # fmt: skip
     return report.consume(forecast, printer)
 
@@ -130,6 +134,7 @@ class PlanPrinter(ActionPrinter):
         limits: Limits,
         threads: int,
         policies: Sequence[Policy],
+        look: Callable[[Node], AfterStart | None],
     ) -> None:
         super().__init__(report, summary)
         self._forecast = forecast
@@ -139,6 +144,8 @@ class PlanPrinter(ActionPrinter):
         self._policies = policies
         self._time: Duration | None = None
         self._unread: UnreadLogs | None = None
+        self._look = look
+        self._after: AfterStart | None = None
 
     def show(self, item: Action | PartitionForecast | LogtoolError) -> None:
         """Print one item, and note the command that repairs a partition."""
@@ -171,6 +178,9 @@ class PlanPrinter(ActionPrinter):
         self._unread = None if self._forecast.assumed.trust else unread_logs(partitions)
         if self._unread:
             summary.next.setdefault(self._unread.command)
+        refuses = self._of_log_dirs["refuse"] or self._of_log_dirs["offline"]
+        if summary.complete and not refuses and not self._forecast.assumed.supplement:
+            self._after = self._look(self._forecast.broker.node)
 
     def _known_rates(self) -> ReadRates | None:
         """Return how fast a thread reads; None for Redpanda, and where a log is supplemented.
@@ -196,6 +206,7 @@ class PlanPrinter(ActionPrinter):
         yield from self._time_lines()
         yield from self._below_lines()
         yield from self._unchecked_lines()
+        yield from after_start.lines(self._after)
         yield text.state(self._summary) + self._verdict()
 
     def _verdict(self) -> str:

@@ -12,6 +12,7 @@ from logtool.exits import Exit
 from logtool.lazy_dataclass import dataclass
 from logtool.metadata.setting_values import SettingValue
 from logtool.retention import settings as retention_settings
+from logtool.retention.logs import LiveLogs
 from logtool.retention.run import PartitionRetention, RetentionOptions, RetentionRun
 from logtool.running.summary import Summary
 from logtool.schemas.columns import Way
@@ -47,16 +48,21 @@ def run(
         sparse=True,
     )
     report = Report(settings=chosen, view=view, summary=Summary(), inputs=given)
-    job = RetentionRun(
+    static = inputs.broker.take(*retention_settings.FROM_FILE)
+    logs = LiveLogs(
         given.paths,
-        RetentionOptions(
-            start_ms=start_ms,
-            changed=retention_settings.parse_change(changed),
-            static=inputs.broker.take(*retention_settings.FROM_FILE),
-        ),
+        static,
         selection=given.selection,
         run=running.run(report),
         flavour=given.flavour,
+    )
+    job = RetentionRun(
+        logs,
+        RetentionOptions(
+            start_ms=start_ms,
+            changed=retention_settings.parse_change(changed),
+            static=static,
+        ),
     )
     printer = RetentionPrinter(report, job, start_ms, meaning if at != "now" else None, segments)
     return report.consume(job, printer)

@@ -11,8 +11,8 @@ _OBSTACLES = (
     "high-watermark", "empty-active", "policy", "no-limit", "within-size", "future-timestamp",
     "age", "older-segment", "cleaner-disabled",
 )  # fmt: skip
-_TOPIC = Column("topic", Kind.STRING, "name of the topic", value="listed.topic")
-_NUMBER = Column("partition", Kind.INT32, "number of the partition", value="listed.number")
+_TOPIC = Column("topic", Kind.STRING, "name of the topic", value="directory.topic")
+_NUMBER = Column("partition", Kind.INT32, "number of the partition", value="directory.partition")
 SETTING: Final = Table("setting", "setting", (
     Column("name", Kind.STRING, "name of the topic's setting"),
     Column("value", Kind.STRING, "its value"),
@@ -67,8 +67,8 @@ PARTITION: Final = Table("partition", "partition", (
 ), note="One partition, and what retention deletes of it.",
     type="partition", made_from="logtool.retention.run:PartitionRetention")  # fmt: skip
 SEGMENT: Final = Table("segment", "segment", (
-    Column("topic", Kind.STRING, "name of the topic", value="of.listed.topic"),
-    Column("partition", Kind.INT32, "number of the partition", value="of.listed.number"),
+    Column("topic", Kind.STRING, "name of the topic", value="of.directory.topic"),
+    Column("partition", Kind.INT32, "number of the partition", value="of.directory.partition"),
     Column("path", Kind.PATH, "the .log file"),
     offset("base_offset", "base offset"),
     size("size", "bytes of the .log file"),

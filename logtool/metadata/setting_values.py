@@ -8,12 +8,16 @@ from logtool.lazy_dataclass import dataclass
 
 BROKER_NAMES: Mapping[str, str] = {
     "cleanup.policy": "log.cleanup.policy",
+    "delete.retention.ms": "log.cleaner.delete.retention.ms",
     "index.interval.bytes": "log.index.interval.bytes",
     "local.retention.bytes": "log.local.retention.bytes",
     "local.retention.ms": "log.local.retention.ms",
+    "max.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
     "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
     "message.timestamp.difference.max.ms": "log.message.timestamp.difference.max.ms",
     "message.timestamp.type": "log.message.timestamp.type",
+    "min.cleanable.dirty.ratio": "log.cleaner.min.cleanable.ratio",
+    "min.compaction.lag.ms": "log.cleaner.min.compaction.lag.ms",
     "min.insync.replicas": "min.insync.replicas",
     "preallocate": "log.preallocate",
     "retention.bytes": "log.retention.bytes",
@@ -55,6 +59,19 @@ class SettingValue:
     def is_true(self) -> bool:
         """Return whether the value is ``true``."""
         return self.value.strip().lower() == "true"
+
+    @property
+    def fraction(self) -> float:
+        """Return the value as a number; 1 for a text that is not one."""
+        return fraction(self.value, 1.0)
+
+
+def fraction(text: str, default: float) -> float:
+    """Return the number in a text, or `default` if the text is not a number."""
+    try:
+        return float(text)
+    except ValueError:
+        return default
 
 
 def in_file(name: str, static: Mapping[str, str]) -> Iterator[SettingValue]:

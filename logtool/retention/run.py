@@ -2,40 +2,28 @@
 
 Only live partition dirs count: a broker applies no retention to a log that its metadata log does
 not know, nor to one that waits for deletion, and a future copy follows its live one. The metadata
-log has a retention of its own, by snapshots.
+log has a retention of its own, by snapshots. `logtool.retention.logs` chooses the logs.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 
-from logtool.disk import files
 from logtool.errors import UnreadableError
-from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
+from logtool.formats.names import PartitionDirectory
 from logtool.lazy_dataclass import dataclass
-from logtool.log import inputs, opening
-from logtool.log.dir import LogDir, Partition
-from logtool.log.flavour import Flavour
-from logtool.log.inputs import OpenedPath
+from logtool.log import opening
+from logtool.log.dir import Partition
 from logtool.log.kafka import KAFKA
-from logtool.log.selection import Selection
-from logtool.metadata.image import MetadataImage
 from logtool.metadata.setting_values import SettingValue
-from logtool.node.identity import identify
-from logtool.node.log_dir_state import LogDirState
-from logtool.node.node import Node
-from logtool.node.options import StartOptions
-from logtool.retention import rules, segments, settings, stamp
+from logtool.retention import rules, settings, stamp
+from logtool.retention.logs import LiveLog, LiveLogs
 from logtool.retention.rules import NEVER, DeletionForecast, DeletionRule, Obstacle, Rounds
-from logtool.retention.segments import CheckpointedOffsets, LogSegments, StampSource
+from logtool.retention.segments import LogSegments, StampSource
 from logtool.retention.settings import RetentionSettings, TopicRetention
 from logtool.retention.stamp import WrongTimestamp
-from logtool.running.run import Run
-from logtool.running.workers import OutOfTimeError
 from logtool.times import rfc3339
-
-_IN_SYNC = "min.insync.replicas"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +36,8 @@ class RetentionOptions:
     """Settings of a planned change."""
     static: Mapping[str, str] = field(default_factory=dict)
     """Settings in the broker's own file."""
+    with_stamps: bool = True
+    """False if no log is to be read for the batch with a wrong timestamp."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +50,7 @@ class SegmentRetention:
     @property
     def path(self) -> Path:
         """Return the path of the .log file."""
-        return self.of.listed.segments[self.row].log.path
+        return self.of.path / f"{self.base_offset:020d}.log"
 
     @property
     def base_offset(self) -> int:
@@ -130,7 +120,9 @@ class SegmentRetention:
 class PartitionRetention:
     """One partition: the forecast for each segment, and what keeps the rest."""
 
-    listed: Partition
+    path: Path
+    """The partition dir."""
+    directory: PartitionDirectory
     log: LogSegments
     limits: TopicRetention
     forecast: DeletionForecast
@@ -139,10 +131,10 @@ class PartitionRetention:
     stamp: WrongTimestamp | None
     """The timestamp that keeps the log, or that is in another unit; None for an ordinary one."""
 
-    @property
-    def path(self) -> Path:
-        """Return the partition dir."""
-        return self.listed.path
+    @cached_property
+    def listed(self) -> Partition:
+        """Return the files of the partition dir; UnreadableError."""
+        return opening.open_partition(self.path, KAFKA)
 
     @property
     def settings(self) -> tuple[SettingValue, ...]:
@@ -240,60 +232,22 @@ class PartitionRetention:
 class RetentionRun:
     """One run over paths: iterate over partitions in the order given, and errors of reading."""
 
-    def __init__(
-        self,
-        paths: Sequence[Path],
-        options: RetentionOptions,
-        *,
-        selection: Selection | None = None,
-        run: Run | None = None,
-        flavour: Flavour | None = None,
-    ) -> None:
-        self._paths, self._flavour = paths, flavour
+    def __init__(self, logs: LiveLogs, options: RetentionOptions) -> None:
+        self._logs = logs
         self._options = options
-        self._selection = selection or Selection()
-        self._run = run or Run()
         self._settings = RetentionSettings()
         self._before: RetentionSettings | None = None
         self.knows_topics = False
         """True if a metadata log says the settings of topics."""
 
     def __iter__(self) -> Iterator[PartitionRetention | UnreadableError]:
-        opened: list[OpenedPath] = []
-        for one in inputs.open_each(self._paths, self._flavour):
-            if isinstance(one, UnreadableError):
-                yield one
-            else:
-                opened.append(one)
-        roots: dict[Path, LogDir] = {}
-        for one in opened:
+        yield from self._logs.open()
+        self._set()
+        for one in self._logs.each():
             try:
-                roots.setdefault(one.log_dir, one.read())
+                yield one if isinstance(one, UnreadableError) else self._partition(one)
             except UnreadableError as error:
                 yield error
-        options = self._options
-        node = Node([identify(root) for root in roots.values()], None, options.static)
-        self._set(node)
-        states: dict[Path, LogDirState] = {}
-        for one in opened:
-            root = roots.get(one.log_dir)
-            if root is None:
-                continue
-            if root.path not in states:
-                states[root.path] = LogDirState(root, StartOptions(static=options.static), node)
-                yield from states[root.path].lacking(*_ROWS)
-            for folder, directory in one.chosen(self._selection):
-                if directory.kind is not DirectoryKind.LIVE or node.is_stray(folder, directory):
-                    continue
-                try:
-                    self._run.budget.pace.spend(0)
-                except OutOfTimeError:
-                    return
-                found = opening.try_partition(folder, KAFKA)
-                if isinstance(found, Partition):
-                    yield from self._partition(found, directory, states[root.path])
-                elif not files.has_vanished(found):
-                    yield found
 
     @property
     def broker_settings(self) -> tuple[SettingValue, ...]:
@@ -307,31 +261,21 @@ class RetentionRun:
         delay, interval = self.broker_settings
         return Rounds(self._options.start_ms + max(0, delay.number), max(1, interval.number))
 
-    def _set(self, node: Node) -> None:
-        image = node.image if node.image and not node.image.damage else None
+    def _set(self) -> None:
+        image, node_id = self._logs.image, self._logs.node.node_id
         options = self._options
         self.knows_topics = image is not None
-        self._settings = RetentionSettings(image, node.node_id, options.static, options.changed)
+        self._settings = RetentionSettings(image, node_id, options.static, options.changed)
         if options.changed:
-            self._before = RetentionSettings(image, node.node_id, options.static)
+            self._before = RetentionSettings(image, node_id, options.static)
 
-    def _partition(
-        self, listed: Partition, directory: PartitionDirectory, home: LogDirState
-    ) -> Iterator[PartitionRetention | UnreadableError]:
-        key = directory.topic, directory.partition
-        log = segments.read(listed, self._state(key, home))
-        if any(map(files.has_vanished, log.unread)):
-            listed = opening.open_partition(listed.path, KAFKA)
-            log = segments.read(listed, self._state(key, home))
-        yield from log.unread
-        limits = self._settings.of(directory.topic)
-        before = None
-        if self._before is not None:
-            before = self._forecast(log, self._before.of(directory.topic))
-        found = self._forecast(log, limits)
-        yield PartitionRetention(
-            listed, log, limits, found, before, self._stamp(listed, log, found)
-        )
+    def _partition(self, one: LiveLog) -> PartitionRetention:
+        topic = one.directory.topic
+        limits = self._settings.of(topic)
+        before = self._forecast(one.log, self._before.of(topic)) if self._before else None
+        found = self._forecast(one.log, limits)
+        wrong = self._stamp(one, found) if self._options.with_stamps else None
+        return PartitionRetention(one.path, one.directory, one.log, limits, found, before, wrong)
 
     @cached_property
     def _cleaner_rounds(self) -> Rounds | None:
@@ -346,45 +290,20 @@ class RetentionRun:
         start, cleans = self._options.start_ms, self._cleaner_rounds is not None
         return rules.forecast(log.columns, limits, cleaner or self.rounds, start, cleans=cleans)
 
-    def _stamp(
-        self, listed: Partition, log: LogSegments, found: DeletionForecast
-    ) -> WrongTimestamp | None:
-        """Return the timestamp that keeps the log, else the first in another unit that counts."""
+    def _stamp(self, one: LiveLog, found: DeletionForecast) -> WrongTimestamp | None:
+        """Return the timestamp that keeps the log, else the first in another unit that counts.
+
+        UnreadableError.
+        """
+        log = one.log
         start, stamps = self._options.start_ms, log.columns.timestamp
         for row in range(len(log.columns)):
             if log.sources[row] is StampSource.MTIME:
                 continue
             early = found.rule[row] is DeletionRule.TIME and stamp.unit_of(stamps[row], start)
             if found.obstacle[row] is Obstacle.FUTURE or early:
-                return stamp.find(listed.segments[row], stamps[row], start)
+                base = log.columns.base_offset[row]
+                for segment in one.listed.segments:
+                    if segment.base_offset == base:
+                        return stamp.find(segment, stamps[row], start)
         return None
-
-    def _state(self, key: TopicPartition, home: LogDirState) -> CheckpointedOffsets:
-        return CheckpointedOffsets(
-            clean=home.clean,
-            recovery_point=home.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(key, 0),
-            log_start=home.rows(FileKind.LOG_START_CHECKPOINT).get(key, 0),
-            high_watermark=home.rows(FileKind.REPLICATION_CHECKPOINT).get(key, 0),
-            leads_alone=_leads_alone(self._settings.image, key, home.node_id),
-        )
-
-
-_ROWS = (
-    FileKind.RECOVERY_POINT_CHECKPOINT, FileKind.LOG_START_CHECKPOINT,
-    FileKind.REPLICATION_CHECKPOINT,
-)  # fmt: skip
-
-
-def _leads_alone(image: MetadataImage | None, key: TopicPartition, node: int | None) -> bool:
-    """Return whether no other replica is in sync, and none is needed to raise the watermark.
-
-    After a stop in order the ISR may be empty, and the broker in the ELR instead. Source:
-    ``Partition.makeLeader``, ``maybeIncrementLeaderHW``, ``effectiveMinIsr`` (Kafka 3.9).
-    """
-    topic_id = image.topics.get(key[0]) if image else None
-    state = image.partition(topic_id, key[1]) if image and topic_id else None
-    if image is None or state is None or node is None:
-        return False
-    if (node,) not in (tuple(state.replicas), tuple(state.isr) or tuple(state.elr)):
-        return False
-    return min(image.topic_number(key[0], _IN_SYNC, 1, node), len(state.replicas)) <= 1

@@ -11,8 +11,10 @@ Source: ``LogSegment.largestTimestamp``, ``readMaxTimestampAndOffsetSoFar``, ``L
 ``TimeIndex.lastEntry``, ``LogLoader.recoverLog`` (Kafka 3.9 and 4.2).
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 from struct import Struct
+from typing import NamedTuple
 
 from logtool.errors import UnreadableError
 from logtool.formats import offset_index, time_index
@@ -21,7 +23,8 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Partition, Segment
 from logtool.retention.rules import SegmentColumns
 
-_ENTRY = Struct(">qi")
+ENTRY = Struct(">qi")
+"""An entry of a time index: timestamp and relative offset."""
 NO_TIMESTAMP = -1
 
 
@@ -45,25 +48,38 @@ class CheckpointedOffsets:
     """True if no other replica is in sync, so that the high watermark rises to the log end."""
 
 
+class SegmentFacts(NamedTuple):
+    """One segment."""
+
+    base_offset: int
+    size: int
+    """Bytes of the .log file that the broker keeps."""
+    timestamp: int
+    """Largest timestamp as the broker has it, in ms."""
+    source: StampSource
+
+
 @dataclass(frozen=True, slots=True)
 class LogSegments:
     """The segments of one log."""
 
     columns: SegmentColumns
     sources: tuple[StampSource, ...]
+    end: int = 0
+    """Offset behind the last record, by the checkpoints and the snapshots, or by the batches that a
+    start recovers."""
+    snapshot: int = 0
+    """Offset of the newest producer snapshot; 0 without one."""
     unread: tuple[UnreadableError, ...] = ()
     """Errors of indexes and logs that could not be read; the mtime then counts."""
 
 
 def read(partition: Partition, state: CheckpointedOffsets) -> LogSegments:
     """Return the columns of a log; files that cannot be read are errors in the result."""
-    segments = partition.segments
-    stamps: list[int] = []
-    sources: list[StampSource] = []
+    facts: list[SegmentFacts] = []
     unread: list[UnreadableError] = []
-    sizes: list[int] = []
     log_end: int | None = None
-    for segment in segments:
+    for segment in partition.segments:
         after, size = segment.next_base_offset, segment.log.size
         source = StampSource.TIME_INDEX
         try:
@@ -78,25 +94,39 @@ def read(partition: Partition, state: CheckpointedOffsets) -> LogSegments:
             stamp = NO_TIMESTAMP
         if stamp < 0:
             stamp, source = segment.log.mtime_ns // 1_000_000, StampSource.MTIME
-        stamps.append(stamp)
-        sizes.append(size)
-        sources.append(source)
-    base = [segment.base_offset for segment in segments]
+        facts.append(SegmentFacts(segment.base_offset, size, stamp, source))
+    newest = next((file.name.offset or 0 for file in partition.snapshots[-1:]), 0)
+    return columns(facts, log_end, newest, state, tuple(unread))
+
+
+def columns(
+    facts: Sequence[SegmentFacts],
+    log_end: int | None,
+    snapshot: int,
+    state: CheckpointedOffsets,
+    unread: tuple[UnreadableError, ...] = (),
+) -> LogSegments:
+    """Return segments as columns.
+
+    `log_end` is None if it was not read, and `snapshot` is the offset of the newest producer
+    snapshot, 0 without one.
+    """
+    base = [one.base_offset for one in facts]
     start = max(state.log_start, base[0]) if base else state.log_start
     watermark = None if state.leads_alone else max(state.high_watermark, start)
-    if watermark is not None and log_end is None and base:
+    end = log_end or 0
+    if log_end is None and base:
         # A broker that stops in order flushes its logs to the end, and writes a snapshot there.
-        snapshots = (file.name.offset or 0 for file in partition.snapshots[-1:])
-        log_end = max(state.recovery_point, base[-1], *snapshots)
-    columns = SegmentColumns(
+        end = max(state.recovery_point, base[-1], snapshot)
+    found = SegmentColumns(
         base_offset=base,
-        size=sizes,
-        timestamp=stamps,
+        size=[one.size for one in facts],
+        timestamp=[one.timestamp for one in facts],
         log_start=start,
-        log_end=log_end,
+        log_end=log_end if watermark is None else end,
         high_watermark=watermark,
     )
-    return LogSegments(columns, tuple(sources), tuple(unread))
+    return LogSegments(found, tuple(one.source for one in facts), end, snapshot, unread)
 
 
 def _is_recovered(segment: Segment, state: CheckpointedOffsets) -> bool:
@@ -110,12 +140,12 @@ def _is_recovered(segment: Segment, state: CheckpointedOffsets) -> bool:
 def _last_entry(segment: Segment) -> int:
     """Return the timestamp of the last slot of a time index; -1 for one without a slot."""
     file = segment.indexes.get(FileKind.TIME_INDEX)
-    slots = file.size // _ENTRY.size if file else 0
+    slots = file.size // ENTRY.size if file else 0
     if file is None or not slots:
         return NO_TIMESTAMP
     with file.open() as opened:
-        data = opened.read((slots - 1) * _ENTRY.size, _ENTRY.size)
-    return int(_ENTRY.unpack(data)[0]) if len(data) == _ENTRY.size else NO_TIMESTAMP
+        data = opened.read((slots - 1) * ENTRY.size, ENTRY.size)
+    return int(ENTRY.unpack(data)[0]) if len(data) == ENTRY.size else NO_TIMESTAMP
 
 
 def _recovered(segment: Segment) -> tuple[int, int, int]:

@@ -1,4 +1,4 @@
-"""The settings of topics that retention depends on, each with its source.
+"""The settings of topics that retention and the log cleaner depend on, each with its source.
 
 A setting of the topic counts before a dynamic one of the broker, that before the dynamic default
 of all brokers, and that before the broker's own file. Source: ``LogConfig``,
@@ -6,7 +6,7 @@ of all brokers, and that before the broker's own file. Source: ``LogConfig``,
 ``UnifiedLog.localRetentionMs`` (Kafka 3.9 and 4.2).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from logtool.errors import UsageError
@@ -18,6 +18,7 @@ from logtool.metadata.setting_values import (
     OTHER_UNITS,
     SettingSource,
     SettingValue,
+    fraction,
 )
 from logtool.node.settings import ALWAYS_COMPACTED
 
@@ -25,7 +26,9 @@ _DAY_MS = 86_400_000
 POLICY, MS, BYTES = "cleanup.policy", "retention.ms", "retention.bytes"
 LOCAL_MS, LOCAL_BYTES = "local.retention.ms", "local.retention.bytes"
 REMOTE, NO_COPY = "remote.storage.enable", "remote.log.copy.disable"
-_DEFAULTS: Mapping[str, str] = {
+DIRTY_RATIO, DELETE_RETENTION = "min.cleanable.dirty.ratio", "delete.retention.ms"
+MIN_LAG, MAX_LAG = "min.compaction.lag.ms", "max.compaction.lag.ms"
+OF_RETENTION: Mapping[str, str] = {
     POLICY: "delete",
     MS: str(7 * _DAY_MS),
     BYTES: "-1",
@@ -34,17 +37,30 @@ _DEFAULTS: Mapping[str, str] = {
     REMOTE: "false",
     NO_COPY: "false",
 }
-"""Kafka's defaults of the settings of a topic."""
+"""Settings of a topic that retention depends on, with Kafka's defaults."""
+OF_CLEANER: Mapping[str, str] = {
+    POLICY: "delete",
+    DIRTY_RATIO: "0.5",
+    MIN_LAG: "0",
+    MAX_LAG: str(2**63 - 1),
+    DELETE_RETENTION: str(_DAY_MS),
+}
+"""Settings of a topic that the log cleaner depends on, with Kafka's defaults."""
+_DEFAULTS = {**OF_RETENTION, **OF_CLEANER}
+_LEAST = {MS: -1, LOCAL_MS: -2, LOCAL_BYTES: -2, MIN_LAG: 0, MAX_LAG: 1, DELETE_RETENTION: 0}
+"""The least value that Kafka takes; -1 means no limit, and -2 the limit of the whole log."""
 FIRST_DELAY, INTERVAL = "log.initial.task.delay.ms", "log.retention.check.interval.ms"
 BACKOFF, CLEANER = "log.cleaner.backoff.ms", "log.cleaner.enable"
 _OF_BROKER = {FIRST_DELAY: "30000", INTERVAL: "300000", BACKOFF: "15000", CLEANER: "true"}
 """Settings of the broker alone, with Kafka's defaults."""
 FROM_FILE = (
-    *(BROKER_NAMES[name] for name in _DEFAULTS if name in BROKER_NAMES),
+    *(BROKER_NAMES[name] for name in OF_RETENTION if name in BROKER_NAMES),
     *(name for name, _ in OTHER_UNITS),
     *_OF_BROKER,
 )
-"""Settings to take from the broker's own file."""
+"""Settings of retention to take from the broker's own file."""
+CLEANER_FROM_FILE = (*(BROKER_NAMES[name] for name in OF_CLEANER), BACKOFF, CLEANER)
+"""Settings of the log cleaner to take from it."""
 _AS_WHOLE = -2
 """The value of a local limit that stands for the limit of the whole log."""
 
@@ -128,20 +144,30 @@ class RetentionSettings:
         return TopicRetention(self.value(topic, POLICY), ms, size, is_copied)
 
 
-def parse_change(texts: "list[str] | tuple[str, ...]") -> dict[str, str]:
+def parse_change(texts: Sequence[str], known: Mapping[str, str] = OF_RETENTION) -> dict[str, str]:
     """Return the settings in texts such as ``retention.ms=3600000``; UsageError for others."""
     found = {}
     for text in texts:
         name, equals, value = text.partition("=")
-        if not equals or name not in _DEFAULTS:
-            names = ", ".join(_DEFAULTS)
+        if not equals or name not in known:
+            names = ", ".join(known)
             raise UsageError(f"--with {text}: expected NAME=VALUE with one of the names {names}")
-        is_word = name in (POLICY, REMOTE, NO_COPY)
-        if not is_word and (parse_long(value) is None or int(value) < _AS_WHOLE):
-            raise UsageError(f"--with {text}: expected a whole number, or -1 for no limit")
-        allowed = {"compact", "delete", ""} if name == POLICY else {"true", "false"}
-        if is_word and not {part.strip() for part in value.split(",")} <= allowed:
-            words = " and ".join(sorted(allowed - {""}))
-            raise UsageError(f"--with {text}: expected {words}")
+        expected = _expected(name, value)
+        if expected:
+            raise UsageError(f"--with {text}: expected {expected}")
         found[name] = value
     return found
+
+
+def _expected(name: str, value: str) -> str | None:
+    """Return the kind of values that a setting takes, if this is not one; else None."""
+    if name in (POLICY, REMOTE, NO_COPY):
+        allowed = {"compact", "delete", ""} if name == POLICY else {"true", "false"}
+        is_one = {part.strip() for part in value.split(",")} <= allowed
+        return None if is_one else " and ".join(sorted(allowed - {""}))
+    if name == DIRTY_RATIO:
+        return None if 0 <= fraction(value, -1) <= 1 else "a number from 0 to 1"
+    number, least = parse_long(value), _LEAST.get(name, -1)
+    if number is not None and number >= least:
+        return None
+    return f"a whole number from {least} on" + ("; -1 is no limit" if least < 0 else "")

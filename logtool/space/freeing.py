@@ -97,7 +97,8 @@ def segment_steps(
         latest[one.log] = one.deleted_ms
     return [
         FreeingStep(
-            StepKind.SEGMENTS, logs[log].path, logs[log].listed.topic, logs[log].listed.number,
+            StepKind.SEGMENTS, logs[log].path,
+            logs[log].directory.topic, logs[log].directory.partition,
             freed[log], count, logs[log].log.columns.base_offset[count], latest[log],
         )
         for log, count in rows.items()

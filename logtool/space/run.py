@@ -16,6 +16,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs
 from logtool.log.dir import Segment
 from logtool.log.selection import Selection
+from logtool.retention.logs import LiveLogs
 from logtool.retention.run import PartitionRetention, RetentionOptions, RetentionRun
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
@@ -198,8 +199,10 @@ class SpaceRun:
             self._usages.append(found)
 
     def _retention(self) -> Iterator[UnreadableError]:
-        options = RetentionOptions(self._options.at_ms, static=self._options.static)
-        job = RetentionRun(self._paths, options, selection=self._selection, run=self._run)
+        static = self._options.static
+        options = RetentionOptions(self._options.at_ms, static=static)
+        logs = LiveLogs(self._paths, static, selection=self._selection, run=self._run)
+        job = RetentionRun(logs, options)
         for item in job:
             if isinstance(item, UnreadableError):
                 yield item

@@ -13,7 +13,7 @@ READING = {
     ("verify",): (), ("doctor",): (), ("plan",): (), ("recover",): (), ("dump",): (),
     ("dump-index",): (),
     ("stat",): (), ("gaps",): (), ("watermark",): (), ("diff",): (), ("txns",): (), ("sanity",): (),
-    ("rebuild-index",): (), ("retention",): (), ("space",): (),
+    ("rebuild-index",): (), ("retention",): (), ("cleaner",): (), ("space",): (),
     ("salvage",): ("--output", "saved"), ("undelete",): ("--output", "saved"),
     ("checkpoint", "show"): (), ("checkpoint", "lint"): (),
     ("checkpoint", "rebuild"): (), ("lookup",): ("--offset", "0"),

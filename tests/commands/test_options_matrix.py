@@ -36,8 +36,7 @@ ONE_BY_ONE = {
     "sanity": "measures times, which other threads or a limit would change",
     "groups": "replays one partition after the other, so that memory stays flat",
     "scan": "Spark divides the work: --master and --conf",
-    "retention": _NAMES,
-    "space": _NAMES,
+    **dict.fromkeys(("retention", "cleaner", "space"), _NAMES),
 }
 ALL_OR_NONE = {"checkpoint rebuild": "a checkpoint is mended from all logs that it is about"}
 NO_VERDICT = {
@@ -59,6 +58,7 @@ NO_VERDICT = {
     "txns": "the verdict is whether a transaction hangs",
     "checkpoint show": "prints what is there; --max-unflushed has a verdict",
     "retention": "prints what will be deleted, which is no fault",
+    "cleaner": "prints what will be cleaned, which is no fault",
     "space": "the verdict is whether the steps free enough",
     **dict.fromkeys(METADATA, "the verdict is whether the log can be applied, or what differs"),
 }
@@ -68,7 +68,7 @@ NO_ROWS_TO_CUT = {
         ("groups", "salvage", "undelete",
          "doctor", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark", "scan",
          "lookup", "gaps", "txns", "dump-index", "quorum", "dirs",
-         "may-delete", "checkpoint show", "checkpoint lint", "retention", "space",
+         "may-delete", "checkpoint show", "checkpoint lint", "retention", "cleaner", "space",
          "checkpoint rebuild", *METADATA),
         SUMS,
     ),
@@ -80,7 +80,7 @@ ORDERED = {
         ("groups", "salvage", "undelete",
          "doctor", "verify", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark",
          "scan", "lookup", "gaps", "txns", "dump", "dump-index", "quorum", "dirs",
-         "may-delete", "checkpoint show", "retention", "space",
+         "may-delete", "checkpoint show", "retention", "cleaner", "space",
          "checkpoint lint", "checkpoint rebuild", *METADATA),
         "rows stand in the order of the paths, or the worst first",
     ),
@@ -90,7 +90,7 @@ WHOLE = {
         ("groups", "salvage", "undelete",
          "doctor", "verify", "stat", "plan", "recover", "rebuild-index", "diff", "sanity",
          "watermark", "scan", "gaps", "txns", "dump-index", "quorum", "dirs",
-         "may-delete", "checkpoint show", "retention", "space",
+         "may-delete", "checkpoint show", "retention", "cleaner", "space",
          "checkpoint lint", "checkpoint rebuild", "metadata show", "metadata log"),
         "judges whole segments: what stands before a place decides what is right there",
     ),
@@ -101,6 +101,7 @@ NO_START = {
          "verify", "dump", "dump-index", "stat", "diff", "gaps", "sanity", "scan", "txns",
          "lookup", "checkpoint show", "checkpoint lint", "checkpoint rebuild", "rebuild-index",
          "quorum", "dirs", "may-delete", "salvage", "undelete", "retention", "space",
+         "cleaner",
          *METADATA),
         "says nothing that differs from release to release",
     ),
@@ -115,7 +116,7 @@ WITHOUT = {
         **NO_LOG, **SMALL, **ALL_OR_NONE,
         **{
             name: why for name, why in ONE_BY_ONE.items()
-            if name not in ("sanity", "groups", "retention", "space")
+            if name not in ("sanity", "groups", "retention", "cleaner", "space")
         },
     },
     "--fail-on": {**NO_LOG, **NO_VERDICT},
@@ -127,8 +128,7 @@ WITHOUT = {
     },
     "--progress": {
         **NO_LOG, **SMALL, "sanity": "drawing would change the times measured",
-        "retention": _NAMES,
-        "space": _NAMES,
+        **dict.fromkeys(("retention", "cleaner", "space"), _NAMES),
         "checkpoint rebuild": "shows the difference that it makes, at once",
     },
     "--files-from": {

@@ -176,6 +176,10 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
         "--at 2026-12-24T00:00:00Z {}",
         "--at 2026-12-24T00:00:00Z --segments --with retention.bytes=5000 {}",
     ),
+    "cleaner": (
+        "--at 2026-12-24T00:00:00Z {}",
+        "--at 2026-12-24T00:00:00Z --records --with min.cleanable.dirty.ratio=0 {}",
+    ),
     "space": ("--at 2026-12-24T00:00:00Z --free 10K {}",),
     "sanity": (
         "{}", "--mode lazy -v {}", "--mode eager --no-verify {}",

@@ -1,0 +1,54 @@
+"""Sentences about what a broker deletes and does not compact soon after a start."""
+
+import time
+from collections.abc import Iterator, Mapping
+
+from logtool.cleaner import after_start
+from logtool.cleaner.after_start import AfterStart
+from logtool.commands.printing import text
+from logtool.commands.program.broker_config import BrokerConfig
+from logtool.log.inputs import GivenPaths
+from logtool.node.node import Node
+from logtool.retention import settings
+
+_MOST = 3
+"""Partitions that are named."""
+
+
+def static(config: BrokerConfig) -> Mapping[str, str]:
+    """Return the settings in the broker's own file that retention and the cleaner depend on."""
+    return config.take(*dict.fromkeys((*settings.FROM_FILE, *settings.CLEANER_FROM_FILE)))
+
+
+def look(given: GivenPaths, config: Mapping[str, str], node: Node) -> AfterStart | None:
+    """Return the effects of a start that is now; None if the settings of topics are not known."""
+    return after_start.after_start(
+        given.paths,
+        node,
+        time.time_ns() // 1_000_000,
+        config,
+        selection=given.selection,
+        flavour=given.flavour,
+    )
+
+
+def lines(found: AfterStart | None) -> Iterator[str]:
+    """Yield a line about retention, and one for each of the first partitions that stay dirty."""
+    if found is None:
+        return
+    first = found.first
+    if first.segments:
+        what = f"{text.count(first.segments, 'segment')} ({text.size(first.bytes)})"
+        yield (
+            f"{text.duration(found.delay_ms / 1000)} after the start retention deletes {what} of "
+            f"{text.count(first.partitions, 'partition')}, the oldest of {first.oldest}; "
+            "logtool retention lists them"
+        )
+    for one in found.kept[:_MOST]:
+        yield (
+            f"{one.path.name} is not compacted: the transaction of producer {one.producer_id} is "
+            f"open from offset {one.transaction_first_offset}"
+        )
+    if len(found.kept) > _MOST:
+        more = text.count(len(found.kept) - _MOST, "more partition")
+        yield f"{more} not compacted because of open transactions; logtool cleaner lists them"

@@ -1,0 +1,185 @@
+"""Output of cleaner: a row for each compacted partition."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import field
+
+from logtool.cleaner.run import CleanerOptions, CleanerRun, PartitionCleaning
+from logtool.commands import options
+from logtool.commands.output import Line, Printer, Report, View
+from logtool.commands.printing import text
+from logtool.commands.printing.writers import Columns, Object, TableColumn, columns, keep
+from logtool.commands.program import parsing
+from logtool.commands.views.cleaner_tables import DOCUMENT, PARTITION, TOTAL
+from logtool.exits import Exit
+from logtool.lazy_dataclass import dataclass
+from logtool.metadata.setting_values import SettingValue
+from logtool.retention import settings as retention_settings
+from logtool.retention.logs import LiveLogs
+from logtool.running.summary import Summary
+from logtool.schemas.columns import Way
+from logtool.times import rfc3339
+
+SCHEMA = DOCUMENT.schema
+_MOST = 10
+"""Partitions of one kind that are described after the table."""
+
+
+def run(
+    inputs: options.LocalInputs,
+    running: options.Running,
+    printing: options.Printing,
+    *,
+    at: str,
+    changed: list[str],
+    records: bool,
+) -> Exit:
+    """Print what the cleaner does with each partition; return the exit status."""
+    chosen, given = printing.settings(), inputs.of_one_broker()
+    at_ms, meaning = parsing.parse_moment("--at", at)
+    view = View(
+        schema=SCHEMA,
+        columns=columns(*PARTITION.names(Way.CSV)),
+        layout=_layout(),
+        row_types=frozenset({PARTITION.name}),
+        sparse=True,
+    )
+    report = Report(settings=chosen, view=view, summary=Summary(), inputs=given)
+    static = inputs.broker.take(*retention_settings.CLEANER_FROM_FILE)
+    logs = LiveLogs(
+        given.paths,
+        static,
+        selection=given.selection,
+        run=running.run(report),
+        flavour=given.flavour,
+    )
+    job = CleanerRun(
+        logs,
+        CleanerOptions(
+            now_ms=at_ms,
+            changed=retention_settings.parse_change(changed, retention_settings.OF_CLEANER),
+            static=static,
+            with_records=records,
+        ),
+    )
+    printer = CleanerPrinter(report, job, at_ms, meaning if at != "now" else None)
+    return report.consume(job, printer)
+
+
+@dataclass(slots=True)
+class CleanerTotal:
+    """The sums of a run."""
+
+    at_ms: int
+    partitions: int = 0
+    bytes: int = 0
+    cleaned: int = 0
+    cleanable_bytes: int = 0
+    obstacles: Counter[str] = field(default_factory=Counter)
+    settings: tuple[SettingValue, ...] = ()
+    topics_known: bool = False
+
+    @property
+    def at(self) -> str | None:
+        """Return the time of the round in UTC."""
+        return rfc3339(self.at_ms)
+
+
+class CleanerPrinter(Printer[PartitionCleaning]):
+    """Prints partitions as they come, and adds them up."""
+
+    def __init__(self, report: Report, job: CleanerRun, at_ms: int, meaning: str | None) -> None:
+        self._report, self._job, self._meaning = report, job, meaning
+        self._total = CleanerTotal(at_ms)
+        self._notes: list[str] = []
+        self._note_count = 0
+        self._due = 0
+
+    def show(self, item: PartitionCleaning) -> None:
+        """Print one partition."""
+        total, summary = self._total, self._report.summary
+        summary.partitions += 1
+        summary.segments += item.segments
+        summary.bytes += item.bytes
+        total.partitions += 1
+        total.bytes += item.bytes
+        if item.obstacle is None:
+            total.cleaned += 1
+            total.cleanable_bytes += item.extent.cleanable_bytes
+        else:
+            total.obstacles[str(item.obstacle)] += 1
+        self._due += item.horizons_due or 0
+        for note in _notes(item):
+            self._note_count += 1
+            if len(self._notes) < _MOST:
+                self._notes.append(f"{item.path.name}: {note}")
+        self._report.item(PARTITION.row(item))
+
+    def finish(self) -> None:
+        """Print the sums."""
+        self._report.summary.partitions += self._job.not_compacted
+        self._total.settings = self._job.broker_settings
+        self._total.topics_known = self._job.knows_topics
+        self._report.item(TOTAL.row(self._total))
+
+    def last_lines(self) -> Iterator[Line]:
+        """Yield the odd facts, and the sum of the cleaned partitions."""
+        total = self._total
+        if self._meaning:
+            yield self._meaning, "dim"
+        yield from ((line, "warning") for line in self._notes)
+        if self._note_count > len(self._notes):
+            yield f"and {self._note_count - len(self._notes)} more, see --json", "warning"
+        if not total.topics_known:
+            yield "no metadata log was given: settings of topics are not known", "warning"
+        if not total.partitions:
+            yield "no partition is compacted", None
+            return
+        what = text.count(total.partitions, "compacted partition")
+        line = f"the cleaner cleans {total.cleaned} of {what}"
+        if total.cleaned:
+            line += f" ({text.size(total.cleanable_bytes)} cleanable)"
+        if self._due:
+            line += f", and deletes what is due in {text.count(self._due, 'batch', 'batches')}"
+        yield line, None
+
+
+def _notes(item: PartitionCleaning) -> Iterator[str]:
+    found = item.extent
+    if item.transaction is not None and item.obstacle == "open-transaction":
+        first, producer = item.transaction.first_offset, item.transaction.producer_id
+        yield f"the transaction of producer {producer} is open from offset {first}"
+    if item.fault_path is not None:
+        yield f"{item.fault_path.name}: byte {item.fault_position}: {item.fault}"
+    if item.future_copy is not None:
+        yield f"future copy {item.future_copy}"
+    if found.source in ("row-below-log-start", "row-above-log-end"):
+        why = str(found.source).removeprefix("row-").replace("-", " ", 1).replace("-", " ")
+        yield f"the row {item.checkpoint} is {why}: all is dirty from {found.first_dirty_offset}"
+    if item.without_key:
+        yield f"{text.count(item.without_key, 'record')} without a key: the cleaning deletes them"
+
+
+def _layout() -> Callable[[Object], Columns | None]:
+    kept = keep(_PARTITION, "partition", "dirty", "cleaned", "obstacle")
+    return lambda obj: kept if obj["type"] == "partition" else None
+
+
+def _obstacle(obj: Object) -> str:
+    return str(obj["obstacle"] or "")
+
+
+def _due(obj: Object) -> str:
+    return "" if obj["due"] is None else str(obj["due"])[:16].replace("T", " ")
+
+
+_PARTITION: Sequence[TableColumn] = (
+    TableColumn("partition", lambda obj: obj["path"].rpartition("/")[2]),
+    TableColumn("size", lambda obj: text.size(obj["bytes"])),
+    TableColumn("dirty", lambda obj: f"{obj['dirty_ratio']:.0%}"),
+    TableColumn("from", lambda obj: obj["first_dirty_offset"]),
+    TableColumn("to", lambda obj: obj["first_uncleanable_offset"]),
+    TableColumn("cleaned", lambda obj: "yes" if obj["is_cleaned"] else "no"),
+    TableColumn("obstacle", _obstacle),
+    TableColumn("until", _due),
+)

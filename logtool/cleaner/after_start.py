@@ -1,0 +1,83 @@
+"""The effects of retention and of the log cleaner soon after a start, as sums for one screen.
+
+Only names, sizes and ends of indexes are read, and the headers that a start reads as well. Without
+a metadata log there is no answer: the settings of topics are not known then.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from logtool.cleaner.rules import CleaningObstacle
+from logtool.cleaner.run import CleanerOptions, CleanerRun, PartitionCleaning
+from logtool.errors import UnreadableError
+from logtool.lazy_dataclass import dataclass
+from logtool.log.flavour import Flavour
+from logtool.log.selection import Selection
+from logtool.node.node import Node
+from logtool.retention.logs import LiveLogs
+from logtool.retention.run import RetentionOptions, RetentionRun
+from logtool.running.run import Run
+
+
+@dataclass(slots=True)
+class FirstRound:
+    """The segments that the first round of retention deletes."""
+
+    segments: int = 0
+    bytes: int = 0
+    """Bytes of their .log files."""
+    partitions: int = 0
+    oldest: str | None = None
+    """Topic and number of the partition with the oldest of them."""
+    _oldest_ms: int = 0
+
+    def add(self, path: Path, segments: int, size: int, oldest_ms: int) -> None:
+        """Add the segments of a partition; `oldest_ms` is the timestamp of its oldest one."""
+        if not segments:
+            return
+        if self.oldest is None or oldest_ms < self._oldest_ms:
+            self.oldest, self._oldest_ms = path.name, oldest_ms
+        self.segments += segments
+        self.bytes += size
+        self.partitions += 1
+
+
+@dataclass(frozen=True, slots=True)
+class AfterStart:
+    """The first round of retention, and the partitions that an open transaction keeps dirty."""
+
+    delay_ms: int
+    """Time from the start to that round."""
+    first: FirstRound
+    kept: tuple[PartitionCleaning, ...]
+
+
+def after_start(
+    paths: Sequence[Path],
+    node: Node,
+    start_ms: int,
+    static: Mapping[str, str],
+    *,
+    selection: Selection | None = None,
+    run: Run | None = None,
+    flavour: Flavour | None = None,
+) -> AfterStart | None:
+    """Return the effects after a start at `start_ms`; None if the settings are not known.
+
+    `static` are the settings in the broker's own file. Errors of reading are left out: the
+    caller reads the same files, and reports them.
+    """
+    if node.image is None or node.image.damage:
+        return None
+    logs = LiveLogs(paths, static, selection=selection, run=run, flavour=flavour)
+    round_of = RetentionRun(logs, RetentionOptions(start_ms, static=static, with_stamps=False))
+    first = FirstRound()
+    for one in round_of:
+        if not isinstance(one, UnreadableError):
+            first.add(one.path, one.first_segments, one.first_bytes, one.oldest_ms)
+    kept = [
+        one
+        for one in CleanerRun(logs, CleanerOptions(start_ms, static=static, with_contents=False))
+        if not isinstance(one, UnreadableError) and one.obstacle is CleaningObstacle.TRANSACTION
+    ]
+    return AfterStart(round_of.rounds.first_ms - start_ms, first, tuple(kept))

@@ -1,0 +1,184 @@
+"""The output of `cleaner` for a log dir of a real broker, and for changed copies of it."""
+
+import json
+from importlib.resources import files
+
+import pytest
+from jsonschema import Draft202012Validator
+from verification import small_log_dir
+
+from logtool.formats import offset_checkpoint, producer_snapshot, record_batch
+from logtool.formats.record_batch import DELETE_HORIZON
+from logtool.metadata.image import DIRECTORY
+
+KEYS, TX = "compacted.keys-0", "compacted-tx-0"
+ROW = {KEYS: 1416, TX: 663}
+"""The rows of the broker, which had cleaned all closed segments."""
+AT = "2027-01-01"
+
+
+def ndjson(run, *arguments, status=0):
+    result = run("cleaner", "-f", "ndjson", "--at", AT, *arguments)
+    assert result.status == status, result.stderr
+    return result
+
+
+def by_name(run, *arguments):
+    found = ndjson(run, *arguments).of_type("partition")
+    return {one["path"].rpartition("/")[2]: one for one in found}
+
+
+@pytest.fixture
+def small(scenario, tmp_path):
+    """Return a log dir with two compacted partitions and one that is not."""
+    kept = (KEYS, TX, "codec-gzip-0", DIRECTORY)
+    return small_log_dir(scenario("4.3.1/clean"), tmp_path / "small", *kept)
+
+
+def set_row(log_dir, name, offset):
+    """Write the row of a partition, or no row of it; the other one keeps its own."""
+    rows = {**ROW, name: offset}
+    offsets = {(one.rpartition("-")[0], 0): row for one, row in rows.items() if row is not None}
+    data = offset_checkpoint.encode(offset_checkpoint.build(offsets))
+    (log_dir / "cleaner-offset-checkpoint").write_bytes(data)
+
+
+def test_every_object_keeps_the_schema(run, small):
+    set_row(small, KEYS, None)
+    schema = json.loads((files("logtool.schemas") / "cleaner.json").read_text())
+    document = run("cleaner", "--json", "--records", small).document
+    Draft202012Validator(schema).validate(document)
+    assert {one["type"] for one in document["items"]} == {"partition", "total"}
+
+
+def test_what_a_broker_has_cleaned_is_clean(run, small):
+    found = by_name(run, small)
+    assert found.keys() == {KEYS, TX}
+    for name, one in found.items():
+        assert one["obstacle"] == "active-segment"
+        assert one["checkpoint"] == one["first_dirty_offset"] == ROW[name]
+        assert one["first_uncleanable_offset"] == one["checkpoint_after"] == ROW[name]
+        assert (one["dirty_ratio"], one["horizons"]) == (0, None)
+        assert one["clean_bytes"] + one["uncleanable_bytes"] == one["bytes"]
+
+
+@pytest.mark.parametrize(
+    ("row", "source", "first"),
+    [
+        (None, "no-row", 0), (10**9, "row-above-log-end", 0), (-1, "row-below-log-start", 0),
+        (276, "checkpoint", 276),
+    ],
+)  # fmt: skip
+def test_a_row_decides_where_cleaning_begins(run, small, row, source, first):
+    set_row(small, KEYS, row)
+    one = by_name(run, small)[KEYS]
+    assert (one["dirty_source"], one["first_dirty_offset"]) == (source, first)
+    assert one["is_cleaned"]
+    assert one["checkpoint_after"] == ROW[KEYS]
+    assert one["clean_bytes"] + one["cleanable_bytes"] + one["uncleanable_bytes"] == one["bytes"]
+    assert one["without_key"] is None
+
+
+def test_settings_decide_and_say_from_where_they_come(run, small, tmp_path):
+    set_row(small, KEYS, 1386)
+    config = tmp_path / "server.properties"
+    config.write_text("log.cleaner.min.cleanable.ratio=0.95\nlog.cleaner.max.compaction.lag.ms=5\n")
+    half = ["--with", "min.cleanable.dirty.ratio=0.5"]
+    one = by_name(run, *half, small)[KEYS]
+    sources = {setting["name"]: setting["source"] for setting in one["settings"]}
+    assert (one["obstacle"], 0 < one["dirty_ratio"] < 0.5) == ("dirty-ratio", True)
+    assert (sources["cleanup.policy"], sources["min.cleanable.dirty.ratio"]) == ("topic", "option")
+    low = f"min.cleanable.dirty.ratio={one['dirty_ratio'] / 2}"
+    assert by_name(run, "--with", low, small)[KEYS]["is_cleaned"]
+    assert by_name(run, "--broker-config", config, *half, small)[KEYS]["is_cleaned"]
+    late = by_name(run, *half, "--with", "max.compaction.lag.ms=9000000000000", small)[KEYS]
+    assert late["obstacle"] == "dirty-ratio"
+    assert late["due_ms"] > 9_000_000_000_000
+    lag = ["--with", "min.compaction.lag.ms=900000000000"]
+    assert by_name(run, *half, *lag, small)[KEYS]["obstacle"] == "dirty-ratio"
+    set_row(small, KEYS, None)
+    young = by_name(run, *half, *lag, small)[KEYS]
+    assert (young["obstacle"], young["first_uncleanable_offset"]) == ("min-lag", 0)
+    assert young["due_ms"] > 900_000_000_000
+
+
+def test_a_future_copy_and_a_checkpoint_that_cannot_be_read_stop_the_cleaner(run, small, tmp_path):
+    set_row(small, KEYS, None)
+    (small / f"{KEYS}.0123456789abcdef0123456789abcdef-future").mkdir()
+    found = by_name(run, small)
+    assert (found[KEYS]["obstacle"], found[TX]["obstacle"]) == ("future-copy", "active-segment")
+    assert found[KEYS]["checkpoint_after"] is None
+    assert found[KEYS]["future_copy"].endswith("-future")
+    (small / "cleaner-offset-checkpoint").write_text("0\n1\ncompacted-tx 0 x\n")
+    found = by_name(run, small)
+    assert {one["obstacle"] for one in found.values()} == {"checkpoint-unreadable"}
+    config = tmp_path / "server.properties"
+    config.write_text("log.cleaner.enable=false\n")
+    found = by_name(run, "--broker-config", config, small)
+    assert {one["obstacle"] for one in found.values()} == {"cleaner-disabled"}
+
+
+def test_a_batch_without_a_size_stops_the_cleaning_and_a_wrong_crc_does_not(run, small):
+    set_row(small, KEYS, None)
+    log = small / KEYS / "00000000000000000276.log"
+    data = bytearray(log.read_bytes())
+    second = int.from_bytes(data[8:12], "big") + 12
+    data[second + 17] ^= 1  # CRC
+    log.write_bytes(data)
+    assert by_name(run, small)[KEYS]["is_cleaned"]
+    data[second + 8 : second + 12] = bytes(4)
+    log.write_bytes(data)
+    one = by_name(run, small)[KEYS]
+    assert one["obstacle"] == "damaged-batch"
+    assert (one["fault_path"], one["fault_position"]) == (str(log), second)
+    assert (one["is_cleaned"], one["checkpoint_after"]) == (False, 0)
+
+
+def test_horizons_are_counted_in_headers(run, small):
+    set_row(small, TX, None)
+    one = by_name(run, small)[TX]
+    marked = 0
+    for log in sorted((small / TX).glob("*.log"))[:-1]:
+        position, data = 0, log.read_bytes()
+        while position < len(data):
+            table = record_batch.parse(memoryview(data), [position])
+            marked += bool(int(table.attributes[0]) & DELETE_HORIZON)
+            position += int(table.size[0])
+    assert (one["horizons"], one["horizons_due"]) == (marked, marked)
+    assert marked > 0
+
+
+def test_an_open_transaction_is_found_in_the_snapshot(run, small):
+    set_row(small, TX, None)
+    path = max((small / TX).glob("*.snapshot"))
+    entries = producer_snapshot.parse(path.read_bytes()).entries.copy()
+    entries["current_txn_first_offset"][0] = 400
+    path.write_bytes(producer_snapshot.encode(producer_snapshot.build(entries)))
+    one = by_name(run, small)[TX]
+    assert one["last_stable_offset"] == one["transaction_first_offset"] == 400
+    assert one["producer_id"] == int(entries["producer_id"][0])
+    assert (one["is_cleaned"], one["first_uncleanable_offset"]) == (True, 378)
+    set_row(small, TX, 378)
+    one = by_name(run, small)[TX]
+    assert (one["obstacle"], one["checkpoint_after"]) == ("open-transaction", 378)
+
+
+def test_records_without_a_key_are_counted(run, small):
+    set_row(small, KEYS, None)
+    found = by_name(run, "--records", small)
+    assert (found[KEYS]["without_key"], found[TX]["without_key"]) == (0, None)
+    policy = ["--with", "cleanup.policy=compact", "--with", "min.cleanable.dirty.ratio=0"]
+    one = by_name(run, *policy, "--records", "--topic", "codec-gzip", small)["codec-gzip-0"]
+    assert one["obstacle"] == "active-segment"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--with", "retention.ms=5"], ["--with", "min.cleanable.dirty.ratio=x"],
+        ["--with", "min.cleanable.dirty.ratio=2"], ["--with", "cleanup.policy=drop"],
+        ["--at", "soon"],
+    ],
+)  # fmt: skip
+def test_a_wrong_option_is_a_usage_error(run, small, words):
+    assert run("cleaner", *words, small).status == 2

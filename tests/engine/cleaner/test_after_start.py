@@ -1,0 +1,55 @@
+"""The sums of what retention deletes, and what stays dirty, soon after a start."""
+
+import pytest
+from verification import small_log_dir
+
+from logtool.cleaner.after_start import after_start
+from logtool.formats import producer_snapshot
+from logtool.log import opening
+from logtool.metadata.image import DIRECTORY
+from logtool.node.identity import identify
+from logtool.node.node import Node
+
+KEYS, TX, PLAIN = "compacted.keys-0", "compacted-tx-0", "codec-gzip-0"
+LATE_MS = 1_900_000_000_000
+"""A time at which every record is older than a week."""
+
+
+@pytest.fixture
+def small(scenario, tmp_path):
+    """Return a log dir with two compacted partitions, one that is not, and the metadata log."""
+    return small_log_dir(scenario("4.3.1/clean"), tmp_path / "small", KEYS, TX, PLAIN, DIRECTORY)
+
+
+def found(log_dir, start_ms=LATE_MS, static=None):
+    node = Node([identify(opening.open_log_dir(log_dir))], None, static or {})
+    return after_start([log_dir], node, start_ms, static or {})
+
+
+def test_the_first_round_deletes_what_is_older_than_a_week(small):
+    logs = list((small / PLAIN).glob("*.log"))
+    one = found(small, static={"log.initial.task.delay.ms": "5000"})
+    assert (one.delay_ms, one.first.oldest, one.first.partitions) == (5000, PLAIN, 1)
+    assert one.first.segments == len(logs)
+    assert one.first.bytes == sum(log.stat().st_size for log in logs)
+    assert one.kept == ()
+
+
+def test_nothing_is_deleted_that_is_younger(small):
+    assert found(small, start_ms=1).first.segments == 0
+    assert found(small, static={"log.retention.ms": "-1"}).first.segments == 0
+
+
+def test_an_open_transaction_keeps_a_log_dirty(small):
+    (small / "cleaner-offset-checkpoint").unlink()
+    path = max((small / TX).glob("*.snapshot"))
+    entries = producer_snapshot.parse(path.read_bytes()).entries.copy()
+    entries["current_txn_first_offset"][0] = 5
+    path.write_bytes(producer_snapshot.encode(producer_snapshot.build(entries)))
+    (kept,) = found(small).kept
+    assert (kept.path.name, kept.transaction_first_offset) == (TX, 5)
+    assert kept.producer_id == int(entries["producer_id"][0])
+
+
+def test_without_a_metadata_log_there_is_no_answer(scenario, tmp_path):
+    assert found(small_log_dir(scenario("4.3.1/clean"), tmp_path / "bare", PLAIN)) is None
