@@ -179,7 +179,8 @@ class PlanPrinter(ActionPrinter):
         if self._unread:
             summary.next.setdefault(self._unread.command)
         refuses = self._of_log_dirs["refuse"] or self._of_log_dirs["offline"]
-        if summary.complete and not refuses and not self._forecast.assumed.supplement:
+        quick = len(self._forecasts) <= after_start.MOST_LOGS
+        if summary.complete and quick and not refuses and not self._forecast.assumed.supplement:
             self._after = self._look(self._forecast.broker.node)
 
     def _known_rates(self) -> ReadRates | None:
