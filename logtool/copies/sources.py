@@ -10,11 +10,17 @@ from logtool.copies.digest import Digest
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats import leader_epoch_checkpoint
-from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
+from logtool.formats.names import (
+    DirectoryKind,
+    FileKind,
+    PartitionDirectory,
+    TopicPartition,
+    parse_directory,
+)
 from logtool.formats.offset_checkpoint import OffsetRow
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
-from logtool.log.dir import OF_TODAY, OFFSET_CHECKPOINTS, LogDir, Partition, Segment
+from logtool.log.dir import OF_TODAY, OFFSET_CHECKPOINTS, LogDir, Partition, Segment, own_name
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.selection import Selection
@@ -41,6 +47,22 @@ class ListedCopy:
         """Return the segments that are to be read."""
         return self.listed.segments if self.listed else ()
 
+    @property
+    def kind(self) -> DirectoryKind | None:
+        """Return the kind of its directory by the name; None if it is not that of a partition."""
+        if self.saved:
+            return None
+        return getattr(parse_directory(own_name(self.path)), "kind", None)
+
+    def with_files(self, flavour: Flavour) -> "ListedCopy":
+        """Return the copy with the files of its directory; `flavour` is that of its log dir.
+
+        UnreadableError.
+        """
+        if self.listed or self.saved:
+            return self
+        return replace(self, listed=opening.open_partition(self.path, flavour))
+
 
 def find(
     path: Path,
@@ -49,10 +71,13 @@ def find(
     *,
     kinds: Sequence[DirectoryKind] = OF_TODAY,
     flavour: Flavour | None = None,
+    files_later: bool = False,
 ) -> Iterator[ListedCopy | UnreadableError]:
     """Yield the copies in a source; UnreadableError if the path is not a source.
 
-    In a log dir only directories of these `kinds` are used.
+    In a log dir only directories of these `kinds` are used. With `files_later` the files of a copy
+    in a log dir are not looked at, only whether its directory can be read: see
+    `ListedCopy.with_files`.
     """
     kind = inputs.kind_of(path, flavour, redpanda=True)
     if kind is PathKind.FILE:
@@ -67,8 +92,12 @@ def find(
         yield from home.unread
         for folder, directory in home.root.partitions:
             if directory.kind in kinds and selection.takes(directory):
+                listed = None
                 try:
-                    listed = opening.open_partition(folder, home.root.flavour)
+                    if files_later and not files.is_remote(folder):
+                        files.hold_to_readable(folder)
+                    else:
+                        listed = opening.open_partition(folder, home.root.flavour)
                     yield home.copy(folder, (directory.topic, directory.partition), listed)
                 except UnreadableError as error:
                     if not files.has_vanished(error):
@@ -110,7 +139,7 @@ class _LogDir:
             self.unread.append(known.unread)
         self._rows = {kind: self._read(kind) for kind in OFFSET_CHECKPOINTS}
 
-    def copy(self, folder: Path, key: TopicPartition, listed: Partition) -> ListedCopy:
+    def copy(self, folder: Path, key: TopicPartition, listed: Partition | None) -> ListedCopy:
         """Return one of its partitions."""
         rows = {kind: rows[key].offset for kind, rows in self._rows.items() if key in rows}
         return ListedCopy(key=key, node=self._node, path=folder, listed=listed, rows=rows)
