@@ -10,17 +10,11 @@ from logtool.copies.digest import Digest
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.formats import leader_epoch_checkpoint
-from logtool.formats.names import (
-    DirectoryKind,
-    FileKind,
-    PartitionDirectory,
-    TopicPartition,
-    parse_directory,
-)
+from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
 from logtool.formats.offset_checkpoint import OffsetRow
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
-from logtool.log.dir import OF_TODAY, OFFSET_CHECKPOINTS, LogDir, Partition, Segment, own_name
+from logtool.log.dir import OF_TODAY, OFFSET_CHECKPOINTS, LogDir, Partition, Segment
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
 from logtool.log.selection import Selection
@@ -35,6 +29,8 @@ class ListedCopy:
     key: TopicPartition
     node: int | None
     path: Path
+    kind: DirectoryKind | None = None
+    """The kind of its directory by the name; None if the name is not that of a partition."""
     listed: Partition | None = None
     rows: dict[FileKind, int] = field(default_factory=dict)
     """Its offsets in the checkpoints of its log dir."""
@@ -46,13 +42,6 @@ class ListedCopy:
     def segments(self) -> tuple[Segment, ...]:
         """Return the segments that are to be read."""
         return self.listed.segments if self.listed else ()
-
-    @property
-    def kind(self) -> DirectoryKind | None:
-        """Return the kind of its directory by the name; None if it is not that of a partition."""
-        if self.saved:
-            return None
-        return getattr(parse_directory(own_name(self.path)), "kind", None)
 
     def with_files(self, flavour: Flavour) -> "ListedCopy":
         """Return the copy with the files of its directory; `flavour` is that of its log dir.
@@ -98,7 +87,9 @@ def find(
                         files.hold_to_readable(folder)
                     else:
                         listed = opening.open_partition(folder, home.root.flavour)
-                    yield home.copy(folder, (directory.topic, directory.partition), listed)
+                    yield home.copy(
+                        folder, (directory.topic, directory.partition), directory.kind, listed
+                    )
                 except UnreadableError as error:
                     if not files.has_vanished(error):
                         yield error
@@ -123,7 +114,9 @@ def find(
             )  # a partition dir without a log dir
         yield from home.unread
         key = listed.topic or path.resolve().name, listed.number or 0
-        yield replace(home.copy(path, key, listed), given=True)
+        yield replace(
+            home.copy(path, key, getattr(listed.directory, "kind", None), listed), given=True
+        )
 
 
 class _LogDir:
@@ -139,10 +132,18 @@ class _LogDir:
             self.unread.append(known.unread)
         self._rows = {kind: self._read(kind) for kind in OFFSET_CHECKPOINTS}
 
-    def copy(self, folder: Path, key: TopicPartition, listed: Partition | None) -> ListedCopy:
+    def copy(
+        self,
+        folder: Path,
+        key: TopicPartition,
+        kind: DirectoryKind | None,
+        listed: Partition | None,
+    ) -> ListedCopy:
         """Return one of its partitions."""
         rows = {kind: rows[key].offset for kind, rows in self._rows.items() if key in rows}
-        return ListedCopy(key=key, node=self._node, path=folder, listed=listed, rows=rows)
+        return ListedCopy(
+            key=key, node=self._node, path=folder, kind=kind, listed=listed, rows=rows
+        )
 
     def _read(self, kind: FileKind) -> dict[TopicPartition, OffsetRow]:
         of_watermarks = kind is FileKind.REPLICATION_CHECKPOINT
