@@ -10,7 +10,7 @@ from logtool.checks import compaction, file_names, metadata_records, root, topic
 from logtool.checks.altered import AlteredFiles
 from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
-from logtool.checks.fast_path import PlainPartitions
+from logtool.checks.fast_path import PlainPartitions, may_look
 from logtool.checks.leader_epochs import check_epochs
 from logtool.checks.partition import CheckRequest, Item, check_partition, plan
 from logtool.checks.report import PartitionSummary
@@ -354,12 +354,10 @@ class Verification:
 
     def _plain(self, path: Path) -> PlainPartitions | None:
         """Return the fast check to try first; None if an option or remote storage excludes it."""
-        budget, level = self._run.budget, self._level
-        timed = budget.pace.deadline is not None and level is not Level.QUICK
-        paced = budget.pace.bytes_per_second is not None or timed or budget.drop_cache
-        elsewhere = budget.memory or self._engine or self._earlier or files.is_remote(path)
-        special = self._flavour is not None or level is Level.RECORDS
-        return None if paced or elsewhere or special else PlainPartitions()
+        timed = self._level is Level.QUICK
+        may = may_look(path, self._run.budget, self._flavour, timed=timed)
+        special = self._engine or self._earlier or self._level is Level.RECORDS
+        return PlainPartitions() if may and not special else None
 
     def _request(
         self,

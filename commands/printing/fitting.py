@@ -46,7 +46,7 @@ class Fit:
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
     """Return the lines of a table of plain cells, as tabulate lays it out: title, rule, rows.
 
-    Each cell is one line of ASCII; `right` says which columns are aligned there. Tabulate, which
+    Each character is one column wide; `right` says which columns are aligned there. Tabulate, which
     knows every other cell, takes longer to import than most tables take to be printed.
     """
     widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]

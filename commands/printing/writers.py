@@ -4,6 +4,7 @@ A writer gets JSON-ready objects one by one and at last the summary, and calls `
 Every text is made from the same object as the JSON.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -18,6 +19,8 @@ BLOCK_ROWS = 500
 BLOCK_CHARACTERS = 1_000_000
 """Rows of a table that are laid out together, and about how long they are in all: what a table
 holds in memory."""
+_NARROW = re.compile("[ -~\u2581-\u2588]*")
+"""Text that is one column wide for each character: ASCII, and the bars of small charts."""
 WIDEST = 1000
 """Characters of the longest cell that others in its column are aligned with."""
 
@@ -307,7 +310,7 @@ def _getter(key: str) -> Callable[[Object], object]:
 
 def _is_plain(cells: list[str]) -> bool:
     """Return whether each cell is one line of characters that are one column wide."""
-    return all(cell.isascii() and cell.isprintable() for cell in cells)
+    return all(map(_NARROW.fullmatch, cells))
 
 
 def _is_numeric(rows: list[list[str]], index: int) -> bool:

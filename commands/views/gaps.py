@@ -85,6 +85,7 @@ def _wanted(shown: "GapChoices", config: broker_config.BrokerConfig) -> GapOptio
         policy=policy,
         max_batch_memory=parsing.parse_batch_memory(shown.max_batch_memory),
         static=config.take(*settings),
+        sums_alone=not (shown.output or shown.follower or shown.rounds),
     )
 
 

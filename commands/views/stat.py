@@ -92,9 +92,11 @@ class StatPrinter(Printer[Surveyed]):
         self._topics.setdefault(of.topic, TopicTotal()).add(whole)
         objects: list[Object] = [
             SEGMENT.row(
-                StatisticsOf(part, segment.log.path, of.topic, of.number, segment.base_offset)
+                StatisticsOf(
+                    segment.statistics, segment.log, of.topic, of.number, segment.base_offset
+                )
             )
-            for segment, part in (item.segments if self._with_segments else ())
+            for segment in (item.segments if self._with_segments else ())
         ]
         obj = PARTITION.row(StatisticsOf(whole, of.path, of.topic, of.number))
         if self._key:

@@ -19,7 +19,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from logtool.checks import leader_epochs, timestamps
+from logtool.checks import leader_epochs, plain_segment, timestamps
+from logtool.checks.plain_segment import OnSegment
 from logtool.checks.report import PartitionSummary
 from logtool.disk import files
 from logtool.formats import (
@@ -33,6 +34,8 @@ from logtool.formats.names import FileKind
 from logtool.formats.record_batch import SEQUENCES
 from logtool.lazy_dataclass import dataclass
 from logtool.log.file import File
+from logtool.log.flavour import Flavour
+from logtool.running.budget import Budget
 
 LARGEST = 256 * 1024
 """Bytes of the largest file that is read here: of larger files, reading costs more than opening."""
@@ -117,13 +120,26 @@ class PlainFiles:
     """Number of indexes that are not empty, in the segments before the last one."""
 
 
+def may_look(path: Path, budget: Budget, flavour: Flavour | None, *, timed: bool = False) -> bool:
+    """Return whether a run may look at partitions before it lists them.
+
+    Remote storage and ``--flavour`` exclude it, and so does a budget, which counts each read. With
+    `timed` a deadline is no reason against it.
+    """
+    pace = budget.pace
+    paced = pace.bytes_per_second is not None or (pace.deadline is not None and not timed)
+    spends = paced or budget.drop_cache or budget.memory
+    return not (spends or flavour is not None or files.is_remote(path))
+
+
 class PlainPartitions:
     """A fast check of partition dirs, one after the other, in one thread."""
 
     def __init__(self) -> None:
         self.files = PlainFiles()
         """Facts about the partition of the last look, if that was plain."""
-        self._rows = np.empty((_kernels.BATCH_COLUMNS, _MOST_BATCHES), np.int64)
+        # The kernels leave the columns of Redpanda and of markers as they are.
+        self._rows = np.full((_kernels.BATCH_COLUMNS, _MOST_BATCHES), -1, np.int64)
         self._found = np.empty(_kernels.SEGMENT_FACTS, np.int64)
         self._entries = np.empty((4, _MOST_BATCHES + 1), np.int64)
         self._epochs: dict[bytes, Epochs] = {}
@@ -139,6 +155,7 @@ class PlainPartitions:
         *,
         clean: bool = False,
         quick: bool = False,
+        on_segment: OnSegment | None = None,
     ) -> PartitionSummary | None:
         """Return the facts of a partition dir for which no rule reports anything, else None.
 
@@ -146,10 +163,11 @@ class PlainPartitions:
         far ahead its timestamps may be; None: not known. With `due` indexes may be missing, which
         the rules would report. After a `clean` stop a log has a snapshot at its end. With `quick`
         the totals are those of the end of the last segment, all that the rules of
-        `Level.QUICK` read.
+        `Level.QUICK` read. `on_segment` is called with each segment in turn; what it was called
+        with counts only if the result is not None.
         """
         try:
-            facts = self._look(path, log_start, ahead_ms, due, clean)
+            facts = self._look(path, log_start, ahead_ms, due, clean, on_segment)
         except (_NotPlainError, OSError):
             return None
         if quick:
@@ -169,7 +187,13 @@ class PlainPartitions:
         facts.epoch_starts = leader_epochs.rising(starts)
 
     def _look(
-        self, path: Path, log_start: int, ahead_ms: int | None, due: DueIndexes | None, clean: bool
+        self,
+        path: Path,
+        log_start: int,
+        ahead_ms: int | None,
+        due: DueIndexes | None,
+        clean: bool,
+        on_segment: OnSegment | None,
     ) -> PartitionSummary:
         home, bases, snapshots = _listed(path, due)
         # The active segment is mostly the largest file; on a running broker, its index is.
@@ -203,6 +227,9 @@ class PlainPartitions:
             end = self._segment(log, indexes, status.st_mtime_ns, base, active, ahead_ms)
             if end > base:
                 self._add(facts, runs, producers)
+            if on_segment:
+                counted = self._rows, self._found if end > base else None
+                on_segment(plain_segment.of(base, stem + _LOG, log, indexes, *counted))
             facts.bytes += len(log)
             found.last_bytes, found.last_position = len(log), int.from_bytes(indexes[0][-4:])
             found.inactive_indexes += 0 if active else bool(indexes[0]) + bool(indexes[1])

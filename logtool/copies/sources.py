@@ -29,6 +29,8 @@ class ListedCopy:
     key: TopicPartition
     node: int | None
     path: Path
+    kind: DirectoryKind | None = None
+    """The kind of its directory by the name; None if the name is not that of a partition."""
     listed: Partition | None = None
     rows: dict[FileKind, int] = field(default_factory=dict)
     """Its offsets in the checkpoints of its log dir."""
@@ -41,6 +43,15 @@ class ListedCopy:
         """Return the segments that are to be read."""
         return self.listed.segments if self.listed else ()
 
+    def with_files(self, flavour: Flavour) -> "ListedCopy":
+        """Return the copy with the files of its directory; `flavour` is that of its log dir.
+
+        UnreadableError.
+        """
+        if self.listed or self.saved:
+            return self
+        return replace(self, listed=opening.open_partition(self.path, flavour))
+
 
 def find(
     path: Path,
@@ -49,10 +60,13 @@ def find(
     *,
     kinds: Sequence[DirectoryKind] = OF_TODAY,
     flavour: Flavour | None = None,
+    files_later: bool = False,
 ) -> Iterator[ListedCopy | UnreadableError]:
     """Yield the copies in a source; UnreadableError if the path is not a source.
 
-    In a log dir only directories of these `kinds` are used.
+    In a log dir only directories of these `kinds` are used. With `files_later` the files of a copy
+    in a log dir are not looked at, only whether its directory can be read: see
+    `ListedCopy.with_files`.
     """
     kind = inputs.kind_of(path, flavour, redpanda=True)
     if kind is PathKind.FILE:
@@ -67,9 +81,15 @@ def find(
         yield from home.unread
         for folder, directory in home.root.partitions:
             if directory.kind in kinds and selection.takes(directory):
+                listed = None
                 try:
-                    listed = opening.open_partition(folder, home.root.flavour)
-                    yield home.copy(folder, (directory.topic, directory.partition), listed)
+                    if files_later and not files.is_remote(folder):
+                        files.hold_to_readable(folder)
+                    else:
+                        listed = opening.open_partition(folder, home.root.flavour)
+                    yield home.copy(
+                        folder, (directory.topic, directory.partition), directory.kind, listed
+                    )
                 except UnreadableError as error:
                     if not files.has_vanished(error):
                         yield error
@@ -94,7 +114,9 @@ def find(
             )  # a partition dir without a log dir
         yield from home.unread
         key = listed.topic or path.resolve().name, listed.number or 0
-        yield replace(home.copy(path, key, listed), given=True)
+        yield replace(
+            home.copy(path, key, getattr(listed.directory, "kind", None), listed), given=True
+        )
 
 
 class _LogDir:
@@ -110,10 +132,18 @@ class _LogDir:
             self.unread.append(known.unread)
         self._rows = {kind: self._read(kind) for kind in OFFSET_CHECKPOINTS}
 
-    def copy(self, folder: Path, key: TopicPartition, listed: Partition) -> ListedCopy:
+    def copy(
+        self,
+        folder: Path,
+        key: TopicPartition,
+        kind: DirectoryKind | None,
+        listed: Partition | None,
+    ) -> ListedCopy:
         """Return one of its partitions."""
         rows = {kind: rows[key].offset for kind, rows in self._rows.items() if key in rows}
-        return ListedCopy(key=key, node=self._node, path=folder, listed=listed, rows=rows)
+        return ListedCopy(
+            key=key, node=self._node, path=folder, kind=kind, listed=listed, rows=rows
+        )
 
     def _read(self, kind: FileKind) -> dict[TopicPartition, OffsetRow]:
         of_watermarks = kind is FileKind.REPLICATION_CHECKPOINT

@@ -14,7 +14,7 @@ from logtool.copies.copy_readers import Blocks, side_by_side
 from logtool.copies.merge import stretches
 from logtool.copies.pair import CopyPair
 from logtool.copies.sources import ListedCopy, find
-from logtool.dirs.proof import MetadataVerdict, Other, Proof, kind_of, prove
+from logtool.dirs.proof import MetadataVerdict, Other, Proof, prove
 from logtool.disk import files
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.formats.java_text import uuid_bytes
@@ -151,12 +151,12 @@ class Cluster:
         self._metadata_log = newest.metadata_log if newest else None
         self._node_ids = {one.path: node.node_id for node in self.nodes for one in node.log_dirs}
 
-    def is_stray(self, copy: ListedCopy) -> bool:
+    def is_stray(self, copy: ListedCopy, topic_id: str | None) -> bool:
         """Return whether a whole metadata log does not assign a copy to its broker."""
         image, node = self.image, self._node_ids.get(copy.path.parent)
         if image is None or image.damage or node is None:
             return False
-        return image.is_stray(*copy.key, topic_id_of(copy.path), node)
+        return image.is_stray(*copy.key, topic_id, node)
 
     def verdict(self, copy: ListedCopy) -> MetadataVerdict | None:
         """Return the state of a copy in the metadata log; None without a whole one or a topic id.
@@ -186,13 +186,28 @@ class Cluster:
         """Return the directories that may be copies of a partition, by topic id or by name."""
         topic_id = topic_id_of(target.path)
         return [
-            Other(one, self.is_stray(one), self._settings(one))
+            Other(one, self.is_stray(one, topic_id_of(one.path)), self._settings(one))
             for one in copies
             if not _is_same(one.path, target.path)
             and one.key[1] == target.key[1]
             and one.listed is not None
             and (one.key == target.key or (topic_id and topic_id == topic_id_of(one.path)))
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Replica:
+    """A copy, its topic id as far as it is needed, and whether it is a stray."""
+
+    copy: ListedCopy
+    topic_id: str | None
+    is_stray: bool
+
+    @property
+    def needs_files(self) -> bool:
+        """Return whether the files of the copy are compared with those of other copies."""
+        kind = self.copy.kind
+        return kind is DirectoryKind.FUTURE or (self.is_stray and kind is not DirectoryKind.DELETE)
 
 
 class DirsRun:
@@ -216,9 +231,8 @@ class DirsRun:
         for source in self._sources:
             try:
                 log_dirs.append(_log_dir(source.path, source.node))
-                for one in find(
-                    source.path, source.node, self._selection, kinds=tuple(DirectoryKind)
-                ):
+                what, kinds = (source.path, source.node, self._selection), tuple(DirectoryKind)
+                for one in find(*what, kinds=kinds, files_later=True):
                     if isinstance(one, UnreadableError):
                         reported.add(str(one))
                         yield one
@@ -234,8 +248,32 @@ class DirsRun:
                 yield node.unread
         for node in nodes:
             yield from self._directories(node)
+        replicas = yield from self._with_files([self._replica(one) for one in copies])
         for node in nodes:
-            yield from self._replicas(node, copies)
+            yield from self._replicas(node, replicas)
+
+    def _replica(self, copy: ListedCopy) -> _Replica:
+        topic_id = topic_id_of(copy.path) if self.image else None
+        stray = copy.kind is DirectoryKind.STRAY or self._cluster.is_stray(copy, topic_id)
+        return _Replica(copy, topic_id, stray)
+
+    def _with_files(
+        self, replicas: Sequence[_Replica]
+    ) -> Generator[UnreadableError, None, list[_Replica]]:
+        """Return the copies, with the files of those that are read or compared; yield errors."""
+        numbers = {one.copy.key[1] for one in replicas if one.needs_files}
+        flavours = {one.path: one.root.flavour for of in self._cluster.nodes for one in of.log_dirs}
+        found = []
+        for one in replicas:
+            copy = one.copy
+            try:
+                if copy.key[1] in numbers:
+                    copy = copy.with_files(flavours[copy.path.parent])
+                found.append(replace(one, copy=copy))
+            except UnreadableError as error:
+                if not files.has_vanished(error):
+                    yield error
+        return found
 
     def _directories(self, of: Node) -> Iterator[AuditedDir]:
         image, node = self.image, of.node_id
@@ -273,30 +311,30 @@ class DirsRun:
                 node=node, path=None, directory_id=absent, status="absent", partitions=count
             )
 
-    def _replicas(self, of: Node, copies: Sequence[ListedCopy]) -> Iterator[Item]:
+    def _replicas(self, of: Node, replicas: Sequence[_Replica]) -> Iterator[Item]:
         image, node = self.image, of.node_id
         homes = {one.path: one for one in of.log_dirs}
-        own = [copy for copy in copies if copy.path.parent in homes]
-        for copy in own:
-            kind, topic_id = kind_of(copy), topic_id_of(copy.path)
-            stray = kind is DirectoryKind.STRAY or self._cluster.is_stray(copy)
+        copies = [one.copy for one in replicas]
+        own = [one for one in replicas if one.copy.path.parent in homes]
+        for one in own:
+            copy, kind = one.copy, one.copy.kind
             if kind is DirectoryKind.DELETE:
                 continue
-            if stray:
+            if one.is_stray:
                 others, verdict = self._cluster.others(copy, copies), self._cluster.verdict(copy)
                 yield from prove(copy, others, self._run.restarted(), verdict)
             elif kind is DirectoryKind.FUTURE:
-                assigned = _assigned(image, topic_id, copy.key[1], node)
+                assigned = _assigned(image, one.topic_id, copy.key[1], node)
                 meta = homes[copy.path.parent].meta
                 here = meta is not None and assigned is not None and assigned == meta.directory_id
-                yield from self._future(copy, own, here=here)
-            elif image and topic_id and node is not None:
-                found = _misplaced(copy, homes[copy.path.parent], image, topic_id, node)
+                yield from self._future(copy, [each.copy for each in own], here=here)
+            elif image and one.topic_id and node is not None:
+                found = _misplaced(copy, homes[copy.path.parent], image, one.topic_id, node)
                 if found:
                     yield found
 
     def _future(self, copy: ListedCopy, own: Sequence[ListedCopy], *, here: bool) -> Iterator[Item]:
-        live = [one for one in own if one.key == copy.key and kind_of(one) is DirectoryKind.LIVE]
+        live = [one for one in own if one.key == copy.key and one.kind is DirectoryKind.LIVE]
         group = [*live[:1], copy]
         found = yield from side_by_side(group, self._run.restarted(), _paired)
         if found and found[0][-1] is copy:

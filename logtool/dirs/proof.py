@@ -124,11 +124,6 @@ class Other:
     """Known settings of its topic."""
 
 
-def kind_of(listed: ListedCopy) -> DirectoryKind | None:
-    """Return the kind of a copy's directory by its name; None if it is not a partition's."""
-    return getattr(listed.listed.directory, "kind", None) if listed.listed else None
-
-
 def prove(
     target: ListedCopy,
     others: Sequence[Other],
@@ -197,7 +192,7 @@ def _compared(
 
 def _unfit(other: Other) -> str | None:
     """Return why a directory proves nothing regardless of its content; None if it may."""
-    kind = kind_of(other.listed)
+    kind = other.listed.kind
     if kind is DirectoryKind.LIVE:
         assigned = "the metadata log does not assign this copy to its broker, which may delete it"
         return assigned if other.is_stray else None
@@ -264,7 +259,7 @@ def _judge(
         only = _missing(missing, found, fit, answer.notes)
     yield Proof(
         copy=copy,
-        kind=kind_of(target) or DirectoryKind.LIVE,
+        kind=target.kind or DirectoryKind.LIVE,
         stored=tuple(stored),
         only=(*only, *_damaged(found, fit), *_other_files(target)),
         digest=found.digest,

@@ -161,6 +161,11 @@ def at_one_moment(path: Path, described: Callable[[Sequence[Entry]], T]) -> T:
     return found
 
 
+def hold_to_readable(path: Path) -> None:
+    """Raise UnreadableError if a local directory cannot be listed."""
+    _names_in(path)
+
+
 def _names_in(path: Path) -> list[str]:
     """Return the sorted names of a local directory, for which no entry is made."""
     # This does not use `translated`, which takes as long as the listing of a small directory.

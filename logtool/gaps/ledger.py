@@ -136,6 +136,30 @@ def build(segments: Sequence[Coverage], facts: Facts, *, isolation: bool = False
     )
 
 
+def unbroken(facts: Facts, log_end: int, batches: int) -> Ledger:
+    """Return the ledger of a log that has a record at each offset from its log start to its end."""
+    start = facts.log_start
+    below = list(_not_missing((), facts, None))
+    gaps = below[0][0] if below else gap_table.empty()
+    return Ledger(
+        log_start=start,
+        log_end=log_end,
+        last_offset=log_end - 1,
+        gaps=gaps,
+        verdicts=tuple(verdict for _, verdict in below),
+        verdict=np.zeros(len(gaps), np.int64),
+        visible=log_end - start,
+        control=0,
+        aborted=0,
+        first_visible=start if batches else None,
+        last_visible=log_end - 1 if batches else None,
+        batches=batches,
+        damages=0,
+        overlaps=0,
+        legacy=0,
+    )
+
+
 def _not_missing(
     segments: Sequence[Coverage], facts: Facts, aborted: Column | None
 ) -> Iterator[tuple[GapTable, GapCauses]]:

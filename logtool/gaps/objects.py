@@ -82,10 +82,10 @@ class PartitionGaps:
         """Return the size of its ghosts by the RFC."""
         return self.ghosts.rfc_bytes
 
-    @cached_property
+    @property
     def log_bytes(self) -> int:
         """Return the size of the sound batches."""
-        return sum(end - start for part in self.result.parts for start, end in part.stretches)
+        return self.result.batch_bytes
 
     @property
     def ghost_share(self) -> float:

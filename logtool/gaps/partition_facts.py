@@ -6,7 +6,9 @@ from pathlib import Path
 
 from logtool.checks import compaction
 from logtool.checks.compaction import Cleaning
+from logtool.checks.fast_path import PlainPartitions
 from logtool.checks.indexes import OffsetIndexRules, TimeIndexRules
+from logtool.checks.report import PartitionSummary
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Severity
@@ -17,9 +19,10 @@ from logtool.gaps.evidence import Facts
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.epochs import EpochCache
 from logtool.log import inputs, opening, small_files
-from logtool.log.dir import OF_TODAY, Partition
+from logtool.log.dir import OF_TODAY, Partition, without_files
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
+from logtool.log.kafka import KAFKA
 from logtool.log.redpanda import REDPANDA, given_up_segments, is_compacted, is_reserved_room
 from logtool.log.selection import Selection
 from logtool.metadata.log_start import is_tiered, log_start
@@ -47,6 +50,18 @@ class GapOptions:
     """Bytes that the records of one batch may decompress to."""
     static: Mapping[str, str] = field(default_factory=dict)
     """Settings in the broker's properties file."""
+    sums_alone: bool = False
+    """True if the caller does not read batches again, as a copy with filled gaps needs it: then the
+    segments of a plain partition are not in its result."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainLog:
+    """A partition that was read, and has a record at each offset from its log start on."""
+
+    partition: "PartitionToRead"
+    """Its names and facts, without files."""
+    summary: PartitionSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +99,19 @@ def subjects(
     path: Path, wanted: GapOptions, selection: Selection, flavour: Flavour | None = None
 ) -> Iterator[PartitionToRead | UnreadableError]:
     """Yield the partitions at a path, and errors of reading it."""
+    for item in with_plain(path, wanted, selection, flavour, None):
+        if not isinstance(item, PlainLog):
+            yield item
+
+
+def with_plain(
+    path: Path,
+    wanted: GapOptions,
+    selection: Selection,
+    flavour: Flavour | None,
+    looks: PlainPartitions | None,
+) -> Iterator[PartitionToRead | PlainLog | UnreadableError]:
+    """Yield the same; with `looks` the plain partitions of a log dir are read at once."""
     try:
         kind = inputs.kind_of(path, flavour, redpanda=True)
         if kind is PathKind.FILE:
@@ -97,26 +125,62 @@ def subjects(
         yield error
         return
     known = settings.of_node(home.node)
-    # A partition dir that is given alone has its own flavour: its log dir may hold anything.
-    chosen, known_flavour = [path], flavour
-    if kind is PathKind.LOG_DIR:
-        known_flavour = home.log_dir.flavour
-        chosen = [
-            folder
-            for folder, directory in home.log_dir.partitions
-            if directory.kind is not DirectoryKind.DELETE and selection.takes(directory)
-        ]
-    for folder in chosen:
-        try:
-            listed = opening.open_partition(folder, known_flavour)
-            epochs, unread = _epochs(listed)
-            topic_id = topic_id_of(listed.path)
-            facts = _facts(listed, home, wanted, epochs, known, topic_id)
-            allowed = known.ahead_ms(listed.topic)
-            yield PartitionToRead(listed, facts, allowed, unread, known, topic_id)
-        except UnreadableError as error:
-            if folder == path or not files.has_vanished(error):
-                yield error
+    if kind is not PathKind.LOG_DIR:
+        # It has its own flavour: its log dir may hold anything.
+        yield from _listed(path, flavour, home, wanted, known, given=True)
+        return
+    flavour = home.log_dir.flavour
+    for folder, directory in home.log_dir.partitions:
+        if directory.kind is DirectoryKind.DELETE or not selection.takes(directory):
+            continue
+        plain = None
+        if looks and flavour is KAFKA:
+            plain = _plain(folder, directory, home, wanted, known, looks)
+        yield from [plain] if plain else _listed(folder, flavour, home, wanted, known)
+
+
+def _listed(
+    folder: Path,
+    flavour: Flavour | None,
+    home: LogDirState,
+    wanted: GapOptions,
+    known: Settings,
+    *,
+    given: bool = False,
+) -> Iterator[PartitionToRead | UnreadableError]:
+    """Yield a partition, or the error of listing it; no error if it vanished and was not given."""
+    try:
+        listed = opening.open_partition(folder, flavour)
+        epochs, unread = _epochs(listed)
+        topic_id = topic_id_of(listed.path)
+        first = listed.segments[0].base_offset if listed.segments else 0
+        facts = _facts(listed, first, home, wanted, epochs, known, topic_id)
+        yield PartitionToRead(listed, facts, known.ahead_ms(listed.topic), unread, known, topic_id)
+    except UnreadableError as error:
+        if given or not files.has_vanished(error):
+            yield error
+
+
+def _plain(
+    folder: Path,
+    directory: PartitionDirectory,
+    home: LogDirState,
+    wanted: GapOptions,
+    known: Settings,
+    looks: PlainPartitions,
+) -> PlainLog | None:
+    """Return a plain partition that begins at its log start; None for any other."""
+    ahead_ms = known.ahead_ms(directory.topic)
+    summary = looks.look(folder, 0, ahead_ms)
+    first = summary.first_base_offset if summary else None
+    if summary is None or first is None:
+        return None
+    listed, topic_id = without_files(folder, KAFKA, directory), summary.topic_id
+    facts = _facts(listed, first, home, wanted, looks.files.epochs, known, topic_id)
+    if facts.log_start != first:
+        return None
+    subject = PartitionToRead(listed, facts, ahead_ms, settings=known, topic_id=topic_id)
+    return PlainLog(subject, summary)
 
 
 def _single(path: Path, wanted: GapOptions, flavour: Flavour | None) -> PartitionToRead:
@@ -159,14 +223,15 @@ def _with_policy(
 
 def _facts(
     listed: Partition,
+    first: int,
     home: LogDirState,
     wanted: GapOptions,
     epochs: Epochs,
     known: Settings,
     topic_id: str | None,
 ) -> Facts:
+    """Return the facts about a partition; `first` is the base offset of its first segment."""
     directory = listed.directory
-    first = listed.segments[0].base_offset if listed.segments else 0
     key = None
     if isinstance(directory, PartitionDirectory) and directory.kind in OF_TODAY:
         key = directory.topic, directory.partition

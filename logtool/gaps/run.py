@@ -4,14 +4,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from logtool.checks.fast_path import PlainPartitions, may_look
 from logtool.disk import files
 from logtool.errors import BatchTooLargeError, UnreadableError, UsageError
 from logtool.findings import Finding
 from logtool.gaps import kafka_offsets
 from logtool.gaps.coverage import Coverage, CoverageTask, look
 from logtool.gaps.kafka_offsets import KafkaView
-from logtool.gaps.ledger import Ledger, build
-from logtool.gaps.partition_facts import GapOptions, PartitionToRead, indexed, subjects, with_past
+from logtool.gaps.ledger import Ledger, build, unbroken
+from logtool.gaps.partition_facts import (
+    GapOptions,
+    PartitionToRead,
+    PlainLog,
+    indexed,
+    subjects,
+    with_past,
+    with_plain,
+)
 from logtool.lazy_dataclass import dataclass
 from logtool.log import opening
 from logtool.log.dir import Segment
@@ -26,6 +35,7 @@ __all__ = ["GapOptions", "Gaps", "Result", "SegmentBatches"]
 
 _Looked = Coverage | UnreadableError
 _Found = _Looked | OutOfTimeError
+_Chosen = PartitionToRead | PlainLog | UnreadableError
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +57,10 @@ class Result:
     bytes: int
     first_base: int
     """Base offset of the first batch, which may be below the log start; else the log start."""
+    batch_bytes: int
+    """Bytes of the batches that count."""
     parts: tuple[SegmentBatches, ...]
+    """Empty for a plain partition with `GapOptions.sums_alone`."""
     findings: tuple[Finding, ...] = ()
     """Findings about timestamps that cannot be meant, with their places."""
     kafka: KafkaView | None = None
@@ -71,34 +84,52 @@ class Gaps:
         self._selection = selection or Selection()
         self._run = run or Run()
 
-    def _chosen(self) -> Iterator[PartitionToRead | UnreadableError]:
+    def _chosen(self) -> Iterator[_Chosen]:
         for path in dict.fromkeys(self._paths):
-            yield from subjects(path, self._wanted, self._selection, self._flavour)
+            may = self._wanted.sums_alone and may_look(path, self._run.budget, self._flavour)
+            looks = PlainPartitions() if may else None
+            yield from with_plain(path, self._wanted, self._selection, self._flavour, looks)
 
     @property
     def partitions(self) -> int:
         """Return the number of partitions that are to be read; they are listed for that."""
-        return sum(isinstance(subject, PartitionToRead) for subject in self._chosen())
+        return sum(not isinstance(subject, UnreadableError) for subject in self._chosen())
 
     def __iter__(self) -> Iterator[Result | UnreadableError]:
         for window in in_windows(self._chosen(), _segments):
             for item in window:
-                yield from [item] if isinstance(item, UnreadableError) else item.unread
-            wanted = [item for item in window if isinstance(item, PartitionToRead)]
-            yield from self._read(wanted)
+                if isinstance(item, UnreadableError):
+                    yield item
+                elif isinstance(item, PartitionToRead):
+                    yield from item.unread
+            yield from self._read(
+                [item for item in window if not isinstance(item, UnreadableError)]
+            )
             if self._run.ran_out:
                 return
 
-    def _read(self, wanted: Sequence[PartitionToRead]) -> Iterator[Result | UnreadableError]:
+    def _read(
+        self, wanted: Sequence[PartitionToRead | PlainLog]
+    ) -> Iterator[Result | UnreadableError]:
         """Yield the results of partitions."""
-        looks = [subject.looks(self._wanted) for subject in wanted]
+        looks = [
+            [] if isinstance(subject, PlainLog) else subject.looks(self._wanted)
+            for subject in wanted
+        ]
         tasks = [task for some in looks for task in some]
         self._run.bytes_total += sum(task.segment.log.size for task in tasks)
+        self._run.bytes_total += sum(
+            subject.summary.bytes for subject in wanted if isinstance(subject, PlainLog)
+        )
         turns = {id(task): turn for turn, task in enumerate(tasks)}
         with self._run.workers(_look) as workers:
             # In the order of the tasks: a result that is early waits in memory.
             results = workers.run(tasks, lambda task: turns[id(task)])
             for subject, some in zip(wanted, looks, strict=True):
+                if isinstance(subject, PlainLog):
+                    self._run.advance(subject.summary.bytes, subject.partition.partition.path)
+                    yield _of_plain(subject)
+                    continue
                 self._run.path = subject.partition.path
                 looked = [next(results) for _ in some]
                 settled = self._settled(subject, looked, workers)
@@ -188,6 +219,9 @@ class Gaps:
                     ),
                     ledger.log_start,
                 ),
+                batch_bytes=sum(
+                    end - start for coverage in segments for start, end in coverage.stretches
+                ),
                 parts=tuple(
                     SegmentBatches(task.segment, tuple(coverage.stretches))
                     for task, coverage in zip(looks, segments, strict=True)
@@ -195,6 +229,22 @@ class Gaps:
                 findings=tuple(_placed(subject, looks, segments)),
                 kafka=kafka_offsets.view(subject.partition, ledger, filtered),
             )
+
+
+def _of_plain(plain: PlainLog) -> Result:
+    """Return the result of a plain partition."""
+    facts, summary = plain.partition.facts, plain.summary
+    ledger = unbroken(facts, summary.log_end_offset or 0, summary.batches)
+    return Result(
+        subject=plain.partition,
+        ledger=ledger,
+        segments=summary.segments,
+        records=summary.records,
+        bytes=summary.bytes,
+        first_base=ledger.log_start,
+        batch_bytes=summary.bytes,
+        parts=(),
+    )
 
 
 def _placed(
@@ -231,5 +281,7 @@ def _without_overlaps(tasks: Sequence[CoverageTask], segments: list[Coverage]) -
     return result
 
 
-def _segments(item: PartitionToRead | UnreadableError) -> int:
-    return 0 if isinstance(item, UnreadableError) else len(item.partition.segments)
+def _segments(item: _Chosen) -> int:
+    if isinstance(item, UnreadableError):
+        return 0
+    return item.summary.segments if isinstance(item, PlainLog) else len(item.partition.segments)

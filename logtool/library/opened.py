@@ -141,7 +141,7 @@ class OpenedLogDirs:
         With `exact` batches with holes are decoded, so that offsets that are missing inside a batch
         are known one by one.
         """
-        job = Gaps(self.paths, GapOptions(exact=exact), flavour=self._flavour)
+        job = Gaps(self.paths, GapOptions(exact=exact, sums_alone=True), flavour=self._flavour)
         return _answer(chain.from_iterable(map(_of_gaps, job)))
 
     def watermark(self, *others: "OpenedLogDirs") -> Answer[ReplicaGroup]:

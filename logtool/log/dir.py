@@ -274,6 +274,25 @@ def arrange_partition(
     )
 
 
+def without_files(
+    path: Path, flavour: Flavour, directory: PartitionDirectory | BadDirectory
+) -> Partition:
+    """Return a partition for its names alone, of which no file was listed."""
+    return Partition(
+        path=path,
+        flavour=flavour,
+        directory=directory,
+        segments=(),
+        orphans=(),
+        snapshots=(),
+        kraft_snapshots=(),
+        fixed={},
+        leftovers=(),
+        strangers=(),
+        odd_entries=(),
+    )
+
+
 def _key(file: File) -> tuple[int, int]:
     """Return the key that the files of a segment share: base offset and, for Redpanda, the term."""
     return file.name.offset or 0, file.name.epoch or 0

@@ -1,33 +1,45 @@
 """The statistics of log dirs, partition dirs and logs: segment by segment, in several threads."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from logtool.checks import old_formats
+from logtool.checks.fast_path import PlainPartitions, may_look
+from logtool.checks.plain_segment import PlainSegment
 from logtool.disk import files
 from logtool.errors import BatchTooLargeError, UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression
+from logtool.formats.names import PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
-from logtool.log.dir import Partition, Segment
+from logtool.log.dir import Partition, Segment, without_files
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
+from logtool.log.kafka import KAFKA
 from logtool.log.selection import Selection
 from logtool.node import settings
 from logtool.node.settings import Settings
 from logtool.running.run import Run
 from logtool.running.windows import in_windows
 from logtool.running.workers import OutOfTimeError, Workers
-from logtool.stat.statistics import MeasureTask, Statistics, measure, merged, unread
+from logtool.stat.statistics import MeasureTask, Statistics, measure, merged, of_plain, unread
 
 _Measured = Statistics | UnreadableError
 _Found = _Measured | OutOfTimeError
 _PARTITIONS_AT_ONCE = 64
 """Partitions of a topic whose statistics are kept separately before they are added up."""
-_Chosen = tuple[Partition, tuple[Segment, ...]]
-"""A partition, and the segments of it that are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredSegment:
+    """The statistics of one segment."""
+
+    log: Path
+    base_offset: int
+    statistics: Statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +47,22 @@ class Surveyed:
     """The statistics of one partition."""
 
     partition: Partition
-    segments: tuple[tuple[Segment, Statistics], ...]
-    """The segments asked for, each with its statistics: all, unless a path named a log."""
+    """The partition; its files were not listed if it is plain."""
+    segments: tuple[MeasuredSegment, ...]
+    """The segments asked for: all, unless a path named a log."""
 
     @property
     def findings(self) -> Iterator[Finding]:
         """Yield the findings about timestamps and old message formats, each with its location."""
-        for segment, statistics in self.segments:
-            for finding in statistics.odd:
+        for segment in self.segments:
+            for finding in segment.statistics.odd:
                 yield finding.placed(
-                    segment.log.path,
+                    segment.log,
                     topic=self.partition.topic,
                     partition=self.partition.number,
                     segment=segment.base_offset,
                 )
-        parts = (one for _, statistics in self.segments for one in statistics.old_formats)
+        parts = (one for segment in self.segments for one in segment.statistics.old_formats)
         for finding in old_formats.findings(parts):
             yield finding.placed(
                 self.partition.path, topic=self.partition.topic, partition=self.partition.number
@@ -58,7 +71,11 @@ class Surveyed:
     @property
     def statistics(self) -> Statistics:
         """Return the statistics of all these segments together."""
-        return merged([statistics for _, statistics in self.segments])
+        return merged([segment.statistics for segment in self.segments])
+
+
+_Chosen = tuple[Partition, tuple[Segment, ...]] | Surveyed
+"""A partition, and the segments of it that are asked for; or the result, if it is plain."""
 
 
 class TopicTotal:
@@ -104,6 +121,8 @@ class Survey:
         self._run = run or Run()
         self._settings: dict[Path, Settings] = {}
         """Settings of the topics, by log dir."""
+        self._ahead: dict[tuple[Path, str | None], int | None] = {}
+        """How many ms ahead timestamps may be, by log dir and topic."""
 
     def __iter__(self) -> Iterator[Surveyed | UnreadableError]:
         for window in in_windows(self._chosen(), _segments):
@@ -124,12 +143,18 @@ class Survey:
         self, chosen: Sequence[_Chosen]
     ) -> Generator[Surveyed | UnreadableError, None, bool]:
         """Yield the statistics of partitions; return False once time ran out."""
-        tasks = [self._task(listed, segment) for listed, some in chosen for segment in some]
+        listings = (one for one in chosen if not isinstance(one, Surveyed))
+        tasks = [self._task(listed, segment) for listed, some in listings for segment in some]
         self._run.bytes_total += sum(task.segment.log.size for task in tasks)
         with self._run.workers(measure) as workers:
             # One thread works in order, so that finished partitions are printed at once.
             results = workers.run(tasks, lambda t: -t.segment.log.size if workers.jobs > 1 else 0)
-            for listed, segments in chosen:
+            for one in chosen:
+                if isinstance(one, Surveyed):
+                    self._run.advance(one.statistics.bytes, one.partition.path)
+                    yield one
+                    continue
+                listed, segments = one
                 self._run.path = listed.path
                 found = list(islice(results, len(segments)))
                 try:
@@ -141,7 +166,7 @@ class Survey:
                         yield error
                     continue
                 yield from self._partition(listed, segments, found)
-                if any(isinstance(one, OutOfTimeError) for one in found):
+                if any(isinstance(result, OutOfTimeError) for result in found):
                     return False
         return True
 
@@ -173,11 +198,13 @@ class Survey:
         return MeasureTask(segment, self._unpack, self._limit, self._ahead_ms(listed))
 
     def _ahead_ms(self, listed: Partition) -> int | None:
-        """Return how many ms ahead the topic allows timestamps; the metadata log is read once."""
-        home = listed.path.parent
-        if home not in self._settings:
-            self._settings[home] = settings.around(listed.path, self._static)
-        return self._settings[home].ahead_ms(listed.topic)
+        """Return how many ms ahead the topic allows timestamps; each topic is asked about once."""
+        key = home, topic = listed.path.parent, listed.topic
+        if key not in self._ahead:
+            if home not in self._settings:
+                self._settings[home] = settings.around(listed.path, self._static)
+            self._ahead[key] = self._settings[home].ahead_ms(topic)
+        return self._ahead[key]
 
     def _partition(
         self,
@@ -192,7 +219,7 @@ class Survey:
             for position in result.too_large if isinstance(result, Statistics) else ():
                 yield BatchTooLargeError(segment.log.path, position, self._limit)
             known = result if isinstance(result, Statistics) else unread(segment)
-            measured.append((segment, known))
+            measured.append(MeasuredSegment(segment.log.path, segment.base_offset, known))
         yield Surveyed(listed, tuple(measured))
 
     def _choose(self, path: Path) -> Iterator[_Chosen | UnreadableError]:
@@ -200,8 +227,13 @@ class Survey:
         kind = inputs.kind_of(path, self._flavour, redpanda=True)
         if kind is PathKind.LOG_DIR:
             root = opening.open_log_dir(path, self._flavour)
+            may = root.flavour is KAFKA and may_look(path, self._run.budget, self._flavour)
+            looks = PlainPartitions() if may and not self._unpack else None
             for folder, directory in root.partitions:
                 if self._selection.takes(directory):
+                    if looks and (plain := self._plain(looks, folder, directory)):
+                        yield plain
+                        continue
                     found = opening.try_partition(folder, root.flavour)
                     if isinstance(found, Partition):
                         yield found, found.segments
@@ -217,6 +249,42 @@ class Survey:
                 raise UnreadableError(path, "expected a log dir, a partition dir or a .log")
         yield listed, meant
 
+    def _plain(
+        self, looks: PlainPartitions, folder: Path, directory: PartitionDirectory
+    ) -> Surveyed | None:
+        """Return the statistics of a plain partition; None for any other."""
+        listed = without_files(folder, KAFKA, directory)
+        measured: list[tuple[PlainSegment, Statistics | None]] = []
+        found = looks.look(
+            folder, 0, self._ahead_ms(listed),
+            on_segment=lambda segment: measured.append((segment, _of_plain(segment))),
+        )  # fmt: skip
+        segments = tuple(
+            MeasuredSegment(Path(segment.log), segment.base_offset, statistics)
+            for segment, statistics in measured
+            if statistics
+        )
+        if not found or len(segments) < len(measured):
+            return None
+        self._run.bytes_total += found.bytes
+        return Surveyed(listed, segments)
+
+
+def _of_plain(segment: PlainSegment) -> Statistics | None:
+    """Return the statistics of a plain segment; None if one of its batches has no time."""
+    table, totals = segment.table, segment.totals
+    known = of_plain(table, totals) if totals else Statistics()
+    return known and replace(
+        known,
+        segments=1,
+        bytes=segment.bytes,
+        index_bytes=segment.index_bytes,
+        first_offset=int(table.base_offset[0]) if totals else None,
+        last_offset=int(table.last_offset[-1]) if totals else None,
+    )
+
 
 def _segments(item: _Chosen | UnreadableError) -> int:
-    return 0 if isinstance(item, UnreadableError) else len(item[1])
+    if isinstance(item, UnreadableError):
+        return 0
+    return len(item.segments if isinstance(item, Surveyed) else item[1])

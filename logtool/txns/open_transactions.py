@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from logtool.checks import producers
-from logtool.checks.report import SegmentReport
+from logtool.checks.report import PartitionSummary, SegmentReport
 from logtool.disk import shell
 from logtool.errors import UnreadableError
 from logtool.findings import Finding, Severity
+from logtool.formats.names import PartitionDirectory
 from logtool.formats.record_batch import BatchTable, concat
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Partition
@@ -214,6 +215,36 @@ def audit(
         damaged=any(map(_is_uncertain, reports)),
         leader_epoch=max((epoch for one in reports for epoch, _, _ in one.epochs), default=NONE),
         markers=last_markers(rows),
+    )
+
+
+def audit_plain(
+    path: Path,
+    directory: PartitionDirectory,
+    facts: PartitionSummary,
+    rows: BatchTable,
+    high_watermark: int | None,
+) -> PartitionTransactions:
+    """Return the same for a plain partition, which holds no transaction.
+
+    `rows` are the `producer_state.significant` rows of its segments.
+    """
+    state = ProducerState()
+    state.apply(rows)
+    start = facts.first_base_offset or 0
+    return PartitionTransactions(
+        path=path,
+        topic=directory.topic,
+        partition=directory.partition,
+        segments=facts.segments,
+        start_offset=start,
+        end_offset=start if facts.log_end_offset is None else facts.log_end_offset,
+        high_watermark=high_watermark,
+        producers=dict(sorted(state.producers.items())),
+        transactions=[],
+        findings=[],
+        damaged=False,
+        leader_epoch=max((epoch for epoch, _ in facts.epoch_starts), default=NONE),
     )
 
 

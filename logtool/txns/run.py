@@ -9,20 +9,27 @@ from dataclasses import field, replace
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
+
 from logtool.checks import compaction, internal_topics
+from logtool.checks.fast_path import PlainFiles, PlainPartitions, may_look
 from logtool.checks.partition import CheckRequest, check_partition, plan
+from logtool.checks.plain_segment import PlainSegment
 from logtool.checks.report import PartitionSummary, SegmentReport
 from logtool.checks.schedule import PartitionJob, Schedule
 from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
-from logtool.formats.names import DirectoryKind, TopicPartition
+from logtool.formats import producer_snapshot
+from logtool.formats.names import DirectoryKind, PartitionDirectory, TopicPartition
+from logtool.formats.record_batch import BatchTable, concat
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, opening
 from logtool.log.dir import LogDir, Partition
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
-from logtool.log.producer_state import NONE
+from logtool.log.kafka import KAFKA
+from logtool.log.producer_state import NONE, significant
 from logtool.log.selection import Selection
 from logtool.node import lost_end
 from logtool.running.run import Run
@@ -31,7 +38,12 @@ from logtool.running.windows import in_windows
 from logtool.txns import findings
 from logtool.txns.coordinator import TOPIC
 from logtool.txns.joining import Joining
-from logtool.txns.open_transactions import MAX_AGE_MS, PartitionTransactions, audit
+from logtool.txns.open_transactions import (
+    MAX_AGE_MS,
+    PartitionTransactions,
+    audit,
+    audit_plain,
+)
 
 _AREAS = ("producer-snapshot", "transaction-index")
 _CODES = frozenset({"batch/plain-in-transaction"})
@@ -44,6 +56,14 @@ class _PartitionToAudit:
     high_watermark: int | None
     one_of_many: bool
     """True for a single segment that other segments follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Audited:
+    """A plain partition, which was read when it was listed."""
+
+    facts: PartitionSummary
+    audited: PartitionTransactions
 
 
 @dataclass(slots=True)
@@ -90,7 +110,11 @@ class TransactionsRun:
                 self.run.bytes_total += sum(job.bytes for job in jobs)
                 for job, found in schedule.run(jobs):
                     reports = list(found)
-                    if not any(report.skipped for report in reports):
+                    if isinstance(job.subject, _Audited):
+                        schedule.count(job.subject.facts.bytes, job.path)
+                        self.summary.count(job.subject.facts)
+                        yield self.joining.account(job.subject.audited)
+                    elif not any(report.skipped for report in reports):
                         yield from self._partition(job.subject, reports)
                 if schedule.out_of_time:
                     return
@@ -159,8 +183,13 @@ class TransactionsRun:
             problems: list[UnreadableError] = []
             watermarks = _watermarks(home, problems)
             yield from problems
+            may = home.flavour is KAFKA and may_look(home.path, self.run.budget, self.flavour)
+            looks = PlainPartitions() if may else None
             for folder, directory in home.partitions:
                 if directory.kind is DirectoryKind.LIVE and self.selection.takes(directory):
+                    if looks and (job := self._plain(looks, folder, directory, home, watermarks)):
+                        yield job
+                        continue
                     try:
                         listed = opening.open_partition(folder, home.flavour)
                         yield self._job(listed, home, watermarks)
@@ -180,6 +209,31 @@ class TransactionsRun:
             partition=listed, request=request, high_watermark=watermarks.get(key), one_of_many=many
         )
         return PartitionJob(listed.path, plan(listed, request), subject)
+
+    def _plain(
+        self,
+        looks: PlainPartitions,
+        folder: Path,
+        directory: PartitionDirectory,
+        home: LogDir,
+        watermarks: dict[TopicPartition, int],
+    ) -> PartitionJob | None:
+        """Return a job with nothing left to do for a plain partition; None for any other."""
+        rows: list[BatchTable] = []
+
+        def keep(segment: PlainSegment) -> None:
+            if segment.totals and segment.totals.producers:
+                own = segment.table[np.arange(len(segment.table))]  # the columns are used again
+                rows.append(significant(own, plain=segment.totals))
+
+        facts = looks.look(folder, 0, None, clean=home.is_clean, on_segment=keep)
+        if facts is None or _remembers(looks.files, facts.first_base_offset or 0):
+            return None
+        self.run.bytes_total += facts.bytes
+        mark = watermarks.get((directory.topic, directory.partition))
+        return PartitionJob(
+            folder, (), _Audited(facts, audit_plain(folder, directory, facts, concat(rows), mark))
+        )
 
     def _partition(
         self, subject: _PartitionToAudit, reports: list[SegmentReport]
@@ -203,6 +257,14 @@ class TransactionsRun:
             self.max_age_ms,
         )
         yield self.joining.account(audited)
+
+
+def _remembers(found: PlainFiles, start: int) -> bool:
+    """Return whether a snapshot has a producer all of whose batches are below the log start."""
+    if not start or len(found.newest_snapshot) <= producer_snapshot.HEADER.size:
+        return False
+    entries = producer_snapshot.parse(found.newest_snapshot).entries
+    return bool((entries["last_offset"] < start).any())
 
 
 def _segments(item: PartitionJob | UnreadableError) -> int:

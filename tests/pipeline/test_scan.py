@@ -53,8 +53,8 @@ def test_the_tables_add_up_to_what_stat_and_verify_say(spark, scenario, tmp_path
     paths = homes(scenario(name))
     job = scan(spark, tmp_path / "out", *paths, wanted=("segments", "batches", "findings"))
     local = verify(*paths, level=Level.BATCHES)
-    known = [(one.partition.path, segment, of) for one in surveyed(*paths)
-             for segment, of in one.segments]  # fmt: skip
+    known = [(one.partition.path, segment, segment.statistics) for one in surveyed(*paths)
+             for segment in one.segments]  # fmt: skip
     segments = table(tmp_path / "out", "segments")
     assert len(segments) == len(known) == local.summary.segments
     by_place = segments.set_index(["log_dir", "directory", "segment"])

@@ -10,6 +10,7 @@ import pytest
 from processes import locked_by_a_process
 from verification import logs, small_log_dir
 
+from logtool.checks import fast_path
 from logtool.errors import UnreadableError
 from logtool.gaps.run import GapOptions, Gaps
 from logtool.log import opening
@@ -31,6 +32,12 @@ ENGINES: dict[str, Engine] = {
     "stat": lambda path, run: Survey([path], run=run),
     "gaps": lambda path, run: Gaps([path], GapOptions(), run=run),
 }
+
+
+@pytest.fixture
+def none_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have all partitions listed first and read later, as large ones are."""
+    monkeypatch.setattr(fast_path, "LARGEST", 0)
 
 
 @pytest.fixture
@@ -59,6 +66,7 @@ def comparable(items: Iterable[Any]) -> list[object]:
     return found
 
 
+@pytest.mark.usefixtures("none_is_plain")
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("name", ENGINES)
 def test_what_is_left_is_reported_as_if_the_rest_had_never_been(
@@ -104,6 +112,7 @@ def test_a_replica_is_measured_again_where_its_newest_segment_went(home: Path) -
     assert found == replicas() != before
 
 
+@pytest.mark.usefixtures("none_is_plain")
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_partition_that_is_never_at_rest_is_given_up_in_the_end(home: Path, name: str) -> None:
     looked = []
@@ -124,6 +133,7 @@ def test_a_partition_that_is_never_at_rest_is_given_up_in_the_end(home: Path, na
     assert 2 <= len(looked) <= opening.MOST_LOOKS + 1
 
 
+@pytest.mark.usefixtures("none_is_plain")
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_partition_that_is_deleted_meanwhile_is_passed_over(home: Path, name: str) -> None:
     def once(run: Progress) -> None:
