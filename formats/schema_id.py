@@ -15,7 +15,7 @@ bytes of the key or value unless it is null::
 In both forms indexes of a message follow if the schema is one of Protobuf. Of several headers with
 that name the last counts, as for the clients in Java and .NET; that in Python takes the first.
 
-Sources: ``io.confluent.kafka.serializers.schema.id``, classes ``SchemaId`` and
+Source: ``io.confluent.kafka.serializers.schema.id``, classes ``SchemaId`` and
 ``DualSchemaIdDeserializer`` (Confluent 8.0); confluent-kafka 2.16 for Python, function
 ``dual_schema_id_deserializer``. Any data may begin with a zero byte, so that an id is a guess where
 no registry knows it.
