@@ -7,6 +7,7 @@ import tarfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from packages.building import ROOT, run
 
@@ -85,13 +86,16 @@ def second_start(command: Sequence[str | Path]) -> float:
 
 def root_with_libc(home: Path) -> None:
     """Make a root directory that holds the C library and nothing else."""
+    loader = Path("/lib64/ld-linux-x86-64.so.2")
+    (home / "lib64").mkdir(parents=True)
+    shutil.copy(loader.resolve(), home / "lib64" / loader.name)
     for name in _LIBC:
         found = next(Path("/usr/lib").glob(f"*-linux-gnu/{name}"), None)
         if found:
-            (home / "lib64").mkdir(parents=True, exist_ok=True)
-            shutil.copy(found.resolve(), home / "lib64" / name)
-    loader = Path("/lib64/ld-linux-x86-64.so.2")
-    shutil.copy(loader.resolve(), home / "lib64" / loader.name)
+            # Without a cache of ld.so it looks in these directories alone.
+            place = home / "lib" / found.parent.name
+            place.mkdir(parents=True, exist_ok=True)
+            shutil.copy(found.resolve(), place / name)
     for name in ("tmp", "data", "proc"):
         (home / name).mkdir()
     (home / "tmp").chmod(0o1777)
@@ -100,6 +104,31 @@ def root_with_libc(home: Path) -> None:
 def confined(home: Path, program: str, user: int) -> list[str]:
     """Return the command that runs a program in a root directory, as a user without rights."""
     return ["/usr/sbin/chroot", f"--userspec={user}:{user}", str(home), program]
+
+
+def image(
+    buildah: Sequence[str | Path],
+    settings: dict[str, Any],
+    version: str,
+    sound: Path,
+    damaged: Path,
+) -> None:
+    """Try an image with its own user and entry point; log dirs are mounted read-only."""
+    if settings["User"] != "1001:1001":
+        raise TrialError(f"the image runs as user {settings['User']}")
+    container = run(*buildah, "from", "logtool").strip()
+    mounts = [word for path in (sound, damaged) for word in ("-v", f"{path}:/data/{path.name}:ro")]
+    command = [
+        *buildah,
+        "run",
+        "--isolation",
+        "chroot",
+        *mounts,
+        container,
+        *settings["Entrypoint"],
+    ]
+    answers(command, version, Path("/data", sound.name), Path("/data", damaged.name))
+    run(*buildah, "rm", container)
 
 
 def debian(package: Path, work: Path, version: str, sound: Path, damaged: Path) -> None:
