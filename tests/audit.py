@@ -2,7 +2,7 @@
 
 Each locked release has hashes and no address. Each package has the licence that ``audit.toml``
 names: the metadata of installed packages must agree, and no licence may be one that forbids to ship
-logtool. `--update` writes that list anew. With `--advisories`, a folder or a zip file of advisories
+logtool. `--update` writes that list again. With `--advisories`, a folder or a zip file of advisories
 in the format of OSV that was downloaded before, no locked release may be affected by one, unless
 ``audit.toml`` accepts it with a reason.
 """
