@@ -1,8 +1,8 @@
 """Audits requirements.lock without a network: ``make audit``.
 
 Each locked release has hashes and no address. Each package has the licence that ``audit.toml``
-names: the metadata of installed packages must agree, and no licence may be one that forbids to ship
-logtool. `--update` writes that list again. With `--advisories`, a folder or a zip file of advisories
+names: the metadata of installed packages must agree, and no licence may forbid to ship logtool.
+With `--update` the list is written again. With `--advisories`, a folder or a zip file of advisories
 in the format of OSV that was downloaded before, no locked release may be affected by one, unless
 ``audit.toml`` accepts it with a reason.
 """

@@ -28,6 +28,8 @@ FILE = Path(__file__).with_suffix(".json")
 _AVRO = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}'
 _JSON = '{"title": "Order", "type": "object", "properties": {"id": {"type": "integer"}}}'
 _FIRST_IDS = (1, 100_000, 2**31 - 10)
+Headers = list[tuple[str, Any]]
+"""Names and bytes, or None."""
 FORMATS: dict[str, Any] = {
     "AVRO": (lambda client, conf: AvroSerializer(client, _AVRO, conf=conf), {"id": 1}),
     "JSON": (lambda client, conf: JSONSerializer(_JSON, client, conf=conf), {"id": 1}),
@@ -41,26 +43,24 @@ FORMATS: dict[str, Any] = {
 def rows() -> Iterator[dict[str, Any]]:
     """Yield every format as a key and as a value, with the id in the bytes and in a header."""
     for first_id in _FIRST_IDS:
-        client = SchemaRegistryClient.new_client({"url": "mock://"})
+        client: Any = SchemaRegistryClient.new_client({"url": "mock://"})
         client._store.max_id = first_id - 1
         for name, (serializer, content) in FORMATS.items():
             for field in (MessageField.KEY, MessageField.VALUE):
                 for conf in ({}, {"schema.id.serializer": header_schema_id_serializer}):
-                    headers: list[tuple[str, bytes | None]] = []
+                    headers: Headers = []
                     context = SerializationContext("orders", field, headers)
                     data = serializer(client, conf)(content, context)
                     known = client.get_latest_version(f"orders-{field}")
                     row = {"format": name, "field": str(field), "id": known.schema_id}
                     yield row | {"guid": known.guid} | as_read(name, field, data, headers)
                     if not headers:
-                        empty = [(f"__{field}_schema_id", None)]
+                        empty: Headers = [(f"__{field}_schema_id", None)]
                         yield row | {"guid": known.guid} | as_read(name, field, data, empty)
                 client.delete_subject(f"orders-{field}")
 
 
-def as_read(
-    name: str, field: str, data: bytes, headers: list[tuple[str, bytes | None]]
-) -> dict[str, Any]:
+def as_read(name: str, field: MessageField, data: bytes, headers: Headers) -> dict[str, Any]:
     """Return a key or value with its headers, and the schema that the client finds."""
     found = SchemaId(name)
     dual_schema_id_deserializer(data, SerializationContext("orders", field, headers), found)

@@ -62,7 +62,7 @@ def test_the_ids_of_real_serializers_are_those_that_their_registry_gave(tmp_path
     records = []
     for offset, one in enumerate(SERIALIZED):
         headers = [(key.encode(), value and bytes.fromhex(value)) for key, value in one["headers"]]
-        content = {one["field"]: bytes.fromhex(one["data"])}
+        content: Any = {one["field"]: bytes.fromhex(one["data"])}
         records.append(record.Record(offset, headers=headers, **content))
     log(tmp_path, "orders", *records)
     (opened,) = logtool.open(tmp_path).partitions()
