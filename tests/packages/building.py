@@ -86,7 +86,14 @@ def installed_by(tool: str, words: Sequence[str], made_wheel: Path, home: Path) 
 
 def program(made_wheel: Path, work: Path, output: Path) -> tuple[Path, Path]:
     """Build the single file and the directory, with the Python that runs this."""
-    bin_dir = environment(sys.executable, work / "pyinstaller", _PYINSTALLER, made_wheel)
+    bin_dir = environment(sys.executable, work / "pyinstaller", made_wheel)
+    # PyInstaller's own starter needs libz.so.1 on the host; one with zlib inside is compiled.
+    static = work / "static"
+    static.mkdir()
+    shutil.copy(run("cc", "-print-file-name=libz.a").strip(), static)
+    run(bin_dir / "pip", "install", "-q", "--disable-pip-version-check", "--no-binary",
+        "pyinstaller", _PYINSTALLER, PYINSTALLER_COMPILE_BOOTLOADER="1",
+        LDFLAGS=f"-L{static}")  # fmt: skip
     run(bin_dir / "pyinstaller", "--distpath", work / "out", "--workpath", work / "work", "-y",
         "--log-level", "WARN", ROOT / "tests" / "packages" / "logtool.spec",
         LOGTOOL_SOURCE=str(ROOT))  # fmt: skip
