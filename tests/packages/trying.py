@@ -3,6 +3,7 @@
 import os
 import resource
 import shutil
+import stat
 import subprocess
 import tarfile
 from collections.abc import Sequence
@@ -89,7 +90,7 @@ def second_start(command: Sequence[str | Path]) -> float:
 
 
 def root_with_libc(home: Path) -> None:
-    """Make a root directory that holds the C library and nothing else."""
+    """Make a root directory that holds the C library and /dev/null, and nothing else."""
     loader = Path("/lib64/ld-linux-x86-64.so.2")
     (home / "lib64").mkdir(parents=True)
     shutil.copy(loader.resolve(), home / "lib64" / loader.name)
@@ -103,6 +104,9 @@ def root_with_libc(home: Path) -> None:
     for name in ("tmp", "data", "proc"):
         (home / name).mkdir()
     (home / "tmp").chmod(0o1777)
+    (home / "dev").mkdir()
+    os.mknod(home / "dev" / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    (home / "dev" / "null").chmod(0o666)
 
 
 def confined(home: Path, program: str, user: int) -> list[str]:
