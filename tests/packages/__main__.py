@@ -100,7 +100,8 @@ def in_a_bare_root(work: Path, single: Path, directory: Path, sound: Path, damag
     base = work / "base"
     trying.root_with_libc(base)
     shutil.rmtree(base / "dev")  # a container has its own
-    trying.image(*building.image(directory, base, work), __version__, sound, damaged)
+    readable = (home / "data" / path.name for path in (sound, damaged))
+    trying.image(*building.image(directory, base, work), __version__, *readable)
     done("  image of the Containerfile, on a base with glibc alone")
 
 

@@ -121,8 +121,8 @@ def image(directory: Path, base: Path, work: Path) -> tuple[list[str | Path], di
         "buildah", "--root", work / "storage", "--runroot", work / "run", "--storage-driver", "vfs",
     ]  # fmt: skip
     run(*buildah, "build", "-q", "--isolation", "chroot", "-t", "logtool", context)
-    words = ("inspect", "--type", "image", "--format", "{{json .OCIv1.Config}}", "logtool")
-    return buildah, json.loads(run(*buildah, *words))
+    described = json.loads(run(*buildah, "inspect", "--type", "image", "logtool"))
+    return buildah, described["OCIv1"]["config"]
 
 
 def libc() -> str:
