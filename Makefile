@@ -184,6 +184,11 @@ lint: $(VENV)/dev.stamp  ## style, types, direction of imports
 generate: $(VENV)/run.stamp  ## write man/ and completions/ from the commands' own help
 	$(BIN)/logtool generate .
 
+AUDIT_ARGS ?=
+.PHONY: audit
+audit: $(VENV)/dev.stamp  ## check hashes and licences of the lock, without a network
+	$(BIN)/python tests/audit.py $(AUDIT_ARGS)
+
 log-dirs: $(VENV)/test.stamp  ## start brokers on faulty log dirs, write tests/broker/reports/log-dirs.md
 	$(BIN)/python tests/broker/log_dirs_report.py
 
@@ -210,6 +215,12 @@ clean:  ## remove what the other targets made
 .PHONY: outputs-killed
 outputs-killed: $(VENV)/test.stamp  ## kill every command with --output at every call, write tests/bench/reports/kills/OUTPUTS.md
 	PYTHONPATH=tests $(BIN)/python -m crash.outputs
+
+.PHONY: serialized
+serialized:  ## serialize records with Confluent's client, write tests/serialized.json
+	$(PYTHON) -m venv build/serialized
+	build/serialized/bin/pip install -q "confluent-kafka[avro,json,protobuf]>=2.16,<3"
+	build/serialized/bin/python tests/serialized.py
 
 .PHONY: kills
 kills: $(VENV)/test.stamp  ## kill every command that writes at every call, write tests/bench/reports/kills

@@ -7,13 +7,18 @@ Layout, big-endian. In front of a serialized key or value::
      5  the serialized data
 
 In the value of the header ``__key_schema_id`` or ``__value_schema_id``, which counts before the
-bytes of the key or value::
+bytes of the key or value unless it is null::
 
      0  magic  int8    0: an id follows as above; 1: a GUID
      1  guid   16 bytes
 
-Source: ``io.confluent.kafka.serializers.schema.id.SchemaId`` (Confluent 8.0). Any data may begin
-with a zero byte, so that an id is a guess where no registry knows it.
+In both forms indexes of a message follow if the schema is one of Protobuf. Of several headers with
+that name the last counts, as for the clients in Java and .NET; that in Python takes the first.
+
+Source: ``io.confluent.kafka.serializers.schema.id``, classes ``SchemaId`` and
+``DualSchemaIdDeserializer`` (Confluent 8.0); confluent-kafka 2.16 for Python, function
+``dual_schema_id_deserializer``. Any data may begin with a zero byte, so that an id is a guess where
+no registry knows it.
 """
 
 from collections.abc import Iterable
@@ -44,9 +49,8 @@ def of_record(
     data: bytes | None, headers: Iterable[tuple[str, bytes | None]], name: str
 ) -> int | UUID | None:
     """Return the schema id of a key or value; `name` is the name of its header."""
-    # The last header of a name counts for a consumer.
     found = [value for key, value in headers if key == name]
-    return parse_header(found[-1]) if found else parse(data)
+    return parse(data) if not found or found[-1] is None else parse_header(found[-1])
 
 
 def encode(schema_id: int | UUID) -> bytes:

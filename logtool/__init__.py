@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from logtool.library.opened import Answer as Answer
     from logtool.library.opened import OpenedLogDirs as OpenedLogDirs
     from logtool.library.opened import open as open
-    from logtool.library.reading import BatchColumns as BatchColumns
-    from logtool.library.reading import DamageError as DamageError
     from logtool.library.reading import OpenedPartition as OpenedPartition
     from logtool.library.reading import OpenedSegment as OpenedSegment
+    from logtool.log.batch_columns import BatchColumns as BatchColumns
     from logtool.log.damaged_bytes import DamagedBytes as DamagedBytes
+    from logtool.log.damaged_bytes import DamageError as DamageError
     from logtool.log.record_objects import LogRecord as LogRecord
     from logtool.startup.partition import PartitionForecast as PartitionForecast
     from logtool.watermark.replica import Replica as Replica
@@ -43,8 +43,9 @@ _MODULES = {
     "formats.record_batch": ("BatchTable",),
     "gaps.missing": ("GapRange", "MissingOffsets"),
     "library.opened": ("Answer", "OpenedLogDirs", "open"),
-    "library.reading": ("BatchColumns", "DamageError", "OpenedPartition", "OpenedSegment"),
-    "log.damaged_bytes": ("DamagedBytes",),
+    "library.reading": ("OpenedPartition", "OpenedSegment"),
+    "log.batch_columns": ("BatchColumns",),
+    "log.damaged_bytes": ("DamagedBytes", "DamageError"),
     "log.record_objects": ("LogRecord",),
     "startup.partition": ("PartitionForecast",),
     "watermark.replica": ("Replica",),

@@ -39,14 +39,14 @@ def parse(lock: str) -> list[Entry]:
     entries: list[Entry] = []
     for line in lock.splitlines():
         if pin := _PIN.match(line):
-            entries.append(Entry(_normal(pin[1])))
+            entries.append(Entry(normal(pin[1])))
         if not entries:
             continue
         comment = line.strip().removeprefix("#").removeprefix(" ").removeprefix("via").strip()
         if not line.strip().startswith("#"):
             entries[-1].lines.append(line)
         elif comment:
-            entries[-1].via.add(_normal(comment.split()[0]))
+            entries[-1].via.add(normal(comment.split()[0]))
     return entries
 
 
@@ -56,7 +56,7 @@ def direct(project: dict[str, Any], groups: Iterable[str]) -> set[str]:
     for group in groups:
         for requirement in _requirements(project, group):
             if match := _REQUIREMENT.match(requirement):
-                name = _normal(match[1])
+                name = normal(match[1])
                 extras = [extra.strip() for extra in (match[2] or "").split(",") if extra.strip()]
                 found |= direct(project, extras) if name == _ITSELF else {name}
     return found
@@ -101,7 +101,8 @@ def _requirements(project: dict[str, dict[str, list[str]]], group: str) -> list[
     return project["project"]["optional-dependencies"][group]  # type: ignore[call-overload]
 
 
-def _normal(name: str) -> str:
+def normal(name: str) -> str:
+    """Return the name of a package as a registry compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

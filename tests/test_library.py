@@ -141,6 +141,15 @@ def test_damage_is_an_exception_or_a_value(damaged):
     assert set(range(360)) - set(offsets) == set(range(149, 179))
 
 
+def test_a_reader_reads_the_log_while_it_is_read(damaged):
+    reader = logtool.open(damaged).partition("codec-none", 0).records_reader(["offset"])
+    first = reader.read_next_batch().column(0).to_pylist()
+    assert first[0] == 0
+    with pytest.raises(logtool.DamageError) as caught:
+        reader.read_all()
+    assert first[-1] < caught.value.damage.first_offset == 149
+
+
 def test_a_torn_end_is_damage_without_a_last_offset(copy_of):
     home = copy_of("4.3.1/clean")
     log = home / LOG

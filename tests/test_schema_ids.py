@@ -15,6 +15,8 @@ from logtool import RegisteredSchema, cli
 from logtool.dump.registry import registered
 from logtool.formats import record, record_batch, schema_id
 
+SERIALIZED = json.loads(Path(__file__).with_name("serialized.json").read_text())[1:]
+"""Bytes that Confluent's own serializers wrote; see serialized.py."""
 SCHEMAS = Path(logtool.__file__).parent / "schemas"
 OLD = b'{"keytype":"SCHEMA","subject":"old-value","version":1,"magic":1}'
 DELETED = [(OLD, b'{"id":5}'), (OLD, b'{"id":5,"deleted":true}')]
@@ -54,6 +56,27 @@ def test_the_ids_of_keys_and_values(home):
     (one,) = logtool.open(home).partitions()
     found = [(each.key_schema_id, each.value_schema_id) for each in one.records()]
     assert found == [(7, 3), (None, 3), (None, None), (None, GUID), (7, None)]
+
+
+def test_the_ids_of_real_serializers_are_those_that_their_registry_gave(tmp_path):
+    records = []
+    for offset, one in enumerate(SERIALIZED):
+        headers = [(key.encode(), value and bytes.fromhex(value)) for key, value in one["headers"]]
+        content: Any = {one["field"]: bytes.fromhex(one["data"])}
+        records.append(record.Record(offset, headers=headers, **content))
+    log(tmp_path, "orders", *records)
+    (opened,) = logtool.open(tmp_path).partitions()
+    found = [
+        getattr(each, f"{one['field']}_schema_id")
+        for each, one in zip(opened.records(), SERIALIZED, strict=True)
+    ]
+    assert [str(one) if isinstance(one, UUID) else one for one in found] == [
+        one["found"] for one in SERIALIZED
+    ]
+    # The registry and the client's own deserializer agree, so that the file has a meaning.
+    assert all(one["found"] in (one["id"], one["guid"]) for one in SERIALIZED)
+    forms = {(one["format"], one["field"], type(one["found"])) for one in SERIALIZED}
+    assert len(forms) == 3 * 2 * 2
 
 
 def test_the_ids_are_counted_by_topic(home):
@@ -141,3 +164,11 @@ def test_a_header_counts_before_the_value_and_may_hold_a_guid():
     for data, expected in ((schema_id.encode(GUID), GUID), (schema_id.encode(4), 4), (b"", None)):
         assert schema_id.of_record(value, [(name, data)], name) == expected
     assert schema_id.of_record(value, [("other", schema_id.encode(4))], name) == 3
+
+
+def test_the_last_of_several_headers_counts_and_a_null_one_leaves_it_to_the_value():
+    name, value = schema_id.VALUE_HEADER, schema_id.encode(3)
+    both = [(name, schema_id.encode(4)), (name, schema_id.encode(GUID))]
+    assert schema_id.of_record(value, both, name) == GUID
+    assert schema_id.of_record(value, both[::-1], name) == 4
+    assert schema_id.of_record(value, [*both, (name, None)], name) == 3

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from logtool.lazy_dataclass import dataclass
+from logtool.log.record_objects import LogRecord
 
 TOPIC = "_schemas"
 
@@ -60,6 +61,19 @@ def uses(counts: Uses, known: Registered) -> list[SchemaUse]:
         for (topic, field, found), number in rows
         if number
     ]
+
+
+def count_uses(records: Iterable[tuple[str | None, LogRecord]]) -> list[SchemaUse]:
+    """Return the counts of records with their topics; those of ``_schemas`` resolve the ids."""
+    counts: Uses = Counter()
+    pairs: list[tuple[bytes | None, bytes | None]] = []
+    for topic, record in records:
+        if topic == TOPIC:
+            pairs.append((record.key, record.value))
+            continue
+        counts[topic, "key", record.key_schema_id] += record.key is not None
+        counts[topic, "value", record.value_schema_id] += record.value is not None
+    return uses(counts, registered(pairs))
 
 
 def registered(records: Iterable[tuple[bytes | None, bytes | None]]) -> Registered:

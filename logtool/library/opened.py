@@ -1,7 +1,6 @@
 """The log dirs of one node, opened to be read and to be asked what the commands are asked."""
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from logtool.actions import Action
 from logtool.disk import files
-from logtool.dump.registry import TOPIC, SchemaUse, Uses, registered, uses
+from logtool.dump.registry import SchemaUse, count_uses
 from logtool.errors import NothingMatchedError, UnreadableError, UsageError
 from logtool.findings import Finding
 from logtool.formats.names import DirectoryKind
@@ -83,13 +82,7 @@ class OpenedLogDirs:
         is opened.
         """
         for place in self._places:
-            listed: Iterable[Partition | UnreadableError] = ()
-            if isinstance(place, LogDir):
-                live = [path for path, one in place.latest if one.kind is DirectoryKind.LIVE]
-                listed = opening.try_partitions(live, place.flavour)
-            else:
-                listed = [place]
-            for one in listed:
+            for one in _live(place) if isinstance(place, LogDir) else [place]:
                 if isinstance(one, UnreadableError):
                     raise one
                 yield OpenedPartition(one, **self._how)
@@ -107,16 +100,8 @@ class OpenedLogDirs:
 
         The ids are resolved to subjects and versions if ``_schemas`` lies in the same log dirs.
         """
-        counts: Uses = Counter()
-        pairs: list[tuple[bytes | None, bytes | None]] = []
-        for one in self.partitions():
-            for record in one.records():
-                if one.topic == TOPIC:
-                    pairs.append((record.key, record.value))
-                    continue
-                counts[one.topic, "key", record.key_schema_id] += record.key is not None
-                counts[one.topic, "value", record.value_schema_id] += record.value is not None
-        return uses(counts, registered(pairs))
+        records = ((one.topic, record) for one in self.partitions() for record in one.records())
+        return count_uses(records)
 
     def verify(self, level: Literal["quick", "batches", "records"] = "batches") -> Answer[None]:
         """Check everything, as `logtool verify --level` does: the findings."""
@@ -138,8 +123,7 @@ class OpenedLogDirs:
     def gaps(self, *, exact: bool = False) -> Answer[MissingOffsets]:
         """List missing offsets with their reasons, as `logtool gaps` does.
 
-        With `exact` batches with holes are decoded, so that offsets that are missing inside a batch
-        are known one by one.
+        With `exact` offsets that are missing inside a batch are named one by one.
         """
         job = Gaps(self.paths, GapOptions(exact=exact, sums_alone=True), flavour=self._flavour)
         return _answer(chain.from_iterable(map(_of_gaps, job)))
@@ -177,9 +161,13 @@ def _opened(path: Path, flavour: Any) -> LogDir | Partition:
     kind = inputs.kind_of(path, flavour, redpanda=True)
     if kind is PathKind.FILE:
         raise UsageError(f"{path}: expected a log dir or a partition dir, found a file")
-    if kind is PathKind.LOG_DIR:
-        return opening.open_log_dir(path, flavour)
-    return opening.open_partition(path, flavour)
+    is_log_dir = kind is PathKind.LOG_DIR
+    return (opening.open_log_dir if is_log_dir else opening.open_partition)(path, flavour)
+
+
+def _live(log_dir: LogDir) -> Iterator[Partition | UnreadableError]:
+    live = [path for path, one in log_dir.latest if one.kind is DirectoryKind.LIVE]
+    return opening.try_partitions(live, log_dir.flavour)
 
 
 def _of_gaps(item: Result | UnreadableError) -> Iterator[Any]:

@@ -7,17 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from logtool.disk.files import LogFile
-from logtool.errors import FormatError, UsageError
-from logtool.formats import record_batch
+from logtool.errors import UsageError
 from logtool.formats.names import CLUSTER_METADATA
-from logtool.formats.record_batch import BatchTable, Column
-from logtool.lazy_dataclass import dataclass
-from logtool.log import damaged_bytes
+from logtool.log import batch_columns, damaged_bytes
+from logtool.log.batch_columns import BatchColumns
 from logtool.log.chunk import Chunk
-from logtool.log.damaged_bytes import DamagedBytes, chunks_and_damage
+from logtool.log.damaged_bytes import DamagedBytes, DamageError, chunks_and_damage
 from logtool.log.decoded import redact
 from logtool.log.dir import Partition, Segment
 from logtool.log.record_objects import LogRecord, log_records
@@ -25,32 +21,6 @@ from logtool.log.record_table import Unread
 from logtool.log.records import records
 
 DEFAULT_COLUMNS = ("offset", "timestamp", "key", "value", "headers")
-
-
-class DamageError(FormatError):
-    """Damage in a log that was opened with ``damage="raise"``; `damage` says where."""
-
-    def __init__(self, damage: DamagedBytes) -> None:
-        super().__init__(damage.message, damage.position, damage.path)
-        self.damage = damage
-
-
-@dataclass(frozen=True, slots=True)
-class BatchColumns:
-    """Batches as NumPy columns of one length, in the order of the log."""
-
-    table: BatchTable
-    """Positions, offsets, times, producers and more of the headers, int64; -1 for none."""
-    segment: Column
-    """Base offset of the segment, int64."""
-    crc_valid: Column
-    """bool; False for a damaged batch of Kafka that its size field still frames: other columns of
-    that row may be wrong. Damage of other kinds has no row."""
-    damage: tuple[DamagedBytes, ...]
-    """All damage but that inside of sound batches."""
-
-    def __len__(self) -> int:
-        return len(self.table)
 
 
 class _Readable:
@@ -63,30 +33,11 @@ class _Readable:
     def __init__(self, listed: Partition, segments: Sequence[Segment], **how: bool) -> None:
         self.path, self.topic, self.partition = listed.path, listed.topic, listed.number
         self._listed, self._segments, self._how = listed, segments, how
-        self._raises, self._shows_secrets = how["raises"], how["shows_secrets"]
+        self._shows_secrets = how["shows_secrets"]
 
     def batches(self) -> BatchColumns:
         """Return the headers of all batches, whose CRCs are compared."""
-        tables, bases, valid = [record_batch.empty_table()], [], []
-        damage: list[DamagedBytes] = []
-        for segment in self._segments:
-            with segment.log.open() as source:
-                for item in chunks_and_damage(segment, source, payload=False):
-                    is_sound = isinstance(item, Chunk)
-                    if isinstance(item, Chunk):
-                        table = item.table
-                    else:
-                        self._report(item, damage.append)
-                        table = damaged_bytes.framed(segment, source, item)
-                    tables.append(table)
-                    bases.append(np.full(len(table), segment.base_offset, np.int64))
-                    valid.append(np.full(len(table), is_sound))
-        return BatchColumns(
-            table=record_batch.concat(tables),
-            segment=np.concatenate([*bases, np.empty(0, np.int64)]),
-            crc_valid=np.concatenate([*valid, np.empty(0, np.bool_)]),
-            damage=tuple(damage),
-        )
+        return batch_columns.of_segments(self._segments, self._report)
 
     def records(self, *, control: bool = False) -> Iterator[LogRecord]:
         """Yield all records in order, those of aborted transactions too.
@@ -109,10 +60,16 @@ class _Readable:
 
         UsageError without pyarrow, and for a column that does not exist.
         """
+        return self.records_reader(columns, control=control).read_all()
+
+    def records_reader(
+        self, columns: Sequence[str] = DEFAULT_COLUMNS, *, control: bool = False
+    ) -> Any:
+        """Return the same as a `pyarrow.RecordBatchReader`, which reads while it is read."""
         try:
             from logtool.log import arrow_table
         except ModuleNotFoundError as error:
-            text = "records_table() needs pyarrow: pip install 'kafka-logtool[parquet]'"
+            text = "columns of records need pyarrow: pip install 'kafka-logtool[parquet]'"
             raise UsageError(text) from error
         return arrow_table.of_records(
             self._chunks(control=control), columns, topic=self.topic, partition=self.partition,
@@ -145,13 +102,9 @@ class _Readable:
                     elif not hidden.all():
                         yield segment, item.with_table(item.table[~hidden]), source
 
-    def _report(
-        self, damage: DamagedBytes, take: Callable[[DamagedBytes], None] | None = None
-    ) -> None:
-        if self._raises:
+    def _report(self, damage: DamagedBytes) -> None:
+        if self._how["raises"]:
             raise DamageError(damage)
-        if take:
-            take(damage)
 
 
 class OpenedSegment(_Readable):

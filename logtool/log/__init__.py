@@ -11,6 +11,7 @@ redpanda        data directories and partitions that Redpanda wrote
 redpanda_dir    names of directories and files of Redpanda
 small_files     small files of a log dir or a partition dir, parsed and checked
 batches         the batches of a log: the only way in to the walk
+batch_columns   batches as columns, with the damaged ones that are framed
 chunk           sound batches, or a range of damage: the unit in which a log is read
 claims          what files say should exist: claims, the facts that end them, unmet claims
 partition_claims  the claims of the files of a partition dir
@@ -25,7 +26,7 @@ control_rows    control batches as rows of a table
 keys            numbers for the keys of records
 decoded         records of brokers' own topics as values for JSON, without secrets
 arrow_rows      batches and records as rows of Arrow
-arrow_table     the records of a log as one table of Arrow
+arrow_table     the records of a log as a stream of columns of Arrow
 arrow_columns   arrays of Arrow, straight out of memory
 walk            one pass over the bytes of a log; private to this package
 index_entries   some entries of an index file, found without reading the others

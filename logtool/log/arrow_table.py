@@ -1,6 +1,6 @@
-"""Records of a log as one table of Arrow; needs pyarrow."""
+"""Records of a log as a stream of columns of Arrow; needs pyarrow."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,18 +29,22 @@ def of_records(
     show_secrets: bool,
     on_unread: Callable[[Path, Unread], None],
 ) -> Any:
-    """Return a `pyarrow.Table` of the records of chunks; UsageError for an unknown column."""
+    """Return a `pyarrow.RecordBatchReader` of chunks' records; UsageError for an unknown column.
+
+    The chunks are read while the reader is; an error of theirs is one of the reader.
+    """
     whole = arrow.schema("records", Payload.FULL)
     known = [name for name in whole.names if name not in _OF_LOG_DIRS]
     if wrong := [name for name in columns if name not in known]:
         raise UsageError(f"unknown column {wrong[0]!r}; the columns are {', '.join(known)}")
     place = PartitionIdentity("", None, topic, partition, None)
-    found: list[Any] = []
-    for segment, chunk, source in chunks:
-        take = partial(on_unread, source.path)
-        found += record_rows(
-            place, segment.base_offset, chunk, Payload.FULL, columns, file=source,
-            show_secrets=show_secrets, on_unread=take,
-        )  # fmt: skip
+
+    def rows() -> Iterator[Any]:
+        for segment, chunk, source in chunks:
+            yield from record_rows(
+                place, segment.base_offset, chunk, Payload.FULL, columns, file=source,
+                show_secrets=show_secrets, on_unread=partial(on_unread, source.path),
+            )  # fmt: skip
+
     schema = pa.schema([whole.field(name) for name in columns], metadata=whole.metadata)
-    return pa.Table.from_batches(found, schema)
+    return pa.RecordBatchReader.from_batches(schema, rows())

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from logtool.errors import FormatError
 from logtool.formats import record_batch
 from logtool.formats.record_batch import BatchTable
 from logtool.lazy_dataclass import dataclass
@@ -34,6 +35,14 @@ class DamagedBytes:
     """First offset that may stand there."""
     last_offset: int | None
     """Last offset that may stand there; None where nothing follows in the partition."""
+
+
+class DamageError(FormatError):
+    """Damage in a log that was opened with ``damage="raise"``; `damage` says where."""
+
+    def __init__(self, damage: DamagedBytes) -> None:
+        super().__init__(damage.message, damage.position, damage.path)
+        self.damage = damage
 
 
 def of_records(part: Unread, path: Path) -> DamagedBytes:

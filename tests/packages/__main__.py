@@ -94,6 +94,15 @@ def in_a_bare_root(work: Path, single: Path, directory: Path, sound: Path, damag
         command = trying.confined(home, program, 1001)
         trying.answers(command, __version__, data / sound.name, data / damaged.name)
     done("  single file and directory run with glibc alone, as user 1001")
+    if not shutil.which("buildah"):
+        done("  no image: buildah is not installed; the directory holds all that the image adds")
+        return
+    base = work / "base"
+    trying.root_with_libc(base)
+    shutil.rmtree(base / "dev")  # a container has its own
+    readable = (home / "data" / path.name for path in (sound, damaged))
+    trying.image(*building.image(directory, base, work), __version__, *readable)
+    done("  image of the Containerfile, on a base with glibc alone")
 
 
 def done(what: Path | str, note: str = "") -> None:

@@ -1,12 +1,14 @@
 """Builders of the packages: wheels, sources, a program for hosts without Python, a .deb."""
 
 import gzip
+import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
@@ -84,7 +86,14 @@ def installed_by(tool: str, words: Sequence[str], made_wheel: Path, home: Path) 
 
 def program(made_wheel: Path, work: Path, output: Path) -> tuple[Path, Path]:
     """Build the single file and the directory, with the Python that runs this."""
-    bin_dir = environment(sys.executable, work / "pyinstaller", _PYINSTALLER, made_wheel)
+    bin_dir = environment(sys.executable, work / "pyinstaller", made_wheel)
+    # PyInstaller's own starter needs libz.so.1 on the host; one with zlib inside is compiled.
+    static = work / "static"
+    static.mkdir()
+    shutil.copy(run("cc", "-print-file-name=libz.a").strip(), static)
+    run(bin_dir / "pip", "install", "-q", "--disable-pip-version-check", "--no-binary",
+        "pyinstaller", _PYINSTALLER, PYINSTALLER_COMPILE_BOOTLOADER="1",
+        LDFLAGS=f"-L{static}")  # fmt: skip
     run(bin_dir / "pyinstaller", "--distpath", work / "out", "--workpath", work / "work", "-y",
         "--log-level", "WARN", ROOT / "tests" / "packages" / "logtool.spec",
         LOGTOOL_SOURCE=str(ROOT))  # fmt: skip
@@ -93,6 +102,27 @@ def program(made_wheel: Path, work: Path, output: Path) -> tuple[Path, Path]:
     shutil.copy(work / "out" / "logtool", single)
     directory = work / "out" / "logtool-directory"
     return single, directory
+
+
+def image(directory: Path, base: Path, work: Path) -> tuple[list[str | Path], dict[str, Any]]:
+    """Build the last stage of the Containerfile with buildah, on a base with the C library alone.
+
+    Return the words of buildah for its own storage, and the configuration of the image.
+    """
+    context = work / "image"
+    for path, name in ((base, "base"), (directory, "out/logtool-directory")):
+        shutil.copytree(path, context / name, symlinks=True)
+    (context / "source").mkdir()
+    shutil.copy(ROOT / "LICENSE", context / "source")
+    _, _, stage = (ROOT / "Containerfile").read_text().rpartition("\nFROM ")
+    lines = stage.replace("--from=build /", "").splitlines()[1:]
+    (context / "Containerfile").write_text("\n".join(["FROM scratch", "COPY base /", *lines, ""]))
+    buildah: list[str | Path] = [
+        "buildah", "--root", work / "storage", "--runroot", work / "run", "--storage-driver", "vfs",
+    ]  # fmt: skip
+    run(*buildah, "build", "-q", "--isolation", "chroot", "-t", "logtool", context)
+    described = json.loads(run(*buildah, "inspect", "--type", "image", "logtool"))
+    return buildah, described["OCIv1"]["config"]
 
 
 def libc() -> str:
