@@ -191,6 +191,7 @@ complete -c logtool -n '__fish_seen_subcommand_from recover' -s v -l verbose -d 
 complete -c logtool -n '__fish_seen_subcommand_from recover' -s h -l help -d 'Show the help and exit.'
 
 complete -c logtool -n '__fish_seen_subcommand_from undo' -l list -d 'List the commands that changed a log dir, and change nothing.'
+complete -c logtool -n '__fish_seen_subcommand_from undo' -l redo -d 'Undo the undo: make the changes of the command again.'
 complete -c logtool -n '__fish_seen_subcommand_from undo' -l apply -d 'Make the changes. Without this option, only show them.'
 complete -c logtool -n '__fish_seen_subcommand_from undo' -s f -l format -x -a 'table json ndjson csv tsv markdown' -d 'Format of standard output.'
 complete -c logtool -n '__fish_seen_subcommand_from undo' -l csv-safe -d 'In CSV and TSV, put an apostrophe before each text that begins with =, +, -, @, a tab or a carriage return, because a spreadsheet would run it as a formula.'
