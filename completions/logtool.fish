@@ -461,6 +461,7 @@ complete -c logtool -n '__fish_seen_subcommand_from groups' -l history -x -d 'Pr
 complete -c logtool -n '__fish_seen_subcommand_from groups' -l sizes -d 'Print the bytes of each group in the topic, the largest first, and how much of it newer records replaced.'
 complete -c logtool -n '__fish_seen_subcommand_from groups' -l restore-plan -d 'Print the Kafka commands that commit the offsets again, one for each group.'
 complete -c logtool -n '__fish_seen_subcommand_from groups' -l offsets-retention -x -d 'offsets.retention.minutes of the broker, as a time such as 12h or 30d.'
+complete -c logtool -n '__fish_seen_subcommand_from groups' -l at -x -d 'Show the state at TIME, by the timestamps of the records: a time as for --now.'
 complete -c logtool -n '__fish_seen_subcommand_from groups' -l now -x -d 'Compute expiry at TIME: milliseconds, a time such as 2026-11-22T10:30:00Z (UTC without a zone), a date or -2h. Default: now.'
 complete -c logtool -n '__fish_seen_subcommand_from groups' -l bootstrap-server -x -d 'Broker address in the printed commands; logtool itself connects to no broker.'
 complete -c logtool -n '__fish_seen_subcommand_from groups' -l fail-on -x -a 'info warning error' -d 'Exit with status 1 if there is a finding of this severity or higher.'
