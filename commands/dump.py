@@ -134,7 +134,7 @@ def dump(
     composite objects, ranges of a node, and the owner of a WAL.
 
     Exit status:
-      0    everything was printed
+      0    everything was printed, also if a search found nothing (see `found` in the summary)
       1    something is damaged; the readable part was printed
       2
       4    ..., or a batch exceeds --max-batch-memory

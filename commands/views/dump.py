@@ -31,6 +31,7 @@ from logtool.exits import Exit
 from logtool.formats import _rendering
 from logtool.lazy_dataclass import dataclass
 from logtool.log.inputs import GivenPaths
+from logtool.running.summary import Summary
 from logtool.schemas.columns import Way
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class _DumpRequest:
             limit=self.shown.limit,
             limits_records=self.is_export or self.selectors.any_given,
             flavour=self.inputs.flavour,
+            summary=Summary(found=0 if self.selectors.any_given else None),
         )
 
 

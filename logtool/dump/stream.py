@@ -106,18 +106,23 @@ class Dump:
             if isinstance(item, UnreadableError):
                 self.summary.add(item)
             elif isinstance(item, Block):
-                self.matched += len(item.records.offset) if item.records else 0
+                self._found(len(item.records.offset) if item.records else 0)
             elif item["type"] == "error" and item["reason"] == LIMIT:
                 self.summary.unreadable += 1  # which says nothing about damage
             elif item["type"] == "error":
                 self.summary.severities[Severity.ERROR] += 1
             elif item["type"] != "file":
                 is_record = item["type"] == "record"
-                self.matched += is_record
+                self._found(is_record)
                 left -= is_record or not self.limits_records
             yield item
             if left == 0:
                 return
+
+    def _found(self, count: int) -> None:
+        self.matched += count
+        if self.summary.found is not None:
+            self.summary.found += count
 
     def kinds(self) -> list[FileKind]:
         """Return the kinds of the files that will be dumped, each once."""
