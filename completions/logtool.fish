@@ -355,6 +355,8 @@ complete -c logtool -n '__fish_seen_subcommand_from dump' -l json-path -x -d 'Pr
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l count -d 'Print only the number of matching records, for each partition and in total.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -s f -l format -x -a 'table json ndjson csv tsv markdown kafka parquet kcat console-producer' -d 'Format of standard output. kafka: the lines of kafka-dump-log.sh; parquet: writes --output and prints nothing; kcat and console-producer: records as input for these tools.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l output -r -F -d 'File for --format parquet; must not exist.'
+complete -c logtool -n '__fish_seen_subcommand_from dump' -l max-rate -x -d 'Read at most SIZE per second (for example 200M), all threads together.'
+complete -c logtool -n '__fish_seen_subcommand_from dump' -l max-duration -x -d 'Stop after TIME (for example 90s, 10m or 2h), and report what was checked.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l csv-safe -d 'In CSV and TSV, put an apostrophe before each text that begins with =, +, -, @, a tab or a carriage return, because a spreadsheet would run it as a formula.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l csv-escaped -d 'In CSV and TSV, write each row as one line: a backslash as \\\\, and line ends, tabs and characters that are not printable as \\n, \\x1b or \\u2028, in keys, values, headers and all other cells. TSV then has no quotes. Default: cells hold the text of the log, quoted by the rules of CSV (RFC 4180), and only output to a terminal is escaped.'
 complete -c logtool -n '__fish_seen_subcommand_from dump' -l json -d 'Same as --format json.'
