@@ -55,6 +55,7 @@ def dump(
     selectors: Selectors,
     format: FormatOption = _AS_TABLE,
     output_file: Output = None,
+    running: Annotated[options.Running, Without("jobs")],
     printing: Annotated[options.Printing, Without("format")],
 ) -> None:
     """Print the content of log segments, indexes and checkpoints.
@@ -134,12 +135,13 @@ def dump(
     composite objects, ranges of a node, and the owner of a WAL.
 
     Exit status:
-      0    everything was printed
+      0    everything was printed, also if a search found nothing (see `found` in the summary)
       1    something is damaged; the readable part was printed
       2
       4    ..., or a batch exceeds --max-batch-memory
       5    refused: --output exists or is in the dumped directory, or the format cannot represent a
            record; nothing was written
+      6
       130
 
     """
@@ -148,4 +150,4 @@ def dump(
     settings = printing.settings(format)
     if (settings.format == "parquet") != (output_file is not None):
         raise UsageError("--format parquet and --output FILE need each other")
-    raise typer.Exit(run(inputs, shown, selectors, settings, output_file=output_file))
+    raise typer.Exit(run(inputs, shown, selectors, running, settings, output_file=output_file))

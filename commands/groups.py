@@ -52,6 +52,16 @@ Retention = Annotated[
 ]
 
 
+At = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="TIME",
+        help="Show the state at TIME, by the timestamps of the records: a time as for --now.",
+    ),
+]
+
+
 @spread
 def groups(
     *,
@@ -61,6 +71,7 @@ def groups(
     sizes: Sizes = False,
     restore_plan: RestorePlan = False,
     offsets_retention: Retention = "7d",
+    at: At = None,
     now: Annotated[str | None, now_option("Compute expiry")] = None,
     bootstrap_server: BootstrapServer = LOCAL_BROKER,
     fail_on: options.FailOn = Severity.WARNING,
@@ -84,6 +95,7 @@ def groups(
     Examples:
       logtool groups --group 'billing-*' --json /mnt/broker-1 /mnt/broker-2
       logtool groups --restore-plan --bootstrap-server b1:9092 data > restore.sh
+      logtool groups --at 2026-11-22T10:30:00Z --restore-plan data > restore.sh
       logtool groups --history billing --format csv data
 
     Copies, expiry and members:
@@ -97,6 +109,14 @@ def groups(
 
     A coordinator reads a group only in the partition that the hash of its name and the number of
     partitions name. Records of the group in other partitions are a finding.
+
+    The state at a moment:
+
+    --at replays the records before the first one with a later timestamp, tombstones and ends of
+    transactions included, and computes expiry at that moment. Start and end of partitions, lag and
+    topics are those of today, so that findings show which of the offsets can be restored. If
+    records from before the moment were compacted away, a finding says so: a commit that was
+    replaced later may be missing.
 
     Share groups:
 
@@ -132,9 +152,11 @@ def groups(
 
     if sum((history is not None, sizes, restore_plan)) > 1:
         raise UsageError("use only one of --history, --sizes and --restore-plan")
+    if at is not None and (history is not None or now is not None):
+        raise UsageError("--at cannot be combined with --history or --now")
     status = run(
         inputs, running, printing,
         groups=tuple(group or ()), history=history, sizes=sizes, restore_plan=restore_plan,
-        retention=offsets_retention, now=now, bootstrap=bootstrap_server, fail_on=fail_on,
+        retention=offsets_retention, now=now, at=at, bootstrap=bootstrap_server, fail_on=fail_on,
     )  # fmt: skip
     raise typer.Exit(status)

@@ -1,4 +1,4 @@
-"""``logtool undo``: reversal of a command with --apply."""
+"""``logtool undo``: reversal of a command with --apply, and of that reversal."""
 
 from pathlib import Path
 from typing import Annotated
@@ -25,12 +25,18 @@ ListOption = Annotated[
     typer.Option("--list", help="List the commands that changed a log dir, and change nothing."),
 ]
 
+RedoOption = Annotated[
+    bool,
+    typer.Option("--redo", help="Undo the undo: make the changes of the command again."),
+]
+
 
 @spread
 def undo(
     *,
     undo_dir: UndoneDirs = None,
     list_commands: ListOption = False,
+    redo: RedoOption = False,
     apply: options.Apply = False,
     printing: Annotated[options.Printing, Without("progress", "verbose")],
 ) -> None:
@@ -49,12 +55,19 @@ def undo(
       logtool undo --list /var/lib/kafka/data
       logtool undo /var/lib/kafka/data.logtool-undo-20260102T030405Z
       logtool undo --apply /var/lib/kafka/data.logtool-undo-20260102T030405Z
+      logtool undo --redo --apply /var/lib/kafka/data.logtool-undo-20260102T030405Z
+
+    Redo:
+
+    --redo makes changes again that were undone, from the same undo directory; they can be undone
+    again. It is refused if a file is not as the undo left it, for example because a broker ran in
+    between. A second undo without --redo changes nothing.
 
     History:
 
     With --list, it prints the commands with --apply that changed a log dir: when, how many files,
-    the undo directory, and whether the changes were undone. It finds undo directories with the
-    default name next to the log dir, and those in the given directories.
+    the undo directory, and whether the changes were undone or redone. It finds undo directories
+    with the default name next to the log dir, and those in the given directories.
 
     Security:
 
@@ -63,8 +76,8 @@ def undo(
     outside of the log dir, and follows no symbolic link in the log dir.
 
     Exit status:
-      0    with --apply: done; without: nothing to restore
-      1    without --apply: something to restore
+      0    with --apply: done; without: nothing to restore or to redo
+      1    without --apply: something to restore or to redo
       2
       4    a file could not be read or written; the message shows how to continue
       5    refused: a broker has locked the log dir, another program changed a file, the directory
@@ -72,8 +85,8 @@ def undo(
       130  ...; run the same command again to continue
 
     """
-    if list_commands and apply:
-        raise UsageError("--list and --apply contradict each other")
+    if list_commands and (apply or redo):
+        raise UsageError("--list cannot be combined with --apply or --redo")
     given = undo_dir or []
     if not list_commands and len(given) != 1:
         raise UsageError("give one UNDO_DIR, or --list")
@@ -81,4 +94,4 @@ def undo(
 
     if list_commands:
         raise typer.Exit(undo_list.run(given or [Path()], printing))
-    raise typer.Exit(undo.run(given[0], printing, apply=apply))
+    raise typer.Exit(undo.run(given[0], printing, apply=apply, redo=redo))

@@ -31,6 +31,8 @@ from logtool.exits import Exit
 from logtool.formats import _rendering
 from logtool.lazy_dataclass import dataclass
 from logtool.log.inputs import GivenPaths
+from logtool.running.summary import Summary
+from logtool.running.workers import Pace
 from logtool.schemas.columns import Way
 
 if TYPE_CHECKING:
@@ -47,12 +49,16 @@ def run(
     inputs: options.AnyInputs,
     shown: DumpContent,
     selectors: Selectors,
+    running: options.Running,
     settings: OutputSettings,
     *,
     output_file: str | None,
 ) -> Exit:
     """Print the selected content of files, or write it to `output_file`; return the exit status."""
-    asked, meaning = _asked(inputs, shown, selectors, settings)
+    whole = settings.format == "parquet" or settings.format in dump_export.FORMATS
+    if whole and running.max_duration:
+        raise UsageError(f"use only one of --max-duration and --format {settings.format}")
+    asked, meaning = _asked(inputs, shown, selectors, settings, running.pace())
     job, table, form = asked.job(), None, settings.format
     formless = form == "parquet" and not asked.shown.records
     if (form == "kafka" or formless) and job.has_redpanda():
@@ -92,6 +98,7 @@ class _DumpRequest:
     shown: DumpContent
     selectors: Selectors
     chosen: Filter
+    pace: Pace
 
     @property
     def is_export(self) -> bool:
@@ -107,11 +114,16 @@ class _DumpRequest:
             limit=self.shown.limit,
             limits_records=self.is_export or self.selectors.any_given,
             flavour=self.inputs.flavour,
+            summary=Summary(found=0 if self.selectors.any_given else None, pace=self.pace),
         )
 
 
 def _asked(
-    inputs: options.AnyInputs, shown: DumpContent, selectors: Selectors, settings: OutputSettings
+    inputs: options.AnyInputs,
+    shown: DumpContent,
+    selectors: Selectors,
+    settings: OutputSettings,
+    pace: Pace,
 ) -> tuple[_DumpRequest, str | None]:
     """Return the request, and a line on the times that are meant, None if it is not needed.
 
@@ -141,7 +153,7 @@ def _asked(
         decode=shown.decodes and not takes_bytes,
         secrets=shown.secrets,
     )
-    return _DumpRequest(settings, inputs.with_buckets(), shown, selectors, chosen), meaning
+    return _DumpRequest(settings, inputs.with_buckets(), shown, selectors, chosen, pace), meaning
 
 
 def _look(

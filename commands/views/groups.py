@@ -88,22 +88,26 @@ def run(
     restore_plan: bool,
     retention: str,
     now: str | None,
+    at: str | None,
     bootstrap: str,
     fail_on: Severity,
 ) -> Exit:
     """Print the groups that match `groups`, or the history of one; return the exit status.
 
     With `sizes`, print how much of the topic each group takes up; with `restore_plan`, the commands
-    that commit its offsets again.
+    that commit its offsets again. `at` is the moment of the state; None for the end of the log.
     """
     settings, summary, given = printing.settings(), Summary(), inputs.of_one_cluster()
     now_ms, meaning = parsing.now_ms(), None
     if now is not None:
         now_ms, meaning = parsing.parse_moment("--now", now)
+    elif at is not None:
+        now_ms, meaning = parsing.parse_moment("--at", at)
     report = Report(settings, make(settings, for_shell=restore_plan), summary, given)
     job = Groups(
         paths=given.paths, now_ms=now_ms, groups=groups, selection=given.selection,
         summary=summary, history_of=history, flavour=given.flavour, run=running.run(report),
+        at_ms=None if at is None else now_ms,
         retention_ms=round(1000 * parsing.parse_duration("--offsets-retention", retention)),
     )  # fmt: skip
     if meaning:

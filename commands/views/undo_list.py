@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from logtool.apply.history import AppliedCommand, applied_commands
+from logtool.apply.parsing import PlanState
 from logtool.commands import options
 from logtool.commands.output import Line, Report, View
 from logtool.commands.printing import text
@@ -19,10 +20,10 @@ from logtool.schemas.document import Document
 APPLIED: Final = Table("applied", "command that ran with --apply", (
     Column("time", Kind.STRING, "time at which the changes began (RFC 3339)",
            null="no change was made yet"),
-    Column("state", Kind.STRING, "prepared: no file was changed; committed or undoing: the command "
-           "or undo was interrupted, and the same command finishes it; done: the changes were "
-           "made; undone: they were undone",
-           words=("prepared", "committed", "done", "undoing", "undone")),
+    Column("state", Kind.STRING, "prepared: no file was changed; committed, undoing or redoing: "
+           "the command, undo or redo was interrupted, and the same command finishes it; done: the "
+           "changes were made; undone: they were undone; redone: they were made again",
+           words=("prepared", "committed", "done", "undoing", "undone", "redoing", "redone")),
     Column("state_time", Kind.STRING, "time at which the changes came to this state",
            null="the changes did not end"),
     count("files", "files that the command changed"),
@@ -52,23 +53,28 @@ def run(places: Sequence[Path], printing: options.Printing) -> Exit:
 
 
 class ListPrinter(RowPrinter[AppliedCommand]):
-    """Prints the commands, and how to undo the last one."""
+    """Prints the commands, and how to undo or redo the last one."""
 
     def __init__(self, report: Report) -> None:
         super().__init__(report, DOCUMENT.row)
-        self._undoable: list[AppliedCommand] = []
+        self._changed: list[AppliedCommand] = []
         self._number = 0
 
     def show(self, item: AppliedCommand) -> None:
         """Print one command."""
         super().show(item)
         self._number += 1
-        if item.state not in ("prepared", "undone"):
-            self._undoable.append(item)
+        if item.state != PlanState.PREPARED:
+            self._changed.append(item)
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield the number of commands, and the command that undoes the last one."""
-        if self._undoable:
-            last = max(self._undoable, key=lambda one: one.time or "")
+        """Yield the number of commands, the last to undo, and the one whose undo came last."""
+        made = [one for one in self._changed if one.state != PlanState.UNDONE]
+        if made:
+            last = max(made, key=lambda one: one.time or "")
             yield f"undo the last: logtool undo --apply {shell.path(last.undo_dir)}", None
+        newest = max(self._changed, key=lambda one: one.state_time or "", default=None)
+        if newest and newest.state == PlanState.UNDONE:
+            again = f"logtool undo --redo --apply {shell.path(newest.undo_dir)}"
+            yield f"redo the last undo: {again}", None
         yield f"{text.count(self._number, 'command')} with --apply", None

@@ -30,6 +30,8 @@ from logtool.errors import LogtoolError, RefusedError, UnreadableError, Unwritab
 from logtool.log import opening
 from logtool.log.redpanda import REDPANDA
 
+_CARRIED_OUT = (PlanState.DONE, PlanState.REDONE)
+_TO_CARRY_OUT = (PlanState.COMMITTED, PlanState.REDOING)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _ELSEWHERE = "free space on that disk, or use --undo-dir DIR on a disk with more room"
 OnAction = Callable[[Action], None]
@@ -149,9 +151,9 @@ class Journal:
 
     def carry_out(self, on_action: OnAction | None = None) -> None:
         """Change the log dir, or go on with it after a kill; RefusedError if a file was changed."""
-        if self.state is PlanState.DONE:
+        if self.state in _CARRIED_OUT:
             return
-        if self.state is not PlanState.COMMITTED:
+        if self.state not in _TO_CARRY_OUT:
             raise RefusedError(f"{self.undo_dir}: is {self.state}; {self._advice()}")
         with _hint(self.undo_dir, self._way_on(), "free space on that disk before you continue"):
             progress = self._find()
@@ -159,7 +161,8 @@ class Journal:
                 for action in stepping.actions(item):
                     (on_action or _ignore)(action)
                 stepping.carry_out(item, self._log_dir, self._undo)
-            self._enter(PlanState.DONE)
+            again = self.state is PlanState.REDOING
+            self._enter(PlanState.REDONE if again else PlanState.DONE)
 
     def finish(self, on_action: OnAction | None = None) -> None:
         """Call `carry_out` after a kill or an error stopped it."""
@@ -198,6 +201,42 @@ class Journal:
             self._enter(PlanState.UNDONE)
 
     @property
+    def can_be_redone(self) -> bool:
+        """Return whether `redo` has something to do: the plan was undone, or a redo began."""
+        return self.state in (PlanState.UNDONE, PlanState.REDOING)
+
+    def redo_actions(self) -> list[Action]:
+        """Return the actions that `redo` would take now; RefusedError if it would raise that."""
+        if self.state in _CARRIED_OUT:
+            return []
+        return [action for item in self._to_redo() for action in stepping.actions(item)]
+
+    def redo(self, on_action: OnAction | None = None) -> None:
+        """Carry out a plan again that was undone.
+
+        RefusedError if a file has changed since, or the plan or its undo is not finished.
+        """
+        if self.state in _CARRIED_OUT:
+            return
+        self._to_redo()
+        if self.state is PlanState.UNDONE:
+            self._enter(PlanState.REDOING)
+        self.carry_out(on_action)
+
+    def _to_redo(self) -> list[states.StepState]:
+        """Return the progress of a redo; RefusedError if a file is not as the undo left it."""
+        if not self.can_be_redone:
+            raise RefusedError(f"{self.undo_dir}: is {self.state}; only an undone plan is redone")
+        progress = self._find()
+        changed = [item for item in progress if not item.is_untouched]
+        if changed and self.state is PlanState.UNDONE:
+            raise RefusedError(
+                f"{changed[0].path}: is not as the undo left it; nothing was changed"
+            )
+        stepping.check_written(progress, self._undo)
+        return progress
+
+    @property
     def _log_dir(self) -> OpenDir:
         """The log dir, which is held open from its first use on."""
         if self._home is None:
@@ -224,7 +263,7 @@ class Journal:
             raise RefusedError(f"{self.log_dir}: is not a log dir; nothing was changed")
 
     def _find(self) -> list[states.StepState]:
-        settled = self.state is PlanState.DONE
+        settled = self.state in _CARRIED_OUT
         return states.find(self.steps, self._log_dir, self._undo, settled=settled)
 
     def _enter(self, state: PlanState) -> None:
@@ -345,7 +384,7 @@ def find_unfinished(log_dir: Path, undo_dir: Path | None = None) -> list[Journal
     for path in sorted(places):
         if (path / records.NAME).exists():
             journal = _opened(path)
-            unfinished = journal and journal.state in (PlanState.COMMITTED, PlanState.UNDOING)
+            unfinished = journal and journal.state in (*_TO_CARRY_OUT, PlanState.UNDOING)
             if journal and unfinished and journal.log_dir == home:
                 found.append(journal)
     return found

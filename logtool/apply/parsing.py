@@ -36,6 +36,9 @@ class PlanState(StrEnum):
     UNDOING = "undoing"
     """The plan is to be undone; some steps may have been."""
     UNDONE = "undone"
+    REDOING = "redoing"
+    """The plan was undone and is to be carried out again; some steps may have been."""
+    REDONE = "redone"
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ def _log_dir_next_to(undo_dir: Path) -> Path:
 _LIMIT = 1 << 30
 """Bytes of the largest journal, which has room for some million files."""
 _LINE = 1 << 10
-_ENDS = (PlanState.DONE, PlanState.UNDONE)
+_ENDS = (PlanState.DONE, PlanState.UNDONE, PlanState.REDONE)
 
 
 def _content(undo: OpenDir) -> bytes:

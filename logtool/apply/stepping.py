@@ -66,16 +66,24 @@ def undo(state: StepState, home: OpenDir, undo_dir: OpenDir) -> None:
 def check_saved(states: Sequence[StepState], undo_dir: OpenDir) -> None:
     """Raise RefusedError if the saved bytes have changed since they were saved."""
     for item in states:
-        step = item.step
-        if item.content is FileContent.OLD or step.old is None or step.old.crc32c is None:
-            continue
-        with OpenFile(undo_dir, saved(undo_dir, step)) as source:
-            if checksum(source.blocks()) != step.old.crc32c:
-                text = (
-                    f"{source.path}: differs from the bytes that logtool saved there; nothing was "
-                    "changed"
-                )
-                raise RefusedError(text)
+        if item.content is not FileContent.OLD:
+            _check(saved(undo_dir, item.step), item.step.old, undo_dir)
+
+
+def check_written(states: Sequence[StepState], undo_dir: OpenDir) -> None:
+    """Raise RefusedError if the new content of a file has changed since it was written."""
+    for item in states:
+        if item.content is not FileContent.NEW:
+            _check(written(undo_dir, item.step), item.step.new, undo_dir)
+
+
+def _check(path: Path, look: FileAttributes | None, undo_dir: OpenDir) -> None:
+    if look is None or look.crc32c is None:
+        return
+    with OpenFile(undo_dir, path) as source:
+        if checksum(source.blocks()) != look.crc32c:
+            text = f"{path}: differs from the bytes that logtool saved there; nothing was changed"
+            raise RefusedError(text)
 
 
 def actions(state: StepState) -> Iterator[Action]:

@@ -33,6 +33,7 @@ from logtool.log.flavour import Flavour
 from logtool.log.selection import Selection
 from logtool.running.run import Progress
 from logtool.running.summary import Summary
+from logtool.running.workers import OutOfTimeError
 from logtool.schemas.entries import FILE
 
 if TYPE_CHECKING:
@@ -106,18 +107,23 @@ class Dump:
             if isinstance(item, UnreadableError):
                 self.summary.add(item)
             elif isinstance(item, Block):
-                self.matched += len(item.records.offset) if item.records else 0
+                self._found(len(item.records.offset) if item.records else 0)
             elif item["type"] == "error" and item["reason"] == LIMIT:
                 self.summary.unreadable += 1  # which says nothing about damage
             elif item["type"] == "error":
                 self.summary.severities[Severity.ERROR] += 1
             elif item["type"] != "file":
                 is_record = item["type"] == "record"
-                self.matched += is_record
+                self._found(is_record)
                 left -= is_record or not self.limits_records
             yield item
             if left == 0:
                 return
+
+    def _found(self, count: int) -> None:
+        self.matched += count
+        if self.summary.found is not None:
+            self.summary.found += count
 
     def kinds(self) -> list[FileKind]:
         """Return the kinds of the files that will be dumped, each once."""
@@ -140,6 +146,8 @@ class Dump:
                 yield from self._file(item)
             except UnreadableError as error:
                 yield error
+            except OutOfTimeError:
+                return
 
     def _file(self, item: Input) -> Iterator[Object | Block]:
         if item.name.kind in LOG_KINDS:
@@ -182,6 +190,7 @@ class Dump:
             yield file_object(item, file.size, None)
             form = item.flavour.form(item.path)
             for chunk in read_batches(file, base_offset=base, form=form, payload=False):
+                self._keep_pace(chunk)
                 self._count(item.path, chunk)
                 yield from redpanda.batches(item.path, chunk, term)
 
@@ -212,6 +221,7 @@ class Dump:
             ):
                 if chunk.damage and self.stop is not None and _is_cut(chunk.damage):
                     break
+                self._keep_pace(chunk)
                 # Before its objects: a limit may end the dump among them.
                 self._count(item.path, chunk)
                 if of_redpanda and self._redpanda:
@@ -236,6 +246,10 @@ class Dump:
     def _advance(self, path: Path, count: int) -> None:
         self.summary.bytes += count
         self.progress.advance(count, path)
+
+    def _keep_pace(self, chunk: Chunk) -> None:
+        """Wait for the rate of the run; OutOfTimeError once its time is over."""
+        self.summary.pace.spend(int(chunk.table.size.sum()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,6 +157,17 @@ def absent_end(end: int, proof: str) -> Finding:
     )
 
 
+def compacted(end: int, missing: int) -> Finding:
+    """Return a finding: below the offset of a past moment, records have been removed since."""
+    return Finding(
+        "group/compacted",
+        f"{missing} of the {end} records before offset {end}, the end at that moment, are removed "
+        "by now: a group that committed again later is shown without the earlier commit",
+        first_offset=0,
+        last_offset=end - 1,
+    )
+
+
 def put_aside(reason: str) -> Finding:
     """Return a finding: the coordinator does not find the partition at its next start."""
     return Finding(

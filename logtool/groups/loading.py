@@ -6,8 +6,10 @@ This module reports such a record and loads the rest. Source: ``CoordinatorLoade
 """
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
+
+import numpy as np
 
 from logtool.formats import compression
 from logtool.groups import redpanda
@@ -53,6 +55,8 @@ class LoadedGroups:
     """The first records that a coordinator can read and refuses to apply."""
     wrong_records: int = 0
     unknown_records: int = 0
+    present: int = 0
+    """Records of all batches, markers included."""
     records: int = 0
     batches: int = 0
     bytes: int = 0
@@ -62,6 +66,10 @@ class LoadedGroups:
     """The last leader epoch; -1 without one."""
     newest_ms: int = NONE
     """The largest timestamp of a batch, in ms; -1 without one."""
+    cut_at: int | None = None
+    """Offset of the first record after the moment of `load`; None if the whole log was loaded."""
+    missing: int = 0
+    """Offsets below `cut_at` without a record: compaction or a deletion removed the records."""
 
     @property
     def number(self) -> int:
@@ -80,9 +88,17 @@ class LoadedGroups:
 
 
 def load(
-    listed: Partition, on_bytes: Callable[[int], None], limit: int = compression.DEFAULT_LIMIT
+    listed: Partition,
+    on_bytes: Callable[[int], None],
+    limit: int = compression.DEFAULT_LIMIT,
+    *,
+    at_ms: int | None = None,
 ) -> LoadedGroups:
-    """Read a partition directory; UnreadableError where a file cannot be read."""
+    """Read a partition directory; UnreadableError where a file cannot be read.
+
+    With `at_ms`, the log ends for this load before the first record with a later timestamp, in ms:
+    the state is that of the coordinator at that offset.
+    """
     loaded = LoadedGroups(listed)
     loaded.first_offset = listed.segments[0].base_offset if listed.segments else 0
     loaded.end_offset = loaded.first_offset
@@ -93,9 +109,27 @@ def load(
             if chunk.damage and not torn:
                 loaded.damage.append(_damage(chunk, segment.log.path, segment.base_offset))
             elif not chunk.damage:
-                _replay(loaded, chunk, segment.log.path, segment.base_offset, limit)
+                _replay(loaded, chunk, segment.log.path, segment.base_offset, limit, at_ms)
                 on_bytes(int(chunk.table.size.sum()))
+            if loaded.cut_at is not None:
+                return loaded
     return loaded
+
+
+def _until(chunk: Chunk, at_ms: int) -> tuple[Chunk, int | None]:
+    """Return the batches up to the first with a timestamp after `at_ms`, and where they end.
+
+    A batch of data is in the result too, because its first records may be earlier. The end is an
+    offset; None if there is no such batch.
+    """
+    table = chunk.table
+    later = np.flatnonzero(table.max_timestamp > at_ms)
+    if not len(later):
+        return chunk, None
+    row = int(later[0])
+    if table.is_control[row]:
+        return replace(chunk, table=table[:row], plain=None), int(table.base_offset[row])
+    return replace(chunk, table=table[: row + 1], plain=None), int(table.last_offset[row]) + 1
 
 
 def is_torn(damage: Damage) -> bool:
@@ -104,13 +138,24 @@ def is_torn(damage: Damage) -> bool:
     return unwritten and not damage.resynchronised
 
 
-def _replay(loaded: LoadedGroups, chunk: Chunk, path: Path, base: int, limit: int) -> None:
+def _replay(
+    loaded: LoadedGroups, chunk: Chunk, path: Path, base: int, limit: int, at_ms: int | None
+) -> None:
+    cut_at: int | None = None
+    if at_ms is not None:
+        chunk, cut_at = _until(chunk, at_ms)
+        loaded.cut_at = cut_at
     table = chunk.table
+    present = table.records
+    if not len(table):
+        _end_at(loaded, cut_at, present)
+        return
     loaded.batches += len(table)
     loaded.bytes += int(table.size.sum())
     loaded.end_offset = max(loaded.end_offset, int(table.last_offset.max()) + 1)
     loaded.leader_epoch = max(loaded.leader_epoch, int(table.leader_epoch[-1]))
     loaded.newest_ms = max(loaded.newest_ms, int(table.max_timestamp.max()))
+    is_over = False
     for part in redpanda.read(chunk, limit):
         if isinstance(part, Unread):
             place = Wrong(
@@ -119,6 +164,13 @@ def _replay(loaded: LoadedGroups, chunk: Chunk, path: Path, base: int, limit: in
             )  # fmt: skip
             _note(loaded, place)
             continue
+        if is_over:
+            present -= len(part.offset)
+            continue
+        if at_ms is not None and (later := np.flatnonzero(part.timestamp > at_ms)).size:
+            is_over, cut_at = True, int(part.offset[later[0]])
+            present -= len(part.offset) - int(later[0])
+            part = part.first(int(later[0]))
         loaded.records += len(part.offset)
         taken = take(part, loaded.slots)
         _replay_taken(loaded, part, taken, path, base)
@@ -126,6 +178,15 @@ def _replay(loaded: LoadedGroups, chunk: Chunk, path: Path, base: int, limit: in
     if ended:
         loaded.pending.end(ended, loaded.slots)
     loaded.pending.drop_superseded(loaded.slots)
+    _end_at(loaded, cut_at, present)
+
+
+def _end_at(loaded: LoadedGroups, cut_at: int | None, present: int) -> None:
+    """Count the records of a chunk; where the log is cut, note the end and what is missing."""
+    loaded.present += present
+    if cut_at is not None:
+        loaded.cut_at = loaded.end_offset = cut_at
+        loaded.missing = max(0, cut_at - loaded.present)
 
 
 def _replay_taken(

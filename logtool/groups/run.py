@@ -95,6 +95,8 @@ class Groups:
     history_of: str | None = None
     """A group whose events are yielded, and nothing else; None for a normal run."""
     retention_ms: int = RETENTION_MS
+    at_ms: int | None = None
+    """Moment whose state is yielded, in ms; None for the state at the end of the log."""
     run: Run = field(default_factory=Run)
     summary: Summary = field(default_factory=Summary)
     absent: int = 0
@@ -223,7 +225,7 @@ class Groups:
                 break
             self.run.path = copy.listed.path
             try:
-                read = load(copy.listed, self._spend)
+                read = load(copy.listed, self._spend, at_ms=self.at_ms)
             except UnreadableError as error:
                 yield error
                 continue
@@ -235,7 +237,12 @@ class Groups:
         others = tuple(one for one in ranked if one.listed.path != loaded.listed.path)
         yield OffsetsPartition(loaded, others)
         yield from _findings(loaded)
-        yield from self._lost(ranked, chosen, loaded.end_offset)
+        if loaded.cut_at is None:
+            yield from self._lost(ranked, chosen, loaded.end_offset)
+        elif loaded.missing:
+            finding = findings.compacted(loaded.cut_at, loaded.missing)
+            listed = loaded.listed
+            yield finding.placed(listed.path, topic=listed.topic, partition=listed.number)
         retention = Retention(self.retention_ms, self.now_ms)
         is_hashed = not loaded.listed.flavour.has_raft_offsets
         self._placing.begin(loaded.number)
@@ -321,6 +328,7 @@ class Groups:
         if self._has_shares:
             return
         self._has_shares = True
+        self._shares = Shares(self.at_ms)
         found: dict[int, list[OffsetsCopy]] = {}
         for home in self._homes.values():
             for folder in _partitions_in(home, home.path, share_groups.TOPIC):

@@ -107,16 +107,24 @@ class ShareOffset:
 class Shares:
     """States of all partitions of share groups, from the copies that were given to `read`."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_ms: int | None = None) -> None:
+        """Keep the states before the first record that is later than `at_ms`, if that is given."""
         self._states: dict[Place, ShareState] = {}
+        self._at_ms = at_ms
 
     def read(self, listed: Partition, on_bytes: Callable[[int], None]) -> Iterator[Finding]:
         """Read one copy of a partition of the topic; yield findings for what cannot be read in it.
 
         UnreadableError where a file cannot be read.
         """
+        is_over = False
         for segment in listed.segments:
             for chunk in segment.batches():
+                if is_over:
+                    return
+                is_over = self._at_ms is not None and self._at_ms < max(
+                    chunk.table.max_timestamp.tolist(), default=NONE
+                )
                 damage = chunk.damage
                 if damage and segment.is_active and is_torn(damage):
                     continue
@@ -141,6 +149,8 @@ class Shares:
                 continue
             for row in range(len(part.offset)):
                 offset = int(part.offset[row])
+                if self._at_ms is not None and part.timestamp[row] > self._at_ms:
+                    return
                 try:
                     self._replay(part.key(row), part.value(row), offset, int(part.timestamp[row]))
                 except FormatError as error:

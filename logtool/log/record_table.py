@@ -1,6 +1,7 @@
 """The records of batches as columns, and the batches whose records cannot be read."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -47,6 +48,22 @@ class RecordTable:
         names = RecordSpans.__slots__
         more = (self.offset, self.timestamp, self.sequence)
         return np.column_stack([*(getattr(self.spans, name) for name in names), *more])
+
+    def first(self, count: int) -> "RecordTable":
+        """Return the first `count` records; every batch stays, with fewer records or none."""
+        spans = {name: getattr(self.spans, name)[:count] for name in RecordSpans.__slots__}
+        before = np.cumsum(self.counts) - self.counts
+        return replace(
+            self,
+            counts=np.clip(count - before, 0, self.counts),
+            spans=RecordSpans(**spans),
+            offset=self.offset[:count],
+            timestamp=self.timestamp[:count],
+            sequence=self.sequence[:count],
+            crc=None if self.crc is None else self.crc[:count],
+            magic=None if self.magic is None else self.magic[:count],
+            matrix=None if self.matrix is None else self.matrix[:count],
+        )
 
     def of_batches(self, column: Column) -> Column:
         """Return for each record the number that `column` has for its batch."""

@@ -52,6 +52,8 @@ class Summary:
     partition_list: bool | None = None
     """True if a file that was given names the partitions that should exist, so that absent ones are
     found; None if the command does not look for absent partitions."""
+    found: int | None = None
+    """Records that a search by content found; None if the command does not search."""
     refused: bool = False
     """True if something was refused for safety."""
     ended_by: int = 0

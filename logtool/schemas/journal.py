@@ -53,7 +53,8 @@ COMMIT: Final = Table("commit", "plan that is complete", (
     Column("crc32c", Kind.UINT32, "CRC-32C of all bytes of the journal before this line"),
 ), note="After this line logtool carries out or undoes the plan.", type="commit")  # fmt: skip
 STATE: Final = Table("state", "state that a plan has reached", (
-    Column("state", Kind.STRING, "state of the plan", words=("done", "undoing", "undone")),
+    Column("state", Kind.STRING, "state of the plan", words=("done", "undoing", "undone",
+           "redoing", "redone")),
     Column("time", Kind.STRING, "time at which the plan reached the state", "UTC"),
 ), note="The state of the plan.", type="state")  # fmt: skip
 

@@ -23,6 +23,8 @@ SUMMARY: Final = Table("summary", "run", (
     Column("partition_list", Kind.BOOL, "whether a metadata log or an offset checkpoint names the "
            "partitions that should exist; if none does, absent partitions are not found",
            null="the command does not look for absent partitions"),
+    Column("found", Kind.INT64, "records that a search by content found", "count",
+           null="the command does not search records by content"),
     Column("next", Kind.STRINGS, "commands to run next, each once, in the order in which they were "
            "found"),
 ), note="The last line. complete is false after an interrupt, when something could not be read, "

@@ -8,6 +8,7 @@ import re
 import shutil
 
 import pytest
+from answers import assert_valid
 from damage import flip
 from thinned import some
 
@@ -233,6 +234,24 @@ def test_nothing_found_is_status_0_and_reported(run, scenario):
     result = run("dump", "--key", "no such key", home)
     assert (result.status, result.stdout) == (0, "")
     assert re.findall(r"\d+", result.stderr) == ["0", "360", "1"]
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (("--key", "no such key"), 0),
+        (("--key", "key-0013"), 7),
+        (("--key", "key-0013", "--count"), 7),
+        (("--offset", "0..9"), None),
+    ],
+    ids=str,
+)
+def test_the_summary_counts_what_a_search_found(run, scenario, options, found):
+    result = run("dump", *options, "-f", "ndjson", scenario("4.3.1/clean") / "codec-none-0")
+    assert (result.status, result.objects[-1]["found"]) == (0, found)
+    if found is not None and "--count" not in options:
+        assert len(result.of_type("record")) == found
+    assert_valid("dump", result.objects)
 
 
 def test_a_flipped_bit_within_compressed_records_is_an_error(run, scenario, tmp_path):

@@ -110,13 +110,14 @@ ONE_PARTITION = "looks at one partition dir"
 WITHOUT = {
     "--jobs": {**NO_LOG, **SMALL, **ONE_BY_ONE},
     "--max-rate": {
-        **NO_LOG, **SMALL, **{name: why for name, why in ONE_BY_ONE.items() if name != "groups"},
+        **NO_LOG, **SMALL,
+        **{name: why for name, why in ONE_BY_ONE.items() if name not in ("groups", "dump")},
     },
     "--max-duration": {
         **NO_LOG, **SMALL, **ALL_OR_NONE,
         **{
             name: why for name, why in ONE_BY_ONE.items()
-            if name not in ("sanity", "groups", "retention", "cleaner", "space")
+            if name not in ("sanity", "groups", "retention", "cleaner", "space", "dump")
         },
     },
     "--fail-on": {**NO_LOG, **NO_VERDICT},

@@ -1,12 +1,13 @@
 """``logtool undo``: its output, its changes with --apply, and its refusals."""
 
 import errno
+import json
 import os
 
 import loadable
 import pytest
 from answers import assert_valid, last_line, numbers
-from changes import Place, disk_full, everything, failing, interrupt, prepare
+from changes import Place, disk_full, everything, failing, interrupt, prepare, result
 from processes import locked_by_a_process
 
 from logtool.apply import default_undo_dir, records
@@ -185,7 +186,86 @@ def test_a_damaged_undo_directory_is_an_error_and_the_others_are_listed(run, pla
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["--list", "--apply", "."], ["one", "two"]], ids=lambda one: " ".join(one)
+    "arguments",
+    [[], ["--list", "--apply", "."], ["--list", "--redo", "."], ["one", "two"]],
+    ids=lambda one: " ".join(one),
 )
 def test_undo_takes_one_directory_or_a_list(run, arguments):
     assert run("undo", *arguments).status == 2
+
+
+def test_a_redo_makes_the_same_changes_again_and_can_be_undone(run, place):
+    after = result(place.log_dir)
+    assert run("undo", "--apply", place.undo_dir).status == 0
+    before, saved = everything(place.log_dir), everything(place.undo_dir)
+    shown = run("undo", "--redo", place.undo_dir)
+    assert (shown.status, len(shown.lines)) == (1, 15)
+    assert (everything(place.log_dir), everything(place.undo_dir)) == (before, saved)
+    done = run("undo", "--redo", "--apply", place.undo_dir)
+    assert (done.status, done.stdout) == (0, shown.stdout)
+    assert result(place.log_dir) == after
+    (listed,) = run("undo", "--list", "-f", "ndjson", place.log_dir).of_type("applied")
+    assert listed["state"] == "redone"
+    assert_valid("undo", (listed,))
+    for line in (place.undo_dir / records.NAME).read_text().splitlines():
+        assert_valid("journal", (json.loads(line),))
+    for options in ((), ("--apply",)):
+        again = run("undo", "--redo", *options, place.undo_dir)
+        assert (again.status, again.stdout) == (0, ""), "it is done already"
+    assert run("undo", "--apply", place.undo_dir).status == 0
+    place.assert_untouched()
+
+
+def test_the_list_names_the_redo_of_the_last_undo(run, place):
+    command = f"logtool undo --redo --apply {place.undo_dir}"
+    assert command not in run("undo", "--list", place.log_dir).stderr
+    assert command in run("undo", "--apply", place.undo_dir).stderr
+    assert command in run("undo", "--list", place.log_dir).stderr
+    assert run("undo", "--redo", "--apply", place.undo_dir).status == 0
+    assert command not in run("undo", "--list", place.log_dir).stderr
+
+
+@pytest.mark.parametrize("options", [(), ("--apply",)])
+def test_a_redo_is_refused_after_a_change_by_another_program(run, place, options):
+    assert run("undo", "--apply", place.undo_dir).status == 0
+    path = place.log_dir / "small-segments-0" / f"{42:020d}.log"
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+    before = everything(place.log_dir)
+    refused = run("undo", "--redo", *options, place.undo_dir)
+    assert (refused.status, refused.stdout) == (5, "")
+    assert refused.stderr.startswith(f"logtool: {path}: ")
+    assert everything(place.log_dir) == before
+
+
+def test_a_redo_is_refused_if_the_new_content_was_changed(run, place):
+    assert run("undo", "--apply", place.undo_dir).status == 0
+    before = everything(place.log_dir)
+    content = min(place.undo_dir.glob("*.new"))
+    content.write_bytes(content.read_bytes()[:-1] + b"?")
+    assert run("undo", "--redo", "--apply", place.undo_dir).status == 5
+    assert everything(place.log_dir) == before
+
+
+@pytest.mark.parametrize("then", ["redo", "undo"])
+def test_a_redo_that_stops_half_way_goes_on_or_back(run, place, then):
+    after = result(place.log_dir)
+    assert run("undo", "--apply", place.undo_dir).status == 0
+    with failing(20, interrupt):
+        assert run("undo", "--redo", "--apply", place.undo_dir).status == 130
+    (listed,) = run("undo", "--list", "-f", "ndjson", place.log_dir).of_type("applied")
+    assert listed["state"] == "redoing"
+    options = ("--redo",) if then == "redo" else ()
+    assert run("undo", *options, "--apply", place.undo_dir).status == 0
+    if then == "redo":
+        assert result(place.log_dir) == after
+    else:
+        place.assert_untouched()
+
+
+def test_a_change_or_an_undo_that_is_not_finished_is_not_redone(run, place):
+    with failing(20, interrupt):
+        assert run("undo", "--apply", place.undo_dir).status == 130
+    before = everything(place.log_dir)
+    assert run("undo", "--redo", "--apply", place.undo_dir).status == 5
+    assert everything(place.log_dir) == before

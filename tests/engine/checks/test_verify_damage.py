@@ -50,7 +50,7 @@ NOT_IN_THE_TABLE = {
     "group/offset-below-start", "group/offset-beyond-end", "group/other-topic-id",
     "group/unreadable-record", "group/missing-records", "group/refused-record",
     "group/left-over", "group/misplaced", "group/absent-partitions", "group/absent-end",
-    "group/put-aside",
+    "group/put-aside", "group/compacted",
     "group/epoch-ahead", "group/epoch-ended",
     "transaction-state/absent-partitions",
     "metadata/ends-early",

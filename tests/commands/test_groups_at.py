@@ -1,0 +1,79 @@
+"""``logtool groups --at``: the state at a moment, and the commands that restore it."""
+
+import re
+
+import pytest
+from group_records import FIRST_MS, OffsetsLog, data_log
+
+
+@pytest.fixture
+def home(tmp_path):
+    log = OffsetsLog()
+    log.commit("billing", "orders", 0, 10)
+    log.commit("billing", "orders", 0, 70)
+    log.commit("billing", "orders", 0, None)
+    log.commit("late", "orders", 0, 90)
+    data_log(tmp_path, "orders-0", 100)
+    log.write(tmp_path)
+    return tmp_path
+
+
+def offsets(found):
+    return {one["group"]: one["offset"] for one in found.of_type("offset")}
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [(-1, {}), (0, {"billing": 10}), (1, {"billing": 70}), (2, {}), (3, {"late": 90})],
+)
+def test_the_offsets_are_those_of_the_moment(run, home, after, expected):
+    found = run("groups", "--at", FIRST_MS + after, "-f", "ndjson", home)
+    assert (found.status, offsets(found)) == (0, expected)
+    plan = run("groups", "--restore-plan", "--at", FIRST_MS + after, "-f", "ndjson", home)
+    restored = [re.findall(r"orders,0,(\d+)", one["command"]) for one in plan.of_type("restore")]
+    assert restored == [[str(offset)] for offset in expected.values()]
+
+
+def test_expiry_is_computed_at_the_moment(run, home):
+    (offset,) = run("groups", "--at", FIRST_MS + 1, "-f", "ndjson", home).of_type("offset")
+    assert (offset["expired"], offset["lag"]) == (False, 30)
+    week = ("--offsets-retention", "1s", "--at", FIRST_MS + 5000)
+    (offset,) = run("groups", *week, "-f", "ndjson", home).of_type("offset")
+    assert (offset["group"], offset["expired"]) == ("late", True)
+
+
+def test_records_that_were_compacted_away_are_a_finding(run, home):
+    log = home / "__consumer_offsets-0" / f"{0:020d}.log"
+    data = log.read_bytes()
+    log.write_bytes(data[12 + int.from_bytes(data[8:12], "big") :])
+    found = run("groups", "--at", FIRST_MS + 2, "-f", "ndjson", home)
+    (finding,) = found.of_type("finding")
+    assert (found.status, finding["code"]) == (1, "group/compacted")
+    assert (finding["first_offset"], finding["last_offset"]) == (0, 2)
+    assert run("groups", "-f", "ndjson", home).status == 0
+
+
+@pytest.mark.parametrize("options", [("--history", "billing"), ("--now", "0")])
+def test_at_is_not_combined_with_another_time(run, home, options):
+    assert run("groups", "--at", "0", *options, home).status == 2
+
+
+def test_share_groups_begin_where_they_began_at_the_moment(run, tmp_path):
+    topic_id = "AAAAAAAAAAAAAAAAAAAAAQ"
+    groups = OffsetsLog()
+    groups.add(11, {"groupId": "g"}, {"epoch": 1, "metadataHash": 0})
+    groups.write(tmp_path)
+    states = OffsetsLog("__share_group_state")
+    for start in (5, 9):
+        states.add(
+            0,
+            {"groupId": "g", "topicId": topic_id, "partition": 0},
+            {
+                "snapshotEpoch": 0, "leaderEpoch": 0, "stateBatches": [], "stateEpoch": 0,
+                "createTimestamp": 0, "writeTimestamp": 0, "startOffset": start,
+            },
+        )  # fmt: skip
+    states.write(tmp_path)
+    for after, start in ((0, 5), (1, 9)):
+        found = run("groups", "--at", FIRST_MS + after, "-f", "ndjson", tmp_path)
+        assert [one["start_offset"] for one in found.of_type("share-offset")] == [start]
