@@ -115,6 +115,11 @@ def plan(
     either: one line shows its size and the command that checks it. logtool also compares the open
     files, memory maps and heap that the logs need with the limits of the host.
 
+    After the start:
+
+    For up to 5,000 partitions and with a metadata log, the last lines also show what the first
+    round of retention deletes, and which partitions an open transaction keeps from compaction.
+
     Releases:
 
     With --kafka-version the command predicts an upgrade or a downgrade: it names the record of the
