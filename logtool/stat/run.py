@@ -122,7 +122,7 @@ class Survey:
         self._settings: dict[Path, Settings] = {}
         """Settings of the topics, by log dir."""
         self._ahead: dict[tuple[Path, str | None], int | None] = {}
-        """How many ms ahead timestamps may be, by log dir and topic."""
+        """Largest distance of a timestamp into the future, in ms, by log dir and topic."""
 
     def __iter__(self) -> Iterator[Surveyed | UnreadableError]:
         for window in in_windows(self._chosen(), _segments):

@@ -1,4 +1,4 @@
-"""What stat, gaps and txns say about plain partitions, held against a run that lists all files."""
+"""Answers of stat, gaps and txns on plain partitions, compared with runs that list all files."""
 
 import pytest
 from damage import damage_file, flip
@@ -51,7 +51,7 @@ def of_txns(home):
 ENGINES = {"stat": of_stat, "gaps": of_gaps, "txns": of_txns}
 
 
-def held(name, home, monkeypatch):
+def compare(name, home, monkeypatch):
     """Check that an engine says the same with and without a quick look; return how many it took."""
     took = []
     look = fast_path.PlainPartitions.look
@@ -80,21 +80,21 @@ def home(scenario, tmp_path):
 @pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize("scenario_name", ["4.3.1/clean"])
 def test_a_plain_partition_has_the_result_of_its_files(scenario, monkeypatch, name, scenario_name):
-    plain = sum(held(name, home, monkeypatch) for home in log_dirs(scenario(scenario_name)))
+    plain = sum(compare(name, home, monkeypatch) for home in log_dirs(scenario(scenario_name)))
     assert plain or scenario_name != "4.3.1/clean"
 
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_log_start_behind_the_first_segment_is_not_plain_to_gaps(home, monkeypatch, name):
-    before = held(name, home, monkeypatch)
+    before = compare(name, home, monkeypatch)
     row = "0\n1\nidempotent_writes 0 7\n"
     (home / "log-start-offset-checkpoint").write_text(row)
-    assert held(name, home, monkeypatch) > 0
+    assert compare(name, home, monkeypatch) > 0
     assert before > 0
 
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_damage_is_read_by_the_rules(home, monkeypatch, name):
-    before = held(name, home, monkeypatch)
+    before = compare(name, home, monkeypatch)
     damage_file(home / "codec-none-1" / f"{0:020d}.log", flip, 100)
-    assert held(name, home, monkeypatch) == before - 1
+    assert compare(name, home, monkeypatch) == before - 1
