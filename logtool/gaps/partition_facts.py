@@ -134,7 +134,7 @@ def with_plain(
         if directory.kind is DirectoryKind.DELETE or not selection.takes(directory):
             continue
         plain = None
-        if looks and flavour is KAFKA:
+        if looks and flavour.has_checkpoints:
             plain = _plain(folder, directory, home, wanted, known, looks)
         yield from [plain] if plain else _listed(folder, flavour, home, wanted, known)
 

@@ -227,7 +227,7 @@ class Survey:
         kind = inputs.kind_of(path, self._flavour, redpanda=True)
         if kind is PathKind.LOG_DIR:
             root = opening.open_log_dir(path, self._flavour)
-            may = root.flavour is KAFKA and may_look(path, self._run.budget, self._flavour)
+            may = root.flavour.has_checkpoints and may_look(path, self._run.budget, self._flavour)
             looks = PlainPartitions() if may and not self._unpack else None
             for folder, directory in root.partitions:
                 if self._selection.takes(directory):

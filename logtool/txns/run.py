@@ -28,7 +28,6 @@ from logtool.log import inputs, opening
 from logtool.log.dir import LogDir, Partition
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import PathKind
-from logtool.log.kafka import KAFKA
 from logtool.log.producer_state import NONE, significant
 from logtool.log.selection import Selection
 from logtool.node import lost_end
@@ -183,8 +182,8 @@ class TransactionsRun:
             problems: list[UnreadableError] = []
             watermarks = _watermarks(home, problems)
             yield from problems
-            may = home.flavour is KAFKA and may_look(home.path, self.run.budget, self.flavour)
-            looks = PlainPartitions() if may else None
+            may = may_look(home.path, self.run.budget, self.flavour)
+            looks = PlainPartitions() if may and home.flavour.has_checkpoints else None
             for folder, directory in home.partitions:
                 if directory.kind is DirectoryKind.LIVE and self.selection.takes(directory):
                     if looks and (job := self._plain(looks, folder, directory, home, watermarks)):

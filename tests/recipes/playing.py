@@ -28,10 +28,11 @@ IN_OTHER_WIDTHS = ("03-best-replica", "04-stuck-last-stable-offset", "07-slow-re
 """The recipes with the widest tables, which are played on other terminals too."""
 COLOURED = "02-corrupt-record"
 # What differs from run to run or from machine to machine: how long reading took, room on the disk,
-# limits of the machine, blocks of its file system, and where a directory of a test is.
+# limits of the machine, blocks of its file system, where a directory of a test is, and what is old
+# enough for retention.
 _VOLATILE = re.compile(
     r"in [\d.,]+ (us|ms|s) \([^)]*/s\)|\d+ % used.*|\S*/data\.logtool-undo-\S+"
-    r"|\d[\d,]* (needed|allowed)[^.\n]*|[\d.]+ [KM]iB +[\d.]+ %"
+    r"|\d[\d,]* (needed|allowed)[^.\n]*|[\d.]+ [KM]iB +[\d.]+ %|(?<=retention deletes )[^;]+"
 )
 _PARAGRAPH = re.compile(r"^\S.*(?:\n {2,}\S.*)*", re.MULTILINE)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
