@@ -15,6 +15,7 @@ from logtool.apply import Journal, PendingJournal
 from logtool.apply.output_tree import OutputTree
 from logtool.checks.compaction import CleanerRows
 from logtool.checks.schedule import PartitionJob, Schedule
+from logtool.disk import files
 from logtool.errors import LogtoolError, RefusedError, UnreadableError, UsageError
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
@@ -178,11 +179,14 @@ class IndexRebuild:
             text = f"nothing was changed: the new files depend on {error.path.name}"
             raise RefusedError(f"{log_dir}: {text}, which could not be read")
         self._quick = fast_path.looks(self.wanted, self.run.budget, self.flavour)
+        named = {scope.path for scope in given if scope}
         with Schedule(self.run) as schedule:
             jobs = (self._job(home, scope) for scope in scopes.scopes(home, given, self.selection))
             for job, reports in schedule.run(jobs):
                 if isinstance(job.subject, UnreadableError):
-                    yield [job.subject]
+                    # A broker may delete a partition that was listed.
+                    if job.path in named or not files.has_vanished(job.subject):
+                        yield [job.subject]
                     continue
                 subject: PartitionToRebuild | PlainPartition = job.subject
                 known = list(reports)

@@ -4,6 +4,7 @@ Every run checks the first promise of a command that reads: it leaves its inputs
 """
 
 import csv
+import errno
 import io
 import json
 import os
@@ -266,16 +267,23 @@ def cut(killed: Path) -> Path:
 @pytest.fixture
 def lock_up(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Return a function that makes the listing of a folder fail, for good or because it is gone."""
-    list_dir = files.list_dir
+    list_dir, scandir = files.list_dir, os.scandir
 
     def lock(path: Path, *, missing: bool = False) -> None:
-        text = "No such file or directory" if missing else "Permission denied"
+        number = errno.ENOENT if missing else errno.EACCES
+        text = os.strerror(number)
 
         def refusing(asked: Path) -> Sequence[files.Entry]:
             if Path(asked).resolve() == path.resolve():
                 raise UnreadableError(asked, text, missing=missing)
             return list_dir(asked)
 
+        def refusing_to_look(asked: Any = ".") -> Any:
+            if isinstance(asked, str) and Path(asked).resolve() == path.resolve():
+                raise OSError(number, text, asked)
+            return scandir(asked)
+
         monkeypatch.setattr(files, "list_dir", refusing)
+        monkeypatch.setattr(os, "scandir", refusing_to_look)
 
     return lock

@@ -53,12 +53,16 @@ def to_nothing(path: Path, _: pytest.MonkeyPatch) -> None:
 
 def failing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the disk fail where the file is read."""
-    pread, preadv = os.pread, os.preadv
+    read, pread, preadv = os.read, os.pread, os.preadv
     inode = path.stat().st_ino
 
     def check(fd: int) -> None:
         if os.fstat(fd).st_ino == inode:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def reads_on(fd: int, *more: Any) -> Any:
+        check(fd)
+        return read(fd, *more)
 
     def reads(fd: int, *more: Any) -> Any:
         check(fd)
@@ -68,6 +72,7 @@ def failing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         check(fd)
         return preadv(fd, *more)
 
+    monkeypatch.setattr(files.os, "read", reads_on)
     monkeypatch.setattr(files.os, "pread", reads)
     monkeypatch.setattr(files.os, "preadv", reads_into)
 
