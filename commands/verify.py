@@ -64,6 +64,15 @@ Resume = Annotated[
         "from run to run.",
     ),
 ]
+Sample = Annotated[
+    str | None,
+    typer.Option(
+        "--sample",
+        metavar="N/COUNT",
+        help="Check one of COUNT samples of the partitions, or with P% another share each day. "
+        "Every partition is in exactly one sample, on all brokers in the same one.",
+    ),
+]
 DropCache = Annotated[
     bool,
     typer.Option(
@@ -78,6 +87,7 @@ DropCache = Annotated[
 def verify(
     *,
     inputs: options.AnyInputs,
+    sample: Sample = None,
     level: LevelOption = LevelChoice.BATCHES,
     fail_on: options.FailOn = Severity.WARNING,
     max_findings: MaxFindings = None,
@@ -103,6 +113,7 @@ def verify(
       logtool verify /var/lib/kafka/data
       logtool verify --level records --topic 'orders*' /var/lib/kafka/data
       logtool verify --max-duration 30m --max-rate 100M --resume ~/.logtool.json /var/lib/kafka/data
+      logtool verify --sample 5% /var/lib/kafka/data
       logtool verify --format ndjson data/orders-0 | jq -r 'select(.severity == "error").path'
 
     Spark:
@@ -127,6 +138,7 @@ def verify(
         inputs, running, printing,
         level=str(level), fail_on=fail_on, max_findings=max_findings,
         limit=parsing.parse_batch_memory(max_batch_memory), resume=resume, drop_cache=drop_cache,
+        sample=None if sample is None else parsing.parse_sample(sample),
         spark=spark if engine is EngineChoice.SPARK else None,
     )  # fmt: skip
     raise typer.Exit(status)

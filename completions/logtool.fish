@@ -90,6 +90,7 @@ complete -c logtool -n '__fish_seen_subcommand_from verify' -l exclude-topic -x 
 complete -c logtool -n '__fish_seen_subcommand_from verify' -l partition -x -d 'Select only these partitions, for example 0 or 0,3-5; repeatable.'
 complete -c logtool -n '__fish_seen_subcommand_from verify' -l broker-config -r -F -d 'Configuration file of the broker, such as server.properties. If PATH is not given, logtool uses the log dirs in the file. For an option that is not given, it uses the corresponding setting, if the file has one. One line on standard error shows the settings that logtool took from the file.'
 complete -c logtool -n '__fish_seen_subcommand_from verify' -l flavour -x -a 'kafka redpanda automq' -d 'Format of the directories. Default: detected from file names.'
+complete -c logtool -n '__fish_seen_subcommand_from verify' -l sample -x -d 'Check one of COUNT samples of the partitions, or with P% another share each day. Every partition is in exactly one sample, on all brokers in the same one.'
 complete -c logtool -n '__fish_seen_subcommand_from verify' -l level -x -a 'quick batches records' -d 'quick: names, sizes, indexes and small files; batches: also framing, CRC and order of every batch; records: also the records in them.'
 complete -c logtool -n '__fish_seen_subcommand_from verify' -l fail-on -x -a 'info warning error' -d 'Exit with status 1 if there is a finding of this severity or higher.'
 complete -c logtool -n '__fish_seen_subcommand_from verify' -l max-findings -x -d 'Print at most N findings, but count all.'

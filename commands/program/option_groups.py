@@ -11,9 +11,9 @@ OWN = "Options"
 """Title of the options that belong to one command."""
 GROUPS = {
     "Selection": (
-        "--files-from", "--null", "--topic", "--exclude-topic", "--partition", "--group",
-        "--flavour", "--offset", "--timestamp", "--producer", "--key", "--value", "--header",
-        "--grep", "--json-path",
+        "--files-from", "--null", "--topic", "--exclude-topic", "--partition", "--sample",
+        "--group", "--flavour", "--offset", "--timestamp", "--producer", "--key", "--value",
+        "--header", "--grep", "--json-path",
     ),
     "Limits": (
         "--limit", "--max-batch-memory", "--max-bytes", "--max-duration", "--max-rate", "--jobs",

@@ -19,6 +19,7 @@ KAFKA_VERSIONS = "3.3 to 4.4"
 """Kafka releases that logtool was compared with, in words."""
 _LARGEST = 2**63 - 1
 """Timestamps have 64 bits."""
+_DAY_MS = 86_400_000
 _MOST_PARTITIONS = 10_000
 """Numbers that --partition may name."""
 _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
@@ -119,6 +120,25 @@ def parse_partitions(texts: Sequence[str]) -> tuple[int, ...]:
                 raise UsageError(f"--partition {text}: more than {_MOST_PARTITIONS:,} partitions")
             found.update(range(first, last + 1))
     return tuple(sorted(found))
+
+
+def parse_sample(text: str) -> tuple[int, int]:
+    """Return the number of a sample, from 1 on, and the number of samples.
+
+    ``2/7`` is the second of seven. ``5%`` is one of twenty, another one each day: twenty days in a
+    row take all of them.
+    """
+    share = re.fullmatch(r"([0-9]{1,5})/([0-9]{1,5})", text)
+    percent = re.fullmatch(r"([0-9]{1,3}(?:[.][0-9]{1,3})?)%", text)
+    number = count = 0
+    if share:
+        number, count = int(share[1]), int(share[2])
+    elif percent and 0 < float(percent[1]) <= 100:
+        count = round(100 / float(percent[1]))
+        number = now_ms() // _DAY_MS % count + 1
+    if not 1 <= number <= count:
+        raise UsageError(f"--sample {text}: expected a share such as 2/7 or 5%")
+    return number, count
 
 
 def parse_conf(settings: Sequence[str] | None) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from logtool.errors import UnreadableError
 from logtool.exits import Exit
 from logtool.findings import Finding, Severity
 from logtool.log.inputs import is_bucket
+from logtool.log.selection import Selection
 from logtool.running.budget import Budget
 from logtool.running.resume import load
 from logtool.verify import Level, Verification
@@ -35,6 +37,7 @@ def run(
     limit: int,
     resume: Path | None,
     drop_cache: bool,
+    sample: tuple[int, int] | None,
     spark: Spark | None,
 ) -> Exit:
     """Print the findings at `level`, with `spark` those of Spark; return the exit status.
@@ -50,29 +53,30 @@ def run(
     if spark and not (spark.master or "local").startswith("local"):
         # An executor on another machine has another current directory.
         paths = [path.absolute() for path in paths]
+    selection = replace(inputs.selection, sample=sample)
     buckets = [path for path in paths if is_bucket(path)]
     job = Verification(
         [path for path in paths if path not in buckets],
         level=Level(level),
-        selection=inputs.selection,
+        selection=selection,
         limit=limit,
         budget=budget,
         static=inputs.broker.of_node()
         | ({} if level == Level.QUICK else inputs.broker.take(*broker_config.JUDGED)),
         on_progress=lambda progress: report.show(progress), flavour=inputs.given_flavour,
     )  # fmt: skip
-    resolved = None if buckets else inputs.resolved(paths)
+    resolved = None if buckets else inputs.resolved(paths, selection)
     report = Report(settings, findings.make(settings), job.summary, resolved)
-    printer = VerifyPrinter(report, max_findings, fail_on, job)
+    printer = VerifyPrinter(report, max_findings, fail_on, job, sample)
     with ExitStack() as stack:
         stack.enter_context(status_on_signal(lambda: report.note(_status(job))))
         items = _on_spark(job, spark.master, conf, stack, report) if spark else iter(job)
-        more = _in_buckets(paths, inputs, level, job) if buckets else ()
+        more = _in_buckets(paths, selection, level, job) if buckets else ()
         return report.consume(chain(items, more), printer, fail_on)
 
 
 def _in_buckets(
-    paths: list[Path], inputs: options.AnyInputs, level: str, job: Verification
+    paths: list[Path], selection: Selection, level: str, job: Verification
 ) -> Iterator[Finding | UnreadableError]:
     """Yield the findings of buckets of AutoMQ, compared with the metadata logs among the paths."""
     from logtool.checks.automq import BucketVerification
@@ -80,7 +84,7 @@ def _in_buckets(
     yield from BucketVerification(
         paths,
         job.summary,
-        selection=inputs.selection,
+        selection=selection,
         reads_blocks=level != Level.QUICK,
     )
 
@@ -117,10 +121,15 @@ class VerifyPrinter(FindingPrinter):
     """The same with the logs for which the time was too short."""
 
     def __init__(
-        self, report: Report, most: int | None, fail_on: Severity, job: Verification
+        self,
+        report: Report,
+        most: int | None,
+        fail_on: Severity,
+        job: Verification,
+        sample: tuple[int, int] | None,
     ) -> None:
         super().__init__(report, most, fail_on)
-        self._job = job
+        self._job, self._sample = job, sample
 
     def last_lines(self) -> Iterator[Line]:
         """Yield the logs for which the whole time of the run was too short, then the summary."""
@@ -131,4 +140,7 @@ class VerifyPrinter(FindingPrinter):
                 None,
             )
             yield f"  logtool verify {shell.path(log.path)}", None
+        if self._sample:
+            number, count = self._sample
+            yield f"only sample {number} of {count} was checked", None
         yield from super().last_lines()

@@ -110,9 +110,16 @@ class GivenPaths:
             is_file = kind is PathKind.FILE and not self.files_select
             if is_file or (kind is not PathKind.PARTITION_DIR and self.selection == Selection()):
                 return
+            if self.selection.sample and self._has_other_samples(path):
+                return
             chosen = f" {self.selection}" if kind is not PathKind.PARTITION_DIR else ""
             problems.append(NothingMatchedError(path, f"nothing matched{chosen}"))
         yield from problems
+
+    def _has_other_samples(self, path: Path) -> bool:
+        """Return whether the selection takes a partition that is in another sample."""
+        whole = replace(self.selection, sample=None)
+        return any(map(whole.takes, _directories(path, self.flavour)))
 
     def problems_of_all(self) -> list[UnreadableError]:
         """Return why no path has a partition that is selected; empty if one may have some.
@@ -126,6 +133,8 @@ class GivenPaths:
                 if kind is not PathKind.LOG_DIR or self.selection == Selection():
                     return []
                 if any(map(self.selection.takes, _directories(path, self.flavour))):
+                    return []
+                if self.selection.sample and self._has_other_samples(path):
                     return []
                 problems.append(NothingMatchedError(path, f"nothing matched {self.selection}"))
             except UnreadableError as error:

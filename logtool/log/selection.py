@@ -3,6 +3,7 @@
 from fnmatch import fnmatchcase
 from math import inf
 from typing import Final
+from zlib import crc32
 
 import numpy as np
 
@@ -23,6 +24,9 @@ class Selection:
     partitions: tuple[int, ...] = ()
     keys: frozenset[tuple[str, int]] = frozenset()
     """Exact (topic, partition)."""
+    sample: tuple[int, int] | None = None
+    """Number of a sample, from 1 on, and the number of samples; each partition is in one of them,
+    by the CRC-32 of its name."""
 
     def takes(self, directory: PartitionDirectory) -> bool:
         """Return whether the partition is among those meant.
@@ -38,7 +42,15 @@ class Selection:
             and not any(fnmatchcase(topic, glob) for glob in self.exclude_topics)
             and (not self.partitions or directory.partition in self.partitions)
             and (not self.keys or (topic, directory.partition) in self.keys)
+            and self._samples(f"{topic}-{directory.partition}")
         )
+
+    def _samples(self, name: str) -> bool:
+        """Return whether a partition is in the sample."""
+        if self.sample is None:
+            return True
+        number, count = self.sample
+        return crc32(name.encode(errors="surrogateescape")) % count == number - 1
 
     def __str__(self) -> str:
         """Return the selection as command-line options."""
@@ -47,6 +59,7 @@ class Selection:
             *(shell.option("--exclude-topic", glob) for glob in self.exclude_topics),
             *(f"--partition {number}" for number in self.partitions),
             *(shell.quote(f"{topic}-{number}") for topic, number in sorted(self.keys)),
+            *(["--sample {}/{}".format(*self.sample)] if self.sample else []),
         ]
         return " ".join(words)
 
