@@ -69,7 +69,7 @@ def after_start(
     """
     if node.image is None or node.image.damage:
         return None
-    logs = LiveLogs(paths, static, selection=selection, run=run, flavour=flavour)
+    logs = LiveLogs(paths, static, selection=selection, run=run, flavour=flavour, node=node)
     round_of = RetentionRun(logs, RetentionOptions(start_ms, static=static, with_stamps=False))
     first = FirstRound()
     for one in round_of:

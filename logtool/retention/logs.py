@@ -67,8 +67,11 @@ class LiveLogs:
         selection: Selection | None = None,
         run: Run | None = None,
         flavour: Flavour | None = None,
+        node: Node | None = None,
     ) -> None:
+        """Take the paths; with a `node` of these log dirs the metadata log is not read again."""
         self._paths, self._static, self._flavour = paths, static, flavour
+        self._given_node = node
         self._selection = selection or Selection()
         self._run = run or Run()
         self._opened: list[OpenedPath] = []
@@ -99,7 +102,9 @@ class LiveLogs:
                 self.roots.setdefault(one.log_dir, one.read())
             except UnreadableError as error:
                 yield error
-        self.node = Node([identify(root) for root in self.roots.values()], None, self._static)
+        self.node = self._given_node or Node(
+            [identify(root) for root in self.roots.values()], None, self._static
+        )
         image = self.node.image
         self.image = image if image and not image.damage else None
 

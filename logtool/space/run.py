@@ -7,13 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
-import numpy as np
-
 from logtool.errors import UnreadableError
 from logtool.formats import record_batch
 from logtool.formats.names import DirectoryKind
 from logtool.lazy_dataclass import dataclass
-from logtool.log import inputs
+from logtool.log import inputs, records
 from logtool.log.dir import Segment
 from logtool.log.selection import Selection
 from logtool.retention.logs import LiveLogs
@@ -258,15 +256,7 @@ def _most_first(topic: TopicSpace) -> tuple[bool, int, str]:
 def _first_time(segment: Segment) -> int:
     """Return the timestamp of the first batch of a log, in ms; -1 without a batch."""
     with segment.log.open() as opened:
-        data = opened.read(0, record_batch.HEADER_SIZE)
-    if len(data) == record_batch.HEADER_SIZE:
-        header = np.frombuffer(data, record_batch.HEADER)
-        first = record_batch.from_headers(header, np.zeros(1, np.int64))
-        if first.magic[0] == record_batch.MAGIC:
-            return int(first.base_timestamp[0])
-    for chunk in segment.batches(payload=False):
-        if len(chunk.table):
-            return int(chunk.table.max_timestamp[0])
-        if chunk.damage is not None:
-            break
-    return -1
+        head = opened.read(0, record_batch.HEADER_SIZE)
+    if len(head) < record_batch.HEADER_SIZE:
+        return -1
+    return int(records.one_batch(memoryview(head)).table.base_timestamp[0])

@@ -79,6 +79,14 @@ def test_a_row_decides_where_cleaning_begins(run, small, row, source, first):
     assert one["without_key"] is None
 
 
+def test_a_row_above_the_end_of_a_log_with_an_empty_segment_starts_again(run, small):
+    set_row(small, KEYS, 10**9)
+    log = max((small / KEYS).glob("*.log"))
+    log.write_bytes(b"")
+    one = by_name(run, small)[KEYS]
+    assert (one["dirty_source"], one["first_dirty_offset"]) == ("row-above-log-end", 0)
+
+
 def test_settings_decide_and_say_from_where_they_come(run, small, tmp_path):
     set_row(small, KEYS, 1386)
     config = tmp_path / "server.properties"

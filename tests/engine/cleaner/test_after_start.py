@@ -6,6 +6,7 @@ from verification import small_log_dir
 from logtool.cleaner.after_start import after_start
 from logtool.formats import producer_snapshot
 from logtool.log import opening
+from logtool.metadata import image as metadata_image
 from logtool.metadata.image import DIRECTORY
 from logtool.node.identity import identify
 from logtool.node.node import Node
@@ -49,6 +50,16 @@ def test_an_open_transaction_keeps_a_log_dirty(small):
     (kept,) = found(small).kept
     assert (kept.path.name, kept.transaction_first_offset) == (TX, 5)
     assert kept.producer_id == int(entries["producer_id"][0])
+
+
+def test_the_metadata_log_of_the_node_is_not_read_again(small, monkeypatch):
+    reads = []
+    read = metadata_image.read
+    monkeypatch.setattr(
+        metadata_image, "read", lambda path, *more: reads.append(path) or read(path, *more)
+    )
+    assert found(small)
+    assert reads == [small / DIRECTORY]
 
 
 def test_without_a_metadata_log_there_is_no_answer(scenario, tmp_path):

@@ -67,6 +67,7 @@ def test_a_log_that_a_start_recovers_is_left_to_the_careful_reader(partition):
 
 
 def test_a_listing_that_changes_is_left_to_the_careful_reader(partition, monkeypatch):
-    listings = iter([os.listdir(partition), [*os.listdir(partition), "new"]])  # noqa: PTH208
+    names = [path.name for path in Path(partition).iterdir()]
+    listings = iter([names, [*names, "new"]])
     monkeypatch.setattr(os, "listdir", lambda _: next(listings))
     assert resting.read(Path(partition), STATE) is None
