@@ -20,10 +20,6 @@ from logtool.log.partition_claims import end_claims, first_base, first_epoch, st
 from logtool.log.producer_state import ProducerState
 from logtool.node.surroundings import Surroundings
 
-_WRITING_NS = 30_000_000_000
-"""Longest time from the moment for which a broker collects log starts to the end of their file."""
-
-
 FirstEpoch = tuple[EpochRow, Evidence]
 """The first row of leader-epoch-checkpoint and its place."""
 
@@ -259,6 +255,8 @@ def _start_row(
     DeleteRecords moves the first row of leader-epoch-checkpoint into the log, in front of batches
     of another epoch or in the midst of batches of its own. The row of the log start is written
     within a minute, and at a stop in order. Without it the log begins at its first segment again.
+    A broker that was killed within that minute begins so and keeps the epoch: its later rows are
+    lower too, also after a stop in order.
     """
     epochs = partition.fixed.get(FileKind.LEADER_EPOCH_CHECKPOINT)
     if around.log_start is None or epochs is None or first is None or end is None:
@@ -267,7 +265,6 @@ def _start_row(
     start, begin = max(around.log_start, partition.segments[0].base_offset), row.start_offset
     if not start < begin <= end or _epoch_before(partition, begin) != row.leader_epoch:
         return
-    is_proven = around.clean or around.rows_ns > epochs.mtime_ns + _WRITING_NS
     # An epoch that recovery found again begins at a base offset.
     at_base = any(segment.base_offset == begin for segment in partition.segments)
     there = f"has the row {around.log_start}" if around.log_start else "has no row"
@@ -276,7 +273,7 @@ def _start_row(
         f"{ClaimKind.FIRST_EPOCH} {begin}: {wording.offsets(start, begin - 1)}, which were "
         "deleted, are readable again"
     )
-    is_lost = is_proven and not at_base
+    is_lost = around.clean and around.rows_replaced and not at_base
     code = "checkpoint/log-start-lost" if is_lost else "checkpoint/log-start-behind"
     yield Finding(code, text, None, None, start, begin - 1, around.row_path)
 

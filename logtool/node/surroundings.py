@@ -15,6 +15,9 @@ _PERIODIC = (
 )  # fmt: skip
 """Files that a running broker writes every minute or more often."""
 
+_STOPPING_NS = 30_000_000_000
+"""Longest time between two files that a broker writes while it stops, or that one copy writes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -27,8 +30,8 @@ class Surroundings:
     """Offset in log-start-offset-checkpoint, 0 without a row; None if the log dir is not known."""
     cleaned: int | None = None
     """Offset in cleaner-offset-checkpoint, 0 without a row; None without that file."""
-    rows_ns: int = 0
-    """Time at which log-start-offset-checkpoint was written; 0 without that file."""
+    rows_replaced: bool = False
+    """True if log-start-offset-checkpoint is not the file that the broker wrote at its stop."""
     stopped_ns: int = 0
     """Last time at which the broker wrote an offset checkpoint; 0 if it is not known."""
     retention: LogRetention | None = None
@@ -54,18 +57,29 @@ def of(
     `log_start` and `cleaned` are its rows in the checkpoints of the log start, or 0, and of the
     cleaner, or None.
     """
-    rows = log_dir.files.get(FileKind.LOG_START_CHECKPOINT)
     written = (log_dir.files[kind].mtime_ns for kind in _PERIODIC if kind in log_dir.files)
     return Surroundings(
         log_dir=log_dir.path,
         clean=log_dir.is_clean,
         log_start=log_start,
         cleaned=(cleaned or 0) if FileKind.CLEANER_CHECKPOINT in log_dir.files else None,
-        rows_ns=rows.mtime_ns if rows else 0,
+        rows_replaced=_rows_replaced(log_dir),
         stopped_ns=max(written, default=0),
         retention=settings.retention(directory.topic),
         recovery_points=witness(log_dir, FileKind.RECOVERY_POINT_CHECKPOINT),
     )
+
+
+def _rows_replaced(log_dir: LogDir) -> bool:
+    """Return whether log-start-offset-checkpoint is absent or of another time than the stop.
+
+    A stop in order writes the file, and then the marker. Source: ``LogManager.shutdown`` (3.9).
+    """
+    marker = log_dir.files.get(FileKind.CLEAN_SHUTDOWN)
+    rows = log_dir.files.get(FileKind.LOG_START_CHECKPOINT)
+    if marker is None:
+        return False
+    return rows is None or abs(rows.mtime_ns - marker.mtime_ns) > _STOPPING_NS
 
 
 def alone(path: Path, settings: Settings) -> Surroundings:

@@ -156,7 +156,9 @@ def test_kcat_produces_the_exported_records(written: Broker, log_dir: Path) -> N
             done = subprocess.run([kcat, *words], input=data, capture_output=True, check=False)
             assert done.returncode == 0, done.stderr
         else:
-            producer = Producer({"bootstrap.servers": written.bootstrap})
+            producer = Producer(
+                {"bootstrap.servers": written.bootstrap, "enable.idempotence": True}
+            )
             for key, value in as_kcat(data, said):
                 producer.produce("by-kcat", key=key, value=value, partition=0)
             assert producer.flush(30) == 0

@@ -77,7 +77,9 @@ def _fill(broker: Broker, topic: str, times: list[int]) -> None:
     """Produce a segment of one batch for each time."""
     from confluent_kafka import Producer
 
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "batch.num.messages": 1})
+    producer = Producer({
+        "bootstrap.servers": broker.bootstrap, "batch.num.messages": 1, "enable.idempotence": True,
+    })  # fmt: skip
     for stamp in times:
         producer.produce(topic, b"v" * 700, b"k", partition=0, timestamp=stamp)
     assert producer.flush(60) == 0

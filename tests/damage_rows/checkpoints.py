@@ -57,14 +57,10 @@ def later(path: Path, than: Path, seconds: int) -> None:
     os.utime(path, ns=(when, when))
 
 
-def epochs_cut(before: int) -> Damage:
-    """Cut the epochs at the end of the log, seconds before the log starts are written."""
-
-    def damage(home: Path) -> None:
-        epochs(lambda rows: [(rows[-1][0], 360)])(home)
-        later(home / START, than=home_of(home, EPOCHS), seconds=before)
-
-    return damage
+def first_epoch_moved(home: Path) -> None:
+    """Move the first epoch up; the log starts were not written at the stop."""
+    epochs(lambda rows: [(rows[0][0], 5), *rows[1:]])(home)
+    later(home / START, than=home / CLEAN, seconds=31)
 
 
 LEADER_EPOCHS = [
@@ -79,10 +75,10 @@ LEADER_EPOCHS = [
         [("leader-epoch/mismatch", EPOCHS, None)]),
     # As DeleteRecords leaves it, before the new log start is checkpointed too.
     Row("the first row moved up", PLAIN, epochs(lambda rows: [(rows[0][0], 5), *rows[1:]]),
+        [("checkpoint/log-start-behind", START, None)]),
+    Row("the first row moved up, log starts of another time", PLAIN, first_epoch_moved,
         [("checkpoint/log-start-lost", START, None)]),
-    Row("the epochs cut at the end of the log long before a kill", KILLED, epochs_cut(before=31),
-        [("checkpoint/log-start-lost", START, None)]),
-    Row("the epochs cut at the end of the log just before a kill", KILLED, epochs_cut(before=29),
+    Row("the epochs cut at the end of the log", KILLED, epochs(lambda rows: [(rows[-1][0], 360)]),
         [("checkpoint/log-start-behind", START, None)]),
     Row("another epoch", PLAIN, epochs(lambda rows: [rows[0], (7, rows[1][1])]),
         [("leader-epoch/missing-epoch", EPOCHS, None)]),
