@@ -7,6 +7,7 @@ import typer
 
 from logtool.commands import options
 from logtool.commands.program.spread import Without, spread
+from logtool.errors import UsageError
 from logtool.lazy_dataclass import dataclass
 
 
@@ -42,6 +43,24 @@ Identical = Annotated[
         "was compacted differently, or is the only one.",
     ),
 ]
+Fingerprint = Annotated[
+    bool,
+    typer.Option(
+        "--fingerprint",
+        help="Print one line for each partition, with its offsets and a hash of its batches, and "
+        "compare nothing. A table shows the first digits of the hash; use -v or -f ndjson.",
+    ),
+]
+Check = Annotated[
+    Path | None,
+    typer.Option(
+        "--check",
+        metavar="FILE",
+        parser=options.local_path,
+        help="Compare the partitions with the fingerprints in FILE, which --fingerprint -f ndjson"
+        " printed.",
+    ),
+]
 
 
 @spread
@@ -50,6 +69,8 @@ def diff(
     inputs: Annotated[Sources, Without("broker_config")],
     identical: Identical = False,
     digest: DigestFile = None,
+    fingerprint: Fingerprint = False,
+    check: Check = None,
     running: options.Running,
     printing: options.Printing,
 ) -> None:
@@ -74,6 +95,8 @@ def diff(
       logtool diff --identical /mnt/old/data /mnt/new/data && rm -r /mnt/old/data
       logtool diff --digest /tmp/broker-1.npz /var/lib/kafka/data
       logtool diff /tmp/broker-1.npz /tmp/broker-2.npz --json
+      logtool diff --fingerprint -f ndjson /var/lib/kafka/data > /tmp/backup.ndjson
+      logtool diff --check /tmp/backup.ndjson /mnt/restored/data
 
     Names of copies:
 
@@ -87,10 +110,18 @@ def diff(
     is a zip file of NumPy arrays. It must not be in a log dir; an existing file is never
     overwritten.
 
+    Fingerprints:
+
+    A fingerprint is the SHA-256 of the offsets, leader epochs and CRCs of all batches. It does not
+    change if a broker rolls other segments, but if it compacts the log. With --check a partition
+    may be longer than it was; its batches up to the end of the fingerprint must be the same.
+    A partition that begins later, because retention deleted its beginning, cannot be compared.
+
     Exit status:
       0    complete: no divergence, no damage; or the digest was saved
       1    copies diverge or are damaged, or batches are missing; with --identical: any
-           difference, or only one copy
+           difference, or only one copy; with --check: a partition is absent, shorter or
+           changed, or begins later
       2
       4
       5    refused: the file of --digest exists or is in a log dir
@@ -98,6 +129,13 @@ def diff(
       130
 
     """
+    if fingerprint or check:
+        if identical or digest or (fingerprint and check):
+            names = "--fingerprint, --check, --identical and --digest"
+            raise UsageError(f"use only one of {names}")
+        from logtool.commands.views import fingerprints
+
+        raise typer.Exit(fingerprints.run(inputs, running, printing, check))
     from logtool.commands.views.diff import run
 
     raise typer.Exit(run(inputs, running, printing, identical=identical, digest=digest))

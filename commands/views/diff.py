@@ -8,6 +8,7 @@ from logtool.commands import options
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, columns, keep
+from logtool.commands.views.fingerprint_tables import FINGERPRINT
 from logtool.copies.pair import Status
 from logtool.copies.verdict import CopiesVerdict
 from logtool.diff import Diff
@@ -104,7 +105,9 @@ DAMAGE: Final = Table("damage", "damaged range of a copy", (
         "sound.",
     type="damage", made_from="logtool.copies.verdict:DamageInCopy")  # fmt: skip
 DOCUMENT: Final = Document(
-    name="diff", title="Objects that logtool diff prints", tables=(PARTITION, COPY, PAIR, DAMAGE)
+    name="diff",
+    title="Objects that logtool diff prints",
+    tables=(PARTITION, COPY, PAIR, DAMAGE, FINGERPRINT),
 )
 SCHEMA = DOCUMENT.schema
 _PAIR = columns(*PAIR.names(Way.CSV))

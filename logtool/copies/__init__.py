@@ -10,6 +10,7 @@ compare       the comparison of two copies, range by range
 pair          the result for two copies
 verdict       the result for all copies of a partition: supersets, copies behind, damage
 digest        the columns of a copy in a file, to be compared elsewhere
+fingerprint   a hash of the batches of a copy, to be kept and compared later
 
 A log of small batches takes half of its size as columns, and there are several copies of it. So the
 copies are read next to each other, one range of offsets after the other, and each range is dropped
