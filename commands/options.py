@@ -15,7 +15,7 @@ from logtool.commands.output import OutputSettings
 from logtool.commands.program import parsing
 from logtool.commands.program.broker_config import NO_CONFIG, BrokerConfig
 from logtool.commands.program.broker_config import load as load_broker_config
-from logtool.commands.program.cell_options import CsvEscaped, CsvSafe
+from logtool.commands.program.cell_options import CsvEscaped, CsvSafe, Fields
 from logtool.commands.program.spread import Without
 from logtool.disk import files
 from logtool.errors import UsageError
@@ -401,6 +401,7 @@ class Printing:
     format: FormatOption = Format.TABLE
     csv_safe: CsvSafe = False
     csv_escaped: CsvEscaped = False
+    fields: Fields = None
     as_json: AsJson = False
     color: ColorOption = Color.AUTO
     progress: Progress = None
@@ -420,6 +421,8 @@ class Printing:
         for name, given in (("--csv-safe", self.csv_safe), ("--csv-escaped", self.csv_escaped)):
             if given and (self.as_json or chosen not in ("csv", "tsv")):
                 raise UsageError(f"{name} requires --format csv or tsv")
+        if self.fields is not None and chosen not in list(Format):
+            raise UsageError(f"--fields requires one of these formats: {', '.join(Format)}")
         if self.summary_to_stdout and (self.as_json or chosen not in ("table", "markdown")):
             raise UsageError(
                 "--summary-to-stdout requires --format table or markdown; JSON always has a summary"
@@ -436,6 +439,7 @@ class Printing:
             progress=self.progress,
             csv_safe=self.csv_safe,
             csv_escaped=self.csv_escaped,
+            fields=() if self.fields is None else tuple(self.fields.split(",")),
             wide=self.wide,
             summary_to_stdout=self.summary_to_stdout,
         )

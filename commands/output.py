@@ -75,6 +75,8 @@ class OutputSettings:
     """True if a row of CSV and TSV is one line, with escapes in its cells."""
     summary_to_stdout: bool = False
     """True if totals and next commands follow the data, and do not go to stderr."""
+    fields: tuple[str, ...] = ()
+    """Fields of the rows to print; all if there is no name."""
     wide: bool = False
     """True if tables have all columns, also on a terminal that is too narrow for them."""
 
@@ -99,6 +101,8 @@ class View:
     """Types of object that are rows of CSV and TSV; errors of other types go to stderr."""
     sparse: bool = False
     """True if so little is printed that a progress bar may stay below it on one terminal."""
+    limits: Callable[[Writer], Writer] = lambda writer: writer
+    """Returns a writer of JSON that leaves out what --fields does not name."""
     of_redpanda: str = "flavour: redpanda; offsets are Raft's, and epochs are terms"
     """First line of a table about directories of Redpanda."""
 
@@ -136,6 +140,10 @@ class Report:
         self._closed = False
         self._ended_early = False
         """True if the job raised an error, so that later inputs were not looked at."""
+        if settings.fields:
+            from logtool.commands import chosen_fields
+
+            view = chosen_fields.limited(view, settings.fields)
         self.view = view
         self._out = utf8_stream(sys.stdout)
         self._pipe_closed = False
@@ -364,10 +372,9 @@ class Report:
         if chosen in view.lines:
             folds = width if chosen == "table" else None  # another form has readers of its own
             return LineWriter(self._emit, view.lines[chosen], folds)
-        if chosen == "ndjson":
-            return NdjsonWriter(self._emit, view.schema, flavour)
-        if chosen == "json":
-            return JsonWriter(self._emit, view.schema, flavour)
+        if chosen in ("json", "ndjson"):
+            kind = JsonWriter if chosen == "json" else NdjsonWriter
+            return view.limits(kind(self._emit, view.schema, flavour))
         if chosen in ("csv", "tsv"):
             delimiter = "," if chosen == "csv" else "\t"
             return DelimitedWriter(

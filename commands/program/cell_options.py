@@ -1,4 +1,4 @@
-"""Options for the cells of CSV and TSV."""
+"""Options for the cells of rows."""
 
 from typing import Annotated
 
@@ -20,5 +20,15 @@ CsvEscaped = Annotated[
         "and characters that are not printable as \\n, \\x1b or \\u2028, in keys, values, headers "
         "and all other cells. TSV then has no quotes. Default: cells hold the text of the log, "
         "quoted by the rules of CSV (RFC 4180), and only output to a terminal is escaped.",
+    ),
+]
+Fields = Annotated[
+    str | None,
+    typer.Option(
+        "--fields",
+        metavar="NAME,...",
+        show_default=False,
+        help="Print only rows, with these fields in this order; the names are those of JSON. "
+        "Totals and lines for people stay.",
     ),
 ]

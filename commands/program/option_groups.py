@@ -25,9 +25,9 @@ GROUPS = {
     ),
     "Safety": ("--apply", "--accept-loss", "--undo-dir"),
     "Output": (
-        "--output", "--format", "--json", "--csv-safe", "--csv-escaped", "--wide", "--color",
-        "--show-secrets", "--max-findings", "--fail-on", "--progress", "--summary-to-stdout",
-        "--quiet", "--verbose", "--help",
+        "--output", "--format", "--json", "--fields", "--csv-safe", "--csv-escaped", "--wide",
+        "--color", "--show-secrets", "--max-findings", "--fail-on", "--progress",
+        "--summary-to-stdout", "--quiet", "--verbose", "--help",
     ),
 }  # fmt: skip
 """Names of options by the title of their group, in the order of the help."""

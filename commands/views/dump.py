@@ -228,8 +228,8 @@ def _count_view(*, verbose: bool) -> View:
 
 def _block_lines(settings: OutputSettings, values: Values, chosen: Columns) -> BlockLines | None:
     """Return the maker of lines from blocks; None if single objects are printed instead."""
-    if not _rendering.COMPILED:
-        return None  # single objects are faster then
+    if not _rendering.COMPILED or settings.fields:
+        return None  # single objects are faster then, or have other fields
     form = settings.format
     if form in ("json", "ndjson"):
         return BlockLines(values, document=form == "json")

@@ -149,7 +149,9 @@ def test_the_shells_can_parse_their_scripts(shell, options, file):
 COMPLETIONS = {
     "commands": (["logtool", "d"], ["doctor", "dump", "dump-index", "diff", "dirs"]),
     "options of the program": (["logtool", "--v"], ["--version"]),
-    "options of a command": (["logtool", "dump", "--f"], ["--files-from", "--flavour", "--format"]),
+    "options of a command": (
+        ["logtool", "dump", "--f"], ["--files-from", "--flavour", "--format", "--fields"],
+    ),
     "commands of a group": (["logtool", "checkpoint", "s"], ["show", "set"]),
     "options of a command of a group": (["logtool", "checkpoint", "set", "--d"], ["--delete"]),
     "choices of a command of a group": (["logtool", "checkpoint", "show", "-f", "n"], ["ndjson"]),

@@ -183,6 +183,7 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
         "diff": lambda: [
             [scenario("4.3.1/replicas") / name for name in ("node-1", "node-2", "node-3")],
             [damaged_log.parent, tmp_path / "missing"],
+            ["--fingerprint", partition],
         ],
         "dirs": lambda: [
             [scenario("4.3.1/two-log-dirs")],

@@ -103,7 +103,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
         "--segments --wide {partition}", "--fail-on info {}",
     ),
     "diff": ("{} {other}", "--identical {partition} {other_partition}", "-v {other} {}",
-             "--digest {out}/digest {} && {out}/digest {other}"),
+             "--digest {out}/digest {} && {out}/digest {other}", "--fingerprint {}"),
     "plan": (
         "{}",
         "-v {}",
