@@ -2,8 +2,9 @@
 
 Segments are proposed in the order in which retention deletes them anyway, each log from its oldest
 segment on, and never the active segment. A running broker deletes them when it is asked to delete
-the records below an offset; it refuses that for a topic whose cleanup.policy has no delete. Source:
-``ReplicaManager.deleteRecords``, ``Partition.deleteRecordsOnLeader`` (Kafka 3.9).
+the records below an offset; it refuses that for internal topics, and for a topic whose
+cleanup.policy has no delete. Source: ``ReplicaManager.deleteRecordsOnLocalLog``,
+``Partition.deleteRecordsOnLeader`` (Kafka 3.9).
 """
 
 import json
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 
+from logtool.formats.names import INTERNAL_TOPICS
 from logtool.lazy_dataclass import dataclass
 from logtool.retention.run import PartitionRetention
 from logtool.space.usage import FREE_OF_COST, DirectoryUsage
@@ -71,7 +73,7 @@ def leftovers(usages: Iterable[DirectoryUsage]) -> list[FreeingStep]:
 
 def candidates(number: int, log: PartitionRetention) -> list[CandidateSegment]:
     """Return the closed segments of one log that retention deletes, the oldest first."""
-    if not log.limits.deletes:
+    if not log.limits.deletes or log.directory.topic in INTERNAL_TOPICS:
         return []
     found = []
     for row, segment in enumerate(log.segments[:-1]):
