@@ -73,6 +73,7 @@ def trim(
     takes the broker's lock, copies the files to an undo directory, and then removes them. That
     directory must be on another disk, because the copies take as much space as becomes free. If the
     command is killed, run it again to finish the work, or run 'logtool undo' to restore everything.
+    Each finished run with --free frees that much once more.
 
     Examples:
       logtool trim --free 20G /var/lib/kafka/data
