@@ -104,7 +104,7 @@ def redpanda_indexes(home: Path) -> None:
 
 
 def add_topics(home: Path) -> None:
-    """Add a metadata log with the topics of both logs, and a file of offsets; no unfinished swap."""
+    """Add a metadata log with the topics of both logs, and a file of offsets; end the swap."""
     remove_file(home / "small-segments-0" / f"{0:020d}.timeindex.swap")
     records = []
     for name in ("small-segments", "codec-none"):
