@@ -22,8 +22,8 @@ from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Column, Kind, Table, Way, count, offset, size
 from logtool.schemas.document import Document
 from logtool.schemas.printed import ACTION, UNDO
+from logtool.space.freeing import parse_offsets_file
 from logtool.space.trimming import TrimItem, TrimmedDirectory, TrimOptions, TrimRun
-from logtool.space.trimming import parse_offsets_file as parse_file
 
 _LEFTOVERS = "the files wait to be deleted"
 _NO_LOSS = "no offset is lost"
@@ -92,7 +92,7 @@ def run(
         TrimOptions(
             at_ms=parsing.now_ms(),
             free_bytes=wanted,
-            offsets={} if offsets_file is None else parse_file(offsets_file),
+            offsets={} if offsets_file is None else parse_offsets_file(offsets_file),
             static=inputs.broker.take(*retention_settings.FROM_FILE),
             apply=apply,
             accepted=frozenset(

@@ -10,7 +10,6 @@ segment goes first. Source: ``UnifiedLog.deleteSegments``, ``maybeIncrementLogSt
 ``ReplicaManager.deleteRecordsOnLocalLog`` (Kafka 4.0.0-SNAPSHOT, 1eb7644349c).
 """
 
-import json
 from bisect import bisect_right
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -49,11 +48,8 @@ from logtool.metadata.log_start import is_tiered
 from logtool.node.log_dir_state import LogDirState
 from logtool.retention.logs import ROWS, LiveLog, LiveLogs
 from logtool.retention.settings import RetentionSettings
-from logtool.space.freeing import FreeingStep, StepKind
+from logtool.space.freeing import HIGH_WATERMARK, FreeingStep, StepKind
 from logtool.space.run import SpaceOptions, SpaceRun, TopicSpace
-
-HIGH_WATERMARK = -1
-"""The offset that stands for the high watermark (``DeleteRecordsRequest.HIGH_WATERMARK``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,33 +291,6 @@ class TrimRun:
             self.undo_dirs.append(journal.undo_dir)
             journal.carry_out()
         self.is_done = True
-
-
-def parse_offsets_file(path: Path) -> dict[TopicPartition, int]:
-    """Return the offsets in a file for ``kafka-delete-records.sh --offset-json-file``.
-
-    UsageError for another content, UnreadableError. Source:
-    ``DeleteRecordsCommand.parseOffsetJsonStringWithoutDedup`` (Kafka 3.9), version 1.
-    """
-    found: dict[TopicPartition, int] = {}
-    try:
-        document = json.loads(files.read_small(path))
-        version, rows = document.get("version", 1), document["partitions"]
-        for row in rows:
-            topic, number, offset = row["topic"], row["partition"], row["offset"]
-            sound = isinstance(topic, str) and type(number) is type(offset) is int
-            if not sound or offset < HIGH_WATERMARK or (topic, number) in found:
-                raise UsageError(f"--offsets-file {path}: {json.dumps(row)}: not an offset, or not "
-                                 "the only one of its partition")  # fmt: skip
-            found[topic, number] = offset
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise UsageError(
-            f"--offsets-file {path}: is not a file for kafka-delete-records.sh: {error}"
-        ) from error
-    if version != 1 or not found:
-        text = "has no partitions" if version == 1 else f"has version {version!r}; expected 1"
-        raise UsageError(f"--offsets-file {path}: {text}")
-    return found
 
 
 def is_same_disk(place: Path, log_dir: Path) -> bool:
