@@ -67,11 +67,12 @@ def space(
 
     Freeing space:
 
-    --free lists leftovers first, the largest dirs first: they cost no record. A broker that cannot
-    start because the disk is full does not remove them, so remove them by hand. Then come closed
+    --free lists leftovers first, the largest dirs first: they cost no record. Then come closed
     segments, in the order in which retention deletes them anyway. The command prints the file and
-    the command that let a running broker delete their records now: these records are lost. Topics
-    without delete in cleanup.policy are left out, because the broker refuses that.
+    the command that let a running broker delete their records now: these records are lost. For a
+    broker that cannot start because the disk is full, it prints the 'logtool trim' command, which
+    also removes leftovers. Internal topics, topics with remote storage, and topics without delete
+    in cleanup.policy are left out.
 
     Exit status:
       0    complete, and the steps free enough

@@ -65,6 +65,7 @@ SECTIONS = {
     "Repair": {
         "salvage": "Save every sound batch of damaged logs into new partition dirs.",
         "undelete": "Restore deleted segments and partitions that are still on the disk.",
+        "trim": "Remove the oldest segments of logs while the broker is stopped; can be undone.",
         "rebuild-index": "Rebuild indexes and producer snapshots as a broker's recovery would.",
         "checkpoint": "Show, check, repair and edit the checkpoint files of a log dir.",
         "convert": "Convert Redpanda segments to Kafka logs, or Kafka logs to Redpanda segments.",

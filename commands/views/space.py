@@ -11,6 +11,7 @@ from logtool.commands.views.space_tables import DOCUMENT, FILE_SYSTEM, STEP, TOP
 from logtool.disk import shell
 from logtool.exits import Exit
 from logtool.lazy_dataclass import dataclass
+from logtool.log.inputs import GivenPaths
 from logtool.retention import settings as retention_settings
 from logtool.running.summary import Summary
 from logtool.schemas.columns import Way
@@ -49,7 +50,9 @@ def run(
         selection=given.selection,
         run=running.run(report),
     )
-    printer = SpacePrinter(report, job, wanted, meaning if at != "now" else None)
+    printer = SpacePrinter(
+        report, job, wanted, meaning if at != "now" else None, _trim_command(given, free)
+    )
     status = report.consume(job, printer)
     short = wanted is not None and printer.total.step_bytes < wanted
     return Exit.FINDINGS if status is Exit.OK and short else status
@@ -68,15 +71,16 @@ class SpaceTotal:
     stray_bytes: int = 0
     step_bytes: int = 0
     offsets_file: str | None = None
+    trim_command: str | None = None
 
 
 class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
     """Prints topics, file systems and steps, and adds the topics up."""
 
     def __init__(
-        self, report: Report, job: SpaceRun, wanted: int | None, meaning: str | None
+        self, report: Report, job: SpaceRun, wanted: int | None, meaning: str | None, trim: str
     ) -> None:
-        self._report, self._job, self._meaning = report, job, meaning
+        self._report, self._job, self._meaning, self._trim = report, job, meaning, trim
         self.total = SpaceTotal(wanted)
         self._systems: list[FileSystemSpace] = []
 
@@ -103,6 +107,7 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
         """Print the sums."""
         self.total.stray_bytes = self._job.stray_bytes
         self.total.offsets_file = offsets_file(self._job.steps)
+        self.total.trim_command = self._trim if self._job.steps else None
         self._report.item(TOTAL.row(self.total))
 
     def last_lines(self) -> Iterator[Line]:
@@ -145,6 +150,15 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
             )
             yield f"  echo {shell.quote(total.offsets_file)} > offsets.json", None
             yield f"  {_DELETE_RECORDS}", None
+        if total.trim_command is not None:
+            yield "for a broker that is stopped, this command shows what it would remove:", None
+            yield f"  {total.trim_command}", None
+
+
+def _trim_command(given: GivenPaths, free: str | None) -> str:
+    """Return the command that shows the steps for a stopped broker."""
+    words = ["logtool trim", shell.option("--free", free or ""), str(given.selection)]
+    return " ".join([*filter(None, words), *map(shell.path, given.paths)])
 
 
 def _growth(system: FileSystemSpace) -> Iterator[Line]:

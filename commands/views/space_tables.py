@@ -55,6 +55,8 @@ TOTAL: Final = Table("total", "run", (
     size("step_bytes", "bytes that the steps free"),
     Column("offsets_file", Kind.STRING, "content of the file for kafka-delete-records.sh "
            "--offset-json-file", null="no step removes records"),
+    Column("trim_command", Kind.STRING, "command that shows the same steps for a broker that is "
+           "stopped", null="there is no step"),
 ), note="The sum of all topics.", type="total",
     made_from="logtool.commands.views.space:SpaceTotal")  # fmt: skip
 DOCUMENT: Final = Document(

@@ -2,8 +2,9 @@
 
 Segments are proposed in the order in which retention deletes them anyway, each log from its oldest
 segment on, and never the active segment. A running broker deletes them when it is asked to delete
-the records below an offset; it refuses that for a topic whose cleanup.policy has no delete. Source:
-``ReplicaManager.deleteRecords``, ``Partition.deleteRecordsOnLeader`` (Kafka 3.9).
+the records below an offset; it refuses that for internal topics, and for a topic whose
+cleanup.policy has no delete. Source: ``ReplicaManager.deleteRecordsOnLocalLog``,
+``Partition.deleteRecordsOnLeader`` (Kafka 3.9).
 """
 
 import json
@@ -11,10 +12,16 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 
+from logtool.disk import files
+from logtool.errors import UsageError
+from logtool.formats.names import INTERNAL_TOPICS, TopicPartition
 from logtool.lazy_dataclass import dataclass
 from logtool.retention.run import PartitionRetention
 from logtool.space.usage import FREE_OF_COST, DirectoryUsage
 from logtool.times import rfc3339
+
+HIGH_WATERMARK = -1
+"""The offset that stands for the high watermark (``DeleteRecordsRequest.HIGH_WATERMARK``)."""
 
 
 class StepKind(StrEnum):
@@ -71,7 +78,7 @@ def leftovers(usages: Iterable[DirectoryUsage]) -> list[FreeingStep]:
 
 def candidates(number: int, log: PartitionRetention) -> list[CandidateSegment]:
     """Return the closed segments of one log that retention deletes, the oldest first."""
-    if not log.limits.deletes:
+    if not log.limits.deletes or log.directory.topic in INTERNAL_TOPICS:
         return []
     found = []
     for row, segment in enumerate(log.segments[:-1]):
@@ -116,3 +123,30 @@ def offsets_file(steps: Iterable[FreeingStep]) -> str | None:
         if step.before_offset is not None
     ]
     return json.dumps({"partitions": rows, "version": 1}) if rows else None
+
+
+def parse_offsets_file(path: Path) -> dict[TopicPartition, int]:
+    """Return the offsets in a file for ``kafka-delete-records.sh --offset-json-file``.
+
+    UsageError for another content, UnreadableError. Source:
+    ``DeleteRecordsCommand.parseOffsetJsonStringWithoutDedup`` (Kafka 3.9), version 1.
+    """
+    found: dict[TopicPartition, int] = {}
+    try:
+        document = json.loads(files.read_small(path))
+        version, rows = document.get("version", 1), document["partitions"]
+        for row in rows:
+            topic, number, offset = row["topic"], row["partition"], row["offset"]
+            sound = isinstance(topic, str) and type(number) is type(offset) is int
+            if not sound or offset < HIGH_WATERMARK or (topic, number) in found:
+                raise UsageError(f"--offsets-file {path}: {json.dumps(row)}: not an offset, or not "
+                                 "the only one of its partition")  # fmt: skip
+            found[topic, number] = offset
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise UsageError(
+            f"--offsets-file {path}: is not a file for kafka-delete-records.sh: {error}"
+        ) from error
+    if version != 1 or not found:
+        text = "has no partitions" if version == 1 else f"has version {version!r}; expected 1"
+        raise UsageError(f"--offsets-file {path}: {text}")
+    return found

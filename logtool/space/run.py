@@ -14,6 +14,8 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, records
 from logtool.log.dir import Segment
 from logtool.log.selection import Selection
+from logtool.metadata.log_start import is_tiered
+from logtool.node.node import Node
 from logtool.retention.logs import LiveLogs
 from logtool.retention.run import PartitionRetention, RetentionOptions, RetentionRun
 from logtool.running.run import Run
@@ -112,7 +114,10 @@ class SpaceRun:
         *,
         selection: Selection | None = None,
         run: Run | None = None,
+        node: Node | None = None,
     ) -> None:
+        """Take the paths; with a `node` of these log dirs the metadata log is not read again."""
+        self._node = node
         self._paths, self._options = paths, options
         self._selection = selection or Selection()
         self._run = run or Run()
@@ -199,7 +204,9 @@ class SpaceRun:
     def _retention(self) -> Iterator[UnreadableError]:
         static = self._options.static
         options = RetentionOptions(self._options.at_ms, static=static)
-        logs = LiveLogs(self._paths, static, selection=self._selection, run=self._run)
+        logs = LiveLogs(
+            self._paths, static, selection=self._selection, run=self._run, node=self._node
+        )
         job = RetentionRun(logs, options)
         for item in job:
             if isinstance(item, UnreadableError):
@@ -207,7 +214,8 @@ class SpaceRun:
                 continue
             number = len(self._logs)
             self._logs.append(item)
-            if self._options.free_bytes is not None:
+            tiered = is_tiered(logs.image, item.directory.topic)
+            if self._options.free_bytes is not None and not tiered:
                 self._candidates += freeing.candidates(number, item)
             yield from self._segments(number, item)
 

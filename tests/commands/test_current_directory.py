@@ -32,6 +32,7 @@ NOT_FOR_A_LOG_DIR = {
 MORE = {
     "lookup": ("--offset", "0"),
     "salvage": ("--output", "../saved"),
+    "trim": ("--free", "1K"),
 }
 """Options without which a command does nothing."""
 PARTITION = {"groups": "__consumer_offsets-1", "quorum": "__cluster_metadata-0"}

@@ -36,9 +36,12 @@ ONE_BY_ONE = {
     "sanity": "measures times, which other threads or a limit would change",
     "groups": "replays one partition after the other, so that memory stays flat",
     "scan": "Spark divides the work: --master and --conf",
-    **dict.fromkeys(("retention", "cleaner", "space"), _NAMES),
+    **dict.fromkeys(("retention", "cleaner", "space", "trim"), _NAMES),
 }
-ALL_OR_NONE = {"checkpoint rebuild": "a checkpoint is mended from all logs that it is about"}
+ALL_OR_NONE = {
+    "checkpoint rebuild": "a checkpoint is mended from all logs that it is about",
+    "trim": "the segments to remove are chosen among all logs",
+}
 NO_VERDICT = {
     "dump": "prints what is there; damage is status 1 by itself",
     "dump-index": "prints what is there; a wrong entry is status 1 by itself",
@@ -60,6 +63,7 @@ NO_VERDICT = {
     "retention": "prints what will be deleted, which is no fault",
     "cleaner": "prints what will be cleaned, which is no fault",
     "space": "the verdict is whether the steps free enough",
+    "trim": "the verdict is whether there is something to do",
     **dict.fromkeys(METADATA, "the verdict is whether the log can be applied, or what differs"),
 }
 SUMS = "its rows are few, or all of them make up the answer; head cuts them"
@@ -69,7 +73,7 @@ NO_ROWS_TO_CUT = {
          "doctor", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark", "scan",
          "lookup", "gaps", "txns", "dump-index", "quorum", "dirs",
          "may-delete", "checkpoint show", "checkpoint lint", "retention", "cleaner", "space",
-         "checkpoint rebuild", *METADATA),
+         "trim", "checkpoint rebuild", *METADATA),
         SUMS,
     ),
     "verify": "--max-findings N",
@@ -80,7 +84,7 @@ ORDERED = {
         ("groups", "salvage", "undelete",
          "doctor", "verify", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark",
          "scan", "lookup", "gaps", "txns", "dump", "dump-index", "quorum", "dirs",
-         "may-delete", "checkpoint show", "retention", "cleaner", "space",
+         "may-delete", "checkpoint show", "retention", "cleaner", "space", "trim",
          "checkpoint lint", "checkpoint rebuild", *METADATA),
         "rows stand in the order of the paths, or the worst first",
     ),
@@ -90,7 +94,7 @@ WHOLE = {
         ("groups", "salvage", "undelete",
          "doctor", "verify", "stat", "plan", "recover", "rebuild-index", "diff", "sanity",
          "watermark", "scan", "gaps", "txns", "dump-index", "quorum", "dirs",
-         "may-delete", "checkpoint show", "retention", "cleaner", "space",
+         "may-delete", "checkpoint show", "retention", "cleaner", "space", "trim",
          "checkpoint lint", "checkpoint rebuild", "metadata show", "metadata log"),
         "judges whole segments: what stands before a place decides what is right there",
     ),
@@ -100,7 +104,7 @@ NO_START = {
         ("groups",
          "verify", "dump", "dump-index", "stat", "diff", "gaps", "sanity", "scan", "txns",
          "lookup", "checkpoint show", "checkpoint lint", "checkpoint rebuild", "rebuild-index",
-         "quorum", "dirs", "may-delete", "salvage", "undelete", "retention", "space",
+         "quorum", "dirs", "may-delete", "salvage", "undelete", "retention", "space", "trim",
          "cleaner",
          *METADATA),
         "says nothing that differs from release to release",
@@ -117,7 +121,7 @@ WITHOUT = {
         **NO_LOG, **SMALL, **ALL_OR_NONE,
         **{
             name: why for name, why in ONE_BY_ONE.items()
-            if name not in ("sanity", "groups", "retention", "cleaner", "space", "dump")
+            if name not in ("sanity", "groups", "retention", "cleaner", "space", "dump", "trim")
         },
     },
     "--fail-on": {**NO_LOG, **NO_VERDICT},
@@ -129,7 +133,7 @@ WITHOUT = {
     },
     "--progress": {
         **NO_LOG, **SMALL, "sanity": "drawing would change the times measured",
-        **dict.fromkeys(("retention", "cleaner", "space"), _NAMES),
+        **dict.fromkeys(("retention", "cleaner", "space", "trim"), _NAMES),
         "checkpoint rebuild": "shows the difference that it makes, at once",
     },
     "--files-from": {

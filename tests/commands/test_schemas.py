@@ -220,6 +220,10 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
         "space": lambda: [
             ["--free", "1M", "--at", "2026-12-30", scenario("4.3.1/clean"), tmp_path / "missing"],
         ],
+        "trim": lambda: [
+            ["--free", "1M", scenario("4.3.1/clean"), tmp_path / "missing"],
+            ["--free", "1M", "--apply", scenario("4.3.1/clean")],
+        ],
         "undo": lambda: [["--list", _applied(run, copy_of), tmp_path / "missing"]],
         "watermark": lambda: [
             [scenario("4.3.1/replicas") / f"node-{node}" for node in (1, 2, 3)],

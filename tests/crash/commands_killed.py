@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import metadata_logs
+import metadata_records
+import pytest
 import redpanda_files as rp
 from changes import Tree, count, everything, failing, make_log_dir, result
 from damage import append_to_file, damage_file, flip, overwrite, remove_file
 
 from logtool import cli
-from logtool.formats import meta_properties
+from logtool.formats import meta_properties, partition_metadata
 from logtool.quorum.voters import Voter
+from logtool.space import trimming
 
 LOCK = ".lock"
 
@@ -100,13 +103,30 @@ def redpanda_indexes(home: Path) -> None:
         (folder / name).unlink()
 
 
+def add_topics(home: Path) -> None:
+    """Add a metadata log with the topics of both logs, and a file of offsets; end the swap."""
+    remove_file(home / "small-segments-0" / f"{0:020d}.timeindex.swap")
+    records = []
+    for name in ("small-segments", "codec-none"):
+        data = (home / f"{name}-0" / "partition.metadata").read_bytes()
+        topic_id = partition_metadata.parse(data).topic_id
+        assert topic_id
+        records += [metadata_records.topic(name, topic_id),
+                    metadata_records.partition(topic_id, 0, [1])]  # fmt: skip
+    inner = home / "__cluster_metadata-0"
+    inner.mkdir()
+    (inner / f"{0:020d}.log").write_bytes(metadata_records.batch(0, *records))
+    row = {"topic": "small-segments", "partition": 0, "offset": 42}
+    home.with_name("copy").write_text(json.dumps({"partitions": [row], "version": 1}))
+
+
 def leave(home: Path) -> None:
     """Leave a log dir as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One command line; ``{}`` stands for the log dir, ``{copy}`` for another copy."""
+    """One command line; ``{}`` stands for the log dir, ``{copy}`` for another copy or a file."""
 
     words: tuple[str, ...]
     damage: Callable[[Path], None] = leave
@@ -120,6 +140,7 @@ _TRUNCATE = ("recover", "--apply", "--truncate-to", "small-segments-0=20",
              "--accept-loss", "small-segments-0")  # fmt: skip
 _TRUST = ("recover", "--apply", "--full", "--strategy", "supplement", "--trust-log",
           "--mark-clean", "{}")  # fmt: skip
+_TRIM = ("trim", "--apply", "--offsets-file", "{copy}", "--accept-loss", "small-segments-0", "{}")
 JOBS = {
     "recover": Job(_RECOVER, damage_logs),
     "recover, supplement": Job((*_RECOVER[:-1], "--strategy", "supplement", "{}"), damage_logs),
@@ -137,6 +158,7 @@ JOBS = {
     ),
     "checkpoint set --delete, the file": Job(("checkpoint", "set", "--apply", "--delete", _POINTS)),
     "quorum": Job(("quorum", "--apply", "--voters", "1@127.0.0.1:9093", "{}"), add_metadata_log),
+    "trim": Job(_TRIM, add_topics),
     "undo": Job(("undo", "--apply", "{undo}"), damage_logs, _RECOVER),
 }
 
@@ -213,9 +235,12 @@ class Command:
             for word in words
         ]
         with (
+            pytest.MonkeyPatch.context() as patch,
             Path(os.devnull).open("w") as null,
             (errors or Path(os.devnull)).open("w") as stderr,
             redirect_stdout(null),
             redirect_stderr(stderr),
         ):
+            # trim wants its undo directory on another disk.
+            patch.setattr(trimming, "is_same_disk", lambda place, log_dir: False)
             return cli.run(line)

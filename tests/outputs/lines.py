@@ -181,6 +181,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
         "--at 2026-12-24T00:00:00Z --records --with min.cleanable.dirty.ratio=0 {}",
     ),
     "space": ("--at 2026-12-24T00:00:00Z --free 10K {}",),
+    "trim": ("--free 1 {}", "--free 1 --apply {copy}"),
     "sanity": (
         "{}", "--mode lazy -v {}", "--mode eager --no-verify {}",
         "--first-access 3 --become-leader 2 --background-threads 1 {}",
