@@ -275,6 +275,7 @@ complete -c logtool -n '__fish_seen_subcommand_from retention' -l broker-config 
 complete -c logtool -n '__fish_seen_subcommand_from retention' -l at -x -d 'Time of the start of the broker: milliseconds, a time such as 2026-11-22T10:30:00Z (UTC without a zone), a date, -2h (also s, m, d, w), now, today or yesterday.'
 complete -c logtool -n '__fish_seen_subcommand_from retention' -l with -x -d 'Assume this setting for all selected topics, for example retention.ms=3600000, and show what it frees; repeatable.'
 complete -c logtool -n '__fish_seen_subcommand_from retention' -l segments -d 'Also print a row for each segment.'
+complete -c logtool -n '__fish_seen_subcommand_from retention' -l key -x -d 'Instead, print where records with this key lie, and when each is gone: text, hex:.., base64:.., or null: for no key; utf8:.. for text that begins like one of these. PATH may then also be log dirs of several brokers of a cluster.'
 complete -c logtool -n '__fish_seen_subcommand_from retention' -l max-duration -x -d 'Stop after TIME (for example 90s, 10m or 2h), and report what was checked.'
 complete -c logtool -n '__fish_seen_subcommand_from retention' -s f -l format -x -a 'table json ndjson csv tsv markdown' -d 'Format of standard output.'
 complete -c logtool -n '__fish_seen_subcommand_from retention' -l csv-safe -d 'In CSV and TSV, put an apostrophe before each text that begins with =, +, -, @, a tab or a carriage return, because a spreadsheet would run it as a formula.'

@@ -108,6 +108,12 @@ class LiveLogs:
         image = self.node.image
         self.image = image if image and not image.damage else None
 
+    def directories(self) -> Iterator[tuple[Path, PartitionDirectory]]:
+        """Yield the partition dirs of the selection, of every kind; call `open` first."""
+        for one in self._opened:
+            if one.log_dir in self.roots:
+                yield from one.chosen(self._selection)
+
     def each(
         self,
         wanted: Callable[[str], bool] = lambda _: True,

@@ -46,7 +46,8 @@ OF_CLEANER: Mapping[str, str] = {
     DELETE_RETENTION: str(_DAY_MS),
 }
 """Settings of a topic that the log cleaner depends on, with Kafka's defaults."""
-_DEFAULTS = {**OF_RETENTION, **OF_CLEANER}
+FILE_DELAY = "file.delete.delay.ms"
+_DEFAULTS = {**OF_RETENTION, **OF_CLEANER, FILE_DELAY: "60000"}
 _LEAST = {MS: -1, LOCAL_MS: -2, LOCAL_BYTES: -2, MIN_LAG: 0, MAX_LAG: 1, DELETE_RETENTION: 0}
 """The least value that Kafka takes; -1 means no limit, and -2 the limit of the whole log."""
 FIRST_DELAY, INTERVAL = "log.initial.task.delay.ms", "log.retention.check.interval.ms"
@@ -61,6 +62,8 @@ FROM_FILE = (
 """Settings of retention to take from the broker's own file."""
 CLEANER_FROM_FILE = (*(BROKER_NAMES[name] for name in OF_CLEANER), BACKOFF, CLEANER)
 """Settings of the log cleaner to take from it."""
+ALL_FROM_FILE = tuple(dict.fromkeys((*FROM_FILE, *CLEANER_FROM_FILE, BROKER_NAMES[FILE_DELAY])))
+"""Settings of both, and of the deletion of files, to take from it."""
 _AS_WHOLE = -2
 """The value of a local limit that stands for the limit of the whole log."""
 

@@ -175,6 +175,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     "retention": (
         "--at 2026-12-24T00:00:00Z {}",
         "--at 2026-12-24T00:00:00Z --segments --with retention.bytes=5000 {}",
+        "--at 2026-12-24T00:00:00Z --key key-0001 {}",
     ),
     "cleaner": (
         "--at 2026-12-24T00:00:00Z {}",
