@@ -19,6 +19,7 @@ from logtool.metadata.setting_values import (
     SettingSource,
     SettingValue,
     fraction,
+    in_file,
 )
 from logtool.node.settings import ALWAYS_COMPACTED
 
@@ -129,8 +130,12 @@ class RetentionSettings:
         """Return one setting of a topic."""
         if name in self.changed:
             return SettingValue(name, self.changed[name], SettingSource.OPTION)
-        image = self.image or MetadataImage(static=self.static)
-        for found in image.sourced_values(topic, name, self.node_id):
+        image = self.image or MetadataImage()
+        # The image may know less of the broker's own file: `plan` shares that of another job.
+        for found in (
+            *image.sourced_values(topic, name, self.node_id),
+            *in_file(name, self.static),
+        ):
             return found
         is_compacted = name == POLICY and topic in ALWAYS_COMPACTED
         default = "compact" if is_compacted else _DEFAULTS[name]
