@@ -297,6 +297,7 @@ complete -c logtool -n '__fish_seen_subcommand_from cleaner' -l broker-config -r
 complete -c logtool -n '__fish_seen_subcommand_from cleaner' -l at -x -d 'Time of the round: milliseconds, a time such as 2026-11-22T10:30:00Z (UTC without a zone), a date, -2h (also s, m, d, w), now, today or yesterday.'
 complete -c logtool -n '__fish_seen_subcommand_from cleaner' -l with -x -d 'Assume this setting for all selected topics, for example min.cleanable.dirty.ratio=0.1; repeatable.'
 complete -c logtool -n '__fish_seen_subcommand_from cleaner' -l records -d 'Also read the records of the partitions that are cleaned: those without a key are counted, and those that cannot be read are found.'
+complete -c logtool -n '__fish_seen_subcommand_from cleaner' -l sizes -d 'Also read the records of the partitions that are cleaned twice, and print how many records and bytes are left.'
 complete -c logtool -n '__fish_seen_subcommand_from cleaner' -l max-duration -x -d 'Stop after TIME (for example 90s, 10m or 2h), and report what was checked.'
 complete -c logtool -n '__fish_seen_subcommand_from cleaner' -s f -l format -x -a 'table json ndjson csv tsv markdown' -d 'Format of standard output.'
 complete -c logtool -n '__fish_seen_subcommand_from cleaner' -l csv-safe -d 'In CSV and TSV, put an apostrophe before each text that begins with =, +, -, @, a tab or a carriage return, because a spreadsheet would run it as a formula.'

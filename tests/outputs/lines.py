@@ -180,6 +180,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     "cleaner": (
         "--at 2026-12-24T00:00:00Z {}",
         "--at 2026-12-24T00:00:00Z --records --with min.cleanable.dirty.ratio=0 {}",
+        "--at 2026-12-24T00:00:00Z --sizes --with min.cleanable.dirty.ratio=0 {}",
     ),
     "space": ("--at 2026-12-24T00:00:00Z --free 10K {}",),
     "sanity": (
