@@ -35,8 +35,8 @@ def counted(partition, first, now_ms):
                     if key is not None and offset >= first:
                         last[key] = offset
     left = [one for one in found if one[0] is not None and one[1] >= last.get(one[0], -1)]
-    dead = sum(one[2] for one in left)
-    return len(found), len(left) - dead, dead
+    gone = sum(one[2] for one in left)
+    return len(found), len(left) - gone, gone
 
 
 @pytest.fixture
