@@ -34,6 +34,14 @@ Records = Annotated[
         "counted, and those that cannot be read are found.",
     ),
 ]
+Sizes = Annotated[
+    bool,
+    typer.Option(
+        "--sizes",
+        help="Also read the records of the partitions that are cleaned twice, and print how many "
+        "records and bytes are left.",
+    ),
+]
 
 
 @spread
@@ -43,6 +51,7 @@ def cleaner(
     at: At = "now",
     changed: With = None,
     records: Records = False,
+    sizes: Sizes = False,
     running: Annotated[options.Running, Without("jobs", "max_rate")],
     printing: options.StillPrinting,
 ) -> None:
@@ -63,6 +72,7 @@ def cleaner(
       logtool cleaner /var/lib/kafka/data
       logtool cleaner --topic accounts --records /var/lib/kafka/data
       logtool cleaner --with min.cleanable.dirty.ratio=0.1 /var/lib/kafka/data
+      logtool cleaner --sizes --with min.cleanable.dirty.ratio=0 /var/lib/kafka/data
       logtool cleaner --json /mnt/disk1/kafka /mnt/disk2/kafka
 
     The range:
@@ -97,6 +107,14 @@ def cleaner(
     horizons and horizons_due count such batches. A record without a key is deleted by the first
     cleaning, whatever its age; --records counts them (without_key).
 
+    Sizes:
+
+    --sizes finds from the keys which records of the closed segments a cleaning leaves. The number
+    of records is exact unless the keys of a partition take more than 256 MiB: then it is an
+    estimate from a part of the keys (is_exact false). The bytes are always an estimate: the broker
+    compresses the records again that are left of a batch, and few records compress less well, so
+    that a tenth more may be left of small compressed batches.
+
     Limits:
 
     The row after the round is an upper bound if the offset map of the cleaner
@@ -114,5 +132,6 @@ def cleaner(
     """
     from logtool.commands.views.cleaner import run
 
-    status = run(inputs, running, printing, at=at, changed=changed or [], records=records)
+    wanted = {"records": records, "sizes": sizes}
+    status = run(inputs, running, printing, at=at, changed=changed or [], **wanted)
     raise typer.Exit(status)

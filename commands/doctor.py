@@ -84,6 +84,9 @@ def doctor(
 
       damage     findings of 'logtool verify', the most severe first, with the first place of each
       start      what the broker will cut, delete, rebuild or refuse, and how long it will read
+      retention  segments that retention deletes soon after the start, and compacted partitions that
+                 an open transaction keeps from being cleaned; only if there are any. Of more than
+                 5,000 partitions doctor looks at none
       watermark  partitions that end below their high watermark: acknowledged records are lost
       broker     whether a broker holds the .lock of the log dir, and how the last one stopped
       versions   the broker release that registered last, metadata.version and meta.properties

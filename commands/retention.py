@@ -6,6 +6,7 @@ import typer
 
 from logtool.commands import options
 from logtool.commands.program.spread import Without, spread
+from logtool.errors import UsageError
 
 At = Annotated[
     str,
@@ -28,6 +29,16 @@ With = Annotated[
     ),
 ]
 Segments = Annotated[bool, typer.Option("--segments", help="Also print a row for each segment.")]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        metavar="TEXT",
+        help="Instead, print where records with this key lie, and when each is gone: text, hex:.., "
+        "base64:.., or null: for no key; utf8:.. for text that begins like one of these. PATH may "
+        "then also be log dirs of several brokers of a cluster.",
+    ),
+]
 
 
 @spread
@@ -37,6 +48,7 @@ def retention(
     at: At = "now",
     changed: With = None,
     segments: Segments = False,
+    key: Key = None,
     running: Annotated[options.Running, Without("jobs", "max_rate")],
     printing: options.StillPrinting,
 ) -> None:
@@ -58,6 +70,7 @@ def retention(
       logtool retention --segments --topic orders /var/lib/kafka/data
       logtool retention --with retention.ms=86400000 --topic orders /var/lib/kafka/data
       logtool retention --at 2026-12-24 --json /var/lib/kafka/data
+      logtool retention --key customer-17 1=/mnt/b1/data 2=/mnt/b2/data
 
     Obstacles:
 
@@ -73,6 +86,26 @@ def retention(
       no-limit          retention.ms and retention.bytes are -1
       within-size       retention.ms is -1, and the log is not larger than retention.bytes
       cleaner-disabled  only the log cleaner deletes segments of compacted topics
+
+    Copies of a key:
+
+    --key reads all logs, and prints each file that holds records with the key: live segments also
+    below the log start offset, where no consumer gets them, files that end in .deleted, .cleaned or
+    .swap, and those in stray, future and deleted partition dirs. gone is the time from which on
+    their bytes are gone: file.delete.delay.ms after the round. In a compacted topic the cleaner
+    removes a record that a newer one of the same key replaces, if it cleans that part of the log
+    (see logtool cleaner); gone is the earliest time then. The obstacle is that of the cleaner, or:
+
+      latest-value      nothing replaces it: it stays until a tombstone or a new value is written
+      tombstone         it is deleted by the first cleaning after its delete horizon
+      newer-is-clean    the record that replaces it is not dirty, so that no cleaning removes it
+      stray             a broker never deletes a stray partition dir
+      swap-file         the start finishes the cleaning that wrote it; ask again after that
+      other-name        a broker does not remove a file of that name
+      unread            the segments of the log could not be read
+
+    Where a batch is damaged, the key may be in it: the exit status is 1, and gone is null in the
+    sum. Copies in remote storage, in backups and in the memory of clients are not looked for.
 
     Timestamps:
 
@@ -94,13 +127,22 @@ def retention(
     out: no retention applies to them.
 
     Exit status:
-      0    complete, whatever is deleted
+      0    complete, whatever is deleted; with --key also if no copy was found (see `found` in the
+           summary)
+      1    with --key, something is damaged that may hold the key
       2
       4
       6
       130
 
     """
+    if key is not None:
+        if segments:
+            raise UsageError("use only one of --key and --segments")
+        from logtool.commands.views.retention_key import run as search
+
+        status = search(inputs, running, printing, at=at, changed=changed or [], key=key)
+        raise typer.Exit(status)
     from logtool.commands.views.retention import run
 
     status = run(inputs, running, printing, at=at, changed=changed or [], segments=segments)

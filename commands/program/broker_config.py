@@ -54,6 +54,7 @@ _LONGS = {
     "log.initial.task.delay.ms": 0, "log.retention.check.interval.ms": 1,
     "log.cleaner.backoff.ms": 0, "log.cleaner.delete.retention.ms": 0,
     "log.cleaner.min.compaction.lag.ms": 0, "log.cleaner.max.compaction.lag.ms": 1,
+    "log.segment.delete.delay.ms": 0,
 }  # fmt: skip
 """By key: the least value."""
 _RATIO = "log.cleaner.min.cleanable.ratio"

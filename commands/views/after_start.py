@@ -11,8 +11,6 @@ from logtool.log.inputs import GivenPaths
 from logtool.node.node import Node
 from logtool.retention import settings
 
-MOST_LOGS = 5000
-"""Partitions beyond which the look takes too long for a forecast: 2 s for this many."""
 _MOST = 3
 """Partitions that are named."""
 

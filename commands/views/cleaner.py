@@ -33,6 +33,7 @@ def run(
     at: str,
     changed: list[str],
     records: bool,
+    sizes: bool,
 ) -> Exit:
     """Print what the cleaner does with each partition; return the exit status."""
     chosen, given = printing.settings(), inputs.of_one_broker()
@@ -40,7 +41,7 @@ def run(
     view = View(
         schema=SCHEMA,
         columns=columns(*PARTITION.names(Way.CSV)),
-        layout=_layout(),
+        layout=_layout(sizes=sizes),
         row_types=frozenset({PARTITION.name}),
         sparse=True,
     )
@@ -60,6 +61,7 @@ def run(
             changed=retention_settings.parse_change(changed, retention_settings.OF_CLEANER),
             static=static,
             with_records=records,
+            with_sizes=sizes,
         ),
     )
     printer = CleanerPrinter(report, job, at_ms, meaning if at != "now" else None)
@@ -75,6 +77,8 @@ class CleanerTotal:
     bytes: int = 0
     cleaned: int = 0
     cleanable_bytes: int = 0
+    bytes_before: int | None = None
+    bytes_after: int | None = None
     obstacles: Counter[str] = field(default_factory=Counter)
     settings: tuple[SettingValue, ...] = ()
     topics_known: bool = False
@@ -106,6 +110,9 @@ class CleanerPrinter(Printer[PartitionCleaning]):
         if item.obstacle is None:
             total.cleaned += 1
             total.cleanable_bytes += item.extent.cleanable_bytes
+            if item.sizes is not None:
+                total.bytes_before = (total.bytes_before or 0) + item.sizes.bytes
+                total.bytes_after = (total.bytes_after or 0) + item.sizes.bytes_after
         else:
             total.obstacles[str(item.obstacle)] += 1
         self._due += item.horizons_due or 0
@@ -139,6 +146,9 @@ class CleanerPrinter(Printer[PartitionCleaning]):
         line = f"the cleaner cleans {total.cleaned} of {what}"
         if total.cleaned:
             line += f" ({text.size(total.cleanable_bytes)} cleanable)"
+        if total.bytes_before is not None and total.bytes_after is not None:
+            left = f"about {text.size(total.bytes_after)} of {text.size(total.bytes_before)}"
+            line += f", leaves {left}"
         if self._due:
             line += f", and deletes what is due in {text.count(self._due, 'batch', 'batches')}"
         yield line, None
@@ -160,8 +170,9 @@ def _notes(item: PartitionCleaning) -> Iterator[str]:
         yield f"{text.count(item.without_key, 'record')} without a key: the cleaning deletes them"
 
 
-def _layout() -> Callable[[Object], Columns | None]:
-    kept = keep(_PARTITION, "partition", "dirty", "cleaned", "obstacle")
+def _layout(*, sizes: bool) -> Callable[[Object], Columns | None]:
+    rows = [one for one in _PARTITION if sizes or one.title != "left"]
+    kept = keep(rows, "partition", "dirty", "cleaned", "left", "obstacle")
     return lambda obj: kept if obj["type"] == "partition" else None
 
 
@@ -173,6 +184,14 @@ def _due(obj: Object) -> str:
     return "" if obj["due"] is None else str(obj["due"])[:16].replace("T", " ")
 
 
+def _left(obj: Object) -> str:
+    found = obj["sizes"]
+    if found is None:
+        return ""
+    records = f"{found['records_after']:,} of {found['records']:,} records"
+    return f"{'' if found['is_exact'] else 'about '}{records}, {text.size(found['bytes_after'])}"
+
+
 _PARTITION: Sequence[TableColumn] = (
     TableColumn("partition", lambda obj: obj["path"].rpartition("/")[2]),
     TableColumn("size", lambda obj: text.size(obj["bytes"])),
@@ -180,6 +199,7 @@ _PARTITION: Sequence[TableColumn] = (
     TableColumn("from", lambda obj: obj["first_dirty_offset"]),
     TableColumn("to", lambda obj: obj["first_uncleanable_offset"]),
     TableColumn("cleaned", lambda obj: "yes" if obj["is_cleaned"] else "no"),
+    TableColumn("left", _left),
     TableColumn("obstacle", _obstacle),
     TableColumn("until", _due),
 )

@@ -9,6 +9,18 @@ from logtool.schemas.document import Document
 _NOT_READ = "the log was not read, because it is not cleaned"
 _NO_FAULT = "nothing stops the cleaning"
 _NO_TRANSACTION = "no transaction is open"
+_NOT_MEASURED = "--sizes was not given, or nothing is cleaned"
+_SIZES = Table("sizes", "cleaned segments", (
+    count("records", "records of the closed segments that the cleaning reads; control records do "
+          "not count"),
+    count("records_after", "records that it leaves"),
+    size("bytes", "bytes of the .log files of these segments"),
+    size("bytes_after", "bytes that it leaves, about"),
+    count("tombstones_due", "tombstones that it deletes because their delete horizon has passed"),
+    Column("is_exact", Kind.BOOL, "whether the numbers of records are exact; if not, they are an "
+           "estimate from a part of the keys"),
+), note="The segments that a cleaning reads, before and after it.",
+    made_from="logtool.cleaner.sizes:CleanedSizes")  # fmt: skip
 PARTITION: Final = Table("partition", "partition", (
     Column("topic", Kind.STRING, "name of the topic", value="directory.topic"),
     Column("partition", Kind.INT32, "number of the partition", value="directory.partition"),
@@ -53,6 +65,8 @@ PARTITION: Final = Table("partition", "partition", (
           "their delete horizon has passed", null=_NOT_READ),
     count("without_key", "records without a key, which it deletes",
           null="no records were read: --records was not given, or the log is not cleaned"),
+    Column("sizes", Kind.OBJECT, "the records and bytes that the cleaning leaves", of=_SIZES,
+           null="--sizes was not given, the log is not cleaned, or a record cannot be read"),
     Column("settings", Kind.OBJECT, "the settings of the topic that count", of=SETTING, many=True),
 ), note="One compacted partition, and what the log cleaner does with it.",
     type="partition", made_from="logtool.cleaner.run:PartitionCleaning")  # fmt: skip
@@ -61,6 +75,8 @@ TOTAL: Final = Table("total", "run", (
     size("bytes", "bytes of their .log files"),
     count("cleaned", "partitions that are cleaned"),
     size("cleanable_bytes", "cleanable bytes of these"),
+    size("bytes_before", "bytes of the segments that were measured", null=_NOT_MEASURED),
+    size("bytes_after", "bytes that are left of these, about", null=_NOT_MEASURED),
     Column("obstacles", Kind.COUNTS, "partitions that are not cleaned, by obstacle"),
     *timed("at_ms", "assumed time of the round", None),
     Column("settings", Kind.OBJECT, "the settings of the broker", of=SETTING, many=True),

@@ -10,6 +10,7 @@ from logtool.commands.output import OutputSettings, Report, View
 from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, TableColumn
 from logtool.commands.program import broker_config, parsing
+from logtool.commands.views import after_start
 from logtool.commands.views.doctor_tables import DOCUMENT
 from logtool.commands.views.findings import BY_REMEDY
 from logtool.commands.views.rows import RowPrinter
@@ -27,6 +28,7 @@ ANSWERS = frozenset(
         "node",
         "damage",
         "start",
+        "after_start",
         "high_watermark",
         "broker",
         "versions",
@@ -42,7 +44,12 @@ MOST_GROUPS = 3
 """Kinds of finding, or of action, that the screen shows."""
 _NARROWEST, _WIDEST = 60, 100
 _INDENT = 19
-_LABELS = {"high_watermark": "watermark", "old_formats": "formats", "limit": "limits"}
+_LABELS = {
+    "after_start": "retention",
+    "high_watermark": "watermark",
+    "old_formats": "formats",
+    "limit": "limits",
+}
 _WORDS = {"good": "ok", "warning": "WARNING", "error": "ERROR"}
 _LIMITS = {"open-files": "open files", "max-map-count": "maps"}
 
@@ -66,7 +73,8 @@ def run(
     jobs = [
         Examination(
             paths, assumed, selection=given.selection, flavour=given.flavour, node=node,
-            budget=budget, summary=summary, on_progress=lambda progress: report.show(progress),
+            budget=budget, summary=summary, policies=after_start.static(inputs.broker),
+            on_progress=lambda progress: report.show(progress),
         )
         for node, paths in brokers.items()
     ]  # fmt: skip
@@ -224,6 +232,23 @@ def _start(obj: Object) -> Iterator[str]:
         yield f"in {span}; logtool plan explains this time"
 
 
+def _after_start(obj: Object) -> Iterator[str]:
+    if obj["segments"] is None:
+        yield f"not looked at, because there are many partitions: {text.escape(obj['command'])}"
+        return
+    if obj["segments"]:
+        what = f"{text.count(obj['segments'], 'segment')} ({text.size(obj['bytes'])})"
+        where = text.count(obj["partitions"], "partition")
+        delay = text.duration(obj["delay_ms"] / 1000)
+        yield f"retention deletes {what} of {where} {delay} after the start;"
+        yield f"the oldest is of {text.escape(obj['oldest'])}" + ("," if obj["kept"] else "")
+    if obj["kept"]:
+        names = [text.escape(one["path"].rpartition("/")[2]) for one in obj["kept"][:MOST_GROUPS]]
+        more = len(obj["kept"]) - len(names)
+        named = ", ".join(names) + (f" and {more:,} more" if more else "")
+        yield f"open transactions keep {named} from being compacted"
+
+
 def _high_watermark(obj: Object) -> Iterator[str]:
     if not obj["below"]:
         known = text.count(obj["partitions_known"], "partition")
@@ -310,6 +335,7 @@ _TEXTS: dict[str, Callable[[Object], Iterator[str]]] = {
     "node": _node,
     "damage": _damage,
     "start": _start,
+    "after_start": _after_start,
     "high_watermark": _high_watermark,
     "broker": _broker,
     "versions": _versions,

@@ -79,6 +79,31 @@ START: Final = Table("start", "start of a broker", (
         "serious actions only.",
     type="start", made_from="logtool.doctor.answers:NextStart")  # fmt: skip
 
+_TOO_MANY = "there are too many partitions for a quick look"
+_KEPT = Table("kept", "partition that is not compacted", (
+    Column("path", Kind.PATH, "the partition dir"),
+    Column("producer_id", Kind.INT64, "producer id of the oldest open transaction",
+           null="the transaction is not known"),
+    Column("first_offset", Kind.INT64, "first offset of that transaction", "offset",
+           "the transaction is not known"),
+), made_from="logtool.doctor.answers:KeptDirty")  # fmt: skip
+AFTER_START: Final = Table("after_start", "run", (
+    _STATE,
+    Column("delay_ms", Kind.INT64, "time from the start to the first round of retention", "ms",
+           _TOO_MANY),
+    count("segments", "segments that this round deletes", null=_TOO_MANY),
+    size("bytes", "bytes of the .log files of these segments", null=_TOO_MANY),
+    count("partitions", "partitions of which it deletes segments", null=_TOO_MANY),
+    Column("oldest", Kind.STRING, "the partition with the oldest of these segments, as "
+           "topic-partition", null="the round deletes nothing, or " + _TOO_MANY),
+    Column("kept", Kind.OBJECT, "compacted partitions that an open transaction keeps from being "
+           "cleaned", of=_KEPT, many=True),
+    Column("command", Kind.STRING, "command that shows more; quoted for a shell"),
+), note="The first round of retention after the start, and partitions that are not compacted, as "
+        "logtool retention and logtool cleaner predict them; only if there are any, or too many "
+        "partitions to look at.", type="after_start",
+    made_from="logtool.doctor.answers:SoonAfterStart")  # fmt: skip
+
 _BELOW = Table("below", "partition that ends below its high watermark", (
     Column("path", Kind.PATH, "the partition dir", value="request.path"),
     Column("topic", Kind.STRING, "name of the topic", null=_NO_TOPIC, value="request.topic"),
@@ -201,7 +226,7 @@ DOCUMENT: Final = Document(
     name="doctor",
     title="Objects that logtool doctor prints",
     tables=(
-        FINDING, ACTION, NODE, DAMAGE, START, HIGH_WATERMARK, BROKER, VERSIONS, OLD_FORMATS, DISK,
-        LIMIT, REMEDY, NEXT, COMPONENT,
+        FINDING, ACTION, NODE, DAMAGE, START, AFTER_START, HIGH_WATERMARK, BROKER, VERSIONS,
+        OLD_FORMATS, DISK, LIMIT, REMEDY, NEXT, COMPONENT,
     ),
 )  # fmt: skip

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from logtool.actions import GRAVE, Action
-from logtool.cleaner.after_start import AfterStart
+from logtool.cleaner.after_start import MOST_LOGS, AfterStart
 from logtool.commands import options
 from logtool.commands.output import Line, Report
 from logtool.commands.printing import text
@@ -179,7 +179,7 @@ class PlanPrinter(ActionPrinter):
         if self._unread:
             summary.next.setdefault(self._unread.command)
         refuses = self._of_log_dirs["refuse"] or self._of_log_dirs["offline"]
-        quick = len(self._forecasts) <= after_start.MOST_LOGS
+        quick = len(self._forecasts) <= MOST_LOGS
         if summary.complete and quick and not refuses and not self._forecast.assumed.supplement:
             self._after = self._look(self._forecast.broker.node)
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from logtool.commands.views.retention_key_tables import COPIES, COPY
 from logtool.schemas.columns import Column, Kind, Table, count, offset, size, timed
 from logtool.schemas.document import Document
 
@@ -104,5 +105,5 @@ TOTAL: Final = Table("total", "run", (
 DOCUMENT: Final = Document(
     name="retention",
     title="Objects that logtool retention prints",
-    tables=(PARTITION, SEGMENT, TOTAL),
+    tables=(PARTITION, SEGMENT, TOTAL, COPY, COPIES),
 )

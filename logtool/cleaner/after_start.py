@@ -18,6 +18,9 @@ from logtool.retention.logs import LiveLogs
 from logtool.retention.run import RetentionOptions, RetentionRun
 from logtool.running.run import Run
 
+MOST_LOGS = 5000
+"""Partitions beyond which the look takes too long for one line: 2 s for this many."""
+
 
 @dataclass(slots=True)
 class FirstRound:

@@ -9,7 +9,7 @@ from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 
-from logtool.cleaner import reading, rules, transactions
+from logtool.cleaner import reading, rules, sizes, transactions
 from logtool.cleaner.reading import CleaningContents, CleaningFault
 from logtool.cleaner.rules import (
     NO_LAG,
@@ -19,6 +19,7 @@ from logtool.cleaner.rules import (
     Extent,
     Stable,
 )
+from logtool.cleaner.sizes import CleanedSizes
 from logtool.cleaner.transactions import OldestTransaction
 from logtool.errors import UnreadableError
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
@@ -49,6 +50,8 @@ class CleanerOptions:
     """False if the logs that are cleaned are not read; no fault in them is found then."""
     with_records: bool = False
     """True if the records that a cleaning reads are read, too."""
+    with_sizes: bool = False
+    """True if the records and bytes that a cleaning leaves are counted."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,8 @@ class PartitionCleaning:
     early_fault: CleaningFault | None = None
     """A fault in a first batch, at which the broker stops before it cleans and writes a row."""
     future_copy: Path | None = None
+    sizes: CleanedSizes | None = None
+    """None if they were not asked for, or the log is not cleaned."""
 
     @property
     def settings(self) -> tuple[SettingValue, ...]:
@@ -248,6 +253,9 @@ class CleanerRun:
                     with_records=self._options.with_records,
                 )
                 why = contents.obstacle
+            measured = None
+            if why is None and stops is None and self._options.with_sizes:
+                measured = sizes.measure(one.listed, found, now, self._logs.pace)
         except UnreadableError as error:
             yield error
             return
@@ -265,6 +273,7 @@ class CleanerRun:
             contents=contents,
             early_fault=fault,
             future_copy=self._future_copies.get(one.key),
+            sizes=measured,
         )
 
     def _stops(self, one: LiveLog) -> CleaningObstacle | None:

@@ -8,17 +8,20 @@ Source: ``UnifiedLog.rebuildProducerState``, ``ProducerStateManager.firstUnstabl
 (Kafka 3.9 and 4.x).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import numpy as np
 
 from logtool.disk import files
 from logtool.errors import UnreadableError
+from logtool.formats import transaction_index
+from logtool.formats.record_batch import Column
 from logtool.lazy_dataclass import dataclass
 from logtool.loading import producers
 from logtool.log import producer_state
 from logtool.log.dir import Partition
+from logtool.log.file import File
 from logtool.log.producer_state import NONE, Producer, ProducerState
 from logtool.retention.logs import LiveLog
 from logtool.retention.segments import LogSegments
@@ -34,6 +37,34 @@ class OldestTransaction:
     producer_id: int
     first_offset: int
     """First offset of it; the log start where that is larger."""
+
+
+class AbortedTransactions:
+    """The aborted transactions in the transaction indexes of a log."""
+
+    def __init__(self, indexes: Iterable[File]) -> None:
+        """Read the indexes; UnreadableError."""
+        self._ranges: dict[int, list[tuple[int, int]]] = {}
+        """Last and first offset of each transaction, by producer."""
+        for file in indexes:
+            found = transaction_index.parse(file.read_listed())
+            columns = (found.producer_ids, found.last_offsets, found.first_offsets)
+            for producer, last, first in zip(*(one.tolist() for one in columns), strict=True):
+                self._ranges.setdefault(producer, []).append((last, first))
+
+    def mask(self, offset: Column, producer_id: Column) -> Column:
+        """Return where a batch or record of a transaction at `offset` is in an aborted one."""
+        found = np.zeros(len(offset), np.bool_)
+        for producer, ranges in self._ranges.items():
+            rows = np.flatnonzero(producer_id == producer)
+            if not len(rows):
+                continue
+            last, first = np.array(sorted(ranges)).T
+            at = np.searchsorted(last, offset[rows])
+            inside = at < len(last)
+            rows, at = rows[inside], at[inside]
+            found[rows] = first[at] <= offset[rows]
+        return found
 
 
 def oldest(one: LiveLog) -> OldestTransaction | UnreadableError | None:

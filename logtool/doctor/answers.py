@@ -120,6 +120,34 @@ class NextStart:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptDirty:
+    """A compacted partition that an open transaction keeps from being cleaned."""
+
+    path: Path
+    producer_id: int | None
+    first_offset: int | None
+    """First offset of the transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class SoonAfterStart:
+    """The first round of retention after the start, and partitions that are not compacted."""
+
+    state: Gravity
+    delay_ms: int | None
+    """Time from the start to that round; None, as all that follows, for too many partitions."""
+    segments: int | None
+    bytes: int | None
+    partitions: int | None
+    """Partitions of which it deletes segments."""
+    oldest: str | None
+    """Topic and number of the partition with the oldest of these."""
+    kept: Sequence[KeptDirty]
+    command: str
+    """Command that lists the segments, or the partitions that are not compacted."""
+
+
+@dataclass(frozen=True, slots=True)
 class HighWatermark:
     """Partitions that end below their high watermark, so that acknowledged records are gone."""
 
@@ -287,6 +315,7 @@ Answer = (
     ExaminedNode
     | DamageAnswer
     | NextStart
+    | SoonAfterStart
     | HighWatermark
     | BrokerState
     | VersionsAnswer

@@ -23,10 +23,12 @@ from logtool.doctor.answers import (
     Gravity,
     HighWatermark,
     Identity,
+    KeptDirty,
     Limit,
     Next,
     NextStart,
     OldFormats,
+    SoonAfterStart,
     VersionsAnswer,
 )
 from logtool.doctor.examination import Examination
@@ -88,6 +90,7 @@ def answers(run: Examination, others: Sequence[Examination] = ()) -> Iterator[An
     of_kafka = any(one.flavour.has_checkpoints for one in run.homes)
     if run.forecast.log_dirs:
         given.append(next_start(run))
+        given += soon_after_start(run)
         given += [high_watermark(run)] if of_kafka else []
         given += brokers(run)
         given += [versions(run)] if of_kafka else []
@@ -160,6 +163,29 @@ def next_start(run: Examination) -> NextStart:
         read_bytes=sum(one.bytes_read for one in forecasts),
         time=duration(forecasts, 1, known) if known else None,
         groups=groups,
+    )
+
+
+def soon_after_start(run: Examination) -> Iterator[SoonAfterStart]:
+    """Yield the effects of retention and of the cleaner, if there are any."""
+    found = run.after_start
+    if run.has_too_many_logs:
+        command = _logtool(run, "retention")
+        yield SoonAfterStart(Gravity.INFO, None, None, None, None, None, (), command)
+    if found is None or not (found.first.segments or found.kept):
+        return
+    first = found.first
+    yield SoonAfterStart(
+        state=Gravity.INFO,
+        delay_ms=found.delay_ms,
+        segments=first.segments,
+        bytes=first.bytes,
+        partitions=first.partitions,
+        oldest=first.oldest,
+        kept=[
+            KeptDirty(one.path, one.producer_id, one.transaction_first_offset) for one in found.kept
+        ],
+        command=_logtool(run, "retention" if first.segments else "cleaner"),
     )
 
 

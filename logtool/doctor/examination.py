@@ -5,13 +5,15 @@ while there is time. Nothing is judged here: each finding is from `Verification`
 from `Forecast`.
 """
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
 
 from logtool.actions import Action
 from logtool.checks.partition import Item
+from logtool.cleaner.after_start import MOST_LOGS, AfterStart, after_start
 from logtool.disk import files, in_use
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
@@ -53,6 +55,8 @@ class Examination:
     """The node id of ``ID=DIR``; None without it."""
     budget: Budget = field(default_factory=Budget)
     on_progress: Callable[[Progress], None] | None = None
+    policies: Mapping[str, str] = field(default_factory=dict)
+    """Settings of retention and of the log cleaner in the broker's own file."""
     summary: ActionSummary = field(default_factory=ActionSummary)
     """Totals of the run; the examinations of several brokers share it."""
     quick: Checked = field(default_factory=Checked)
@@ -67,6 +71,10 @@ class Examination:
     forecast_ended: bool = False
     forecast_is_whole: bool = False
     """True if every partition was loaded before the time was over."""
+    after_start: AfterStart | None = None
+    """The first round of retention and the partitions that stay dirty; None if not looked at."""
+    has_too_many_logs: bool = False
+    """True if there are too many partitions for that look."""
     homes: list[listing.Listing] = field(default_factory=list)
     """Listings of the paths: names and sizes."""
     _problems: dict[Path, UnreadableError] = field(default_factory=dict)
@@ -131,9 +139,30 @@ class Examination:
             self._predicted(item)
         self.forecast_ended = True
         self.forecast_is_whole = not self.forecast.out_of_time
+        self._look_after_the_start()
         with suppress(OutOfTimeError):
             self.budget.pace.spend(0)
             self._verify(Level.BATCHES, self.deep)
+
+    def _look_after_the_start(self) -> None:
+        """Look at what retention deletes soon, if the start loads the logs and there is time."""
+        refuses = any(action.action in ("refuse", "offline") for action in self.actions)
+        of_kafka = any(one.flavour.has_checkpoints for one in self.homes)
+        if refuses or not self.forecast_is_whole or not of_kafka:
+            return
+        self.has_too_many_logs = len(self.forecasts) > MOST_LOGS
+        if self.has_too_many_logs:
+            return
+        found = after_start(
+            self.paths,
+            self.forecast.broker.node,
+            time.time_ns() // 1_000_000,
+            self.policies,
+            selection=self.selection,
+            run=self._run(),
+            flavour=self.flavour,
+        )
+        self.after_start = None if self.budget.pace.ran_out else found
 
     def _verify(self, level: Level, checked: Checked) -> None:
         run = Verification(

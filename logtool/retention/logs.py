@@ -26,7 +26,7 @@ from logtool.node.options import StartOptions
 from logtool.retention import resting, segments
 from logtool.retention.segments import CheckpointedOffsets, LogSegments
 from logtool.running.run import Run
-from logtool.running.workers import OutOfTimeError
+from logtool.running.workers import OutOfTimeError, Pace
 
 _IN_SYNC = "min.insync.replicas"
 ROWS = (
@@ -107,6 +107,17 @@ class LiveLogs:
         )
         image = self.node.image
         self.image = image if image and not image.damage else None
+
+    @property
+    def pace(self) -> Pace:
+        """Return the pace of the run."""
+        return self._run.budget.pace
+
+    def directories(self) -> Iterator[tuple[Path, PartitionDirectory]]:
+        """Yield the partition dirs of the selection, of every kind; call `open` first."""
+        for one in self._opened:
+            if one.log_dir in self.roots:
+                yield from one.chosen(self._selection)
 
     def each(
         self,

@@ -19,6 +19,7 @@ from logtool.metadata.setting_values import (
     SettingSource,
     SettingValue,
     fraction,
+    in_file,
 )
 from logtool.node.settings import ALWAYS_COMPACTED
 
@@ -46,7 +47,8 @@ OF_CLEANER: Mapping[str, str] = {
     DELETE_RETENTION: str(_DAY_MS),
 }
 """Settings of a topic that the log cleaner depends on, with Kafka's defaults."""
-_DEFAULTS = {**OF_RETENTION, **OF_CLEANER}
+FILE_DELAY = "file.delete.delay.ms"
+_DEFAULTS = {**OF_RETENTION, **OF_CLEANER, FILE_DELAY: "60000"}
 _LEAST = {MS: -1, LOCAL_MS: -2, LOCAL_BYTES: -2, MIN_LAG: 0, MAX_LAG: 1, DELETE_RETENTION: 0}
 """The least value that Kafka takes; -1 means no limit, and -2 the limit of the whole log."""
 FIRST_DELAY, INTERVAL = "log.initial.task.delay.ms", "log.retention.check.interval.ms"
@@ -61,6 +63,8 @@ FROM_FILE = (
 """Settings of retention to take from the broker's own file."""
 CLEANER_FROM_FILE = (*(BROKER_NAMES[name] for name in OF_CLEANER), BACKOFF, CLEANER)
 """Settings of the log cleaner to take from it."""
+ALL_FROM_FILE = tuple(dict.fromkeys((*FROM_FILE, *CLEANER_FROM_FILE, BROKER_NAMES[FILE_DELAY])))
+"""Settings of both, and of the deletion of files, to take from it."""
 _AS_WHOLE = -2
 """The value of a local limit that stands for the limit of the whole log."""
 
@@ -126,8 +130,12 @@ class RetentionSettings:
         """Return one setting of a topic."""
         if name in self.changed:
             return SettingValue(name, self.changed[name], SettingSource.OPTION)
-        image = self.image or MetadataImage(static=self.static)
-        for found in image.sourced_values(topic, name, self.node_id):
+        image = self.image or MetadataImage()
+        # The image may know less of the broker's own file: `plan` shares that of another job.
+        for found in (
+            *image.sourced_values(topic, name, self.node_id),
+            *in_file(name, self.static),
+        ):
             return found
         is_compacted = name == POLICY and topic in ALWAYS_COMPACTED
         default = "compact" if is_compacted else _DEFAULTS[name]

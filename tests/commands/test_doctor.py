@@ -11,6 +11,10 @@ from damage import append_to_file, damage_file, flip, overwrite, remove_file
 from processes import locked_by_a_process, without_rights
 from verification import logs, set_offsets, small_log_dir
 
+from logtool.doctor import examination
+from logtool.formats import producer_snapshot
+from logtool.metadata.image import DIRECTORY
+
 PARTITIONS = ("small-segments-0", "codec-none-0", "index.dense-0", "__cluster_metadata-0")
 SCREEN = 24
 
@@ -48,6 +52,7 @@ def test_a_sound_log_dir_fills_less_than_a_screen(run, clean):
     shown = labels(result)
     assert shown.pop("damage") in ("ok", "info")  # an index that is preallocated is an info
     assert shown.pop("disk") in ("ok", "info", "WARNING", "ERROR")  # that of this machine
+    assert shown.pop("retention") == "info"  # its records are of 2023
     assert set(shown.values()) == {"ok"}
     assert set(shown) == {"start", "watermark", "broker", "versions"}
     assert len(result.lines) <= SCREEN
@@ -61,7 +66,7 @@ def test_of_a_damaged_one_the_worst_comes_first_and_it_is_one_screen(run, damage
     shown = labels(result)
     assert (shown["damage"], shown["start"], shown["watermark"]) == ("ERROR",) * 3
     assert result.lines[0].startswith("ERROR    damage    ")
-    assert len(result.lines) <= SCREEN + 8
+    assert len(result.lines) <= SCREEN + 10
     wide = [line for line in result.lines[:-1] if len(line) > 80]
     assert all(str(damaged) in line for line in wide), wide  # a name is not broken
     groups = [line.split()[0] for line in result.lines if line[:2] == "  " and line[2] != " "]
@@ -81,6 +86,44 @@ def test_old_formats_are_an_answer_where_a_partition_has_them(run, scenario, tmp
     assert not run("doctor", "-f", "ndjson", "--max-duration", "0.000001", home).of_type(
         "old_formats"
     )  # no batch was checked
+
+
+def test_what_retention_deletes_soon_is_an_answer(run, scenario, tmp_path):
+    kept = ("codec-gzip-0", "codec-lz4-0", "compacted-tx-0", DIRECTORY)
+    home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "home", *kept)
+    (found,) = run("doctor", "-f", "ndjson", home).of_type("after_start")
+    (total,) = run("retention", "-f", "ndjson", home).of_type("total")
+    assert (found["segments"], found["bytes"]) == (total["first_segments"], total["first_bytes"])
+    assert (found["partitions"], found["delay_ms"], found["kept"]) == (2, 30_000, [])
+    assert found["command"] == f"logtool retention {home}"
+    assert labels(run("doctor", home))["retention"] == "info"
+    config = tmp_path / "server.properties"
+    config.write_text("log.retention.ms=-1\n")
+    assert "retention" not in labels(run("doctor", "--broker-config", config, home))
+    plan = run("plan", "--broker-config", config, home)
+    assert "logtool retention" not in plan.stdout + plan.stderr
+
+
+def test_an_open_transaction_that_keeps_a_log_dirty_is_named(run, scenario, tmp_path):
+    home = small_log_dir(scenario("4.3.1/clean"), tmp_path / "home", "compacted-tx-0", DIRECTORY)
+    (home / "cleaner-offset-checkpoint").unlink()
+    path = max((home / "compacted-tx-0").glob("*.snapshot"))
+    entries = producer_snapshot.parse(path.read_bytes()).entries.copy()
+    entries["current_txn_first_offset"][0] = 5
+    path.write_bytes(producer_snapshot.encode(producer_snapshot.build(entries)))
+    (found,) = run("doctor", "-f", "ndjson", home).of_type("after_start")
+    (kept,) = found["kept"]
+    assert (kept["first_offset"], found["segments"]) == (5, 0)
+    assert found["command"] == f"logtool cleaner {home}"
+    assert labels(run("doctor", home))["retention"] == "info"
+
+
+def test_of_too_many_partitions_the_command_is_named(run, scenario, monkeypatch):
+    monkeypatch.setattr(examination, "MOST_LOGS", 30)
+    (found,) = run("doctor", "-f", "ndjson", scenario("4.3.1/clean")).of_type("after_start")
+    assert (found["segments"], found["delay_ms"], found["kept"]) == (None, None, [])
+    assert found["command"].startswith("logtool retention ")
+    assert labels(run("doctor", scenario("4.3.1/clean")))["retention"] == "info"
 
 
 def test_the_screen_is_as_wide_as_the_terminal(run, damaged, monkeypatch):
@@ -109,8 +152,8 @@ def test_a_row_is_an_answer(run, damaged, format):
     delimiter = "," if format == "csv" else "\t"
     rows = list(csv.DictReader(run("doctor", "-f", format, damaged).lines, delimiter=delimiter))
     assert [row["answer"] for row in rows] == [
-        "damage", "start", "high_watermark", "broker", "versions", "disk", "limit", "limit",
-        "remedy", "remedy", "remedy", "next",
+        "damage", "start", "after_start", "high_watermark", "broker", "versions", "disk", "limit",
+        "limit", "remedy", "remedy", "remedy", "next",
     ]  # fmt: skip
     assert rows[0]["state"] == "error"
     assert all(row["text"] for row in rows)
@@ -119,7 +162,7 @@ def test_a_row_is_an_answer(run, damaged, format):
 def test_markdown_is_one_table(run, damaged):
     result = run("doctor", "-f", "markdown", damaged)
     assert {line[0] for line in result.lines} == {"|"}
-    assert len(result.lines) == 14
+    assert len(result.lines) == 15
 
 
 def test_brokers_with_ids_are_examined_one_by_one_and_a_sound_copy_is_the_repair(run, copy_of):

@@ -212,10 +212,11 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
         "retention": lambda: [
             ["--segments", "--at", "2026-11-01", scenario("4.3.1/clean"), tmp_path / "missing"],
             ["--with", "retention.ms=5", scenario("4.3.1/killed")],
+            ["--key", "key-0001", scenario("4.3.1/clean"), damaged_log.parent],
         ],
         "cleaner": lambda: [
             ["--records", scenario("4.3.1/clean"), tmp_path / "missing"],
-            ["--with", "min.cleanable.dirty.ratio=0", scenario("4.3.1/killed")],
+            ["--sizes", "--with", "min.cleanable.dirty.ratio=0", scenario("4.3.1/killed")],
         ],
         "space": lambda: [
             ["--free", "1M", "--at", "2026-12-30", scenario("4.3.1/clean"), tmp_path / "missing"],

@@ -175,10 +175,12 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     "retention": (
         "--at 2026-12-24T00:00:00Z {}",
         "--at 2026-12-24T00:00:00Z --segments --with retention.bytes=5000 {}",
+        "--at 2026-12-24T00:00:00Z --key key-0001 {}",
     ),
     "cleaner": (
         "--at 2026-12-24T00:00:00Z {}",
         "--at 2026-12-24T00:00:00Z --records --with min.cleanable.dirty.ratio=0 {}",
+        "--at 2026-12-24T00:00:00Z --sizes --with min.cleanable.dirty.ratio=0 {}",
     ),
     "space": ("--at 2026-12-24T00:00:00Z --free 10K {}",),
     "trim": ("--free 1 {}", "--free 1 --apply {copy}"),
