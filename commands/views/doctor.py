@@ -240,7 +240,7 @@ def _after_start(obj: Object) -> Iterator[str]:
         what = f"{text.count(obj['segments'], 'segment')} ({text.size(obj['bytes'])})"
         where = text.count(obj["partitions"], "partition")
         delay = text.duration(obj["delay_ms"] / 1000)
-        yield f"retention deletes {what} of {where} {delay} after the start;"
+        yield f"deletes {what} of {where} {delay} after the start;"
         yield f"the oldest is of {text.escape(obj['oldest'])}" + ("," if obj["kept"] else "")
     if obj["kept"]:
         names = [text.escape(one["path"].rpartition("/")[2]) for one in obj["kept"][:MOST_GROUPS]]

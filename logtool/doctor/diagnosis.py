@@ -90,8 +90,8 @@ def answers(run: Examination, others: Sequence[Examination] = ()) -> Iterator[An
     of_kafka = any(one.flavour.has_checkpoints for one in run.homes)
     if run.forecast.log_dirs:
         given.append(next_start(run))
-        given += soon_after_start(run)
         given += [high_watermark(run)] if of_kafka else []
+        given += soon_after_start(run)
         given += brokers(run)
         given += [versions(run)] if of_kafka else []
     given += old_formats(run)

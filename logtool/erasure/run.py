@@ -25,7 +25,7 @@ from logtool.running.summary import Summary
 
 
 @dataclass(slots=True)
-class _Broker:
+class _BrokerLogs:
     """The log dirs of one broker, and the files in them."""
 
     node: int | None
@@ -51,7 +51,7 @@ class ErasureRun:
         self._run = run or Run()
         chosen = selection or Selection()
         self._brokers = [
-            _Broker(node, paths, self._logs(paths, chosen))
+            _BrokerLogs(node, paths, self._logs(paths, chosen))
             for node, paths in _by_node(dirs, flavour).items()
         ]
         self._said: set[str] = set()
