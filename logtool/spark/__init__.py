@@ -1,5 +1,6 @@
 """PySpark: `scan` and `source`, two packages that do not know each other. Nothing else imports it.
 
+connect         Spark Connect, which the data source works through and the pipeline does not
 session         the Spark session, and the error of one that does not start
 engine          the engine of `verify` on Spark: the same work, in executors
 identity        the log dir, broker and partition that a path belongs to

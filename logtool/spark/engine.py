@@ -19,6 +19,7 @@ from logtool.log import opening
 from logtool.log.dir import Partition
 from logtool.log.flavour import Flavour
 from logtool.running.workers import OnBytes
+from logtool.spark import connect
 from logtool.spark.session import SparkError, job_failed
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ class SparkEngine:
     window = WINDOW
 
     def __init__(self, spark: "SparkSession", work: TaskWork = check_units) -> None:
+        if connect.is_connect(spark):
+            raise SparkError(connect.REFUSAL)
         self._context = spark.sparkContext
         self._work = work
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from logtool.errors import LogtoolError, ending
 from logtool.running import java
 from logtool.running.workers import available_cpus
+from logtool.spark import connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,6 +91,8 @@ def session(
     the session is used.
     """
     needed()
+    if reason := connect.asked(master, settings):
+        raise SparkError(f"{reason}: {connect.REFUSAL}")
     from pyspark.sql import SparkSession
 
     if active := SparkSession.getActiveSession():

@@ -1,4 +1,4 @@
-"""The campaign on a real Spark: predicates and faults of a store; writes the report.
+"""The campaign on a real Spark: predicates, faults of a store and kills; writes the report.
 
 Run as ``python -m pipeline.campaign_on_spark``; ``make spark-campaign`` does so.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
-from pipeline import campaign
+from pipeline import campaign, kills
 from pipeline.campaign import COMPLETE, FAILED, REFUSALS, Bucket, Verdicts, expected, in_order
 from pipeline.conftest import QUICK
 from pipeline.plain_parse import Row, Tables
@@ -124,9 +124,11 @@ def report(verdicts: Verdicts, arguments: argparse.Namespace, seconds: float) ->
         "`make spark-campaign` writes this file. The truth is a parse that shares no code with "
         "logtool (`tests/pipeline/plain_parse.py`).", "",
         f"{arguments.seeds} log dirs, {arguments.options} rounds of options each, "
-        f"{arguments.predicates} predicates for each table, pyspark {pyspark.__version__}, "
+        f"{arguments.predicates} predicates for each table, {arguments.kills} kills of each kind, "
+        f"pyspark {pyspark.__version__}, "
         f"Python {sys.version.split()[0]}, {seconds:.0f} s.", "",
         "- complete: the rows of the truth", "- failed: the query fails, or the run is not kept",
+        "- killed: SIGKILL to the JVM that the campaign started, or to children of it",
         "- reported: with `failOnDataLoss=false`, a warning names what is missing", "",
         "| cases | verdict | number |", "|---|---|---|", *rows, "",
         "## Wrong: other rows, or a loss without a word", "", *wrong, "",
@@ -139,6 +141,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--options", type=int, default=20)
     parser.add_argument("--predicates", type=int, default=100)
+    parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--report", type=Path, default=REPORT)
     arguments = parser.parse_args()
     began, verdicts = time.monotonic(), Verdicts()
@@ -156,6 +159,7 @@ def main() -> int:
             with session("local[2,4]", QUICK) as spark:
                 try_tables(spark, home, truth, arguments.predicates, verdicts)
                 try_store(spark, store, home, truth, verdicts)
+        kills.try_kills(root, arguments.kills, verdicts)
     text = report(verdicts, arguments, time.monotonic() - began)
     arguments.report.write_text(text)
     sys.stdout.write(text)

@@ -5,10 +5,12 @@ It prints a line of JSON for each step, with its seconds and its error. The trut
 
     python -m pipeline.in_short WAY FOLDER
 
-WAY is ``classic`` or ``connect``: a local server of Spark Connect, which has no `scan`.
+WAY is ``classic`` or ``connect``: a local server of Spark Connect, where `scan` says that it needs
+another session.
 """
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +23,10 @@ import pyspark
 from pipeline import campaign
 from pipeline.conftest import QUICK
 from pipeline.plain_parse import Row, parse
+from pyspark.errors import PySparkException
 
+from logtool.errors import LogtoolError
+from logtool.spark import connect
 from logtool.spark.scan import manifest
 from logtool.spark.scan.scan import Scan
 from logtool.spark.session import session
@@ -39,7 +44,15 @@ def session_of(way: str) -> Iterator[Any]:
         return
     from pyspark.sql import SparkSession
 
-    spark = SparkSession.builder.remote("local[2]").getOrCreate()
+    # The server starts its workers with the python3 of the PATH, unless this says otherwise.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    builder = SparkSession.builder.remote("local[2]")
+    for name, value in {**QUICK, "spark.ui.showConsoleProgress": "false"}.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    if not connect.is_connect(spark):
+        raise AssertionError(f"{type(spark)} is no session of Spark Connect")
     try:
         yield spark
     finally:
@@ -60,6 +73,17 @@ def collected(frame: Any, names: list[str]) -> list[Row]:
     ]  # fmt: skip
 
 
+def refused_with(text: str, job: Callable[[], object]) -> None:
+    """Raise AssertionError for a job that does not fail, or fails with another message."""
+    try:
+        job()
+    except (LogtoolError, PySparkException) as error:
+        if text not in f"{type(error).__name__}: {error}":
+            raise AssertionError(f"not {text}: {error}") from error
+    else:
+        raise AssertionError(f"no error with {text}")
+
+
 def steps(spark: Any, way: str, folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
     """Yield the name of each step with the function that does it."""
     home = campaign.write_log_dir(folder / "logs", SEED)
@@ -73,6 +97,23 @@ def steps(spark: Any, way: str, folder: Path) -> Iterator[tuple[str, Callable[[]
             same(collected(reader.load(str(home)), list(rows[0])), rows)
 
         yield f"spark.read of {table}", read
+
+    def lost() -> None:
+        log = max(home.rglob("*.log"))
+        kept = log.rename(log.with_suffix(".kept"))
+        log.symlink_to("elsewhere")
+        try:
+            refused_with("LostDataError", lambda: source.batches(spark, home).collect())
+        finally:
+            kept.rename(log)
+
+    yield "a log that cannot be read", lost
+
+    def missing() -> None:
+        # On Spark Connect only the server has the paths, and answers when the rows are asked for.
+        refused_with("No such file", lambda: source.batches(spark, "/nowhere").collect())
+
+    yield "a path that does not exist", missing
 
     def stream() -> None:
         names = list(truth.batches[0])
@@ -96,8 +137,10 @@ def steps(spark: Any, way: str, folder: Path) -> Iterator[tuple[str, Callable[[]
         if count != len(truth.batches):
             raise AssertionError(f"{count} rows, not the {len(truth.batches)} of the truth")
 
-    if way == "classic":
-        yield "scan", scan
+    def refused() -> None:
+        refused_with("Spark Connect", scan)
+
+    yield ("scan", scan) if way == "classic" else ("scan, refused in one sentence", refused)
 
 
 def main(way: str, folder: str) -> None:

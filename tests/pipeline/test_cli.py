@@ -93,6 +93,16 @@ def test_a_jvm_that_is_killed_while_it_starts_is_no_error_of_spark(home, tmp_pat
 
 
 @pytest.mark.spark
+@BOTH
+def test_spark_connect_is_refused_before_spark_starts(home, tmp_path, command):
+    done = logtool(
+        *words(command, home, tmp_path), "--master", "sc://127.0.0.1:1", JAVA_HOME=str(tmp_path)
+    )
+    assert done.returncode == 4
+    assert "Spark Connect" in one_line(done)
+
+
+@pytest.mark.spark
 def test_a_setting_that_spark_cannot_read_is_one_line(home, tmp_path):
     done = logtool(
         "scan", home, "--output", tmp_path / "out", "--conf", "spark.driver.memory=plenty"

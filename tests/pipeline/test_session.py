@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from logtool.errors import UnwritableError
-from logtool.spark.engine import SparkRunner
+from logtool.spark import connect
+from logtool.spark.engine import SparkEngine, SparkRunner
 from logtool.spark.session import SparkError, describe_error, job_failed, killed, session
 
 
@@ -88,6 +89,36 @@ def test_a_jvm_that_is_killed_in_a_job_is_reported_as_that(monkeypatch):
         process.send_signal(signal.SIGKILL)
         assert "SIGKILL" in str(job_failed(ConnectionRefusedError(111, "Connection refused")))
         assert "SIGKILL" not in str(job_failed(RuntimeError("the sink is full")))
+
+
+@pytest.mark.parametrize(
+    ("master", "settings", "environment", "asked"),
+    [
+        ("sc://server", {}, {}, "--master sc://server"),
+        (None, {"spark.remote": "sc://server"}, {}, "spark.remote"),
+        ("local", {}, {"SPARK_REMOTE": "sc://server"}, "SPARK_REMOTE"),
+        (None, {"spark.api.mode": "connect"}, {}, "connect"),
+        (None, {}, {"SPARK_API_MODE": "connect"}, "connect"),
+        ("local", {"spark.api.mode": "classic"}, {"SPARK_API_MODE": "connect"}, None),
+        ("spark://server:7077", {}, {}, None),
+    ],
+)
+def test_what_asks_for_spark_connect_is_named(monkeypatch, master, settings, environment, asked):
+    for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_API_MODE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    found = connect.asked(master, settings)
+    assert (asked or "") in (found or "")
+    assert (found is None) == (asked is None)
+
+
+def test_a_session_of_spark_connect_is_refused_where_rdds_are_needed():
+    of_connect = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})
+    session_there: Any = of_connect()
+    assert connect.is_connect(session_there)
+    with pytest.raises(SparkError, match="Spark Connect"):
+        SparkEngine(session_there)
 
 
 @pytest.mark.spark

@@ -97,6 +97,7 @@ from logtool.errors import UsageError
 from logtool.log import inputs
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
+from logtool.spark.connect import is_connect
 from logtool.spark.source import catalog_table, finding_rows, kafka_options, kafka_table
 from logtool.spark.source import options as source_options
 from logtool.spark.source.options import Options
@@ -177,7 +178,8 @@ def _table(
     asked = source_options.parse(
         {**given, "table": table, "paths": json.dumps([str(path) for path in paths])}
     )
-    _check_paths(asked.paths)
+    if not is_connect(spark):
+        _check_paths(asked.paths)
     reader = spark.read.format(NAME).option("table", table).options(**given)
     if (columns := options.get("columns")) is not None:
         reader = reader.schema(_chosen(asked, columns))
