@@ -11,6 +11,11 @@ HEALTHY_ARGS ?=
 CAMPAIGN_ARGS ?=
 ESTIMATES_ARGS ?=
 
+# The tests write hundreds of thousands of small files: in memory where it has 8 GB of room for them.
+IN_MEMORY := $(shell test -w /dev/shm && df -k --output=avail /dev/shm 2>/dev/null | \
+  awk 'NR == 2 && $$1 > 8000000 {print "PYTEST_DEBUG_TEMPROOT=/dev/shm"}')
+DROPPED := $(if $(IN_MEMORY),-o tmp_path_retention_policy=failed)
+
 # The tests start logtool hundreds of times: its modules are compiled once, and not each time.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -24,7 +29,7 @@ demo: $(VENV)/run.stamp  ## set up, then verify a real data directory, sound and
 	@$(BIN)/python tests/demo.py
 
 test: $(VENV)/test.stamp  ## set up, then run the tests that need no Java and not much time
-	$(BIN)/python -m pytest -m "$(QUICK)" -n auto $(PYTEST_ARGS)
+	$(IN_MEMORY) $(BIN)/python -m pytest -m "$(QUICK)" -n auto $(DROPPED) $(PYTEST_ARGS)
 
 test-long: $(VENV)/test.stamp  ## the same, where every byte, every kill or more releases are tried
 	$(BIN)/python -m pytest -m "long and not broker and not spark" -n auto $(PYTEST_ARGS)

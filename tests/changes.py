@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sparse
 from verification import fingerprint, small_log_dir
 
 from logtool.actions import Change, FileChange, Stamp
@@ -154,7 +155,7 @@ class Place:
         """Put the log dir back by other means, and remove the undo dir."""
         for path in (self.log_dir, self.undo_dir):
             shutil.rmtree(path, ignore_errors=True)
-        shutil.copytree(self.template, self.log_dir, symlinks=True)
+        shutil.copytree(self.template, self.log_dir, symlinks=True, copy_function=sparse.copy)
 
     def do(self) -> None:
         carry_out(self.log_dir, self.undo_dir)

@@ -3,7 +3,6 @@
 import hashlib
 import importlib.util
 import os
-import shutil
 import signal
 import sys
 import tarfile
@@ -12,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import sparse
 from hypothesis import settings as drawing
 
 from logtool.commands.program import settings
@@ -120,6 +120,7 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         if not target.exists():
             with tarfile.open(DATA / f"{name}.tar.xz") as tar:
                 tar.extractall(home / version, filter="tar")
+            sparse.punch(target)
         return target
 
     return unpacked
@@ -140,8 +141,7 @@ def copy_of(scenario: Callable[[str], Path], tmp_path: Path) -> Callable[[str], 
     def copied(name: str) -> Path:
         source = scenario(name)
         target = tmp_path / source.name
-        shutil.copytree(source, target)
-        return target
+        return sparse.copytree(source, target)
 
     return copied
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import metadata_records
 import numpy as np
+import sparse
 
 from logtool.checks.fast_path import PlainPartitions
 from logtool.checks.report import SegmentReport
@@ -193,7 +194,7 @@ def small_log_dir(source: Path, target: Path, *partitions: str) -> Path:
         if entry.is_file():
             shutil.copy2(entry, target)
         elif entry.name in partitions:
-            shutil.copytree(entry, target / entry.name)
+            sparse.copytree(entry, target / entry.name)
     for name in CHECKPOINTS:
         path = target / name
         if path.exists() and path.stat().st_size:
