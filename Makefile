@@ -11,10 +11,10 @@ HEALTHY_ARGS ?=
 CAMPAIGN_ARGS ?=
 ESTIMATES_ARGS ?=
 
-# The tests write hundreds of thousands of small files: in memory where it has 8 GB of room for them.
-IN_MEMORY := $(shell test -w /dev/shm && df -k --output=avail /dev/shm 2>/dev/null | \
-  awk 'NR == 2 && $$1 > 8000000 {print "PYTEST_DEBUG_TEMPROOT=/dev/shm"}')
-DROPPED := $(if $(IN_MEMORY),-o tmp_path_retention_policy=failed)
+# The tests write half a million small files: in memory where it has 8 GB of room for them.
+in_memory = if test -w /dev/shm && test "$$(df -k /dev/shm | awk 'NR == 2 {print $$4}')" -gt 8000000; then \
+  PYTEST_DEBUG_TEMPROOT=$$(mktemp -d /dev/shm/logtool-tests-XXXXXX); export PYTEST_DEBUG_TEMPROOT; \
+  trap 'rm -rf "$$PYTEST_DEBUG_TEMPROOT"' EXIT; fi;
 
 # The tests start logtool hundreds of times: its modules are compiled once, and not each time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -29,7 +29,7 @@ demo: $(VENV)/run.stamp  ## set up, then verify a real data directory, sound and
 	@$(BIN)/python tests/demo.py
 
 test: $(VENV)/test.stamp  ## set up, then run the tests that need no Java and not much time
-	$(IN_MEMORY) $(BIN)/python -m pytest -m "$(QUICK)" -n auto $(DROPPED) $(PYTEST_ARGS)
+	@$(in_memory) $(BIN)/python -m pytest -m "$(QUICK)" -n auto $(PYTEST_ARGS)
 
 test-long: $(VENV)/test.stamp  ## the same, where every byte, every kill or more releases are tried
 	$(BIN)/python -m pytest -m "long and not broker and not spark" -n auto $(PYTEST_ARGS)

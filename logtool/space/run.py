@@ -5,14 +5,15 @@ import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
+from itertools import count
 from pathlib import Path
 
+from logtool.disk import files
 from logtool.errors import UnreadableError
-from logtool.formats import record_batch
+from logtool.formats import names, record_batch
 from logtool.formats.names import DirectoryKind
 from logtool.lazy_dataclass import dataclass
 from logtool.log import inputs, records
-from logtool.log.dir import Segment
 from logtool.log.selection import Selection
 from logtool.metadata.log_start import is_tiered
 from logtool.node.node import Node
@@ -126,6 +127,7 @@ class SpaceRun:
         self._usages: list[DirectoryUsage] = []
         """Directories with bytes that cost no record."""
         self._logs: list[PartitionRetention] = []
+        """Logs with segments that may be freed, if bytes are wanted."""
         self._candidates: list[CandidateSegment] = []
         self._times: dict[int, SegmentTimes] = {}
         self.steps: list[FreeingStep] = []
@@ -208,15 +210,16 @@ class SpaceRun:
             self._paths, static, selection=self._selection, run=self._run, node=self._node
         )
         job = RetentionRun(logs, options)
+        numbers = count()
         for item in job:
             if isinstance(item, UnreadableError):
                 yield item
                 continue
-            number = len(self._logs)
-            self._logs.append(item)
-            tiered = is_tiered(logs.image, item.directory.topic)
-            if self._options.free_bytes is not None and not tiered:
-                self._candidates += freeing.candidates(number, item)
+            number = next(numbers)
+            if self._options.free_bytes is not None:
+                self._logs.append(item)
+                if not is_tiered(logs.image, item.directory.topic):
+                    self._candidates += freeing.candidates(number, item)
             yield from self._segments(number, item)
 
     def _segments(self, number: int, log: PartitionRetention) -> Iterator[UnreadableError]:
@@ -226,7 +229,7 @@ class SpaceRun:
         begin = [-1, *columns.timestamp[:-1]]
         if rows == 1 and columns.size[0]:
             try:
-                begin[0] = _first_time(log.listed.segments[0])
+                begin[0] = _first_time(log)
             except UnreadableError as error:
                 yield error
         times = self._times.setdefault(os.lstat(log.path).st_dev, _no_segments())
@@ -261,10 +264,13 @@ def _most_first(topic: TopicSpace) -> tuple[bool, int, str]:
     return topic.topic is None, -topic.disk_bytes, topic.topic or ""
 
 
-def _first_time(segment: Segment) -> int:
+def _first_time(log: PartitionRetention) -> int:
     """Return the timestamp of the first batch of a log, in ms; -1 without a batch."""
-    with segment.log.open() as opened:
-        head = opened.read(0, record_batch.HEADER_SIZE)
+    path = log.path / f"{names.format_offset(log.log.columns.base_offset[0])}.log"
+    try:
+        head, _ = files.glance(str(path), record_batch.HEADER_SIZE)
+    except OSError as error:
+        raise UnreadableError(path, error.strerror or str(error)) from error
     if len(head) < record_batch.HEADER_SIZE:
         return -1
     return int(records.one_batch(memoryview(head)).table.base_timestamp[0])

@@ -10,6 +10,7 @@ import stat
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 
 from logtool.disk import files
@@ -21,6 +22,10 @@ from logtool.lazy_dataclass import dataclass
 _BLOCK = 512
 """Bytes of a block in ``st_blocks``."""
 _INDEXES = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)
+
+
+_parsed = lru_cache(maxsize=4096)(names.parse_partition_file)
+"""The same names occur in many partitions."""
 
 
 class SpaceKind(StrEnum):
@@ -88,7 +93,7 @@ def read(path: Path, topic: str | None, kind: DirectoryKind = DirectoryKind.LIVE
     if unread and len(unread) == len(found):
         raise unread[0]
     listed = [one for one in found if not isinstance(one, UnreadableError)]
-    parsed = [names.parse_partition_file(name) for name, _ in listed]
+    parsed = [_parsed(name) for name, _ in listed]
     gone = names.uncommitted_swaps(parsed)
     for file, (_, status) in zip(parsed, listed, strict=True):
         _add(kinds[_kind(topic, kind, file, gone)], status)
@@ -123,7 +128,9 @@ def _kind(topic: str | None, kind: DirectoryKind, file: FileName, gone: set[str]
 
 
 def _add(bytes_: Bytes, status: os.stat_result) -> None:
-    bytes_.add(Bytes(status.st_size, status.st_blocks * _BLOCK, 1))
+    bytes_.size += status.st_size
+    bytes_.disk += status.st_blocks * _BLOCK
+    bytes_.files += 1
 
 
 def _statuses(
