@@ -19,6 +19,7 @@ The entries have no order; of two for one partition the last counts. Source: ``C
 """
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from logtool.findings import Finding
 from logtool.formats import _checkpoint_file
@@ -61,6 +62,12 @@ class OffsetCheckpoint:
 
 def parse(data: bytes) -> OffsetCheckpoint:
     """Split `data` into lines and read the entries. Never fails; see `check`."""
+    return _parsed(bytes(data))
+
+
+@lru_cache(maxsize=4)
+def _parsed(data: bytes) -> OffsetCheckpoint:
+    """Return the checkpoint; several parts of a command ask for the same file."""
     return _read(_checkpoint_file.parse(data))
 
 
