@@ -14,8 +14,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = (
-    "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "logtool", "commands",
-    "formats", "man", "completions", "tests",
+    "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "NOTICE", "logtool",
+    "commands", "formats", "man", "completions", "tests",
 )  # fmt: skip
 # Compiling takes minutes on a busy machine.
 pytestmark = [pytest.mark.timeout(1200), pytest.mark.long]

@@ -113,7 +113,8 @@ def image(directory: Path, base: Path, work: Path) -> tuple[list[str | Path], di
     for path, name in ((base, "base"), (directory, "out/logtool-directory")):
         shutil.copytree(path, context / name, symlinks=True)
     (context / "source").mkdir()
-    shutil.copy(ROOT / "LICENSE", context / "source")
+    for name in ("LICENSE", "NOTICE"):
+        shutil.copy(ROOT / name, context / "source")
     _, _, stage = (ROOT / "Containerfile").read_text().rpartition("\nFROM ")
     lines = stage.replace("--from=build /", "").splitlines()[1:]
     (context / "Containerfile").write_text("\n".join(["FROM scratch", "COPY base /", *lines, ""]))
@@ -138,7 +139,9 @@ def debian(directory: Path, version: str, work: Path, output: Path) -> Path:
     for name in ("bin", "share/man", "share/doc/logtool"):
         (tree / "usr" / name).mkdir(parents=True)
     (tree / "usr" / "bin" / "logtool").symlink_to("../lib/logtool/logtool-starter")
-    shutil.copy(ROOT / "LICENSE", tree / "usr" / "share" / "doc" / "logtool" / "copyright")
+    notice, licence = (ROOT / name for name in ("NOTICE", "LICENSE"))
+    about = tree / "usr" / "share" / "doc" / "logtool" / "copyright"
+    about.write_text(f"{notice.read_text()}\n{licence.read_text()}")
     for page in sorted((ROOT / "man").glob("logtool*.[17]")):
         section = tree / "usr" / "share" / "man" / f"man{page.suffix[1:]}"
         section.mkdir(exist_ok=True)
