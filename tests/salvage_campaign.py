@@ -187,7 +187,7 @@ def try_one(source: Path, work: Path, seed: int, *, fill: bool = True) -> Case:
     saved = work / "saved"
     errors = [one for one in run(broken, saved) if isinstance(one, LogtoolError)]
     case.error = str(errors[0]) if errors else None
-    folder = next(saved.glob(f"*/{source.name}"), saved)
+    folder = saved / "partitions" / source.name
     then = {path.name: batches(path) for path in source.glob("*.log")}
     now = Counter(data for path in folder.glob("*.log") for _, data in batches(path))
     wanted = Counter(
@@ -203,7 +203,7 @@ def try_one(source: Path, work: Path, seed: int, *, fill: bool = True) -> Case:
     if fill:
         filled = work / "filled"
         run(broken, filled, another(source, work / "copy"))
-        folder = next(filled.glob(f"*/{source.name}"), filled)
+        folder = filled / "partitions" / source.name
         same = [
             (folder / path.name).exists() and (folder / path.name).read_bytes() == path.read_bytes()
             for path in source.glob("*.log")

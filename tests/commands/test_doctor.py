@@ -152,7 +152,7 @@ def test_a_row_is_an_answer(run, damaged, format):
     delimiter = "," if format == "csv" else "\t"
     rows = list(csv.DictReader(run("doctor", "-f", format, damaged).lines, delimiter=delimiter))
     assert [row["answer"] for row in rows] == [
-        "damage", "start", "after_start", "high_watermark", "broker", "versions", "disk", "limit",
+        "damage", "start", "high_watermark", "after_start", "broker", "versions", "disk", "limit",
         "limit", "remedy", "remedy", "remedy", "next",
     ]  # fmt: skip
     assert rows[0]["state"] == "error"

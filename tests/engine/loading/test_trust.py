@@ -168,9 +168,9 @@ def _snapshot_beyond(path: Path) -> None:
 def _snapshot_inside(path: Path) -> None:
     table = batches(path / f"{LAST:020}.log")
     row = int((table.last_offset - table.base_offset).argmax())
-    for snapshot in path.glob("*.snapshot"):
-        if int(snapshot.stem) >= LAST:
-            snapshot.rename(path / f"{table.base_offset[row] + 1:020}.snapshot")
+    (path / f"{ACTIVE:020}.snapshot").unlink()
+    inside = f"{table.base_offset[row] + 1:020}.snapshot"
+    (path / f"{LAST:020}.snapshot").rename(path / inside)
 
 
 def _entry_without_marker(path: Path) -> None:
