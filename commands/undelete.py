@@ -32,6 +32,11 @@ def undelete(
       logtool undelete --output /mnt/back /var/lib/kafka/data
       logtool undelete --output /mnt/back --topic orders /var/lib/kafka/data
 
+    Bring a topic back:
+
+    Create the topic again, stop the broker, and put the saved files in the place of the new ones,
+    except partition.metadata. The guide logtool-recipes has the steps.
+
     Exit status:
       0    all deleted files were restored
       1    some bytes were rejected, a broker would not start with the restored partitions, or
