@@ -15,8 +15,9 @@ _PERIODIC = (
 )  # fmt: skip
 """Files that a running broker writes every minute or more often."""
 
-_STOPPING_NS = 30_000_000_000
-"""Longest time between two files that a broker writes while it stops, or that one copy writes."""
+_BEFORE_NS, _AFTER_NS = 30_000_000_000, 1_000_000_000
+"""Longest times from the write of the log starts to that of the marker, and back: a broker writes
+the marker last, and a copy that keeps no times may write it first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,9 @@ def _rows_replaced(log_dir: LogDir) -> bool:
     rows = log_dir.files.get(FileKind.LOG_START_CHECKPOINT)
     if marker is None:
         return False
-    return rows is None or abs(rows.mtime_ns - marker.mtime_ns) > _STOPPING_NS
+    if rows is None:
+        return True
+    return not -_AFTER_NS <= marker.mtime_ns - rows.mtime_ns <= _BEFORE_NS
 
 
 def alone(path: Path, settings: Settings) -> Surroundings:

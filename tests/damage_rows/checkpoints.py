@@ -60,7 +60,7 @@ def later(path: Path, than: Path, seconds: int) -> None:
 def first_epoch_moved(home: Path) -> None:
     """Move the first epoch up; the log starts were not written at the stop."""
     epochs(lambda rows: [(rows[0][0], 5), *rows[1:]])(home)
-    later(home / START, than=home / CLEAN, seconds=31)
+    later(home / START, than=home / CLEAN, seconds=2)
 
 
 LEADER_EPOCHS = [

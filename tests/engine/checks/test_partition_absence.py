@@ -242,7 +242,7 @@ def test_after_a_clean_stop_the_log_start_row_claims_a_segment(small: Small) -> 
 
 
 @pytest.mark.parametrize("rows", [None, [], ["deleted-records.mid 0 70"]])
-@pytest.mark.parametrize("away", [-31, 31])
+@pytest.mark.parametrize("away", [-31, 2])
 def test_deleted_records_without_their_row_are_readable_again(
     small: Small, rows: list[str] | None, away: int
 ) -> None:
