@@ -25,7 +25,7 @@ _INDEXES = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_IND
 
 
 _parsed = lru_cache(maxsize=4096)(names.parse_partition_file)
-"""The same names occur in many partitions."""
+"""Parser of file names that keeps its results, since most partitions have files of equal names."""
 
 
 class SpaceKind(StrEnum):
