@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -22,6 +23,9 @@ from broker.zookeeper import ZooKeeper
 
 CLUSTER_ID = "bG9ndG9vbC10ZXN0cy0wMQ"
 """Every log dir of the harness belongs to this cluster: 16 bytes in URL-safe base64."""
+
+CONTROLLER = re.compile(r"Controller|ExpiredBrokerHeartbeat|Timed out heartbeat")
+"""A line of a broker's log that is about its controller."""
 
 CONTROLLER_ID = 1
 """The node that is the controller, and the only one where a single broker is wanted."""
@@ -89,6 +93,16 @@ def format_log_dir(
             alone = node_id == CONTROLLER_ID
             arguments.append("--standalone" if alone else "--no-initial-controllers")
         run_tool(version, "kafka.tools.StorageTool", *arguments)
+
+
+def errors_in(log: str) -> list[str]:
+    """Return the lines of errors in a broker's log, without those of the controller.
+
+    On a busy machine the controller reports late heartbeats and repeated registrations as
+    errors. They say nothing about a file.
+    """
+    alarms = [line for line in log.splitlines() if " ERROR " in line or " FATAL " in line]
+    return [line for line in alarms if not CONTROLLER.search(line)]
 
 
 def run_tool(version: str, main_class: str, *arguments: str) -> str:
