@@ -65,6 +65,14 @@ def space(
     covers if that is shorter. The day on which the disk is full assumes that as much is produced
     as before, and that retention deletes the segments that are there now when they are due.
 
+    What a start needs:
+
+    The last line on each file system says how many bytes a start of the broker writes at most:
+    checkpoints and, after a kill, the indexes and snapshots of the segments that it recovers. The
+    log cleaner then writes at most the closed segments of the largest compacted log, for each of
+    its threads, before it frees any. Indexes that a start preallocates are not counted, because
+    they take no blocks: JSON has their bytes, and those that the cleaner takes of the heap.
+
     Freeing space:
 
     --free lists leftovers first, the largest dirs first: they cost no record. Then come closed

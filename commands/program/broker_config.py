@@ -45,7 +45,8 @@ _NOT_JUDGED = frozenset({
 DEFAULT_LOG_DIR = "/tmp/kafka-logs"
 _INTEGERS = {
     INDEXES[0]: 0, INDEXES[1]: 12, THREADS: 1, LEAST_IN_SYNC: 1, "log.segment.bytes": 14,
-    "log.retention.minutes": -1, "log.retention.hours": -1, **dict.fromkeys(NODE_IDS, -1),
+    "log.retention.minutes": -1, "log.retention.hours": -1,
+    "log.cleaner.threads": 0, "log.cleaner.io.buffer.size": 0, **dict.fromkeys(NODE_IDS, -1),
 }  # fmt: skip
 _LONGS = {
     **dict.fromkeys(TIMESTAMPS, 0), "log.message.timestamp.before.max.ms": 0,
@@ -54,7 +55,7 @@ _LONGS = {
     "log.initial.task.delay.ms": 0, "log.retention.check.interval.ms": 1,
     "log.cleaner.backoff.ms": 0, "log.cleaner.delete.retention.ms": 0,
     "log.cleaner.min.compaction.lag.ms": 0, "log.cleaner.max.compaction.lag.ms": 1,
-    "log.segment.delete.delay.ms": 0,
+    "log.segment.delete.delay.ms": 0, "log.cleaner.dedupe.buffer.size": 0,
 }  # fmt: skip
 """By key: the least value."""
 _RATIO = "log.cleaner.min.cleanable.ratio"

@@ -46,7 +46,7 @@ def run(
     report = Report(settings=chosen, view=view, summary=Summary(), inputs=given)
     job = SpaceRun(
         given.paths,
-        SpaceOptions(at_ms, wanted, inputs.broker.take(*retention_settings.FROM_FILE)),
+        SpaceOptions(at_ms, wanted, inputs.broker.take(*retention_settings.SPACE_FROM_FILE)),
         selection=given.selection,
         run=running.run(report),
     )
@@ -69,6 +69,7 @@ class SpaceTotal:
     disk_bytes: int = 0
     leftover_bytes: int = 0
     stray_bytes: int = 0
+    cleaner_heap_bytes: int = 0
     step_bytes: int = 0
     offsets_file: str | None = None
     trim_command: str | None = None
@@ -106,6 +107,7 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
     def finish(self) -> None:
         """Print the sums."""
         self.total.stray_bytes = self._job.stray_bytes
+        self.total.cleaner_heap_bytes = self._job.cleaner_heap_bytes
         self.total.offsets_file = offsets_file(self._job.steps)
         self.total.trim_command = self._trim if self._job.steps else None
         self._report.item(TOTAL.row(self.total))
@@ -117,6 +119,7 @@ class SpacePrinter(Printer[TopicSpace | FileSystemSpace | FreeingStep]):
             yield self._meaning, "dim"
         for system in self._systems:
             yield from _growth(system)
+            yield _start(system)
         if total.leftover_bytes:
             yield (
                 f"{text.size(total.leftover_bytes)} wait to be deleted: the broker frees them when "
@@ -172,6 +175,18 @@ def _growth(system: FileSystemSpace) -> Iterator[Line]:
     until = f"full on {system.full[:10]}" if system.full else "not full within a year"
     style = "warning" if system.full else None
     yield f"{paths}: {free}; {rate} in the week up to {system.newest[:10]}: {until}", style
+
+
+def _start(system: FileSystemSpace) -> Line:
+    """Return the line on what a start needs; a warning if it is more than is free."""
+    room, free = system.room, system.free_bytes
+    needed = room.start_bytes + room.cleaner_bytes
+    line = f"a start writes up to {text.size(room.start_bytes)} to this disk"
+    if room.cleaner_bytes:
+        line += f", and the log cleaner up to {text.size(room.cleaner_bytes)} after it"
+    if needed <= free:
+        return line, None
+    return f"{line}: free {text.size(needed - free)} more, or the broker may stop", "warning"
 
 
 def _layout() -> Callable[[Object], Columns | None]:

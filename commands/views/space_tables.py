@@ -28,6 +28,14 @@ FILE_SYSTEM: Final = Table("file_system", "file system", (
     *timed("newest_ms", "largest timestamp that is not later than --at", "there is no record"),
     *timed("full_ms", "time at which no byte is free, if as much is produced as before",
            "that is more than a year away"),
+    size("start_bytes", "bytes of the blocks that a start writes at most: indexes and snapshots "
+         "of recovered segments, checkpoints", "room.start_bytes"),
+    size("recovery_bytes", "bytes of these that are indexes and snapshots",
+         "room.recovery_bytes"),
+    size("cleaner_bytes", "bytes that the log cleaner writes at most before it frees any: the "
+         "closed segments of the largest compacted log, for each thread", "room.cleaner_bytes"),
+    size("index_growth_bytes", "bytes by which a start makes the files of indexes longer; they "
+         "are holes, which take no blocks", "room.index_growth_bytes"),
 ), note="One file system that has log dirs.", type="file-system",
     made_from="logtool.space.run:FileSystemSpace")  # fmt: skip
 STEP: Final = Table("step", "step", (
@@ -51,6 +59,8 @@ TOTAL: Final = Table("total", "run", (
     size("disk_bytes", "bytes of the blocks that the files take"),
     size("leftover_bytes", "bytes of blocks that the broker frees by itself when it starts"),
     size("stray_bytes", "bytes of blocks of stray partition dirs, which no broker deletes"),
+    size("cleaner_heap_bytes", "bytes of the broker's heap that the buffers of the log cleaner "
+         "take"),
     size("wanted_bytes", "bytes of --free", null="there is no --free"),
     size("step_bytes", "bytes that the steps free"),
     Column("offsets_file", Kind.STRING, "content of the file for kafka-delete-records.sh "

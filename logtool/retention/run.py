@@ -235,7 +235,8 @@ class RetentionRun:
     def __init__(self, logs: LiveLogs, options: RetentionOptions) -> None:
         self._logs = logs
         self._options = options
-        self._settings = RetentionSettings()
+        self.settings = RetentionSettings()
+        """The settings of all topics, once the run began."""
         self._before: RetentionSettings | None = None
         self.knows_topics = False
         """True if a metadata log says the settings of topics."""
@@ -253,7 +254,7 @@ class RetentionRun:
     def broker_settings(self) -> tuple[SettingValue, ...]:
         """Return the settings of the broker that set the time of the rounds."""
         names = (settings.FIRST_DELAY, settings.INTERVAL)
-        return tuple(self._settings.of_broker(name) for name in names)
+        return tuple(self.settings.of_broker(name) for name in names)
 
     @cached_property
     def rounds(self) -> Rounds:
@@ -265,13 +266,13 @@ class RetentionRun:
         image, node_id = self._logs.image, self._logs.node.node_id
         options = self._options
         self.knows_topics = image is not None
-        self._settings = RetentionSettings(image, node_id, options.static, options.changed)
+        self.settings = RetentionSettings(image, node_id, options.static, options.changed)
         if options.changed:
             self._before = RetentionSettings(image, node_id, options.static)
 
     def _partition(self, one: LiveLog) -> PartitionRetention:
         topic = one.directory.topic
-        limits = self._settings.of(topic)
+        limits = self.settings.of(topic)
         before = self._forecast(one.log, self._before.of(topic)) if self._before else None
         found = self._forecast(one.log, limits)
         wrong = self._stamp(one, found) if self._options.with_stamps else None
@@ -280,9 +281,9 @@ class RetentionRun:
     @cached_property
     def _cleaner_rounds(self) -> Rounds | None:
         """The rounds of the log cleaner; None without the cleaner."""
-        if not self._settings.of_broker(settings.CLEANER).is_true:
+        if not self.settings.of_broker(settings.CLEANER).is_true:
             return None
-        pause = max(1, self._settings.of_broker(settings.BACKOFF).number)
+        pause = max(1, self.settings.of_broker(settings.BACKOFF).number)
         return Rounds(self._options.start_ms + pause, pause)
 
     def _forecast(self, log: LogSegments, limits: TopicRetention) -> DeletionForecast:

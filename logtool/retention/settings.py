@@ -48,13 +48,19 @@ OF_CLEANER: Mapping[str, str] = {
 }
 """Settings of a topic that the log cleaner depends on, with Kafka's defaults."""
 FILE_DELAY = "file.delete.delay.ms"
-_DEFAULTS = {**OF_RETENTION, **OF_CLEANER, FILE_DELAY: "60000"}
+INDEX_BYTES, INDEX_INTERVAL = "segment.index.bytes", "index.interval.bytes"
+_OF_INDEXES = {INDEX_BYTES: "10485760", INDEX_INTERVAL: "4096"}
+_DEFAULTS = {**OF_RETENTION, **OF_CLEANER, **_OF_INDEXES, FILE_DELAY: "60000"}
 _LEAST = {MS: -1, LOCAL_MS: -2, LOCAL_BYTES: -2, MIN_LAG: 0, MAX_LAG: 1, DELETE_RETENTION: 0}
 """The least value that Kafka takes; -1 means no limit, and -2 the limit of the whole log."""
 FIRST_DELAY, INTERVAL = "log.initial.task.delay.ms", "log.retention.check.interval.ms"
 BACKOFF, CLEANER = "log.cleaner.backoff.ms", "log.cleaner.enable"
 _OF_BROKER = {FIRST_DELAY: "30000", INTERVAL: "300000", BACKOFF: "15000", CLEANER: "true"}
 """Settings of the broker alone, with Kafka's defaults."""
+CLEANER_THREADS, CLEANER_MAP = "log.cleaner.threads", "log.cleaner.dedupe.buffer.size"
+CLEANER_BUFFERS = "log.cleaner.io.buffer.size"
+_OF_THREADS = {CLEANER_THREADS: "1", CLEANER_MAP: "134217728", CLEANER_BUFFERS: "524288"}
+"""Settings of the threads of the log cleaner, with Kafka's defaults."""
 FROM_FILE = (
     *(BROKER_NAMES[name] for name in OF_RETENTION if name in BROKER_NAMES),
     *(name for name, _ in OTHER_UNITS),
@@ -65,6 +71,8 @@ CLEANER_FROM_FILE = (*(BROKER_NAMES[name] for name in OF_CLEANER), BACKOFF, CLEA
 """Settings of the log cleaner to take from it."""
 ALL_FROM_FILE = tuple(dict.fromkeys((*FROM_FILE, *CLEANER_FROM_FILE, BROKER_NAMES[FILE_DELAY])))
 """Settings of both, and of the deletion of files, to take from it."""
+SPACE_FROM_FILE = (*FROM_FILE, *(BROKER_NAMES[name] for name in _OF_INDEXES), *_OF_THREADS)
+"""Settings of retention, and those that the room of a start depends on, to take from it."""
 _AS_WHOLE = -2
 """The value of a local limit that stands for the limit of the whole log."""
 
@@ -124,7 +132,8 @@ class RetentionSettings:
         """Return a setting of the broker alone, such as ``log.initial.task.delay.ms``."""
         if name in self.static:
             return SettingValue(name, self.static[name], SettingSource.FILE)
-        return SettingValue(name, _OF_BROKER[name], SettingSource.DEFAULT)
+        default = _OF_BROKER.get(name) or _OF_THREADS[name]
+        return SettingValue(name, default, SettingSource.DEFAULT)
 
     def value(self, topic: str, name: str) -> SettingValue:
         """Return one setting of a topic."""

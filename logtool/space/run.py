@@ -19,12 +19,14 @@ from logtool.metadata.log_start import is_tiered
 from logtool.node.node import Node
 from logtool.retention.logs import LiveLogs
 from logtool.retention.run import PartitionRetention, RetentionOptions, RetentionRun
+from logtool.retention.settings import CLEANER, CLEANER_BUFFERS, CLEANER_MAP
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
 from logtool.space import freeing, growth, usage
 from logtool.space.freeing import CandidateSegment, FreeingStep
 from logtool.space.growth import NOT_DELETED, GrowthForecast, SegmentTimes
-from logtool.space.usage import FREE_OF_COST, Bytes, DirectoryUsage, SpaceKind
+from logtool.space.start import StartRoom
+from logtool.space.usage import FREE_OF_COST, ActiveIndexes, Bytes, DirectoryUsage, SpaceKind
 from logtool.times import rfc3339
 
 
@@ -74,6 +76,8 @@ class FileSystemSpace:
     """Bytes that a user other than root can still write."""
     disk_bytes: int = 0
     forecast: GrowthForecast | None = None
+    room: StartRoom = field(default_factory=StartRoom)
+    """The bytes that a start takes."""
 
     @property
     def full_ms(self) -> int | None:
@@ -130,6 +134,10 @@ class SpaceRun:
         """Logs with segments that may be freed, if bytes are wanted."""
         self._candidates: list[CandidateSegment] = []
         self._times: dict[int, SegmentTimes] = {}
+        self._active: dict[str, ActiveIndexes] = {}
+        """The indexes of the active segment of each partition dir."""
+        self.cleaner_heap_bytes = 0
+        """Bytes of the heap that the buffers of the log cleaner take."""
         self.steps: list[FreeingStep] = []
 
     @property
@@ -199,6 +207,9 @@ class SpaceRun:
             self._systems[found.device] = system
         if root not in system.paths:
             system.paths.append(root)
+            system.room.log_dirs += 1
+        if found.active is not None:
+            self._active[os.fspath(found.path)] = found.active
         system.disk_bytes += sum(one.disk for one in found.kinds.values())
         if any(kind in found.kinds for kind in FREE_OF_COST):
             self._usages.append(found)
@@ -216,13 +227,22 @@ class SpaceRun:
                 yield item
                 continue
             number = next(numbers)
+            device = os.lstat(item.path).st_dev
+            if device in self._systems:
+                active = self._active.get(os.fspath(item.path))
+                self._systems[device].room.add(item, active, job.settings)
             if self._options.free_bytes is not None:
                 self._logs.append(item)
                 if not is_tiered(logs.image, item.directory.topic):
                     self._candidates += freeing.candidates(number, item)
-            yield from self._segments(number, item)
+            yield from self._segments(number, device, item)
+        buffers = (job.settings.of_broker(name) for name in (CLEANER_MAP, CLEANER_BUFFERS))
+        has_cleaner = job.settings.of_broker(CLEANER).is_true
+        self.cleaner_heap_bytes = sum(one.number for one in buffers) if has_cleaner else 0
 
-    def _segments(self, number: int, log: PartitionRetention) -> Iterator[UnreadableError]:
+    def _segments(
+        self, number: int, device: int, log: PartitionRetention
+    ) -> Iterator[UnreadableError]:
         columns, rows = log.log.columns, len(log.log.columns)
         if not rows:
             return
@@ -232,7 +252,7 @@ class SpaceRun:
                 begin[0] = _first_time(log)
             except UnreadableError as error:
                 yield error
-        times = self._times.setdefault(os.lstat(log.path).st_dev, _no_segments())
+        times = self._times.setdefault(device, _no_segments())
         rounds = log.forecast.rounds
         deleted = (
             NOT_DELETED if segment.round is None else rounds.time_ms(segment.round)

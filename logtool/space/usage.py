@@ -8,10 +8,11 @@ after its next start, and with them the files of a cleaning that did not end. So
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from logtool.disk import files
 from logtool.errors import UnreadableError
@@ -19,8 +20,9 @@ from logtool.formats import names
 from logtool.formats.names import CLUSTER_METADATA, DirectoryKind, FileKind, FileName, FileState
 from logtool.lazy_dataclass import dataclass
 
-_BLOCK = 512
+BLOCK = 512
 """Bytes of a block in ``st_blocks``."""
+_KEPT = (FileState.LIVE, FileState.SWAP)
 _INDEXES = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)
 
 
@@ -71,6 +73,15 @@ class Bytes:
         self.files += other.files
 
 
+class ActiveIndexes(NamedTuple):
+    """The sizes of the indexes of an active segment, in bytes; 0 for one that is not there."""
+
+    base_offset: int | None
+    """None if the directory has no segment."""
+    offsets: int
+    times: int
+
+
 @dataclass(frozen=True, slots=True)
 class DirectoryUsage:
     """The bytes of one partition dir, or of the files in a log dir outside of partition dirs."""
@@ -81,6 +92,8 @@ class DirectoryUsage:
     device: int
     """Number of the file system (``st_dev``)."""
     kinds: dict[SpaceKind, Bytes]
+    active: ActiveIndexes | None = None
+    """None for a directory whose logs a broker does not append to."""
     unread: tuple[UnreadableError, ...] = ()
     """Errors of directories that could not be listed."""
 
@@ -97,7 +110,9 @@ def read(path: Path, topic: str | None, kind: DirectoryKind = DirectoryKind.LIVE
     gone = names.uncommitted_swaps(parsed)
     for file, (_, status) in zip(parsed, listed, strict=True):
         _add(kinds[_kind(topic, kind, file, gone)], status)
-    return DirectoryUsage(path, topic, os.lstat(path).st_dev, dict(kinds), unread)
+    sizes = {name: status.st_size for name, status in listed}
+    active = _active(sizes, parsed) if kind is DirectoryKind.LIVE else None
+    return DirectoryUsage(path, topic, os.lstat(path).st_dev, dict(kinds), active, unread)
 
 
 def read_rest(root: Path, partitions: Iterable[Path]) -> DirectoryUsage:
@@ -110,7 +125,16 @@ def read_rest(root: Path, partitions: Iterable[Path]) -> DirectoryUsage:
             unread.append(one)
         else:
             _add(kinds[SpaceKind.OTHER], one[1])
-    return DirectoryUsage(root, None, os.lstat(root).st_dev, dict(kinds), tuple(unread))
+    return DirectoryUsage(root, None, os.lstat(root).st_dev, dict(kinds), unread=tuple(unread))
+
+
+def _active(sizes: Mapping[str, int], parsed: Iterable[FileName]) -> ActiveIndexes:
+    """Return the indexes of the last segment."""
+    logs = (one.offset for one in parsed if one.kind is FileKind.LOG and one.state in _KEPT)
+    base = max((offset for offset in logs if offset is not None), default=None)
+    stem = names.format_offset(base or 0)
+    offsets, times = sizes.get(f"{stem}.index", 0), sizes.get(f"{stem}.timeindex", 0)
+    return ActiveIndexes(base, offsets, times)
 
 
 def _kind(topic: str | None, kind: DirectoryKind, file: FileName, gone: set[str]) -> SpaceKind:
@@ -118,7 +142,7 @@ def _kind(topic: str | None, kind: DirectoryKind, file: FileName, gone: set[str]
         return _BY_DIRECTORY[kind]
     if file.state is FileState.DELETED:
         return SpaceKind.DELETED
-    if file.state not in (FileState.LIVE, FileState.SWAP) or file.name in gone:
+    if file.state not in _KEPT or file.name in gone:
         return SpaceKind.TEMPORARY
     if topic == CLUSTER_METADATA:
         return SpaceKind.METADATA_LOG
@@ -129,7 +153,7 @@ def _kind(topic: str | None, kind: DirectoryKind, file: FileName, gone: set[str]
 
 def _add(bytes_: Bytes, status: os.stat_result) -> None:
     bytes_.size += status.st_size
-    bytes_.disk += status.st_blocks * _BLOCK
+    bytes_.disk += status.st_blocks * BLOCK
     bytes_.files += 1
 
 

@@ -68,6 +68,33 @@ def test_each_kind_has_its_files(run, copy_of):
     assert total["stray_bytes"] == after["big-batches"]["disk_bytes"]
 
 
+def test_a_start_needs_room_for_what_it_recovers_and_the_cleaner_for_the_largest_log(
+    run, clean, tmp_path
+):
+    settings = tmp_path / "server.properties"
+    topics = ("--topic", "compacted-tx", "--topic", "small-segments", "--topic", "codec-none")
+    closed = sorted(
+        sum(log.stat().st_size for log in sorted(home.glob("*.log"))[:-1])
+        for topic in topics[1::2]
+        for home in clean.glob(f"{topic}-*")
+    )
+    assert len(list(filter(None, closed))) == 2
+    for threads in (1, 2):
+        settings.write_text(
+            "log.cleanup.policy=compact\nlog.cleaner.dedupe.buffer.size=8388608\n"
+            f"log.cleaner.threads={threads}\n"
+        )
+        found = ndjson(run, *topics, "--broker-config", settings, clean)
+        (system,) = found.of_type("file-system")
+        assert system["cleaner_bytes"] == sum(closed[-threads:]) > 0
+        assert system["recovery_bytes"] == 0 < system["start_bytes"]
+    assert found.of_type("total")[0]["cleaner_heap_bytes"] == 8388608 + 524288
+    (clean / ".kafka_cleanshutdown").unlink()
+    (killed,) = ndjson(run, *topics, clean).of_type("file-system")
+    assert killed["recovery_bytes"] > 0
+    assert killed["start_bytes"] == system["start_bytes"] + killed["recovery_bytes"]
+
+
 def test_steps_begin_with_what_costs_no_record(run, clean):
     leftovers = ndjson(run, clean).of_type("total")[0]["leftover_bytes"]
     assert leftovers > 0
