@@ -95,9 +95,11 @@ def plan(
 
     Duration:
 
-    The duration is a range. The lower bound uses the fastest read rate that logtool measured here.
-    The upper bound uses the slowest measured rate, or the rate of the disk where the logs came from
-    the page cache. Each bound adds the least or the most time that brokers were seen to spend on a
+    The duration is a range. logtool reads a few MiB of the logs again, to compare this machine with
+    the one on which starts of brokers were timed, and tries the disk where the logs came from the
+    page cache. On a quiet machine nearly all of these starts took from 0.55 to 1.8 times the usual
+    time; if more processes want a processor than there are, the upper bound is up to twice as high.
+    With --read-rate the bounds add the least and the most time that brokers were seen to spend on a
     batch. logtool assumes one thread for each log. It lists the ten slowest partitions; -v lists
     all changes.
 

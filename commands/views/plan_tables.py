@@ -109,8 +109,8 @@ _SLOW = Table("slow_partition", "partition that takes long to load", (
     Column("partition", Kind.INT32, "number of the partition", null=_NO_TOPIC,
            value="forecast.request.partition"),
     _seconds("seconds", "time to load the partition, at the usual rate"),
-    _seconds("seconds_low", "time to load the partition, at the fastest rate"),
-    _seconds("seconds_high", "time to load the partition, at the slowest rate"),
+    _seconds("seconds_low", "least time to load the partition"),
+    _seconds("seconds_high", "most time to load the partition"),
     count("recovered_segments", "segments that are read from their first byte",
           "forecast.recovered"),
     Column("recovered_why", Kind.COUNTS, "number of these segments, by reason", "count",
@@ -157,8 +157,7 @@ DURATION: Final = Table("duration", "start", (
     Column("slowest", Kind.OBJECT, "the partitions that take longest to load, the longest first, "
            "at most ten",
            of=_SLOW, many=True),
-), note="The time that a broker takes to load the logs, as a range: at the fastest and the slowest "
-        "rate of each thread, given or measured.",
+), note="The time that a broker takes to load the logs, as a range.",
     type="duration", made_from="logtool.startup.duration:Duration")  # fmt: skip
 
 _MISSED = Table("missed", "damage that a policy does not read", (
@@ -175,8 +174,8 @@ _POLICY = Table("policy", "policy of recovery", (
     size("bytes", "bytes of logs that are read, including the second read for the producer state"),
     _seconds("seconds", "time at the usual rate: measured, given, or that of a broker with the "
              "logs in the page cache", 6),
-    _seconds("seconds_low", "time at the fastest rate", 6),
-    _seconds("seconds_high", "time at the slowest rate", 6),
+    _seconds("seconds_low", "least time", 6),
+    _seconds("seconds_high", "most time", 6),
     count("unread_segments", "segments that are not read"),
     size("unread_bytes", "bytes of the logs that are not read"),
     Column("missed", Kind.OBJECT, "known damage that the policy does not read; logtool did not "

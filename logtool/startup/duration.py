@@ -15,8 +15,11 @@ from logtool.startup.partition import PartitionForecast
 from logtool.startup.rates import (
     BATCH_SECONDS,
     COMPILER_SECONDS,
+    LEAST,
     LISTED_SECONDS,
     LOG_SECONDS,
+    MOST,
+    MOST_CROWDING,
     SEGMENT_SECONDS,
     SYNC_SECONDS,
     UNCOMPILED_SECONDS,
@@ -73,11 +76,12 @@ class Duration:
     """Rates of each thread."""
     bytes: int
     seconds_low: float
-    """Seconds at the fastest rate, with the least that a broker spends on a batch."""
+    """Least seconds: a share of `seconds` if this machine was calibrated, else seconds at the
+    fastest rate, with the least that a broker spends on a batch."""
     seconds: float
     """Seconds at the usual rate."""
     seconds_high: float
-    """Seconds at the slowest rate, with the most that a broker spends on a batch."""
+    """Most seconds, in the same way."""
     slowest: Sequence[Slow]
     """The partitions that take longest, the slowest first; only those that are read at all."""
 
@@ -124,13 +128,16 @@ def duration(forecasts: Iterable[PartitionForecast], threads: int, rates: ReadRa
         running = sum(min(threads, len(home)) for home in homes.values())
         seconds += _extra_seconds(longest(lambda one: one.processor_seconds), running, rates.strain)
         seconds = max(seconds, _of_disks(loads, rates))
+    low, high = longest(lambda one: one.seconds_low), longest(lambda one: one.seconds_high)
+    if rates.is_calibrated:
+        low, high = _range(seconds)
     return Duration(
         threads=threads,
         rates=rates,
         bytes=sum(one.forecast.bytes_read for one in loads),
-        seconds_low=longest(lambda one: one.seconds_low),
+        seconds_low=low,
         seconds=seconds,
-        seconds_high=max(longest(lambda one: one.seconds_high), seconds),
+        seconds_high=max(high, seconds),
         slowest=nlargest(MOST_NAMED, read, key=lambda one: one.seconds),
     )
 
@@ -148,14 +155,26 @@ def _timed(forecast: PartitionForecast, rates: ReadRates) -> Slow:
     from_disk = disk.seconds(forecast.cold) if disk else 0.0
     processor = usual * rates.strain + size / rates.usual
     seconds = processor + from_disk + segments * SYNC_SECONDS
+    low, high = low + size / rates.fast, high + size / rates.slow
+    if rates.is_calibrated:
+        low, high = _range(seconds)
     return Slow(
         forecast=forecast,
-        seconds_low=low + size / rates.fast,
+        seconds_low=low,
         seconds=seconds,
-        seconds_high=max(high + size / rates.slow, seconds),
+        seconds_high=max(high, seconds),
         processor_seconds=processor,
         disk_seconds=from_disk,
     )
+
+
+def _range(seconds: float) -> tuple[float, float]:
+    """Return the ends of the range of a calibrated estimate, in seconds.
+
+    If more processes want a processor than there are, the share of a broker is not known.
+    """
+    crowding = os.getloadavg()[0] / len(os.sched_getaffinity(0))
+    return seconds * LEAST, seconds * MOST * min(max(crowding, 1.0), MOST_CROWDING)
 
 
 def _extra_seconds(seconds: float, running: int, strain: float) -> float:

@@ -43,6 +43,11 @@ COMPILER_SECONDS = 1.2
 UNCOMPILED_SECONDS = 0.16
 """Seconds that loading takes longer, once, until its code is compiled: half of it is the time in
 which it waits while the compiler has the processors."""
+LEAST, MOST = 0.55, 1.8
+"""Ends of the range of a calibrated estimate, as shares of it: both are within a factor of 3 of the
+time that nearly every start of the report took."""
+MOST_CROWDING = 2.0
+"""Largest factor by which other processes that want a processor raise the upper end."""
 _SHARE = 0.19
 """Rate at which a broker loads, as a share of the rate of the pass, both in bytes."""
 _PASS = 11_000 * MIB
@@ -69,6 +74,8 @@ class ReadRates:
     disks: Disks = field(default_factory=dict)
     """Samples of the disks."""
     is_measured: bool = False
+    is_calibrated: bool = False
+    """True if a pass over bytes in the page cache said how fast this machine is."""
     strain: float = 1.0
     """Factor by which this machine, as busy as it is, is slower than the one of the constants."""
 
@@ -133,6 +140,7 @@ def measured(
         pieces=len(pieces),
         disks=disks or {},
         is_measured=True,
+        is_calibrated=through is not None,
         strain=strain,
     )
     return replace(known, slow=min(slow, usual, known.disk or slow))

@@ -26,7 +26,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 from bench.generate import KIB, MIB, Spec, generate
 from bench.rows import KAFKA_OPTIONS
 from broker import many_logs, workloads
-from broker.install import HERE, KAFKA_4
+from broker.install import HERE, KAFKA_3, KAFKA_4, KAFKA_NEWEST
 from broker.kafka import Broker, format_log_dir
 from broker.topics import Topic
 
@@ -35,7 +35,10 @@ from logtool.formats import compression
 REPORT = HERE / "reports" / "estimates.md"
 FACTOR = 1.5
 """Largest accepted factor between the time and the estimate."""
-_ROUNDS = 3
+SPREAD = 3
+"""Largest accepted factor between the time and both ends of the range."""
+RELEASES = (KAFKA_3, KAFKA_4, KAFKA_NEWEST)
+"""The releases that start in turns."""
 _PADDING = 10 * MIB
 """Size of an index with zeros at its end, as a killed broker leaves it."""
 _STRAY = f"{'0' * 32}-stray"
@@ -43,7 +46,7 @@ _JVM = ("-XX:-UseSerialGC", "-XX:TieredStopAtLevel=4", *KAFKA_OPTIONS, "-Xms1G",
 """The JVM options of `kafka-server-start.sh`; the other tests use options for a faster start."""
 _HEAD = """# Time that a broker needs for recovery, and the estimate of `logtool plan`
 
-Written by `make estimates`. Starts of Kafka {version} for each line: {rounds}, with the options
+Written by `make estimates`. For each line Kafka {releases} started once each, with the options
 that `kafka-server-start.sh` gives to Java, on copies of the same log dirs, which were never
 flushed. `logtool plan` ran just before each start. Before both the files were read (warm) or
 removed from the page cache by `POSIX_FADV_DONTNEED` (cold). "estimate" is `seconds` of
@@ -74,7 +77,7 @@ class Shape:
     threads: int = 1
     """`num.recovery.threads.per.data.dir`."""
 
-    def make(self, work: Path) -> list[Path]:
+    def make(self, work: Path, release: str) -> list[Path]:
         """Write the log dirs below `work`; return them."""
         with tempfile.TemporaryDirectory(dir=work) as temporary:
             source = generate(Path(temporary), self.spec)
@@ -83,7 +86,7 @@ class Shape:
             for suffix in (".index", ".timeindex"):
                 os.truncate(last.with_suffix(suffix), _PADDING)
             homes = [work / f"dir-{number}" for number in range(self.dirs)]
-            format_log_dir(KAFKA_4, homes)
+            format_log_dir(release, homes)
             for home in homes:
                 for number in range(self.logs):
                     _copy(source, home / f"load-{number}.{_STRAY}")
@@ -97,12 +100,12 @@ class Killed:
     title: str = "40 partitions of a broker that was killed, 4 MB each"
     threads: int = 1
 
-    def make(self, work: Path) -> list[Path]:
+    def make(self, work: Path, release: str) -> list[Path]:
         """Run the broker, write and kill it; return its log dir."""
         home, topic = work / "dir-0", Topic("written", "batches of all sizes", partitions=40)
-        format_log_dir(KAFKA_4, [home])
-        with Broker(KAFKA_4, [home], many_logs.CONFIG).start() as broker:
-            workloads.create_topics(broker.bootstrap, KAFKA_4, [topic])
+        format_log_dir(release, [home])
+        with Broker(release, [home], many_logs.CONFIG).start() as broker:
+            workloads.create_topics(broker.bootstrap, release, [topic])
             writer, large = workloads.Writer(broker.bootstrap), random.Random(1).randbytes(16 * KIB)
             for number in range(topic.partitions):
                 small = workloads.messages(topic.name, 2000, workloads.now_ms())
@@ -125,6 +128,16 @@ class Case:
     def ratios(self) -> list[float]:
         """Return the ratio of time and estimate of each start."""
         return [one["took"] / one["estimate"]["seconds"] for one in self.starts]
+
+    @property
+    def narrow(self) -> int:
+        """Return how many starts are within `SPREAD` of both ends of the range."""
+        return sum(
+            one["estimate"]["seconds_high"] / SPREAD
+            <= one["took"]
+            <= SPREAD * one["estimate"]["seconds_low"]
+            for one in self.starts
+        )
 
     @property
     def is_near(self) -> bool:
@@ -177,23 +190,26 @@ SHAPES: tuple[Shape | Killed, ...] = (
 )  # fmt: skip
 
 
-def starts(shape: Shape | Killed, work: Path, rounds: int) -> Iterator[Case]:
+def starts(shape: Shape | Killed, work: Path) -> Iterator[Case]:
     """Yield the starts of a broker on a shape, warm and cold, in turns."""
-    made = [path.rename(path.with_name(f"{path.name}.made")) for path in shape.make(work)]
-    homes = [path.with_name(path.stem) for path in made]
     cases = [Case(shape.title, is_cold) for is_cold in (False, True)]
-    for _ in range(rounds):
+    for release in RELEASES:
+        made = [path.rename(path.with_name(f"{path.name}.made")) for path in
+                shape.make(work, release)]  # fmt: skip
+        homes = [path.with_name(path.stem) for path in made]
         for case in cases:
             for source, home in zip(made, homes, strict=True):
                 _copy(source, home)
             os.sync()
-            case.starts.append(_start(homes, shape.threads, case.is_cold))
+            case.starts.append(_start(release, homes, shape.threads, case.is_cold))
             for home in homes:
                 shutil.rmtree(home)
+        for path in made:
+            shutil.rmtree(path)
     yield from cases
 
 
-def _start(homes: Sequence[Path], threads: int, is_cold: bool) -> dict[str, Any]:
+def _start(release: str, homes: Sequence[Path], threads: int, is_cold: bool) -> dict[str, Any]:
     logs = [log for home in homes for log in home.rglob("*") if log.is_file()]
     _prepare(logs, is_cold)
     command = [str(Path(sys.executable).with_name("logtool")), "plan", "--json"]
@@ -202,10 +218,11 @@ def _start(homes: Sequence[Path], threads: int, is_cold: bool) -> dict[str, Any]
     (estimate,) = (one for one in json.loads(done.stdout)["items"] if one["type"] == "duration")
     config = {**many_logs.CONFIG, "num.recovery.threads.per.data.dir": str(threads)}
     _prepare(logs, is_cold)
-    with Broker(KAFKA_4, homes, config, jvm_options=_JVM) as broker:
+    with Broker(release, homes, config, jvm_options=_JVM) as broker:
         broker.launch()
         milliseconds, loading = many_logs.watched(broker)
     return {
+        "release": release,
         "estimate": estimate,
         "took": milliseconds / 1000,
         "ran": sum(one.ran for one in loading),
@@ -231,9 +248,15 @@ def _copy(source: Path, target: Path) -> None:
 
 def write(done: Sequence[Case]) -> None:
     """Write the report of these lines."""
-    near, rounds = sum(case.is_near for case in done), len(done[0].starts)
-    lines = [_HEAD.format(rounds=rounds, version=KAFKA_4, cpus=os.cpu_count())]
-    lines.append(f"{near} of {len(done)} lines are within a factor of {FACTOR}.\n")
+    near, count = sum(case.is_near for case in done), sum(len(case.starts) for case in done)
+    releases = f"{', '.join(RELEASES[:-1])} and {RELEASES[-1]}"
+    lines = [_HEAD.format(releases=releases, cpus=os.cpu_count())]
+    lines.append(f"{near} of {len(done)} lines are within a factor of {FACTOR}.")
+    narrow = sum(case.narrow for case in done)
+    lines.append(
+        f"Both ends of the range are within a factor of {SPREAD} of the time in {narrow} of "
+        f"{count} starts.\n"
+    )
     lines.append(f"| {' | '.join(_COLUMNS)} |")
     lines.append(f"|{' --- |' * len(_COLUMNS)}")
     lines += [f"| {' | '.join(case.cells())} |" for case in done]
@@ -243,7 +266,6 @@ def write(done: Sequence[Case]) -> None:
 def main() -> None:
     """Write the report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=_ROUNDS, help="starts of each line")
     parser.add_argument("--only", default="", metavar="TEXT", help="shapes with this in the title")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where every start goes as JSON")
     options = parser.parse_args()
@@ -252,7 +274,7 @@ def main() -> None:
         if options.only not in shape.title:
             continue
         with tempfile.TemporaryDirectory(prefix="logtool-estimates-") as temporary:
-            for case in starts(shape, Path(temporary), options.rounds):
+            for case in starts(shape, Path(temporary)):
                 done.append(case)
                 print(*case.cells(), sep=" | ", flush=True)
         if options.json:

@@ -104,6 +104,21 @@ def test_the_time_on_the_whole_is_calibrated_by_a_pass_over_a_log(tmp_path: Path
     assert quick.seconds == pytest.approx(1.2 + of_segments + 10 * rates.SYNC_SECONDS)
 
 
+@pytest.mark.parametrize(("load_average", "factor"), [(0.0, 1.0), (1.5, 1.5), (100.0, 2.0)])
+def test_the_range_of_a_calibrated_estimate_is_wider_on_a_crowded_machine(
+    monkeypatch: pytest.MonkeyPatch, load_average: float, factor: float
+) -> None:
+    cores = len(os.sched_getaffinity(0))
+    monkeypatch.setattr(os, "getloadavg", lambda: (load_average * cores, 0.0, 0.0))
+    one = load("a-0", 64 * MIB, 1000, 400.0 * MIB)
+    found = rates.measured([one], through=1000.0 * MIB)
+    assert found is not None
+    time = duration([one], 1, found)
+    for part in (time, time.slowest[0]):
+        assert part.seconds_low == pytest.approx(rates.LEAST * part.seconds)
+        assert part.seconds_high == pytest.approx(rates.MOST * factor * part.seconds)
+
+
 def test_a_machine_that_takes_very_long_is_taken_to_be_slower_by_so_much_at_most() -> None:
     found = rates.measured([load("a-0", MIB, 1, 1.0 * MIB)], through=1.0)
     assert found is not None
