@@ -16,7 +16,7 @@ _SHORT = ((1, "s"), (1e3, "ms"), (1e6, "us"), (1e9, "ns"))
 def size(count: float) -> str:
     """Return a number of bytes in a unit that gives a short number."""
     for unit in _BYTE_UNITS:
-        if count < 1024 or unit == _BYTE_UNITS[-1]:
+        if abs(count) < 1024 or unit == _BYTE_UNITS[-1]:
             break
         count /= 1024
     return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"

@@ -91,6 +91,13 @@ def no_recovery_point(work: Path) -> None:
     (data / "recovery-point-offset-checkpoint").unlink()
 
 
+def topic_deleted(work: Path) -> None:
+    """Rename the partition dirs of a topic as a broker does when the topic is deleted."""
+    data = stopped(work)
+    for number, folder in enumerate(sorted(data.glob("codec-none-*"))):
+        folder.rename(folder.with_name(f"{folder.name}.{number:032x}-delete"))
+
+
 INCIDENTS: Final[dict[str, Callable[[Path], object]]] = {
     "01-disk-full": disk_full,
     "02-corrupt-record": corrupt_record,
@@ -107,6 +114,9 @@ INCIDENTS: Final[dict[str, Callable[[Path], object]]] = {
     "13-offsets-of-groups": killed,
     "14-what-eats-the-disk": killed,
     "15-replica-at-hand": corrupt_record,
+    "16-what-retention-deletes": stopped,
+    "17-topic-not-compacted": forgotten,
+    "18-topic-deleted": topic_deleted,
 }
 """Functions that prepare the directory of each recipe, by its name."""
 

@@ -26,6 +26,8 @@ WIDTH = 80
 OTHER_WIDTHS = (60, 140, 220)
 IN_OTHER_WIDTHS = ("03-best-replica", "04-stuck-last-stable-offset", "07-slow-recovery")
 """The recipes with the widest tables, which are played on other terminals too."""
+WITHOUT_BAR = ("cleaner", "retention")
+"""The commands that show no progress."""
 COLOURED = "02-corrupt-record"
 # What differs from run to run or from machine to machine: how long reading took, room on the disk,
 # limits of the machine, blocks of its file system, where a directory of a test is, and what is old
@@ -67,7 +69,7 @@ def play(name: str, width: int = WIDTH, *, coloured: bool = False) -> Played:
                 continue
             words = shlex.split(line)
             if words[0] == "logtool":
-                words.insert(2, "--no-progress")
+                words[2:2] = [] if words[1] in WITHOUT_BAR else ["--no-progress"]
                 commands += 1
             begun = time.perf_counter()
             status, shown = shown_on(width, words, environment, Path(work))
@@ -81,9 +83,8 @@ def steady(screen: str) -> str:
 
     def masked(match: re.Match[str]) -> str:
         paragraph = match.group()
-        if not _VOLATILE.search(paragraph):
-            return paragraph
-        return _VOLATILE.sub("...", re.sub(r"\s*\n\s+", " ", paragraph))
+        joined = re.sub(r"\s*\n\s+", " ", paragraph)
+        return _VOLATILE.sub("...", joined) if _VOLATILE.search(joined) else paragraph
 
     return _PARAGRAPH.sub(masked, screen)
 
