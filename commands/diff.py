@@ -83,7 +83,8 @@ def diff(
     shows which replicas are in sync or eligible. If a copy is damaged where another is sound, the
     first line is the command that repairs it (logtool recover --fill-from).
 
-    If one copy is only shorter than the other, they do not diverge, and the exit status is 0.
+    If one copy is only shorter than the other, they do not diverge, and the exit status is 0. If
+    one begins later although retention did not delete its beginning, the exit status is 1.
     Before you delete a copy, use --identical: then all copies must have the same batches, log start
     offset, log end offset and leader epochs. Indexes and producer snapshots are not compared,
     because a broker builds them from the log. Partitions that are equal everywhere are shown only
@@ -119,9 +120,9 @@ def diff(
 
     Exit status:
       0    complete: no divergence, no damage; or the digest was saved
-      1    copies diverge or are damaged, or batches are missing; with --identical: any
-           difference, or only one copy; with --check: a partition is absent, shorter or
-           changed, or begins later
+      1    copies diverge or are damaged, or batches or a beginning are missing; with
+           --identical: any difference, or only one copy; with --check: a partition is
+           absent, shorter or changed, or begins later
       2
       4
       5    refused: the file of --digest exists or is in a log dir

@@ -15,11 +15,12 @@ from logtool.copies.sources import ListedCopy, find
 from logtool.copies.verdict import CopiesVerdict, LeaderCandidates, judge
 from logtool.disk import files
 from logtool.errors import UnreadableError, UsageError
-from logtool.formats.names import TopicPartition
+from logtool.formats.names import FileKind, TopicPartition
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import NodeDir
 from logtool.log.selection import Selection
 from logtool.metadata import image
+from logtool.metadata.log_start import is_tiered
 from logtool.metadata.state import MetadataImage
 from logtool.running.run import Run
 from logtool.running.workers import OutOfTimeError
@@ -104,9 +105,19 @@ class Diff:
                 verdict = yield from side_by_side(group, self._run, judged)
                 if verdict:
                     standing = _standing(verdict.copies[0], self._images)
-                    yield _with_plans(replace(verdict, standing=standing))
+                    later = frozenset(self._may_begin_later(group))
+                    verdict = replace(verdict, standing=standing, may_begin_later=later)
+                    yield _with_plans(verdict)
         except OutOfTimeError:
             return
+
+    def _may_begin_later(self, copies: Sequence[ListedCopy]) -> Iterator[str]:
+        """Yield the paths of copies that begin later by their row of the log start, or tiering."""
+        for copy in copies:
+            row = copy.rows.get(FileKind.LOG_START_CHECKPOINT, 0)
+            begins_by_row = row > 0 and all(row >= one.base_offset for one in copy.segments[:1])
+            if begins_by_row or any(is_tiered(known, copy.key[0]) for known in self._images):
+                yield str(copy.path)
 
 
 def _with_plans(verdict: CopiesVerdict) -> CopiesVerdict:

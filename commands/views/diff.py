@@ -41,6 +41,8 @@ PARTITION: Final = Table("partition", "partition", (
            "their end"),
     Column("stuck", Kind.STRINGS, "copies in behind that do not catch up by following, because a "
            "batch that they lack has a larger leader epoch than a later batch"),
+    Column("without_beginning", Kind.STRINGS, "copies that begin later than another, although "
+           "their leader epochs begin before: retention did not delete their beginning"),
     Column("damaged", Kind.STRINGS, "copies with damage; an unfinished append does not count"),
     Column("unfilled", Kind.INT64, "damaged ranges that no other copy can fill; an unfinished "
            "append does not count", "count"),
@@ -197,7 +199,7 @@ class DiffPrinter(Printer[CopiesVerdict]):
         self._found[status] = self._found.get(status, 0) + 1
         unequal = self._identical and not item.identical
         self._unequal += unequal
-        summary.to_do |= status.is_grave or unequal or bool(item.stuck)
+        summary.to_do |= status.is_grave or unequal or bool(item.stuck or item.without_beginning)
         if self._brief and status in (Status.SAME, Status.ALONE) and not unequal:
             return
         self._report.item(PARTITION.row(item))
@@ -269,6 +271,12 @@ def _partition(obj: Object, settings: OutputSettings) -> str:
             "epoch is above that of the partition, and later batches show a smaller one; stop both "
             f"brokers and copy the partition directory of {_names(obj['superset']) or 'the leader'}"
             ", or elect leaders until the epoch of the partition is larger"
+        )
+    if obj["without_beginning"]:
+        line += (
+            f"; {_names(obj['without_beginning'])} LACKS ITS BEGINNING: its leader epochs begin "
+            "before its log, and retention would have moved them, unless the broker was killed "
+            "just then"
         )
     if obj["unfilled"]:
         line += f"; {text.count(obj['unfilled'], 'range')} that no copy can fill"

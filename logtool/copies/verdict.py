@@ -58,6 +58,8 @@ class CopiesVerdict:
     """Copies that end before another copy with the same history."""
     standing: LeaderCandidates | None = None
     """Brokers that may lead it; None if no given metadata log has the partition."""
+    may_begin_later: frozenset[str] = frozenset()
+    """Paths of copies whose records before the log start were deleted, or are in remote storage."""
     fixes: tuple[str, ...] = ()
     """Commands that repair damaged copies from others, if these are given as directories."""
     planned: Mapping[str, int] = field(default_factory=dict)
@@ -83,6 +85,22 @@ class CopiesVerdict:
             for copy in self.copies
             if copy.label in self.behind
             and any(_has_epoch_above(other, copy.log_end) for other in self.copies)
+        )
+
+    @property
+    def without_beginning(self) -> tuple[str, ...]:
+        """Return the copies that begin later than another, and not because of retention.
+
+        A broker that deletes the beginning of a log moves the first row of leader-epoch-checkpoint
+        to the new log start (``LeaderEpochFileCache.truncateFromStart``). It may be killed before
+        it writes that file.
+        """
+        return tuple(
+            copy.label
+            for copy in self.copies
+            if copy.path not in self.may_begin_later and not copy.compaction_hints
+            if copy.epochs and copy.epochs[0][1] < copy.log_start
+            if any(one.before for one in _lacking(copy, self.pairs))
         )
 
     @property

@@ -1,6 +1,7 @@
 import csv
 import json
 import re
+import shutil
 
 import pytest
 from damage import damage_file, flip
@@ -41,6 +42,24 @@ def test_a_shorter_copy_is_no_contradiction_and_yet_not_identical(run, nodes):
     asked = run("diff", "--identical", "--topic", "*.lagging", *nodes)
     assert asked.status == 1
     assert asked.stderr.splitlines()[-1].startswith("NOT IDENTICAL: 1 ")
+
+
+@pytest.mark.parametrize(("first_row", "status"), [("0 0", 1), ("0 42", 0)])
+def test_a_beginning_that_retention_did_not_delete_is_missing(
+    run, clean, tmp_path, first_row, status
+):
+    whole, cut = clean / "small-segments-0", tmp_path / "small-segments-0"
+    shutil.copytree(whole, cut)
+    for path in cut.glob(f"{0:020d}.*"):
+        path.unlink()
+    epochs = cut / "leader-epoch-checkpoint"
+    version, count, _, *rows = epochs.read_text().splitlines()
+    # A broker that deletes a beginning moves the first row.
+    epochs.write_text("\n".join([version, count, first_row, *rows]) + "\n")
+    result = run("diff", f"1={whole}", f"2={cut}", "-f", "ndjson")
+    (verdict,) = result.of_type("partition")
+    assert (result.status, verdict["without_beginning"]) == (status, ["2"] * status)
+    assert (verdict["status"], verdict["superset"]) == ("behind", ["1"])
 
 
 def test_copies_with_the_same_batches_are_identical(run, nodes, copy_of):
