@@ -254,9 +254,8 @@ def kind_of(
     if is_bucket(path):
         raise NothingMatchedError(
             path,
-            "nothing matched: this is a bucket of AutoMQ; dump, gaps, groups, lookup, plan, "
-            "salvage, stat, txns and verify read it if the log dir with its metadata log is given "
-            "too",
+            "nothing matched: this is a bucket of AutoMQ; only dump, gaps, groups, lookup, plan, "
+            "salvage, stat, txns and verify read it, given with the log dir of its metadata log",
         )
     what = "is empty" if not entries else "has no file that a Kafka broker writes"
     text = f"nothing matched: the directory {what}; expected a log dir, a partition dir or a file"
