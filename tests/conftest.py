@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Leave what is loaded by now out of garbage collections, a fifth of the time of the tests."""
+    """Leave what is loaded by now out of garbage collections, which take a tenth of the time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000)
