@@ -4,7 +4,6 @@ This module works out the expected result without `logtool.apply`.
 """
 
 import errno
-import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 import sparse
-from verification import fingerprint, small_log_dir
+from verification import blocks_of, digest_of, fingerprint, small_log_dir
 
 from logtool.actions import Change, FileChange, Stamp
 from logtool.apply import Journal, disk
@@ -88,7 +87,7 @@ def expected(before: Tree, log_dir: Path) -> Tree:
     segment = f"{home}/{42:020d}"
 
     def put(name: str, data: bytes, mode: int) -> None:
-        after[name] = (mode, len(data), hashlib.sha256(data).hexdigest())
+        after[name] = (mode, len(data), digest_of(blocks_of(data)))
 
     def pop(name: str) -> int:
         return int(after.pop(name)[0])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from broker.install import LOADING_VERSIONS, VERSIONS, ZOOKEEPER_VERSIONS, available
-from broker.kafka import Broker, format_log_dir
+from broker.kafka import Broker, format_log_dir, share_classes
 from broker.zookeeper import ZooKeeper
 from conftest import GROWN
 
@@ -62,6 +62,7 @@ def runnable(version: str) -> str:
         if os.environ.get("LOGTOOL_REQUIRE_BROKER") == "1":
             pytest.fail(f"LOGTOOL_REQUIRE_BROKER=1, but {reason}")
         pytest.skip(reason)
+    share_classes(version)
     return version
 
 

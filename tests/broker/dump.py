@@ -49,10 +49,13 @@ def dump(version: str, root: Path, files: Sequence[str], *flags: str) -> Dump:
     Work on a COPY: the tool creates a missing ``.index`` and opens ``.txnindex`` for writing.
     Paths in the output are relative to ``root``. A file that makes the tool fail is listed in
     ``failed`` and the files after it are dumped all the same.
+
+    Indexes of empty logs come last: where the tool fails on one of them, it does so on each.
     """
     result = Dump()
     for group in _groups(files):
-        waiting = list(group)
+        of_empty = {name for name in group if _is_index_of_empty_log(root / name)}
+        waiting = sorted(group, key=of_empty.__contains__)
         while waiting:
             stdout, stderr, code = _run(version, root, waiting, flags)
             texts = _split(stdout, waiting)
@@ -63,9 +66,19 @@ def dump(version: str, root: Path, files: Sequence[str], *flags: str) -> Dump:
                 break
             # The tool gives up at the first exception: the file it printed last is the culprit.
             culprit = max((waiting.index(name) for name in texts), default=0)
-            result.failed.append(waiting[culprit])
-            waiting = waiting[culprit + 1 :]
+            at = len(waiting) if waiting[culprit] in of_empty else culprit + 1
+            result.failed += waiting[culprit:at]
+            waiting = waiting[at:]
     return result
+
+
+def _is_index_of_empty_log(path: Path) -> bool:
+    """Return whether an index has entries, if only zeros, and its log has no batch.
+
+    The tool takes the first batch at the position of an entry for granted.
+    """
+    log = path.with_suffix(".log")
+    return path.suffix == ".index" and bool(path.stat().st_size) and not log.stat().st_size
 
 
 def dumpable(root: Path) -> list[str]:

@@ -114,7 +114,7 @@ def install(version: str) -> Path:
     target = cache_root() / version
     if target.is_dir():
         return target
-    with _fetching(target) as temporary:
+    with fetching(target) as temporary:
         if not target.is_dir():
             jars = temporary / "jars"
             _copy_jars(version, jars)
@@ -123,7 +123,7 @@ def install(version: str) -> Path:
 
 
 @contextmanager
-def _fetching(target: Path) -> Iterator[Path]:
+def fetching(target: Path) -> Iterator[Path]:
     """Yield a folder next to `target` for a download, to one process at a time.
 
     Two runs of Maven that fill one local repository write to the same ``.part`` files: one fails.
@@ -144,7 +144,7 @@ def tiered_storage(version: str) -> Path:
     target = cache_root() / f"{version}-tests" / name
     if target.exists():
         return target
-    with _fetching(target) as temporary:
+    with fetching(target) as temporary:
         if target.exists():
             return target
         artifact = f"-Dartifact=org.apache.kafka:kafka-storage:{version}:jar:test"
@@ -163,7 +163,7 @@ def old_client() -> Path:
     target = cache_root().parent / "librdkafka-2.10"
     if target.is_dir():
         return target
-    with _fetching(target) as temporary:
+    with fetching(target) as temporary:
         if not target.is_dir():
             made = temporary / "packages"
             command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
@@ -176,6 +176,11 @@ def old_client() -> Path:
     return target
 
 
+def class_archive(version: str) -> Path:
+    """Return the place of the archive of the classes of a release, see `kafka.share_classes`."""
+    return cache_root() / f"{version}.jsa"
+
+
 def java_command(version: str, main_class: str, *, heap: str, level: str) -> list[str]:
     """Return the start of a command line that runs a class of this release.
 
@@ -185,8 +190,12 @@ def java_command(version: str, main_class: str, *, heap: str, level: str) -> lis
         logging = f"-Dlog4j2.configurationFile={HERE / 'log4j2.properties'}"
     else:
         logging = f"-Dlog4j.configuration=file:{HERE / 'log4j.properties'}"
+    archive = class_archive(version)
+    # An archive that another Java wrote is not used; nothing about that goes into the output.
+    shared = [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
     return [
         "java",
+        *(shared if archive.exists() else ()),
         f"-Xmx{heap}",
         "-XX:+UseSerialGC",
         # Short lives: the first compiler tier starts faster and two cores are enough for it.

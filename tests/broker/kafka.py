@@ -18,7 +18,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from broker.install import HarnessError, free_port, java_command, major
+from broker.install import (
+    HarnessError,
+    class_archive,
+    fetching,
+    free_port,
+    java_command,
+    major,
+    release,
+)
 from broker.zookeeper import ZooKeeper
 
 CLUSTER_ID = "bG9ndG9vbC10ZXN0cy0wMQ"
@@ -274,6 +282,26 @@ class Broker:
             "zookeeper.connect": self.zookeeper.address,
             **self.extra_config,
         }
+
+
+def share_classes(version: str) -> None:
+    """Keep the loaded classes of a broker of a release in an archive, unless there is one.
+
+    With it a start takes about half of the time of the processor. Releases before 3.3 go without.
+    """
+    target = class_archive(version)
+    if target.exists() or release(version) < (3, 3):
+        return
+    with fetching(target) as temporary:
+        if target.exists():
+            return
+        made = temporary / "classes.jsa"
+        format_log_dir(version, [temporary / "log-dir"])
+        option = f"-XX:ArchiveClassesAtExit={made}"
+        with Broker(version, [temporary / "log-dir"], jvm_options=[option]) as broker:
+            broker.start()
+            broker.stop()
+        made.rename(target)
 
 
 def _config(

@@ -14,7 +14,14 @@ COUNT = 12
 SEED = 10
 
 
-@pytest.mark.parametrize("release", RELEASES)
+# In REPORT.md of the campaign each case of the sample has the outcome of 4.3.1.
+BETWEEN = "3.9.2"
+
+
+@pytest.mark.parametrize(
+    "release",
+    [pytest.param(one, marks=pytest.mark.long) if one == BETWEEN else one for one in RELEASES],
+)
 def test_plan_predicts_the_start_with_a_damaged_file(release: str, tmp_path: Path) -> None:
     campaign = Campaign(runnable(release), tmp_path)
     trials = sample(COUNT, SEED)

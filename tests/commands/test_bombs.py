@@ -220,7 +220,7 @@ def test_the_first_rows_are_printed_before_the_last_are_read(tmp_path, monkeypat
 
 @pytest.mark.parametrize("format", ["table", "markdown", "csv", "ndjson", "kafka"])
 def test_one_huge_value_makes_no_other_row_as_wide(tmp_path, base, format):
-    size = 16 * MIB
+    size = 6 * MIB
     records = [Record(n, value=b"a" * size if n == 7 else b"small") for n in range(400)]
     folder = log_of(tmp_path, batch(record.encode(records), compression.GZIP, 400))
     words = ("dump", "--records", "-f", format)

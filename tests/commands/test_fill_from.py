@@ -1,22 +1,19 @@
 """``logtool recover --fill-from``: damage gives way to the batches of another copy."""
 
-import json
 import shlex
 import shutil
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from answers import assert_valid
 from changes import everything
 from damage import damage_file, flip, overwrite, remove_file
-from jsonschema import Draft202012Validator
 from salvage_campaign import batches
 from verification import set_offsets, small_log_dir
 
 LOG = f"{0:020d}.log"
 NAME = "codec-none-0"
 POINTS, WATERMARKS = "recovery-point-offset-checkpoint", "replication-offset-checkpoint"
-SCHEMA = Draft202012Validator(json.loads((files("logtool.schemas") / "plan.json").read_text()))
 
 
 @pytest.fixture
@@ -39,7 +36,7 @@ def hit(home, name=NAME, number=9):
 
 
 def actions(result, *words):
-    assert not [error for obj in result.objects for error in SCHEMA.iter_errors(obj)]
+    assert_valid("plan", result.objects)
     return [obj for obj in result.of_type("action") if obj["action"] in words]
 
 

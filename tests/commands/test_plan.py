@@ -399,11 +399,11 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 @pytest.mark.parametrize("command", ["plan", "recover"])
-def test_a_wrong_command_line_is_one_line_that_names_the_option(run, killed, command, name):
+def test_a_wrong_command_line_is_one_line_that_names_the_option(run, partition, command, name):
     options, part = WRONG[name]
     if command == "recover" and options[0] in ("--read-rate", "--recovery-threads"):
         part = options[0]
-    result = run(command, *options, killed)
+    result = run(command, *options, partition.parent)
     assert (result.status, result.stdout) == (2, "")
     assert part in result.stderr
     assert f"'logtool {command} --help'" in last_line(result)

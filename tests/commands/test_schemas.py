@@ -1,6 +1,7 @@
 import json
 from importlib.resources import files
 
+import answers
 import metadata_records
 import numpy as np
 import pytest
@@ -22,6 +23,11 @@ HERE = [name for name in SCHEMAS if name != "scan"]
 """Commands that print without Spark; tests/pipeline/test_cli.py has `scan`."""
 GROUPS = ("checkpoint", "metadata")
 """Commands that stand before another word."""
+OF_EACH_SHAPE = (
+    "compacted-tx-0", "compacted.keys-0", "tx.mixed-0", "__consumer_offsets-0",
+    "__cluster_metadata-0",
+)  # fmt: skip
+"""Partitions with every kind of object of `dump` and every set of its fields; others repeat it."""
 
 
 def schema_of(name):
@@ -33,7 +39,7 @@ def validator(name):
 
 
 def problems(name, obj):
-    return [error.message for error in validator(name).iter_errors(obj)]
+    return answers.problems(FILES.get(name, name), obj)
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
@@ -91,6 +97,10 @@ def _applied(run, copy_of):
 @pytest.fixture
 def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
     """Return a function: real output of every kind, one object a line."""
+
+    def of_each_shape(name):
+        return small_log_dir(scenario(name), tmp_path / name, *OF_EACH_SHAPE)
+
     runs = {
         "verify": lambda: [[partition], [scenario("4.3.1/killed")], [tmp_path / "missing"]],
         "doctor": lambda: [
@@ -104,12 +114,12 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
             ["--records", "--values", "len", "--topic", "tx*", scenario("4.3.1/clean")],
             ["--records", scenario("4.3.1/clean") / "__cluster_metadata-0"],
             ["--count", "--key", "key", partition],
-            [scenario("3.9.2/killed")],
+            [of_each_shape("3.9.2/killed")],
             [tmp_path / "missing"],
         ],
         "dump-index": lambda: [
-            [scenario("4.3.1/clean")],
-            ["--join-log", scenario("4.3.1/running")],
+            [of_each_shape("4.3.1/clean")],
+            ["--join-log", of_each_shape("4.3.1/running")],
         ],
         "explain": lambda: [[], ["batch/crc"]],
         "schema": lambda: [[], ["records"], ["offset-index"], ["kafka"]],
@@ -260,9 +270,8 @@ def _groups(home):
 
 @pytest.mark.parametrize("name", HERE)
 def test_real_output_keeps_to_the_schema(lines, name):
-    checker = validator(name)
     for obj in lines(name):
-        assert checker.is_valid(obj), (obj, problems(name, obj))
+        assert not problems(name, obj), obj
 
 
 @pytest.mark.long
