@@ -317,6 +317,7 @@ class Verification:
         known = None if self._level is Level.QUICK else topics
         plain = self._plain(home.path)
         images = images_of(self._nodes, home.path)
+        shared = surroundings.of_log_dir(home)
 
         def jobs() -> Iterator[PartitionJob]:
             chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
@@ -334,7 +335,7 @@ class Verification:
                 result = opening.try_partition(path, home.flavour) if plain else next(listed)
                 cleaned = root.offset(checkpoints, FileKind.CLEANER_CHECKPOINT, key)
                 request = self._request(
-                    around=surroundings.of(home, topics, directory, offset, cleaned),
+                    around=surroundings.of(shared, topics, directory, offset, cleaned),
                     needs_topic_id=needs_topic_ids,
                     cleaning=Cleaning(directory.topic, cleaned, home.is_clean),
                     known=known,
