@@ -91,15 +91,18 @@ def check(
 
 
 def refusal(
-    file: CheckpointFile, fields: str, readers: Sequence[Callable[[str], int | None] | None]
+    file: CheckpointFile,
+    unread: Sequence[Line],
+    fields: str,
+    readers: Sequence[Callable[[str], int | None] | None],
 ) -> Refusal | None:
     """Return where Kafka's reader gives up; None where it takes the file.
 
-    `readers` has for each field of an entry what reads its number, None for a word. A number of an
-    entry that cannot be read is no I/O error, and neither is a negative count. Source:
-    ``CheckpointFile.CheckpointReadBuffer`` (Kafka 3.3 to 3.9).
+    `unread` are the entries that could not be read. `readers` has for each field of an entry what
+    reads its number, None for a word. A number of an entry that cannot be read is no I/O error, and
+    neither is a negative count. Source: ``CheckpointFile.CheckpointReadBuffer`` (Kafka 3.3 to 3.9).
     """
-    for line in file.lines:
+    for line in (*file.lines[:2], *unread):
         # Characters are decoded ahead of the lines.
         if line.text is None:
             return _refused(line, "UTF-8", is_io_error=True)
@@ -112,7 +115,7 @@ def refusal(
         return None
     if (file.count or 0) < 0:
         return _refused(file.lines[1], "a count of at least 0", is_io_error=False)
-    for line in file.entries:
+    for line in unread:
         words = split_fields(line)
         if len(words) != len(readers):
             return _refused(line, fields, is_io_error=True)

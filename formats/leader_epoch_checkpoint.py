@@ -89,7 +89,8 @@ def refusal(checkpoint: LeaderEpochCheckpoint) -> Refusal | None:
 
     The reader accepts a negative number, which `check` reports.
     """
-    return _checkpoint_file.refusal(checkpoint.file, _FIELDS, (parse_int, parse_long))
+    file = checkpoint.file
+    return _checkpoint_file.refusal(file, file.entries, _FIELDS, (parse_int, parse_long))
 
 
 def build(epochs: Iterable[tuple[int, int]]) -> LeaderEpochCheckpoint:

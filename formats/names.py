@@ -26,9 +26,10 @@ must be a partition and unknown files are ignored. Source: ``LocalLog.parseTopic
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import lru_cache
+from itertools import product
 
 from logtool.formats import kraft_snapshot
 from logtool.formats.java_text import NOT_SPACE, parse_int, parse_long, parse_uuid
@@ -245,7 +246,7 @@ def _partition_file(name: str, metadata_log: bool) -> FileName:
     snapshot = kraft_snapshot.parse(name)
     if snapshot:
         return _snapshot_file(snapshot, metadata_log)
-    fixed = _fixed_file(name, _PARTITION_KINDS)
+    fixed = _PARTITION_FILES.get(name)
     if fixed:
         return fixed
     state = next((s for s in _SEGMENT_STATES if name.endswith(s)), FileState.LIVE)
@@ -268,12 +269,9 @@ def _partition_file(name: str, metadata_log: bool) -> FileName:
 
 def parse_root_file(name: str) -> FileName:
     """Read the name of a file in a directory of ``log.dirs``."""
-    fixed = _fixed_file(name, _ROOT_KINDS)
-    if fixed:
-        return fixed
-    kind = next((k for k in _UNREPLACED_KINDS if name == k), FileKind.UNKNOWN)
-    reception = Reception.IGNORED if kind is FileKind.UNKNOWN else Reception.EXACT
-    return FileName(name=name, kind=kind, state=FileState.LIVE, reception=reception)
+    return _ROOT_FILES.get(name) or FileName(
+        name=name, kind=FileKind.UNKNOWN, state=FileState.LIVE, reception=Reception.IGNORED
+    )
 
 
 def uncommitted_swaps(files: Iterable[FileName]) -> set[str]:
@@ -364,14 +362,6 @@ def _snapshot_file(snapshot: kraft_snapshot.SnapshotName, metadata_log: bool) ->
     )
 
 
-def _fixed_file(name: str, kinds: tuple[FileKind, ...]) -> FileName | None:
-    for kind in kinds:
-        for state in (FileState.LIVE, FileState.TEMPORARY):
-            if name == kind + state:
-                return FileName(name=name, kind=kind, state=state, reception=Reception.EXACT)
-    return None
-
-
 def _occurs(kind: FileKind, state: FileState) -> bool:
     if kind is FileKind.PRODUCER_SNAPSHOT:
         return state in (FileState.LIVE, FileState.DELETED)
@@ -384,3 +374,19 @@ def _reception(exact: bool, state: FileState, offset: int | None) -> Reception:
     if state is FileState.DELETED:
         return Reception.ERASED
     return Reception.STOPS_BROKER if offset is None else Reception.ACCEPTED
+
+
+def _fixed_files(
+    kinds: Iterable[FileKind], states: Iterable[FileState]
+) -> Iterator[tuple[str, FileName]]:
+    """Yield the whole names of files of these kinds, as text and parsed."""
+    for kind, state in product(kinds, states):
+        name = f"{kind}{state}"
+        yield name, FileName(name=name, kind=kind, state=state, reception=Reception.EXACT)
+
+
+_REPLACED = FileState.LIVE, FileState.TEMPORARY
+_PARTITION_FILES = dict(_fixed_files(_PARTITION_KINDS, _REPLACED))
+_ROOT_FILES = dict(
+    (*_fixed_files(_ROOT_KINDS, _REPLACED), *_fixed_files(_UNREPLACED_KINDS, (FileState.LIVE,)))
+)

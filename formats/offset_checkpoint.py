@@ -59,6 +59,14 @@ class OffsetCheckpoint:
         """Return the row of each (topic, partition): the last counts, as it does for a broker."""
         return {(row.topic, row.partition): row for row in self.rows}
 
+    @property
+    def unread(self) -> list[Line]:
+        """Return the lines of the entries that could not be read."""
+        if len(self.rows) == len(self.file.entries):
+            return []
+        read = {row.line.number for row in self.rows}
+        return [line for line in self.file.entries if line.number not in read]
+
 
 def parse(data: bytes) -> OffsetCheckpoint:
     """Split `data` into lines and read the entries. Never fails; see `check`."""
@@ -86,8 +94,7 @@ def check(checkpoint: OffsetCheckpoint) -> Iterator[Finding]:
             f"expected a version and a count, found {found}: no entries",
             position=0,
         )
-    readable = {row.line.number for row in checkpoint.rows}
-    malformed = {line.number for line in file.entries} - readable
+    malformed = {line.number for line in checkpoint.unread}
     yield from _checkpoint_file.check(file, AREA, _FIELDS, malformed)
     seen: dict[tuple[str, int], OffsetRow] = {}
     for row in checkpoint.rows:
@@ -107,7 +114,8 @@ def check(checkpoint: OffsetCheckpoint) -> Iterator[Finding]:
 
 def refusal(checkpoint: OffsetCheckpoint) -> Refusal | None:
     """Return where a broker's reader gives up; None where it takes the file."""
-    return _checkpoint_file.refusal(checkpoint.file, _FIELDS, (None, parse_int, parse_long))
+    readers = None, parse_int, parse_long
+    return _checkpoint_file.refusal(checkpoint.file, checkpoint.unread, _FIELDS, readers)
 
 
 def build(offsets: Mapping[tuple[str, int], int]) -> OffsetCheckpoint:

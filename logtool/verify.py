@@ -13,6 +13,7 @@ from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.fast_path import PlainPartitions, may_look
 from logtool.checks.leader_epochs import check_epochs
 from logtool.checks.partition import CheckRequest, Item, check_partition, plan
+from logtool.checks.partition_numbers import PartitionNumbers, numbers_of
 from logtool.checks.report import PartitionSummary
 from logtool.checks.schedule import EarlierReports, Engine, PartitionJob, Schedule
 from logtool.checks.segment import Level, vanished
@@ -32,7 +33,7 @@ from logtool.log import inputs, opening, small_files
 from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir, Partition
 from logtool.log.file import File
 from logtool.log.flavour import Flavour
-from logtool.log.inputs import PathKind
+from logtool.log.inputs import Opened, PathKind
 from logtool.log.redpanda import REDPANDA
 from logtool.log.selection import Selection
 from logtool.metadata.releases import NEWEST
@@ -101,10 +102,12 @@ class Verification:
         flavour: Flavour | None = None,
         engine: Engine | None = None,
         earlier: EarlierReports | None = None,
+        numbers: dict[Path, PartitionNumbers] | None = None,
     ) -> None:
         """Take the paths, and how they are checked.
 
         With an `engine` other processes check the segments; those that `earlier` knows are skipped.
+        The numbers of each partition dir that is reached are put into `numbers`.
         """
         self._paths = paths
         self._flavour = flavour
@@ -123,6 +126,9 @@ class Verification:
         self._nodes: dict[Path, Node] = {}
         """By log dir: its node, with all log dirs of it that were given."""
         self._neighbours: Neighbours = {}
+        self._numbers = numbers
+        self.opened: dict[Path, Opened] = {}
+        """The paths, each once, in their order."""
         self._run = Run(budget=budget or Budget(), on_progress=on_progress)
         self._engine = engine
         self._earlier = earlier
@@ -178,9 +184,9 @@ class Verification:
 
     def _all(self) -> Iterator[Item]:
         paths = list(files.each_once(self._paths))
-        opened = [(path, _open(path, self._flavour, paths)) for path in paths]
-        self._gather(found for _, found in opened if _is_of_kafka(found))
-        for path, found in opened:
+        self.opened = {path: inputs.open_path(path, paths, self._flavour) for path in paths}
+        self._gather(filter(_is_of_kafka, self.opened.values()))
+        for path, found in self.opened.items():
             if self.summary.out_of_time:
                 break
             yield from check_output(path)
@@ -196,7 +202,7 @@ class Verification:
             except UnreadableError as error:
                 yield error
         yield from self._topic_ids.check(self._nodes)
-        lone = (path for path, found in opened if found is PathKind.PARTITION_DIR)
+        lone = (path for path, found in self.opened.items() if found is PathKind.PARTITION_DIR)
         self.summary.partition_list = has_list(self._nodes.values(), lone)
 
     def _gather(self, homes: Iterable[LogDir]) -> None:
@@ -288,6 +294,8 @@ class Verification:
         if found is None:
             return None
         self._run.bytes_total += found.bytes
+        if self._numbers is not None:
+            self._numbers[path] = plain.files.numbers
         return PartitionJob(path, (), _PartitionToCheck(None, _NO_REQUEST, found, key))
 
     def _of_redpanda(self, home: LogDir) -> Iterator[Item]:
@@ -309,6 +317,7 @@ class Verification:
         known = None if self._level is Level.QUICK else topics
         plain = self._plain(home.path)
         images = images_of(self._nodes, home.path)
+        shared = surroundings.of_log_dir(home)
 
         def jobs() -> Iterator[PartitionJob]:
             chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
@@ -326,7 +335,7 @@ class Verification:
                 result = opening.try_partition(path, home.flavour) if plain else next(listed)
                 cleaned = root.offset(checkpoints, FileKind.CLEANER_CHECKPOINT, key)
                 request = self._request(
-                    around=surroundings.of(home, topics, directory, offset, cleaned),
+                    around=surroundings.of(shared, topics, directory, offset, cleaned),
                     needs_topic_id=needs_topic_ids,
                     cleaning=Cleaning(directory.topic, cleaned, home.is_clean),
                     known=known,
@@ -394,6 +403,8 @@ class Verification:
         key: TopicPartition | None = None,
     ) -> PartitionJob:
         tasks = plan(result, request) if isinstance(result, Partition) else []
+        if self._numbers is not None and isinstance(result, Partition):
+            self._numbers[path] = numbers_of(result)
         subject = _PartitionToCheck(result, request, PartitionSummary(), key)
         job = PartitionJob(path, tasks, subject)
         self._run.bytes_total += job.bytes
@@ -431,18 +442,5 @@ class Verification:
         return isinstance(directory, PartitionDirectory) and self._selection.takes(directory)
 
 
-def _open(
-    path: Path, flavour: Flavour | None, given: Sequence[Path]
-) -> LogDir | PathKind | UnreadableError:
-    """Return the kind of a path, for a log dir its listing; errors are returned, not raised."""
-    if empty := inputs.new_disk(path, given, flavour):
-        return empty
-    try:
-        kind = inputs.kind_of(path, flavour, redpanda=True)
-        return opening.open_log_dir(path, flavour) if kind is PathKind.LOG_DIR else kind
-    except UnreadableError as error:
-        return error
-
-
-def _is_of_kafka(found: LogDir | PathKind | UnreadableError) -> TypeGuard[LogDir]:
+def _is_of_kafka(found: Opened) -> TypeGuard[LogDir]:
     return isinstance(found, LogDir) and found.flavour.has_checkpoints

@@ -18,6 +18,7 @@ import numpy as np
 import sparse
 
 from logtool.checks.fast_path import PlainPartitions
+from logtool.checks.partition_numbers import numbers_of
 from logtool.checks.report import SegmentReport
 from logtool.disk import files
 from logtool.errors import UnreadableError
@@ -137,12 +138,18 @@ def hold_quick_look(paths: Iterable[Path], findings: Iterable[Finding]) -> list[
     """Check that nothing was found in what a quick look takes for plain; returns what that is."""
     looks = PlainPartitions()
     homes = [entry for path in paths for entry in (path, *entries_of(path))]
-    plain = [home for home in homes if looks.look(home, 0, None)]
+    plain = [home for home in homes if looks.look(home, 0, None) and _is_counted(looks, home)]
     for finding in findings:
         more = finding.code.startswith(BEYOND)
         place = finding.path.parent if finding.path else None
         assert more or place not in plain, described(finding)
     return plain
+
+
+def _is_counted(looks: PlainPartitions, home: Path) -> bool:
+    """Check that the last look has the numbers that a listing has."""
+    assert looks.files.numbers == numbers_of(opening.open_partition(home)), home
+    return True
 
 
 def entries_of(path: Path) -> list[Path]:

@@ -11,7 +11,7 @@ every damage that the tests know.
 
 import os
 import struct
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import field
 from itertools import chain
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import TypeVar
 import numpy as np
 
 from logtool.checks import leader_epochs, plain_segment, timestamps
+from logtool.checks.plain_files import PlainFiles
 from logtool.checks.plain_segment import OnSegment
 from logtool.checks.report import PartitionSummary
 from logtool.disk import files
@@ -100,26 +101,6 @@ class DueIndexes:
     """True if a batch or a snapshot names a producer."""
 
 
-@dataclass(slots=True)
-class PlainFiles:
-    """Further facts about the files of a partition that a look found to be plain."""
-
-    snapshots: list[int] = field(default_factory=list)
-    """Offsets of the producer snapshots."""
-    newest_snapshot: bytes = b""
-    """Content of the newest producer snapshot; empty without one."""
-    epochs: tuple[tuple[int, int], ...] = ()
-    """Entries of leader-epoch-checkpoint."""
-    epochs_content: bytes = b""
-    """Content of leader-epoch-checkpoint."""
-    last_bytes: int = 0
-    """Bytes of the log of the last segment."""
-    last_position: int = 0
-    """Position in the last entry of the offset index of the last segment; 0 without one."""
-    inactive_indexes: int = 0
-    """Number of indexes that are not empty, in the segments before the last one."""
-
-
 def may_look(path: Path, budget: Budget, flavour: Flavour | None, *, timed: bool = False) -> bool:
     """Return whether a run may look at partitions before it lists them.
 
@@ -179,12 +160,11 @@ class PlainPartitions:
         found = self.files
         count = int(self._found[6]) if found.last_bytes else 0
         start = found.last_position if 0 < found.last_position < found.last_bytes else 0
-        rows = self._rows[:, :count]
-        rows = rows[:, int(np.searchsorted(rows[_POSITION], start)) :]
-        facts.batches, facts.records = rows.shape[1], int(rows[_RECORDS].sum())
+        first = bisect_left(self._rows[_POSITION, :count].tolist(), start)
+        records, epochs, bases = self._rows[[_RECORDS, _EPOCH, _BASE], first:count].tolist()
+        facts.batches, facts.records = count - first, sum(records)
         facts.bytes = found.last_bytes - start
-        starts = zip(rows[_EPOCH].tolist(), rows[_BASE].tolist(), strict=True)
-        facts.epoch_starts = leader_epochs.rising(starts)
+        facts.epoch_starts = leader_epochs.rising(zip(epochs, bases, strict=True))
 
     def _look(
         self,
@@ -204,12 +184,13 @@ class PlainPartitions:
         facts = PartitionSummary(segments=len(bases), first_base_offset=bases[0])
         metadata, status = files.glance(home + _METADATA, LARGEST)
         facts.made_ns, facts.topic_id = status.st_mtime_ns, self._topic_id(metadata)
-        self.files = found = PlainFiles(snapshots)
+        self.files = found = PlainFiles(len(bases), snapshots)
         found.epochs_content = files.glance(home + _EPOCHS, LARGEST)[0]
         epochs = found.epochs = self._rows_of(found.epochs_content)
+        found.other_bytes = len(metadata) + len(found.epochs_content)
         runs: list[tuple[int, int, int]] = []
         producers: Producers = {}
-        end, newest = bases[0], ""
+        end = newest = bases[0]
         for base in bases:
             if base != end:
                 raise _NotPlainError
@@ -220,7 +201,7 @@ class PlainPartitions:
             if len(log) != status.st_size or len(log) > LARGEST:
                 raise _NotPlainError
             if status.st_mtime_ns > facts.newest_log_mtime_ns:
-                facts.newest_log_mtime_ns, newest = status.st_mtime_ns, stem + _LOG
+                facts.newest_log_mtime_ns, newest = status.st_mtime_ns, base
                 size = status.st_size
             indexes = self._due(due, stem, log, base) if due else _indexes(stem)
             active = base == bases[-1]
@@ -230,11 +211,13 @@ class PlainPartitions:
             if on_segment:
                 counted = self._rows, self._found if end > base else None
                 on_segment(plain_segment.of(base, stem + _LOG, log, indexes, *counted))
-            facts.bytes += len(log)
+            found.log_bytes += len(log)
+            found.other_bytes += len(indexes[0]) + len(indexes[1])
             found.last_bytes, found.last_position = len(log), int.from_bytes(indexes[0][-4:])
             found.inactive_indexes += 0 if active else bool(indexes[0]) + bool(indexes[1])
         if end in snapshots and end != bases[-1]:
             self._compare(home, end, producers)
+        facts.bytes = found.log_bytes
         lacks_snapshot = clean and facts.bytes and end not in snapshots
         lacks_start = clean and 0 < log_start < bases[0]
         if lacks_start or lacks_snapshot or not set(snapshots).issubset((*bases, end)):
@@ -244,9 +227,8 @@ class PlainPartitions:
             due.has_producers = bool(producers) or any(self._read(home, at) for at in snapshots)
         facts.log_end_offset = end
         facts.epoch_starts = leader_epochs.rising((epoch, first) for epoch, first, _ in runs)
-        log_path = Path(newest)
-        name = names.parse_partition_file(log_path.name)
-        facts.newest_log = File(log_path, name, size, facts.newest_log_mtime_ns)
+        name = names.parse_partition_file(f"{newest:020d}{_LOG}")
+        facts.newest_log = File(path / name.name, name, size, facts.newest_log_mtime_ns)
         return facts
 
     def _segment(
@@ -331,6 +313,7 @@ class PlainPartitions:
     def _compare(self, home: str, offset: int, replayed: Producers) -> None:
         """Compare the producer snapshot at an offset with the producers before it."""
         known = self._read(home, offset)
+        self.files.other_bytes += len(self.files.newest_snapshot)
         for last in known.values():
             if last[2] >= offset:
                 raise _NotPlainError

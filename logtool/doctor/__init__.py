@@ -4,6 +4,7 @@ This package has no rules of its own: faults are those that `verify` finds, and 
 start are those that `plan` predicts.
 
 answers      the answers, as plain data
+holdings     partitions, segments and bytes of each log dir
 examination  the run: a quick look, the next start, then every batch while there is time
 diagnosis    the answers from the results of a run, and the one command to run next
 environment  the software and the limits that logtool runs with

@@ -32,6 +32,7 @@ from logtool.doctor.answers import (
     VersionsAnswer,
 )
 from logtool.doctor.examination import Examination
+from logtool.doctor.holdings import Holdings
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.findings import Broker, Finding, Remedy, Severity
 from logtool.loading.result import Outcome
@@ -40,7 +41,6 @@ from logtool.metadata.releases import METADATA_VERSION
 from logtool.node import host_limits, written_by
 from logtool.running.remedies import Remedies
 from logtool.running.summary import SeverityCounts
-from logtool.sanity.listing import Listing
 from logtool.startup import rates
 from logtool.startup.duration import duration
 
@@ -117,16 +117,14 @@ def damage(run: Examination) -> DamageAnswer:
     state = Gravity.ERROR if found.error else Gravity.WARNING if warned else Gravity.GOOD
     if state is Gravity.GOOD and (found.info or not run.summary.complete):
         state = Gravity.INFO
-    sizes = [one.log.size for home in run.homes for partition in home.partitions
-             for one in partition.segments]  # fmt: skip
     return DamageAnswer(
         state=state,
         complete=deep.is_whole and not unread,
         partitions=sum(len(home.partitions) for home in run.homes),
-        segments=len(sizes),
+        segments=sum(home.segments for home in run.homes),
         looked_at=run.quick.summary.segments,
         checked=deep.summary.segments,
-        log_bytes=sum(sizes),
+        log_bytes=sum(home.log_bytes for home in run.homes),
         checked_bytes=deep.summary.bytes,
         unreadable=unread,
         findings=found,
@@ -274,9 +272,9 @@ def _grouped(items: Iterable[tuple[str, Gravity, Finding | Action]]) -> Sequence
     return sorted(groups, key=lambda group: -list(Gravity).index(group.state))
 
 
-def disks(homes: Sequence[Listing]) -> Iterator[DiskAnswer]:
+def disks(homes: Sequence[Holdings]) -> Iterator[DiskAnswer]:
     """Yield the file systems of log dirs, each once, without those that cannot be queried."""
-    together: dict[int, list[Listing]] = {}
+    together: dict[int, list[Holdings]] = {}
     for home in homes:
         with suppress(OSError):
             together.setdefault(home.path.stat().st_dev, []).append(home)
@@ -285,7 +283,7 @@ def disks(homes: Sequence[Listing]) -> Iterator[DiskAnswer]:
             yield disk(some)
 
 
-def disk(homes: Sequence[Listing]) -> DiskAnswer:
+def disk(homes: Sequence[Holdings]) -> DiskAnswer:
     """Return the file system that log dirs share; OSError if it cannot be queried."""
     system = os.statvfs(homes[0].path)
     unit = system.f_frsize
@@ -297,11 +295,11 @@ def disk(homes: Sequence[Listing]) -> DiskAnswer:
         inodes=system.f_files,
         free_inodes=system.f_favail,
         read_only=bool(system.f_flag & os.ST_RDONLY),
-        logs=sum(file.size for home in homes for one in home.partitions for file in one.files()),
+        logs=sum(home.bytes for home in homes),
     )
 
 
-def limits(homes: Sequence[Listing], pid: int | None) -> Iterator[Limit]:
+def limits(homes: Sequence[Holdings], pid: int | None) -> Iterator[Limit]:
     """Yield the open files and maps that a broker needs, with the limits for them.
 
     `pid` is that of the running broker, whose limit of open files is then read. Without it, that
@@ -383,7 +381,7 @@ def _fill(run: Examination, others: Sequence[Examination]) -> Next | None:
     damaged, copies = _damaged(run), []
     for other in others:
         is_bad = _damaged(other)
-        sound = {(one.topic, one.number) for home in other.homes for one in home.partitions}
+        sound = {one for home in other.homes for one in home.partitions}
         if any(name in sound and name not in is_bad for name in damaged):
             copies += [f"--fill-from {shell.path(path)}" for path in other.paths]
     if not copies:

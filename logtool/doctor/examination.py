@@ -6,27 +6,31 @@ from `Forecast`.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
 
 from logtool.actions import Action
 from logtool.checks.partition import Item
+from logtool.checks.partition_numbers import PartitionNumbers
 from logtool.cleaner.after_start import MOST_LOGS, AfterStart, after_start
 from logtool.disk import files, in_use
+from logtool.doctor import holdings
+from logtool.doctor.holdings import Holdings
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.lazy_dataclass import dataclass
+from logtool.log.dir import LogDir
 from logtool.log.flavour import Flavour
+from logtool.log.inputs import Opened, PathKind
 from logtool.log.selection import Selection
 from logtool.node.claims import has_list
 from logtool.node.options import StartOptions
 from logtool.running.budget import Budget
 from logtool.running.run import Progress, Run
 from logtool.running.summary import ActionSummary, Summary
-from logtool.running.workers import OutOfTimeError, Pace
-from logtool.sanity import listing
+from logtool.running.workers import OutOfTimeError
 from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
 from logtool.verify import Level, Verification
@@ -75,10 +79,14 @@ class Examination:
     """The first round of retention and the partitions that stay dirty; None if not looked at."""
     has_too_many_logs: bool = False
     """True if there are too many partitions for that look."""
-    homes: list[listing.Listing] = field(default_factory=list)
-    """Listings of the paths: names and sizes."""
+    homes: list[Holdings] = field(default_factory=list)
+    """The numbers of the paths that could be listed."""
     _problems: dict[Path, UnreadableError] = field(default_factory=dict)
     """Errors of the forecast, by path."""
+    _opened: Mapping[Path, Opened] = field(default_factory=dict)
+    """The paths as verify opened them."""
+    _numbers: dict[Path, PartitionNumbers] = field(default_factory=dict)
+    """The numbers of the partition dirs that the quick look has reached."""
 
     def __post_init__(self) -> None:
         self.paths = list(files.each_once(self.paths))
@@ -132,9 +140,7 @@ class Examination:
 
     def _look(self) -> None:
         self._verify(Level.QUICK, self.quick)
-        for path in self.paths:
-            with suppress(UnreadableError):  # verify has reported it
-                self.homes.append(listing.read(path, self.selection, Pace(), self.flavour))
+        self.homes += self._holdings()
         for item in self.forecast:
             self._predicted(item)
         self.forecast_ended = True
@@ -143,6 +149,16 @@ class Examination:
         with suppress(OutOfTimeError):
             self.budget.pace.spend(0)
             self._verify(Level.BATCHES, self.deep)
+
+    def _holdings(self) -> Iterator[Holdings]:
+        """Yield the numbers of the paths, without a second look where the quick one has them."""
+        for path, found in self._opened.items():
+            if isinstance(found, LogDir):
+                yield holdings.of_log_dir(found, self.selection, self._numbers)
+            elif found is PathKind.PARTITION_DIR:
+                with suppress(UnreadableError):  # verify has reported it
+                    yield holdings.of_partition_dir(path, self.flavour)
+        self._numbers.clear()
 
     def _look_after_the_start(self) -> None:
         """Look at what retention deletes soon, if the start loads the logs and there is time."""
@@ -168,10 +184,12 @@ class Examination:
         run = Verification(
             self.paths, level=level, selection=self.selection, budget=self.budget,
             on_progress=self.on_progress, static=self.assumed.static, flavour=self.flavour,
+            numbers=self._numbers if level is Level.QUICK else None,
         )  # fmt: skip
         checked.summary = run.summary
         for item in run:
             checked.items.append(item)
+        self._opened = run.opened
         checked.is_whole = not run.summary.out_of_time
 
     def _predicted(self, item: Action | PartitionForecast | UnreadableError) -> None:

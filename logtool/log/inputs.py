@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from logtool.disk import files, shell
 from logtool.errors import NothingMatchedError, UnreadableError
@@ -52,6 +52,10 @@ class NamedBy(Protocol):
 
     def source_of(self, path: Path) -> str | None:
         """Return the place where the file names `path`; None if it does not name it."""
+
+
+Opened: TypeAlias = LogDir | PathKind | UnreadableError
+"""A path as it was opened: a log dir, another kind of path, or the error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +307,20 @@ def new_disk(path: Path, given: Sequence[Path], flavour: Flavour | None = None) 
         return None
     is_one_of_several = any(_is_log_dir(one) for one in given if one != path)
     return KAFKA.log_dir(path, []) if is_one_of_several else None
+
+
+def open_path(path: Path, given: Sequence[Path], flavour: Flavour | None = None) -> Opened:
+    """Return a path as it is, a log dir with its listing; an error is returned, not raised.
+
+    It is one of the paths that are `given`.
+    """
+    if empty := new_disk(path, given, flavour):
+        return empty
+    try:
+        kind = kind_of(path, flavour, redpanda=True)
+        return open_log_dir(path, flavour) if kind is PathKind.LOG_DIR else kind
+    except UnreadableError as error:
+        return error
 
 
 def _is_log_dir(path: Path) -> bool:

@@ -20,6 +20,8 @@ from logtool.log.flavour import FlavourName
 from logtool.log.walk import forms
 from logtool.log.walk.forms import Form
 
+_RANKS = {kind: rank for rank, kind in enumerate(DirectoryKind)}
+
 
 class Kafka:
     """The flavour of Apache Kafka."""
@@ -40,16 +42,17 @@ class Kafka:
         """Return the log dir that these directory entries make."""
         good, bad, kept, odd = [], [], [], []
         for entry in entries:
-            name = names.parse_root_file(entry.name)
             if files.is_dir(entry):
-                directory = names.parse_directory(entry.name)
                 if entry.name == names.REMOTE_INDEX_CACHE:
                     continue
+                directory = names.parse_directory(entry.name)
                 if isinstance(directory, BadDirectory):
                     bad.append((path / entry.name, directory))
                 else:
                     good.append((path / entry.name, directory))
-            elif is_file(entry, name):
+                continue
+            name = names.parse_root_file(entry.name)
+            if is_file(entry, name):
                 file = describe(path, entry, name)
                 kept += [file] if file else []
             else:
@@ -129,6 +132,6 @@ def _directory_order(item: tuple[Path, PartitionDirectory]) -> tuple[str, int, i
     return (
         directory.topic,
         directory.partition,
-        list(DirectoryKind).index(directory.kind),
+        _RANKS[directory.kind],
         directory.name,
     )

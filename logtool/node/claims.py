@@ -6,7 +6,7 @@ node was deleted or moved, so that rows of it are stale.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -116,10 +116,9 @@ def absent_partitions(node: Node) -> Iterator[AbsentPartition]:
     states = _assigned(node)
     facts: dict[TopicPartition, list[Claim | Revocation]] = {}
     homes: dict[TopicPartition, LogDirIdentity] = {}
-    for claim, home in (*_replicas(node, states), *_rows(node)):
-        if claim.about not in there:
-            facts.setdefault(claim.about, []).append(claim)
-            homes[claim.about] = home
+    for claim, home in (*_replicas(node, states, there), *_rows(node, there)):
+        facts.setdefault(claim.about, []).append(claim)
+        homes[claim.about] = home
     for revocation in _revocations(node, states, facts):
         facts[revocation.about].append(revocation)
     for key in sorted(facts):
@@ -167,9 +166,12 @@ def _directory(state: PartitionRecord, node_id: int) -> str | None:
 
 
 def _replicas(
-    node: Node, states: dict[TopicPartition, PartitionRecord]
+    node: Node, states: dict[TopicPartition, PartitionRecord], there: Container[TopicPartition]
 ) -> Iterator[tuple[Claim, LogDirIdentity]]:
-    """Yield the claims of the metadata log, each with the log dir of its assignment."""
+    """Yield the claims of the metadata log, each with the log dir of its assignment.
+
+    Nothing is yielded about partitions that are `there`.
+    """
     source = node if node.metadata_log or node.elsewhere is None else node.elsewhere
     holder, me = source.metadata_log, node.node_id
     if holder is None or me is None:
@@ -177,16 +179,25 @@ def _replicas(
     evidence = Evidence(holder.path / metadata_image.DIRECTORY)
     by_id = {one.meta.directory_id: one for one in node.log_dirs if one.meta}
     for key, state in states.items():
+        if key in there:
+            continue
         home = by_id.get(_directory(state, me), node.log_dirs[0])
         yield Claim(key, ClaimKind.REPLICA, evidence), home
 
 
-def _rows(node: Node) -> Iterator[tuple[Claim, LogDirIdentity]]:
-    """Yield the claims of the offset checkpoints, each with the log dir of the file."""
+def _rows(
+    node: Node, there: Container[TopicPartition] = ()
+) -> Iterator[tuple[Claim, LogDirIdentity]]:
+    """Yield the claims of the offset checkpoints, each with the log dir of the file.
+
+    Nothing is yielded about partitions that are `there`.
+    """
     for home in node.log_dirs:
         for kind, claims in _KINDS.items():
             with suppress(UnreadableError):
                 for key, row in home.root.rows(kind).items():
+                    if key in there:
+                        continue
                     if not _NAME.fullmatch(row.topic) or row.partition < 0:
                         continue  # Damage: no broker wrote such a row.
                     path = home.root.files[kind].path

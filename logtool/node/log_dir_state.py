@@ -1,5 +1,7 @@
 """One log dir of a node as its broker reads it: checkpoint rows, marker and index settings."""
 
+from functools import cached_property
+
 from logtool.errors import UnreadableError
 from logtool.formats import offset_index
 from logtool.formats.names import FileKind, TopicPartition
@@ -63,8 +65,12 @@ class LogDirState:
     def _setting(self, topic: str, name: str, chosen: int | None, default: int) -> int:
         if chosen is not None:
             return chosen
-        image = self.image or MetadataImage(static=self._static)
-        return image.topic_number(topic, name, default, self.node_id)
+        return self._settings_image.topic_number(topic, name, default, self.node_id)
+
+    @cached_property
+    def _settings_image(self) -> MetadataImage:
+        """The image that has the settings of topics: that of the node, or its own file alone."""
+        return self.image or MetadataImage(static=self._static)
 
     def _read(self, kind: FileKind) -> dict[TopicPartition, int]:
         try:

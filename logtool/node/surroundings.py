@@ -46,28 +46,41 @@ class Surroundings:
         return self.log_dir / FileKind.LOG_START_CHECKPOINT.value
 
 
+def of_log_dir(log_dir: LogDir) -> Surroundings:
+    """Return the facts that the partitions of a log dir share, for partitions without rows."""
+    written = (log_dir.files[kind].mtime_ns for kind in _PERIODIC if kind in log_dir.files)
+    return Surroundings(
+        log_dir=log_dir.path,
+        clean=log_dir.is_clean,
+        log_start=0,
+        cleaned=0 if FileKind.CLEANER_CHECKPOINT in log_dir.files else None,
+        rows_replaced=_rows_replaced(log_dir),
+        stopped_ns=max(written, default=0),
+        recovery_points=witness(log_dir, FileKind.RECOVERY_POINT_CHECKPOINT),
+    )
+
+
 def of(
-    log_dir: LogDir,
+    shared: Surroundings,
     settings: Settings,
     directory: PartitionDirectory,
     log_start: int,
     cleaned: int | None,
 ) -> Surroundings:
-    """Return the surroundings of a partition.
+    """Return the surroundings of a partition; those of its log dir are `shared`.
 
     `log_start` and `cleaned` are its rows in the checkpoints of the log start, or 0, and of the
     cleaner, or None.
     """
-    written = (log_dir.files[kind].mtime_ns for kind in _PERIODIC if kind in log_dir.files)
     return Surroundings(
-        log_dir=log_dir.path,
-        clean=log_dir.is_clean,
+        log_dir=shared.log_dir,
+        clean=shared.clean,
         log_start=log_start,
-        cleaned=(cleaned or 0) if FileKind.CLEANER_CHECKPOINT in log_dir.files else None,
-        rows_replaced=_rows_replaced(log_dir),
-        stopped_ns=max(written, default=0),
+        cleaned=None if shared.cleaned is None else cleaned or 0,
+        rows_replaced=shared.rows_replaced,
+        stopped_ns=shared.stopped_ns,
         retention=settings.retention(directory.topic),
-        recovery_points=witness(log_dir, FileKind.RECOVERY_POINT_CHECKPOINT),
+        recovery_points=shared.recovery_points,
     )
 
 

@@ -286,7 +286,11 @@ class Forecast:
             if self._given is None and root.path in whole:
                 whole.discard(root.path)
                 yield from filter(self._is_selected, start.absences)
+            pace = self._run.budget.pace
             for folder, directory in () if start.is_offline else chosen:
+                if pace.is_over:
+                    self.not_reached, pace.ran_out = self.not_reached + 1, True
+                    continue
                 try:
                     yield start.request(folder, directory, self._points)
                 except UnreadableError as error:

@@ -26,6 +26,7 @@ from logtool.node import lost_end, own_file, settings, surroundings
 from logtool.node.log_dir_state import LogDirState
 from logtool.node.options import StartOptions
 from logtool.node.settings import Settings
+from logtool.node.surroundings import Surroundings
 from logtool.startup import strays
 from logtool.startup.request import LoadRequest
 from logtool.startup.strays import StrayOutcome
@@ -131,19 +132,21 @@ class LogDirStart(LogDirState):
             flushed=self.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(key),
             fate=self._fate(path, directory),
             assumed=options,
-            around=replace(
-                surroundings.of(
-                    self.log_dir,
-                    self._settings,
-                    directory,
-                    max(0, start.log_start),
-                    self.rows(FileKind.CLEANER_CHECKPOINT).get(key),
-                ),
-                clean=self.clean,
+            around=surroundings.of(
+                self._shared,
+                self._settings,
+                directory,
+                max(0, start.log_start),
+                self.rows(FileKind.CLEANER_CHECKPOINT).get(key),
             ),
             cleaning=Cleaning(topic, self.rows(FileKind.CLEANER_CHECKPOINT).get(key), self.clean),
             settings=self._settings,
         )
+
+    @cached_property
+    def _shared(self) -> Surroundings:
+        """The facts that its partitions share."""
+        return replace(surroundings.of_log_dir(self.log_dir), clean=self.clean)
 
     @cached_property
     def _settings(self) -> Settings:

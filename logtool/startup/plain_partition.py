@@ -9,7 +9,8 @@ import os
 import threading
 
 from logtool.actions import Action
-from logtool.checks.fast_path import LARGEST, PlainFiles, PlainPartitions
+from logtool.checks.fast_path import LARGEST, PlainPartitions
+from logtool.checks.plain_files import PlainFiles
 from logtool.checks.report import PartitionSummary
 from logtool.disk import files
 from logtool.formats import producer_snapshot
@@ -27,7 +28,6 @@ from logtool.loading.producers import ProducerManager, decode
 from logtool.loading.result import LoadResult, Outcome, StartConditions
 from logtool.loading.shadow import Shadow
 from logtool.log.file import File
-from logtool.node import host_limits
 from logtool.startup.partition import PartitionForecast, placed
 from logtool.startup.request import LoadRequest
 
@@ -78,7 +78,7 @@ def forecast(request: LoadRequest, looks: PlainLooks) -> PartitionForecast | Non
         log_end=loaded.log_end,
         recovery_point=loaded.recovery_point,
         segments=facts.segments,
-        needs=_needs(facts, found),
+        needs=found.numbers.needs,
         producers=loaded.producers,
         epoch_starts=tuple(one for one in loaded.epochs if one[1] < loaded.log_end),
         newest_log=facts.newest_log,
@@ -164,14 +164,3 @@ def _producers(request: LoadRequest, start: StartConditions, snapshot: bytes) ->
     manager = ProducerManager(Shadow(request.path, ()), start.now_ms, start.idle_ms, start.kafka)
     manager.begin(0, decode(snapshot) or {})
     return len(manager.state.producers)
-
-
-def _needs(facts: PartitionSummary, found: PlainFiles) -> host_limits.Needs:
-    """Return the same as `host_limits.needs`."""
-    entries = max(0, len(found.newest_snapshot) - producer_snapshot.HEADER.size)
-    return host_limits.Needs(
-        logs=1,
-        segments=facts.segments,
-        indexes=2 + found.inactive_indexes,
-        producers=entries // producer_snapshot.ENTRY_SIZE,
-    )

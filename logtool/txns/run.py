@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from logtool.checks import compaction, internal_topics
-from logtool.checks.fast_path import PlainFiles, PlainPartitions, may_look
+from logtool.checks.fast_path import PlainPartitions, may_look
 from logtool.checks.partition import CheckRequest, check_partition, plan
+from logtool.checks.plain_files import PlainFiles
 from logtool.checks.plain_segment import PlainSegment
 from logtool.checks.report import PartitionSummary, SegmentReport
 from logtool.checks.schedule import PartitionJob, Schedule

@@ -8,7 +8,7 @@ from damage import append_to_file, cut, damage_file, flip, overwrite, remove_fil
 from verification import log_dirs, logs, set_offsets, small_log_dir
 
 from logtool.actions import Action
-from logtool.doctor import diagnosis
+from logtool.doctor import diagnosis, examination
 from logtool.doctor.answers import (
     FULL,
     NEARLY_FULL,
@@ -26,12 +26,15 @@ from logtool.doctor.answers import (
 from logtool.doctor.examination import Examination
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
+from logtool.log.kafka import KAFKA
 from logtool.node.host_limits import BROKER_FILES, BROKER_MAPS
 from logtool.node.options import StartOptions
 from logtool.running.budget import Budget
+from logtool.running.run import Run
 from logtool.running.summary import Summary
 from logtool.running.workers import Pace
 from logtool.startup.forecast import Forecast
+from logtool.startup.log_dir_start import LogDirStart
 from logtool.startup.partition import PartitionForecast
 from logtool.verify import Level, Verification
 
@@ -221,6 +224,29 @@ def test_without_any_time_what_was_not_reached_is_counted(damaged):
     assert the(VersionsAnswer, reported).kafka == "4.4"
     assert codes(reported) == {"metadata/absent"}
     assert int(run.summary.exit_status()) == 1
+
+
+def test_no_request_is_made_once_time_is_over(damaged, monkeypatch):
+    pace, made = Pace(), []
+    pace.end()
+    monkeypatch.setattr(LogDirStart, "request", lambda *_: made.append(1))
+    list(Forecast([damaged], StartOptions(), run=Run(budget=Budget(pace=pace))))
+    assert not made
+
+
+def test_a_partition_without_faults_is_never_listed(scenario, tmp_path, monkeypatch):
+    """Three looks read it, and the numbers of its files come from the first."""
+    home = small_log_dir(
+        scenario("4.3.1/clean"), tmp_path / "home", "index.dense-0", "idempotent_writes-0"
+    )
+    (home / ".kafka_cleanshutdown").touch()
+    listed = []
+    monkeypatch.setattr(examination, "MOST_LOGS", 1)  # retention is not looked at
+    monkeypatch.setattr(type(KAFKA), "partition", lambda _, path, __: listed.append(path))
+    run = Examination([home], StartOptions())
+    run.look()
+    assert run.homes[0].segments == len(list(home.glob("*/*.log")))
+    assert not listed
 
 
 def test_what_a_signal_interrupts_is_reported_as_far_as_it_came(damaged, options):
