@@ -132,7 +132,8 @@ def dump(
     they are after the recovery of the WAL: batches or records, time and transaction indexes,
     producer snapshots and leader epochs. A bucket alone, or a file in it, is printed as objects:
     the entries of index blocks, the records of streams in data blocks and WAL objects, links of
-    composite objects, ranges of a node, and the owner of a WAL.
+    composite objects, ranges of a node, and the owner of a WAL. A WAL on a device or in a file, as
+    AutoMQ had it before May 2025, is printed as the records that AutoMQ recovers from it.
 
     Exit status:
       0    everything was printed, also if a search found nothing (see `found` in the summary)

@@ -102,7 +102,7 @@ def encode_header(header: BlockWalHeader | None) -> bytes:
     )  # fmt: skip
 
 
-def parse(data: bytes) -> BlockWal:
+def parse(data: bytes | memoryview) -> BlockWal:
     """Split a WAL into its parts. Never fails."""
     parts = (data[:BLOCK], data[BLOCK:])
     headers = (parse_header(parts[0]), parse_header(parts[1]))
@@ -122,7 +122,7 @@ def encode(parsed: BlockWal) -> bytes:
 
 def check(parsed: BlockWal) -> Iterator[Finding]:
     """Yield a finding for each header that is not right; AutoMQ needs one of the two."""
-    size = len(encode(parsed))
+    size = sum(map(len, parsed.behind)) + _LAYOUT.size * sum(map(bool, parsed.headers))
     if parsed.header is None:
         yield Finding(
             "automq-block-wal/no-header",

@@ -36,6 +36,8 @@ class ObjectKind(StrEnum):
     RANGE_INDEX = "range-index"
     WAL = "wal"
     RESERVATION = "reservation"
+    BLOCK_WAL = "block-wal"
+    """A WAL on a device or in a file, of any name; no key in a bucket."""
     UNKNOWN = "unknown"
 
 

@@ -3,8 +3,11 @@
 Blocks are read one by one, so that an object of any size needs little memory.
 """
 
+import os
 from collections.abc import Iterator
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from struct import Struct
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +19,7 @@ from logtool.dump.state import FileEntries
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats.automq import (
+    block_wal,
     composite_object,
     data_object,
     names,
@@ -24,10 +28,11 @@ from logtool.formats.automq import (
     wal_object,
 )
 from logtool.formats.automq.data_object import FOOTER
-from logtool.formats.automq.names import ObjectKind
+from logtool.formats.automq.names import ObjectKind, ObjectName
 from logtool.formats.automq.stream_record import StreamRecords
 from logtool.log.automq_bucket import StoredObject, open_all
 
+_MAGIC = Struct(">I")
 _DEPTHS = (3, 6)
 """Parts of a key: of a WAL object more than of the others."""
 Entries = Iterator[Object]
@@ -47,7 +52,16 @@ def objects_at(path: Path) -> list[StoredObject]:
         name = names.parse("/".join(parts[-depth:]))
         if name.kind is not ObjectKind.UNKNOWN:
             return [StoredObject(path, name, files.size_at(path))]
+    if not files.is_remote(path) and _starts_block_wal(path):
+        name = ObjectName(key=str(path), kind=ObjectKind.BLOCK_WAL)
+        return [StoredObject(path, name, files.size_at(path))]
     return []
+
+
+def _starts_block_wal(path: Path) -> bool:
+    """Return whether a local file or device begins with the magic of a WAL on a device."""
+    head, _ = files.glance(str(path), _MAGIC.size)
+    return head == _MAGIC.pack(block_wal.MAGIC)
 
 
 def read(file: StoredObject) -> FileEntries:
@@ -60,6 +74,8 @@ def read(file: StoredObject) -> FileEntries:
             count, entries = _data_object(file)
         case ObjectKind.WAL:
             count, entries = _wal_object(files.read_small(file.path))
+        case ObjectKind.BLOCK_WAL:
+            return _block_wal(file.path)
         case ObjectKind.RANGE_INDEX:
             count, entries = _range_index(files.read_small(file.path))
         case _:
@@ -145,6 +161,22 @@ def _wal_object(data: bytes) -> tuple[int, Entries]:
     found = wal_object.records(parsed)
     head = len(data) - len(parsed.content)
     return len(found), _records(found.records, head, found.offset.tolist())
+
+
+def _block_wal(path: Path) -> FileEntries:
+    """Return the records that AutoMQ recovers from a WAL on a device; the ring is mapped."""
+    try:
+        with path.open("rb", buffering=0) as opened:
+            size = opened.seek(0, os.SEEK_END)  # a device has no size in its status
+            data = memoryview(mmap(opened.fileno(), size, access=ACCESS_READ))
+    except (OSError, ValueError) as error:
+        raise UnreadableError(path, str(error)) from error
+    parsed = block_wal.parse(data)
+    findings = block_wal.check(parsed)
+    if parsed.header is None:
+        return FileEntries(iter(()), findings, 0)
+    found = block_wal.recover(data, parsed.header)
+    return FileEntries(_records(found.records, 0, found.offset.tolist()), findings, len(found))
 
 
 def _range_index(data: bytes) -> tuple[int, Entries]:

@@ -107,7 +107,12 @@ def _expand(
         return [_of_redpanda(place) for place in meant]
     if kind is PathKind.FILE:
         of_automq = _of_automq(path) if AUTOMQ_NAMESPACE in str(path) else []
-        return of_automq or [_single(path)]
+        try:
+            return of_automq or [_single(path)]
+        except UnreadableError:
+            if found := _of_automq(path):  # A WAL on a device or in a file has any name.
+                return found
+            raise
     if kind is PathKind.PARTITION_DIR:
         return _partition(path, logs_with, flavour)
     inputs: list[Input] = []

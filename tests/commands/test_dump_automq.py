@@ -58,6 +58,37 @@ def test_one_file_is_printed_alone(run, bucket):
     assert (head["kind"], head["entries"]) == ("automq-object", 2)
 
 
+@pytest.mark.parametrize("name", ["early-unclean", "wrapped-unclean", "wrapped-clean"])
+def test_a_wal_in_a_file_has_the_records_of_automqs_recovery(run, scenario, name):
+    path = scenario("automq/made") / "block-wal" / name
+    result = run("dump", "-f", "ndjson", path)
+    text = (scenario("automq/made.expected") / "block-wal" / "truth.json").read_text()
+    assert result.status == 0
+    assert [
+        (row["wal_offset"], row["stream"], row["base_offset"], row["position"])
+        for row in result.of_type("entry")
+    ] == [
+        (one["wal_offset"], one["stream_id"], one["base_offset"],
+         one["wal_offset"] % (path.stat().st_size - 8192) + 8192 + 24)
+        for one in json.loads(text)[name]
+    ]  # fmt: skip
+
+
+def test_damaged_headers_of_a_wal_in_a_file_are_findings(run, scenario, tmp_path):
+    data = bytearray((scenario("automq/made") / "block-wal" / "early-unclean").read_bytes())
+    path = tmp_path / "wal"
+    codes = ["automq-block-wal/header", "automq-block-wal/no-header"]
+    for at, status, found in ((4096 + 20, 1, codes[:1]), (20, 1, codes)):
+        data[at] ^= 1
+        path.write_bytes(data)
+        result = run("dump", "-f", "ndjson", path)
+        assert (result.status, sorted({one["reason"] for one in result.of_type("error")})) == (
+            status, found,
+        )  # fmt: skip
+    path.write_bytes(data[:4])
+    assert run("dump", path).status == 1
+
+
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_the_objects_of_a_broker_are_printed_in_other_forms(run, scenario, form):
     result = run("dump", "-f", form, scenario("automq/broker-crash") / "s3")

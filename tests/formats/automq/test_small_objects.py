@@ -43,7 +43,7 @@ def test_every_key_of_a_bucket_is_known(state: str, scenario: Callable[[str], Pa
                     assert name.key == names.data_key(CLUSTER, name.object_id or 0)
                 case ObjectKind.RESERVATION:
                     assert name.key == names.reservation_key(CLUSTER, 1)
-    wanted = {"broker-crash": (16, 1, 18, 1, 0), "broker-clean": (45, 1, 1, 1, 0)}[state]
+    wanted = {"broker-crash": (16, 1, 18, 1, 0, 0), "broker-clean": (45, 1, 1, 1, 0, 0)}[state]
     assert tuple(counts.values()) == wanted
 
 
