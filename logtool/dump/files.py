@@ -110,9 +110,10 @@ def _expand(
         try:
             return of_automq or [_single(path)]
         except UnreadableError:
-            if found := _of_automq(path):  # A WAL on a device or in a file has any name.
-                return found
-            raise
+            of_automq = _of_automq(path)  # A WAL on a device or in a file has any name.
+            if not of_automq:
+                raise
+            return of_automq
     if kind is PathKind.PARTITION_DIR:
         return _partition(path, logs_with, flavour)
     inputs: list[Input] = []
