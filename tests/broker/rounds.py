@@ -91,7 +91,7 @@ def deleted(home: Path) -> dict[tuple[str, int], int]:
 def forecast(
     copy: Path, start: int, settings: Mapping[str, str] = ROUNDS
 ) -> dict[tuple[str, int], dict[str, Any]]:
-    """Return what `logtool retention` says of each segment in a copy of a log dir."""
+    """Return the forecast of `logtool retention` for each segment in a copy of a log dir."""
     file = copy.with_name("server.properties")
     file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     command = [sys.executable, "-m", "logtool", "retention", "-f", "ndjson", "--segments"]
