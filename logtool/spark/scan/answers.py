@@ -18,12 +18,12 @@ from pyarrow import parquet
 from logtool.formats.record_batch import Column
 from logtool.gaps.evidence import Facts
 from logtool.lazy_dataclass import dataclass
+from logtool.spark.questions import answering
+from logtool.spark.questions.facts import FACTS, facts_in, facts_of
+from logtool.spark.questions.range_summary import STRETCHES
+from logtool.spark.scan.batches_of_run import look
 from logtool.spark.scan.job_progress import watched
 from logtool.spark.scan.manifest import TableFile
-from logtool.spark.scan.questions import answering
-from logtool.spark.scan.questions.batches import look
-from logtool.spark.scan.questions.facts import FACTS, facts_in, facts_of
-from logtool.spark.scan.range_summary import STRETCHES
 from logtool.spark.scan.runs import ScanRun
 from logtool.spark.scan.storage import Staging
 from logtool.spark.scan.store import filesystem

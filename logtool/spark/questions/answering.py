@@ -20,11 +20,11 @@ from logtool.formats.record_batch import Column
 from logtool.gaps.evidence import Facts
 from logtool.gaps.table import GapPlace
 from logtool.schemas import arrow
-from logtool.spark.scan import producer_rows
-from logtool.spark.scan.digests import Ranges
-from logtool.spark.scan.questions.gaps import Stretch, gaps_of
-from logtool.spark.scan.questions.replicas import ComparedColumns, CopySummary, compare
-from logtool.spark.scan.range_summary import LISTS, STRETCHES, lists_of
+from logtool.spark.questions import producer_rows
+from logtool.spark.questions.digests import Ranges
+from logtool.spark.questions.gaps import Stretch, gaps_of
+from logtool.spark.questions.range_summary import LISTS, STRETCHES, lists_of
+from logtool.spark.questions.replicas import ComparedColumns, CopySummary, compare
 
 NAMES: Final = ("gaps", "producers", "transactions", "replicas")
 """The tables that are answers."""
