@@ -228,7 +228,10 @@ def _settings(master: str | None) -> dict[str, str]:
     if master.startswith("local"):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if re.fullmatch(r"local(\[.*\])?", master):
-        # The driver is the executor too. Its default of 1 GiB is little to sort in.
+        # The driver is the executor too. Its default of 1 GiB is little to sort in. Python reads
+        # the logs and writes the tables; for the rest the slower of Java's compilers costs more
+        # than it saves.
+        settings[_JAVA_OPTIONS] += " -XX:TieredStopAtLevel=1"
         settings |= {
             "spark.driver.memory": "2g",
             "spark.sql.shuffle.partitions": str(4 * available_cpus()),
