@@ -227,6 +227,10 @@ serialized:  ## serialize records with Confluent's client, write tests/serialize
 	build/serialized/bin/pip install -q "confluent-kafka[avro,json,protobuf]>=2.16,<3"
 	build/serialized/bin/python tests/serialized.py
 
+.PHONY: airflow
+airflow: $(VENV)/spark.stamp  ## run the DAG of logtool-fleets in Apache Airflow, write the report (Java 17)
+	PYTHONPATH=.:tests $(BIN)/python tests/airflow_dag.py
+
 .PHONY: kills
 kills: $(VENV)/test.stamp  ## kill every command that writes at every call, write tests/bench/reports/kills
 	PYTHONPATH=tests $(BIN)/python -m crash

@@ -15,9 +15,9 @@ from logtool.log import opening
 from logtool.log.batches import read_batches
 from logtool.log.dir import Segment
 from logtool.schemas import arrow
+from logtool.spark.questions.answering import LISTS_OF
 from logtool.spark.scan.answers import Questions
 from logtool.spark.scan.manifest import TableFile
-from logtool.spark.scan.questions.answering import LISTS_OF
 from logtool.spark.scan.runs import begin
 from logtool.spark.scan.unit_rows import STAGED, ScanWork
 

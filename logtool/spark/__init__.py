@@ -5,6 +5,7 @@ session         the Spark session, and the error of one that does not start
 engine          the engine of `verify` on Spark: the same work, in executors
 identity        the log dir, broker and partition that a path belongs to
 finding_row     the rows of the table ``findings``
+questions       gaps, producers, transactions and replicas, from summaries of what was read
 segment_totals  the sums of one segment
 worker_errors   errors inside Spark's Python workers, in one sentence
 scan            the job of `logtool scan` and its runs

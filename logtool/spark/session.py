@@ -8,13 +8,14 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module, resources
 from importlib.util import find_spec
 from traceback import walk_tb
 from types import FrameType
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from logtool.errors import LogtoolError, ending
 from logtool.running import java
@@ -35,6 +36,11 @@ _TRIES = 4
 job."""
 _MASTER_SECONDS = 2
 """Seconds in which a master must take a connection."""
+_LOCAL = re.compile(r"local(\[(\d+|\*)(\s*,\s*\d+)?\]|-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\])?")
+"""Masters on this machine (``SparkMasterRegex``, Spark 4.3)."""
+_OF_YARN = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+_PORTS = {"https": 443, "http": 80}
+_PROXIES = ("https_proxy", "http_proxy", "all_proxy")
 _END_SECONDS = 2
 """Most seconds until a JVM whose connection broke has ended."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -101,9 +107,9 @@ def session(
         return
     submitted = _UNDER_SUBMIT in os.environ
     if not submitted:
-        _check_java()
         master = master or master_here()
         check_master(master)
+        _check_java()
     ours = _settings(master)
     if (master or "").startswith("local"):
         # Else Spark looks the machine's name up, and warns of a loopback address.
@@ -222,7 +228,10 @@ def _settings(master: str | None) -> dict[str, str]:
     if master.startswith("local"):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if re.fullmatch(r"local(\[.*\])?", master):
-        # The driver is the executor too. Its default of 1 GiB is little to sort in.
+        # The driver is the executor too. Its default of 1 GiB is little to sort in. Python reads
+        # the logs and writes the tables; for the rest the slower of Java's compilers costs more
+        # than it saves.
+        settings[_JAVA_OPTIONS] += " -XX:TieredStopAtLevel=1"
         settings |= {
             "spark.driver.memory": "2g",
             "spark.sql.shuffle.partitions": str(4 * available_cpus()),
@@ -241,18 +250,59 @@ def _check_java() -> None:
 
 
 def check_master(master: str) -> None:
-    """Raise SparkError if none of the masters in a ``spark://`` URL takes a connection."""
-    if not master.startswith("spark://"):
-        return
+    """Raise SparkError for a master that Spark does not know, or that takes no connection.
+
+    All connections together take at most `_MASTER_SECONDS`. Kubernetes is not tried behind a proxy,
+    through which its client may reach it.
+    """
+    if master.startswith("spark://"):
+        found = [_host_and_port(master, one) for one in master.removeprefix("spark://").split(",")]
+        _check_connection(found)
+    elif master.startswith("k8s://"):
+        place = _api_server(master)
+        if not any(name.lower() in _PROXIES for name in os.environ):
+            _check_connection([place])
+    elif master == "yarn":
+        if not any(os.environ.get(name) for name in _OF_YARN):
+            raise SparkError(
+                f"--master yarn needs the configuration of the cluster: set {' or '.join(_OF_YARN)}"
+            )
+    elif not _LOCAL.fullmatch(master):
+        raise SparkError(
+            f"--master {master}: expected local, local[N], local[N,FAILURES], "
+            "local-cluster[N,CORES,MEMORY], spark://HOST:PORT, k8s://HOST:PORT or yarn"
+        )
+
+
+def _host_and_port(master: str, place: str) -> tuple[str, int]:
+    host, _, port = place.rpartition(":")
+    if not (host and port.isdecimal() and int(port) < 2**16):
+        raise SparkError(f"--master {master}: expected spark://HOST:PORT")
+    return host.strip("[]"), int(port)
+
+
+def _api_server(master: str) -> tuple[str, int]:
+    """Return host and port of the API server of Kubernetes, whose scheme is https by default."""
+    text = master.removeprefix("k8s://")
+    try:
+        url = urlsplit(text if "://" in text else f"https://{text}")
+        usual = _PORTS[url.scheme]
+        port = url.port or usual
+    except (KeyError, ValueError):
+        url, port = urlsplit(""), 0
+    if not url.hostname:
+        raise SparkError(f"--master {master}: expected k8s://HOST:PORT")
+    return url.hostname, port
+
+
+def _check_connection(places: Sequence[tuple[str, int]]) -> None:
+    """Raise SparkError if none of the hosts and ports takes a connection."""
     problems = []
-    for place in master.removeprefix("spark://").split(","):
-        host, _, port = place.rpartition(":")
+    for host, port in places:
         try:
-            socket.create_connection((host.strip("[]"), int(port)), _MASTER_SECONDS).close()
-        except ValueError as error:
-            raise SparkError(f"--master {master}: expected spark://HOST:PORT") from error
+            socket.create_connection((host, port), _MASTER_SECONDS / len(places)).close()
         except OSError as error:
-            problems.append(f"{place}: {error.strerror or error}")
+            problems.append(f"{host}:{port}: {error.strerror or error}")
         else:
             return
     raise SparkError(f"no Spark master answers: {'; '.join(problems)}")

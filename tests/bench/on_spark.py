@@ -23,8 +23,8 @@ from pyarrow import parquet
 from logtool.running.budget import Budget
 from logtool.schemas.arrow import DEFAULT, Payload
 from logtool.spark.engine import SparkEngine
+from logtool.spark.questions.range_summary import Inner, RangeSummary, as_rows
 from logtool.spark.scan import answers
-from logtool.spark.scan.range_summary import Inner, RangeSummary, as_rows
 from logtool.spark.scan.runs import begin
 from logtool.spark.scan.scan import Scan
 from logtool.spark.session import session

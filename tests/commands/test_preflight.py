@@ -3,10 +3,15 @@
 import contextlib
 import io
 import json
+import re
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -142,10 +147,70 @@ def test_a_master_that_takes_no_connection_is_named():
         with socket.create_server(("127.0.0.1", 0)) as listening:
             other = f"127.0.0.1:{listening.getsockname()[1]}"
             spark_session.check_master(f"spark://{place},{other}")
-    for master in ("local[2]", "yarn"):
+
+
+def test_a_master_that_spark_does_not_know_is_refused(monkeypatch):
+    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY",
+                 "http_proxy", "ALL_PROXY", "all_proxy"):  # fmt: skip
+        monkeypatch.delenv(name, raising=False)
+    for master in ("local", "local[2]", "local[*,4]", "local-cluster[2, 1, 1024]"):
         spark_session.check_master(master)
-    with pytest.raises(SparkError):
-        spark_session.check_master("spark://host")
+    for master in ("nonsense", "local[two]", "local[2", "spark://host", "spark://host:x", "yarn",
+                   "k8s://", "k8s://ftp://host:1"):  # fmt: skip
+        with pytest.raises(SparkError, match=re.escape(f"--master {master}")):
+            spark_session.check_master(master)
+    monkeypatch.setenv("YARN_CONF_DIR", "/etc/hadoop")
+    spark_session.check_master("yarn")
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # no one listens
+        place = f"127.0.0.1:{bound.getsockname()[1]}"
+        for url in (f"k8s://{place}", f"k8s://https://{place}"):
+            with pytest.raises(SparkError, match=place):
+                spark_session.check_master(url)
+        monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
+        spark_session.check_master(f"k8s://{place}")
+
+
+@BOTH
+def test_no_program_is_started_for_a_mistake(run, log_dir, tmp_path, monkeypatch, command):
+    """Each Java is started with `subprocess.Popen`, by logtool as well as by pyspark."""
+    from logtool.commands.views import scan
+
+    started: list[object] = []
+
+    class Recorded(subprocess.Popen):
+        def __init__(self, words: list[str], **more: Any) -> None:
+            started.append(words)
+            super().__init__(words, **more)
+
+    (tmp_path / "above").mkdir()
+    (tmp_path / "above" / "broker-1").symlink_to(log_dir)
+    java = tmp_path / "jdk" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(java.parents[1]))
+    monkeypatch.setattr(subprocess, "Popen", Recorded)
+    no_session = SimpleNamespace(getActiveSession=lambda: None)  # `make test` installs no pyspark
+    monkeypatch.setitem(sys.modules, "pyspark.sql", SimpleNamespace(SparkSession=no_session))
+    monkeypatch.setattr(spark_session, "needed", lambda: None)
+    monkeypatch.setattr(scan, "needed", lambda: None)
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # no one listens
+        free = f"spark://127.0.0.1:{bound.getsockname()[1]}"
+        mistakes: list[list[object]] = [
+            [tmp_path / "missing"], [tmp_path / "above"], [log_dir, "--topic", "nosuch"],
+            [log_dir, "--master", free], [log_dir, "--master", "nonsense"],
+        ]  # fmt: skip
+        for words_of_mistake in mistakes:
+            done = run(*words(command, tmp_path / "out"), *words_of_mistake)
+            assert (done.status, started) == (4, [])
+        if command == "scan":
+            assert run("scan", log_dir, "--output", java / "out").status in (4, 5)
+    assert started == []
+    assert not (tmp_path / "out").exists()
+    assert "Java 11" in run(*words(command, tmp_path / "out"), log_dir).stderr
+    assert started == [[str(java), "-version"]]
 
 
 def test_a_line_says_now_and_then_how_far_a_long_job_is():

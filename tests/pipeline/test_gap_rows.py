@@ -21,7 +21,7 @@ from logtool.gaps.table import GapPlace
 from logtool.log import opening
 from logtool.log.arrow_rows import PartitionIdentity
 from logtool.log.batches import read_batches
-from logtool.spark.scan.gap_rows import EDGES, INNER, GapRows
+from logtool.spark.questions.gap_rows import EDGES, INNER, GapRows
 from logtool.spark.scan.storage import Staging
 from logtool.spark.scan.unit_rows import STAGED, ScanWork
 

@@ -128,7 +128,7 @@ def test_a_partition_that_could_not_be_read_has_no_gaps(copy_of, tmp_path):
 
 
 def test_the_facts_of_a_log_dir_are_plain_rows_and_what_cannot_be_read_has_none(scenario, tmp_path):
-    from logtool.spark.scan.questions.facts import FACTS, facts_of
+    from logtool.spark.questions.facts import FACTS, facts_of
 
     found = facts_of(str(scenario("4.3.1/clean")))
     assert found.schema == FACTS

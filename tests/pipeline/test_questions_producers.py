@@ -22,7 +22,7 @@ from logtool.formats.record_batch import BatchTable
 from logtool.log import opening
 from logtool.log.chunk import Chunk
 from logtool.log.producer_state import CommittedTransaction, ProducerState, significant
-from logtool.spark.scan.producer_rows import (
+from logtool.spark.questions.producer_rows import (
     ProducerRows,
     joined,
     producers,

@@ -29,6 +29,7 @@ from logtool.log.selection import Selection
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
 from logtool.spark.source import reading, seek
+from logtool.spark.source.bundles import OPENING
 from logtool.spark.source.loss import LostDataError
 from logtool.spark.source.read_tasks import ReadTask
 from logtool.spark.source.reading import ReadOptions
@@ -547,7 +548,7 @@ def test_small_segments_share_a_bundle_and_each_is_in_one(tmp_path: Path) -> Non
     home.mkdir()
     for number in range(30):
         write(home / f"t-{number}", 0, some_batches(rng, 0, 3))
-    size = 10 * reading._OPENING + 10 * 1000
+    size = 10 * OPENING + 10 * 1000
     bundles = reading.plan([home], asked("batches"), size)
     assert 3 <= len(bundles) <= 4
     names = [piece.place.directory for bundle in bundles for piece in bundle]

@@ -11,7 +11,7 @@ import pytest
 from logtool.errors import UnwritableError
 from logtool.spark import connect
 from logtool.spark.engine import SparkEngine, SparkRunner
-from logtool.spark.session import SparkError, describe_error, job_failed, killed, session
+from logtool.spark.session import SparkError, _settings, describe_error, job_failed, killed, session
 
 
 @pytest.mark.parametrize(
@@ -129,3 +129,10 @@ def test_the_driver_does_not_import_pandas():
         "sys.exit('pandas' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_only_the_jvm_on_this_machine_does_without_its_slower_compiler():
+    name, option = "spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1"
+    assert option in _settings("local[2,4]")[name].split()
+    assert option not in _settings("spark://host:7077")[name].split()
+    assert name not in _settings(None)  # spark-submit has started the JVM

@@ -3,14 +3,10 @@
 scan              log dirs to tables: one pass over the bytes, then the questions across segments
 engine            the engine of that pass, and the rows that the driver writes
 unit_rows         the rows that an executor writes in that pass
-range_summary     the summary of each range that a task read, for the questions
-gap_rows          the part of that summary about gaps
-producer_rows     the part about producers and transactions
-digests           the part about copies: digests of batches
 answers           the questions asked of what was staged, and their tables written
-questions         the questions across segments and brokers
 job_progress      the progress of the jobs of Spark
 storage           Parquet files, and the directory that holds those of a run
+batches_of_run    batches of that pass read again, where copies differ
 store             a disk or a bucket
 manifest          the file that makes files a run
 runs              runs begun, ended and cleaned up

@@ -5,7 +5,7 @@ partition come together in one task. Both run the same function, and a task hold
 time.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,14 +16,13 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from logtool.formats.record_batch import Column
-from logtool.gaps.evidence import Facts
 from logtool.lazy_dataclass import dataclass
+from logtool.spark.questions import answering
+from logtool.spark.questions.facts import FACTS, facts_by_directory, facts_of
+from logtool.spark.questions.range_summary import STRETCHES
+from logtool.spark.scan.batches_of_run import look
 from logtool.spark.scan.job_progress import watched
 from logtool.spark.scan.manifest import TableFile
-from logtool.spark.scan.questions import answering
-from logtool.spark.scan.questions.batches import look
-from logtool.spark.scan.questions.facts import FACTS, facts_in, facts_of
-from logtool.spark.scan.range_summary import STRETCHES
 from logtool.spark.scan.runs import ScanRun
 from logtool.spark.scan.storage import Staging
 from logtool.spark.scan.store import filesystem
@@ -135,7 +134,7 @@ class Questions:
             writers = {name: stack.enter_context(self.staging.writer(name)) for name in self.tables}
             for rows in _partitions(batches):
                 is_fact = pc.is_valid(rows.column("log_start"))
-                facts = _facts(rows.filter(is_fact))
+                facts = facts_by_directory(rows.filter(is_fact))
                 stretches = rows.filter(pc.invert(is_fact)).select(STRETCHES.names)
                 for name, found in answering.answers(stretches, self.tables, facts, look):
                     writers[name].write(found)
@@ -165,13 +164,6 @@ def _padded(table: Any) -> Any:
         ],
         schema=_BOTH,
     )
-
-
-def _facts(rows: Any) -> Mapping[answering.DirectoryKey, Facts]:
-    return {
-        (row["log_dir"], row["directory"]): facts_in(row)
-        for row in rows.select(FACTS.names).to_pylist()
-    }
 
 
 def _partitions(batches: Iterable[Any]) -> Iterator[Any]:

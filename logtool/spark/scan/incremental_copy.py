@@ -15,11 +15,11 @@ from pyarrow import parquet
 
 from logtool.errors import RefusedError
 from logtool.lazy_dataclass import dataclass
+from logtool.spark.questions.answering import LISTS_OF
 from logtool.spark.scan import manifest, store
 from logtool.spark.scan.incremental import REPORTS, TABLE, KeptReports, SegmentKey
 from logtool.spark.scan.job_progress import watched
 from logtool.spark.scan.manifest import Manifest, TableFile
-from logtool.spark.scan.questions.answering import LISTS_OF
 from logtool.spark.scan.runs import ScanRun
 from logtool.spark.scan.storage import Staging
 from logtool.spark.scan.unit_rows import STAGED

@@ -25,6 +25,7 @@ from logtool.running.summary import Summary
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
 from logtool.spark.finding_row import finding_row
+from logtool.spark.questions.answering import LISTS_OF
 from logtool.spark.scan.answers import answer
 from logtool.spark.scan.engine import Buffer, ScanEngine
 from logtool.spark.scan.history import HISTORY, RunHistory
@@ -33,7 +34,6 @@ from logtool.spark.scan.incremental import REPORTS
 from logtool.spark.scan.incremental import TABLE as REPORTS_TABLE
 from logtool.spark.scan.incremental_copy import carry, earlier_run, load
 from logtool.spark.scan.manifest import Manifest
-from logtool.spark.scan.questions.answering import LISTS_OF
 from logtool.spark.scan.runs import ScanRun, begin
 from logtool.spark.scan.unit_rows import STAGED, ScanWork
 from logtool.verify import Level, Progress, Verification

@@ -23,16 +23,20 @@ from logtool.log.arrow_rows import PartitionIdentity, batch_rows, record_rows
 from logtool.log.chunk import LARGEST_BUFFERED_BATCH, Chunk
 from logtool.schemas.arrow import Payload
 from logtool.spark.identity import place_of_dir
+from logtool.spark.questions.range_summary import (
+    STRETCHES,
+    RangeSummary,
+    StretchRows,
+    as_rows,
+    with_wrappers,
+)
 from logtool.spark.scan.incremental import Tail
 from logtool.spark.scan.manifest import TableFile
-from logtool.spark.scan.range_summary import STRETCHES, RangeSummary, StretchRows, as_rows
 from logtool.spark.scan.storage import ParquetWriter, Staging
 from logtool.spark.segment_totals import SegmentTotals
 
 _ROWS_AT_ONCE, _CHUNKS_AT_ONCE = 16 * 1024, 16
 """Rows and chunks of batches that become Arrow columns together, which costs some 100 calls."""
-_BYTES_AT_ONCE = 16 * 1024 * 1024
-"""Bytes of wrappers that are decompressed together."""
 STAGED = "_stretches"
 """The table of stretches, which only the questions need."""
 _STRETCHES_AT_ONCE = 1024
@@ -209,7 +213,7 @@ class _UnitRows:
         """Take a chunk while its bytes are in memory."""
         self.totals.count(chunk, active=self._task.segment.is_active)
         if self._stretch:
-            for some in self._with_wrappers(chunk):
+            for some in with_wrappers(chunk, self._task.segment.log.open):
                 self._stretch.feed(some)
         if not len(chunk.table):
             return
@@ -225,28 +229,6 @@ class _UnitRows:
         if writer := self._writers.get("records"):
             for rows in self._records(chunk):
                 writer.write(rows)
-
-    def _with_wrappers(self, chunk: Chunk) -> Iterator[Chunk]:
-        """Yield a chunk, in parts with their bytes where it has wrappers of magic 0 and 1.
-
-        The headers of these wrappers do not have their first offset.
-        """
-        table = chunk.table
-        if chunk.plain or len(chunk.data) or not table.is_wrapper.any():
-            yield chunk
-            return
-        with self._task.segment.log.open() as log:
-            number = (table.end_position - int(table.position[0])) // _BYTES_AT_ONCE
-            for one in np.unique(number):
-                rows = number == one
-                some = table[rows]
-                start, size = int(some.position[0]), int(some.size.sum())
-                data = memoryview(bytearray(min(size, LARGEST_BUFFERED_BATCH)))
-                data = data[: log.read_into(data, start)]
-                misplaced = None if chunk.misplaced is None else chunk.misplaced[rows]
-                yield replace(
-                    chunk, table=some, data=data, data_position=start, misplaced=misplaced
-                )
 
     def _write_batches(self) -> None:
         self._files.add_batches(self._place, self._segment, concat(self._tables))

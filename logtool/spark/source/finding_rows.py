@@ -38,7 +38,7 @@ def plan(paths: Sequence[Path], wanted: RowFilter) -> list[list[CheckTask]]:
     partition matches.
     """
     found: dict[tuple[str, Path | None], CheckTask] = {}
-    for path in files.each_once(paths):
+    for path in listing.expanded(paths):
         kind, folders = listing.folders(path, wanted)
         log = path if kind is PathKind.FILE else None
         for folder in folders:

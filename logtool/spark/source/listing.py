@@ -1,6 +1,7 @@
 """The partition dirs that paths name, as far as they are wanted, and their listings."""
 
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from logtool.disk import files
@@ -11,6 +12,44 @@ from logtool.log.inputs import PathKind
 from logtool.spark.identity import place_of_dir
 from logtool.spark.source.loss import report_loss
 from logtool.spark.source.wanted import RowFilter
+
+
+def expanded(paths: Sequence[Path]) -> list[Path]:
+    """Return the paths without duplicates, with the matches of those that are globs.
+
+    ``*``, ``?`` and ``[...]`` match within one name, as in a shell; an existing name with these
+    characters is taken as it is. UnreadableError if nothing matches a glob, or if a folder cannot
+    be listed.
+    """
+    return files.each_once([found for path in paths for found in _matches(path)])
+
+
+def _matches(path: Path) -> list[Path]:
+    if not _is_glob(str(path)):
+        return [path]
+    found = []
+    for folder in _folders_like(path.parent):
+        known = {entry.name for entry in files.list_dir(folder)}
+        taken = {path.name} & known or {name for name in known if _matches_name(name, path.name)}
+        found += [folder / name for name in sorted(taken)]
+    if not found:
+        raise UnreadableError(path, "no path matches", missing=True)
+    return found
+
+
+def _folders_like(path: Path) -> list[Path]:
+    """Return the folders that match; a path without a glob is returned even if it is no folder."""
+    if not _is_glob(str(path)):
+        return [path]
+    return [one for one in _matches(path) if files.leads_to_dir(one)]
+
+
+def _is_glob(text: str) -> bool:
+    return bool(set("*?[") & set(text))
+
+
+def _matches_name(name: str, glob: str) -> bool:
+    return fnmatchcase(name, glob) and (glob.startswith(".") or not name.startswith("."))
 
 
 def folders(path: Path, wanted: RowFilter) -> tuple[PathKind, list[Path]]:

@@ -16,7 +16,13 @@ from logtool.formats import compression
 from logtool.lazy_dataclass import dataclass
 from logtool.log.selection import Selection
 from logtool.schemas.arrow import Payload
-from logtool.spark.source import catalog_table, finding_rows, kafka_options, kafka_table
+from logtool.spark.source import (
+    catalog_table,
+    finding_rows,
+    kafka_options,
+    kafka_table,
+    question_rows,
+)
 from logtool.spark.source.reading import TABLES
 from logtool.spark.source.wanted import RowFilter, parse_offsets
 
@@ -26,7 +32,7 @@ _ALSO: Final = (
     (kafka_table.NAME, "maxDecompressedBytes"),
     (finding_rows.NAME, "maxDecompressedBytes"),
 )
-_WITHOUT_TIMES: Final = ("segments", finding_rows.NAME)
+_WITHOUT_TIMES: Final = ("segments", finding_rows.NAME, *question_rows.TABLES)
 """Tables whose rows have no single time; they change, so that they cannot be streamed."""
 _OPTIONS: Final = (
     "table", "topic", "partition", "startingOffsets", "endingOffsets", *_OF_ROWS, *_OF_RECORDS,

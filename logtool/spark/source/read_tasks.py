@@ -7,10 +7,12 @@ from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
 from logtool.formats import names
 from logtool.formats.names import FileKind
+from logtool.gaps.evidence import Facts
 from logtool.lazy_dataclass import dataclass
 from logtool.log.arrow_rows import PartitionIdentity
 from logtool.log.batches import read_batches
 from logtool.log.chunk import Chunk
+from logtool.log.dir import Partition, Segment
 from logtool.log.file import File
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
@@ -35,6 +37,25 @@ class ReadTask:
     stop: int | None = None
     """None for the end that the log has when it is read."""
     flavour: Flavour = KAFKA
+
+    @classmethod
+    def of(
+        cls, found: Partition, segment: Segment, place: PartitionIdentity, span: OffsetTimeRange
+    ) -> "ReadTask":
+        """Return the task that reads a listed segment whole."""
+        return cls(
+            place=place,
+            folder=found.path,
+            segment=segment.base_offset,
+            next_segment=segment.next_base_offset,
+            index_bytes=tuple(
+                segment.indexes[kind].size if kind in segment.indexes else None
+                for kind in names.INDEX_KINDS
+            ),
+            span=span,
+            log=segment.log,
+            flavour=found.flavour,
+        )
 
     @property
     def size(self) -> int:
@@ -81,3 +102,27 @@ class CheckTask:
     """Offsets that are wanted of the partition."""
     log: Path | None = None
     """The one log that is meant; None for the whole directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionTask:
+    """All segments of a partition dir, for the tables that are about whole partitions."""
+
+    segments: tuple[ReadTask, ...]
+    facts: Facts | None = None
+    """Facts for the table ``gaps``; a partition without them has no gaps."""
+
+    @property
+    def size(self) -> int:
+        """Return the approximate number of bytes that are read for it."""
+        return sum(segment.size for segment in self.segments)
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionTask:
+    """Partition dirs whose gaps, producers or transactions are rows."""
+
+    partitions: tuple[PartitionTask, ...]
+
+
+Task = ReadTask | CheckTask | QuestionTask

@@ -35,7 +35,7 @@ from logtool.checks.batches import BatchRules
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import LimitError, UnreadableError, UsageError
-from logtool.formats import compression, names
+from logtool.formats import compression
 from logtool.formats.names import FileKind
 from logtool.formats.record_batch import MAGIC, BatchTable
 from logtool.lazy_dataclass import dataclass
@@ -47,20 +47,17 @@ from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
 from logtool.spark.identity import place_of_dir
 from logtool.spark.segment_totals import SegmentTotals
-from logtool.spark.source import finding_rows, kafka_table, kafka_times, listing
+from logtool.spark.source import finding_rows, kafka_table, kafka_times, listing, question_rows
+from logtool.spark.source.bundles import OPENING, bundle_size, bundled
 from logtool.spark.source.loss import report_loss
-from logtool.spark.source.read_tasks import CheckTask, ReadTask
+from logtool.spark.source.read_tasks import CheckTask, QuestionTask, ReadTask, Task
 from logtool.spark.source.seek import batch_at, start_of
 from logtool.spark.source.wanted import EVERYTHING, RowFilter
 
-TABLES: Final = ("batches", "records", "segments", finding_rows.NAME, kafka_table.NAME)
+TABLES: Final = (
+    "batches", "records", "segments", *question_rows.TABLES, finding_rows.NAME, kafka_table.NAME,
+)  # fmt: skip
 
-_LEAST_BYTES, _MOST_BYTES = 32 * 1024 * 1024, 128 * 1024 * 1024
-"""Bytes of a bundle where no size is given: few enough to keep all cores busy, enough to outweigh
-the cost of a task."""
-_MANY, _MOST_BUNDLES = 64, 4000
-_OPENING = 64 * 1024
-"""Cost of opening a file, as a number of bytes to read."""
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 32_768, 16 * 1024 * 1024
 """Rows and bytes, of which either is enough for a record batch to be yielded."""
 
@@ -104,10 +101,10 @@ def plan(
     UnreadableError for a path that does not exist or holds nothing of Kafka, UsageError if no
     partition matches, LostDataError for an unreadable partition dir below a path.
     """
-    wanted = asked.wanted
+    wanted, given = asked.wanted, listing.expanded(paths)
     places = [
         place
-        for path in files.each_once(paths)
+        for path in given
         for place in listing.partitions(path, wanted, fails=asked.fail_on_data_loss)
     ]
     if not places and not wanted.takes_all:
@@ -121,25 +118,17 @@ def plan(
     wholes = [
         piece for found, some in places for piece in _of_partition(found, some, asked, starts)
     ]
-    if len(paths) > 1:
+    if len(given) > 1:
         wholes = _without_doubles(wholes)
     reads = asked.reads_logs
-    total = sum((piece.size if reads else 0) + _OPENING for piece in wholes)
-    size = bundle_bytes or min(max(total // _MANY, _LEAST_BYTES), _MOST_BYTES)
-    size = max(size, total // _MOST_BUNDLES)
-    if min_bundles:
-        size = max(1, min(size, total // min_bundles))
-    bundles: list[list[ReadTask]] = []
-    room = 0
-    for whole in wholes:
-        for piece in [whole] if asked.table == "segments" else cut(whole, size, asked):
-            cost = (piece.size if reads else 0) + _OPENING
-            if cost > room:
-                bundles.append([])
-                room = size
-            bundles[-1].append(piece)
-            room -= cost
-    return bundles
+
+    def cost(piece: ReadTask) -> int:
+        return (piece.size if reads else 0) + OPENING
+
+    size = bundle_size(sum(map(cost, wholes)), bundle_bytes, min_bundles)
+    if asked.table == "segments":
+        return bundled(wholes, size, cost)
+    return bundled((piece for whole in wholes for piece in cut(whole, size, asked)), size, cost)
 
 
 def cut(whole: ReadTask, size: int, asked: ReadOptions) -> list[ReadTask]:
@@ -171,7 +160,7 @@ def cut(whole: ReadTask, size: int, asked: ReadOptions) -> list[ReadTask]:
     return pieces
 
 
-def read_all(pieces: Iterable[ReadTask | CheckTask], asked: ReadOptions) -> Iterator[Any]:
+def read_all(pieces: Iterable[Task], asked: ReadOptions) -> Iterator[Any]:
     """Yield the wanted rows of pieces, as `read` does; LostDataError for a log that is unreadable.
 
     If the options allow a loss, a warning names the log, and the rows before the position of the
@@ -184,7 +173,7 @@ def read_all(pieces: Iterable[ReadTask | CheckTask], asked: ReadOptions) -> Iter
             report_loss(str(error), fails=asked.fail_on_data_loss)
 
 
-def read(piece: ReadTask | CheckTask, asked: ReadOptions) -> Iterator[Any]:
+def read(piece: Task, asked: ReadOptions) -> Iterator[Any]:
     """Yield the wanted rows of one piece as `pyarrow.RecordBatch`es of the wanted columns.
 
     UnreadableError, behind the rows before its position, for a log that cannot be read or is
@@ -193,6 +182,10 @@ def read(piece: ReadTask | CheckTask, asked: ReadOptions) -> Iterator[Any]:
     """
     if isinstance(piece, CheckTask):
         yield from finding_rows.rows_of(piece, asked.columns, asked.limit)
+        return
+    if isinstance(piece, QuestionTask):
+        fails = asked.fail_on_data_loss
+        yield from question_rows.rows_of(piece, asked.table, asked.columns, fails=fails)
         return
     if asked.table == "segments":
         rows: Iterator[Any] = _segment_rows(piece, asked)
@@ -280,19 +273,7 @@ def _of_partition(
     by_name = asked.prune or asked.table == "segments"
     for segment in segments:
         if not by_name or _may_hold(segment, span):
-            yield ReadTask(
-                place=place,
-                folder=found.path,
-                segment=segment.base_offset,
-                next_segment=segment.next_base_offset,
-                index_bytes=tuple(
-                    segment.indexes[kind].size if kind in segment.indexes else None
-                    for kind in names.INDEX_KINDS
-                ),
-                span=span,
-                log=segment.log,
-                flavour=found.flavour,
-            )
+            yield ReadTask.of(found, segment, place, span)
 
 
 def _may_hold(segment: Segment, span: OffsetTimeRange) -> bool:

@@ -8,11 +8,15 @@
     spark.read.format("kafka-log").option("table", "batches").load("/var/lib/kafka/data")
     source.records(spark, "/data/1", "/data/2", payload="length", columns=["topic", "offset"])
 
+Paths may be globs, as in ``load("/mnt/broker-*/data")``; a folder that has no match is left out.
 Options, all as text; those on partitions, offsets and times save reading, too:
 
-``table``       ``batches`` (the default), ``records``, ``segments`` or ``findings``; the columns
-                are those of ``logtool schema TABLE``, but Spark has no unsigned integers: they are
-                long. ``findings`` has the damage in the logs of the same selection, and inputs
+``table``       ``batches`` (the default), ``records``, ``segments``, ``gaps``, ``producers``,
+                ``transactions`` or ``findings``; the columns are those of ``logtool schema TABLE``,
+                but Spark has no unsigned integers: they are long. ``gaps``, ``producers`` and
+                ``transactions`` have the rows that `logtool scan` writes; a row that reaches into
+                the wanted offsets comes whole: see `logtool.spark.source.question_rows`.
+                ``findings`` has the damage in the logs of the same selection, and inputs
                 that cannot be read: see `logtool.spark.source.finding_rows`. Or ``kafka``, which
                 has the columns and rows of ``spark.read.format("kafka")``: see
                 `logtool.spark.source.kafka_table`
@@ -98,10 +102,17 @@ from logtool.log import inputs
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
 from logtool.spark.connect import is_connect
-from logtool.spark.source import catalog_table, finding_rows, kafka_options, kafka_table
+from logtool.spark.source import (
+    catalog_table,
+    finding_rows,
+    kafka_options,
+    kafka_table,
+    listing,
+    question_rows,
+)
 from logtool.spark.source import options as source_options
 from logtool.spark.source.options import Options
-from logtool.spark.source.read_tasks import CheckTask, ReadTask
+from logtool.spark.source.read_tasks import Task
 from logtool.spark.source.reading import ReadOptions, gathered, plan, read_all
 from logtool.spark.source.stream_offsets import Growing
 from logtool.spark.source.streaming import KafkaLogStreamReader
@@ -159,6 +170,21 @@ def segments(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
     return _table(spark, "segments", paths, options)
 
 
+def gaps(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
+    """Return the missing offsets; see `batches`. One task reads all of a partition."""
+    return _table(spark, "gaps", paths, options)
+
+
+def producers(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
+    """Return the producers of each partition; see `gaps`."""
+    return _table(spark, "producers", paths, options)
+
+
+def transactions(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
+    """Return the transactions of each partition; see `gaps`."""
+    return _table(spark, "transactions", paths, options)
+
+
 def findings(spark: "SparkSession", *paths: Any, **options: Any) -> "DataFrame":
     """Return the findings of ``logtool verify --level records``; see `batches`."""
     return _table(spark, finding_rows.NAME, paths, options)
@@ -192,7 +218,7 @@ def _text_of(value: Any) -> str:
 
 def _check_paths(paths: Sequence[Path]) -> None:
     """Raise UnreadableError for a path that has nothing of Kafka or Redpanda."""
-    for path in paths:
+    for path in listing.expanded(paths):
         inputs.kind_of(path, redpanda=True)
 
 
@@ -261,7 +287,7 @@ _READ_ONLY = (
 class Bundle(InputPartition):
     """The pieces that one task reads."""
 
-    def __init__(self, pieces: Sequence[ReadTask | CheckTask]) -> None:
+    def __init__(self, pieces: Sequence[Task]) -> None:
         """Take pieces of one or more segments, or partition dirs to check."""
         super().__init__(None)
         self.pieces = tuple(pieces)
@@ -299,6 +325,10 @@ class KafkaLogReader(DataSourceReader):
             if given.table == finding_rows.NAME:
                 checks = finding_rows.plan(given.paths, given.wanted)
                 return [Bundle(tasks) for tasks in checks] or [Bundle(())]
+            if given.table in question_rows.TABLES:
+                fails, size = given.fail_on_data_loss, given.bundle_bytes
+                some = question_rows.plan(given.paths, given.table, given.wanted, size, fails=fails)
+                return [Bundle(tasks) for tasks in some] or [Bundle(())]
             bundles = plan(given.paths, self.asked, given.bundle_bytes, given.min_partitions)
             return [Bundle(pieces) for pieces in bundles] or [Bundle(())]
 
@@ -308,7 +338,7 @@ class KafkaLogReader(DataSourceReader):
         with in_one_sentence():
             yield from self.rows(pieces)
 
-    def rows(self, pieces: Sequence[ReadTask | CheckTask]) -> Iterator[Any]:
+    def rows(self, pieces: Sequence[Task]) -> Iterator[Any]:
         """Yield the rows of pieces; LostDataError for a log that cannot be read."""
         asked = self.asked
         schema = pa.schema(

@@ -17,7 +17,6 @@ from dataclasses import replace
 from math import inf
 from pathlib import Path
 
-from logtool.disk import files
 from logtool.disk.files import text_of
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats import names
@@ -27,7 +26,7 @@ from logtool.log import inputs, opening
 from logtool.log.dir import Partition, Segment
 from logtool.log.inputs import PathKind
 from logtool.spark.identity import place_of_dir
-from logtool.spark.source import kafka_table, kafka_times, loss, reading
+from logtool.spark.source import kafka_table, kafka_times, listing, loss, reading
 from logtool.spark.source.read_tasks import ReadTask
 from logtool.spark.source.reading import ReadOptions
 from logtool.spark.source.seek import start_of
@@ -129,7 +128,7 @@ class Growing:
         yield from (one for one, _ in taken)
 
     def _served(self) -> Iterator[tuple[str, Path, PartitionDirectory]]:
-        for path in files.each_once(self.paths):
+        for path in listing.expanded(self.paths):
             kind = inputs.kind_of(path, lacking="a stream cannot follow a growing Redpanda log")
             if kind is PathKind.FILE:
                 raise UsageError(f"{path} is a file; a stream reads log dirs and partition dirs")

@@ -7,24 +7,27 @@ else. So a log of many batches is a few rows. The questions across segments and 
 from these; batches are read again only where the digests of copies differ.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from logtool.disk.files import LogFile
 from logtool.formats import compression
 from logtool.formats.record_batch import Column
 from logtool.lazy_dataclass import dataclass
 from logtool.log.arrow_rows import PartitionIdentity
-from logtool.log.chunk import Chunk
-from logtool.spark.scan.digests import RangeRows, Ranges
-from logtool.spark.scan.gap_rows import EDGES, GapRows
-from logtool.spark.scan.producer_rows import ProducerRows, ProducerSums, TransactionSums
+from logtool.log.chunk import LARGEST_BUFFERED_BATCH, Chunk
+from logtool.spark.questions.digests import RangeRows, Ranges
+from logtool.spark.questions.gap_rows import EDGES, GapRows
+from logtool.spark.questions.producer_rows import ProducerRows, ProducerSums, TransactionSums
 
 MOST: Final = 65_536
 """Most entries of a list in one row."""
+_BYTES_AT_ONCE: Final = 16 * 1024 * 1024
+"""Bytes of wrappers that are decompressed together."""
 
 
 class Inner(NamedTuple):
@@ -136,6 +139,28 @@ class StretchRows:
         lists = {name: one for name, one in found.items() if one is not None}
         asked = {name: one for name, one in lists.items() if name in self._asked}
         self.stretch = RangeSummary(self._gaps.edge, dict(asked))
+
+
+def with_wrappers(chunk: Chunk, open_log: Callable[[], LogFile]) -> Iterator[Chunk]:
+    """Yield a chunk, in parts with their bytes where it has wrappers of magic 0 and 1.
+
+    The headers of these wrappers do not have their first offset. `open_log` opens the log; it is
+    called only for such a chunk.
+    """
+    table = chunk.table
+    if chunk.plain or len(chunk.data) or not table.is_wrapper.any():
+        yield chunk
+        return
+    with open_log() as log:
+        number = (table.end_position - int(table.position[0])) // _BYTES_AT_ONCE
+        for one in np.unique(number):
+            rows = number == one
+            some = table[rows]
+            start, size = int(some.position[0]), int(some.size.sum())
+            data = memoryview(bytearray(min(size, LARGEST_BUFFERED_BATCH)))
+            data = data[: log.read_into(data, start)]
+            misplaced = None if chunk.misplaced is None else chunk.misplaced[rows]
+            yield replace(chunk, table=some, data=data, data_position=start, misplaced=misplaced)
 
 
 def as_rows(stretches: Sequence[RangeSummary]) -> Any:

@@ -10,8 +10,8 @@ from pyarrow import parquet
 
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
 from logtool.formats.record_batch import MAGIC, Column
-from logtool.spark.scan.digests import SPAN_BITS
-from logtool.spark.scan.questions.replicas import ComparedColumns
+from logtool.spark.questions.digests import SPAN_BITS
+from logtool.spark.questions.replicas import ComparedColumns
 from logtool.spark.scan.store import filesystem
 
 _KEPT: Final = (

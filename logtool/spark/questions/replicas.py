@@ -27,7 +27,7 @@ import numpy as np
 
 from logtool.formats.record_batch import MAGIC, Column
 from logtool.lazy_dataclass import dataclass
-from logtool.spark.scan.digests import SPAN_BITS, Ranges
+from logtool.spark.questions.digests import SPAN_BITS, Ranges
 
 MOST_COPIES: Final = 62
 """Most copies of one partition that are compared: each is one bit of an int64."""

@@ -20,11 +20,11 @@ from logtool.formats.record_batch import Column
 from logtool.gaps.evidence import Facts
 from logtool.gaps.table import GapPlace
 from logtool.schemas import arrow
-from logtool.spark.scan import producer_rows
-from logtool.spark.scan.digests import Ranges
-from logtool.spark.scan.questions.gaps import Stretch, gaps_of
-from logtool.spark.scan.questions.replicas import ComparedColumns, CopySummary, compare
-from logtool.spark.scan.range_summary import LISTS, STRETCHES, lists_of
+from logtool.spark.questions import producer_rows
+from logtool.spark.questions.digests import Ranges
+from logtool.spark.questions.gaps import Stretch, gaps_of
+from logtool.spark.questions.range_summary import LISTS, STRETCHES, lists_of
+from logtool.spark.questions.replicas import ComparedColumns, CopySummary, compare
 
 NAMES: Final = ("gaps", "producers", "transactions", "replicas")
 """The tables that are answers."""
@@ -48,12 +48,15 @@ begin in ranges of offsets, see `digests`."""
 
 
 def answers(
-    rows: Any, asked: Sequence[str], facts: Mapping[DirectoryKey, Facts], look: Look
+    rows: Any,
+    asked: Sequence[str],
+    facts: Mapping[DirectoryKey, Facts],
+    look: Look | None = None,
 ) -> Iterator[tuple[str, Any]]:
     """Yield the rows of each table that is asked for as a `pyarrow.RecordBatch`.
 
     `rows` is a `pyarrow.Table` of `STRETCHES` in `ORDER`, with all rows of each of its partitions.
-    A partition dir without `facts` has no gaps.
+    A partition dir without `facts` has no gaps. Only the table ``replicas`` needs `look`.
     """
     if not len(rows):
         return
@@ -64,7 +67,7 @@ def answers(
         yield "producers", _producers(rows, where)
     if "transactions" in asked:
         yield "transactions", _transactions(rows, where)
-    if "replicas" in asked:
+    if "replicas" in asked and look:
         yield "replicas", _replicas(rows, where, look)
 
 

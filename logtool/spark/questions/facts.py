@@ -1,5 +1,6 @@
 """Facts about partitions that are not in their batches: one row each, made where its files are."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,8 @@ from logtool.gaps.partition_facts import GapOptions, subjects, with_past
 from logtool.log.selection import Selection
 from logtool.metadata.policies import Past
 from logtool.spark.identity import place_of_dir
+
+_ALL: Final = Selection()
 
 FACTS: Final = pa.schema(
     [
@@ -41,13 +44,21 @@ FACTS: Final = pa.schema(
 read."""
 
 
-def facts_of(log_dir: Path | str) -> Any:
-    """Return the rows of a log dir or partition dir; an unreadable partition has none."""
+def facts_of(
+    log_dir: Path | str,
+    selection: Selection = _ALL,
+    on_unreadable: Callable[[UnreadableError], None] = lambda _: None,
+) -> Any:
+    """Return the rows of a log dir or partition dir; an unreadable partition has none.
+
+    `selection` chooses partitions of a log dir; `on_unreadable` takes what cannot be read.
+    """
     rows = []
     path = files.path_of(log_dir) if isinstance(log_dir, str) else log_dir
-    for one in subjects(path, GapOptions(), Selection()):
+    for one in subjects(path, GapOptions(), selection):
         if isinstance(one, UnreadableError):
-            continue  # the pass over the bytes says so
+            on_unreadable(one)
+            continue
         known, folder = with_past(one, one.facts), one.partition.path
         cleaning = known.cleaning
         columns = [[witness[at] for witness in known.witnesses] for at in range(3)]
@@ -68,7 +79,15 @@ def facts_of(log_dir: Path | str) -> Any:
     return pa.RecordBatch.from_pylist(rows, schema=FACTS)
 
 
-def facts_in(row: dict[str, Any]) -> Facts:
+def facts_by_directory(rows: Any) -> dict[tuple[str, str], Facts]:
+    """Return the facts in rows of `FACTS`, by log dir and directory."""
+    return {
+        (row["log_dir"], row["directory"]): _facts_in(row)
+        for row in rows.select(FACTS.names).to_pylist()
+    }
+
+
+def _facts_in(row: dict[str, Any]) -> Facts:
     """Return the facts of a row."""
     witnesses = zip(
         row["witness_offsets"], row["witness_names"], row["witness_snapshots"], strict=True

@@ -4,7 +4,7 @@
             left; a stretch without batches has edges, too
     inner   the gaps between the batches of one stretch
 
-A stretch is a segment or a piece of one. `logtool.spark.scan.questions` finds the gaps between
+A stretch is a segment or a piece of one. `logtool.spark.questions` finds the gaps between
 stretches, and applies the log start, which is not known here. Nothing is decoded but wrappers of
 magic 0 and 1, whose headers do not have their first offset, and these only if the chunks have their
 bytes.
