@@ -60,6 +60,15 @@ class Selectors:
             "$.order.id=4711, $.items[*].sku or $['a b'][-1]. Repeatable: all of them.",
         ),
     ] = None
+    once: Annotated[
+        bool,
+        typer.Option(
+            "--once",
+            help="Print a record once if several copies of its partition have it at the same "
+            "offset with the same content, for example in the log dirs of several brokers. "
+            "Implies --records. Takes about 150 B of memory for each record.",
+        ),
+    ] = False
     count: Annotated[
         bool,
         typer.Option(

@@ -112,6 +112,7 @@ class _DumpRequest:
             chosen=self.chosen,
             selection=self.inputs.selection,
             limit=self.shown.limit,
+            once=self.selectors.once,
             limits_records=self.is_export or self.selectors.any_given,
             flavour=self.inputs.flavour,
             summary=Summary(found=0 if self.selectors.any_given else None, pace=self.pace),
@@ -137,7 +138,7 @@ def _asked(
         paths=selectors.json_path or (),
     )
     is_export = settings.format in dump_export.FORMATS
-    if selectors.count or selectors.any_given or is_export:
+    if selectors.count or selectors.once or selectors.any_given or is_export:
         shown = replace(shown, records=True)
     takes_bytes = selectors.count or is_export or settings.format == "parquet"
     timestamps, meaning = EVERYTHING, None

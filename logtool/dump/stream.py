@@ -56,6 +56,8 @@ class Dump:
     """Bytes of a log that are read at most; a batch that they cut in two is left out."""
     limits_records: bool = False
     """True if only records count for `limit`, and not batches."""
+    once: bool = False
+    """True if a record that several copies of a partition have is yielded once."""
     progress: Progress = field(default_factory=Progress)
     in_blocks: bool = False
     """True if ordinary batches may come as a `Block`, which is faster than their objects."""
@@ -70,6 +72,8 @@ class Dump:
     """Number of tagged fields of these topics' records that no table knows, by topic."""
     flavour: Flavour | None = None
     """The value of ``--flavour``; None: each directory by its names."""
+    _seen: dict[tuple[str, int], dict[int, set[int]]] = field(default_factory=dict)
+    """By partition and offset: hashes of the contents of the records that were yielded."""
     _decoding: "Decoding | None" = None
     """None if no record is decoded, and no secret is hidden."""
     _redpanda: "RedpandaFiles | None" = None
@@ -114,11 +118,25 @@ class Dump:
                 self.summary.severities[Severity.ERROR] += 1
             elif item["type"] != "file":
                 is_record = item["type"] == "record"
+                if is_record and self.once and self._was_yielded(item):
+                    continue
                 self._found(is_record)
                 left -= is_record or not self.limits_records
             yield item
             if left == 0:
                 return
+
+    def _was_yielded(self, record: Object) -> bool:
+        """Return whether another copy had the record; else remember it."""
+        if record["topic"] is None:
+            return False
+        offsets = self._seen.setdefault((record["topic"], record["partition"]), {})
+        content = hash(str([record[name] for name in ("timestamp_ms", "key", "value", "headers")]))
+        known = offsets.setdefault(record["offset"], set())
+        if content in known:
+            return True
+        known.add(content)
+        return False
 
     def _found(self, count: int) -> None:
         self.matched += count
@@ -213,7 +231,7 @@ class Dump:
             if decoding and not decoding.concerns(item):
                 decoding = None
             of_commits = self.commits_in_blocks and decoding and decoding.takes_blocks(item)
-            in_blocks = self.in_blocks and self.limit is None
+            in_blocks = self.in_blocks and self.limit is None and not self.once
             in_blocks = in_blocks and (decoding is None or bool(of_commits))
             form = item.flavour.form(item.path)
             for chunk in read_batches(
