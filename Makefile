@@ -46,7 +46,7 @@ explore: $(VENV)/dev.stamp  ## try the properties in the tests with new draws, f
 
 # Some start several brokers one behind the other, which a busy machine has to have time for.
 test-broker: $(VENV)/test.stamp  ## run the tests against a real Kafka (Java 17, Maven)
-	$(BIN)/python -m pytest -m "broker and not long" -n 3 --dist loadfile -o timeout=900 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "broker and not long" -n 3 --dist loadfile --no-loadscope-reorder -o timeout=900 $(PYTEST_ARGS)
 
 test-broker-long: $(VENV)/test.stamp  ## the same with one more release
 	$(BIN)/python -m pytest -m "broker and long" -n 2 $(PYTEST_ARGS)

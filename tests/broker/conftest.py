@@ -29,8 +29,20 @@ def _growth(request: pytest.FixtureRequest) -> Iterator[None]:
         request.node.user_properties.append((GROWN, grown))
 
 
+_FIRST = (
+    "test_recovery_agrees.py", "test_healthy_matrix.py", "test_replicas_agree.py",
+    "test_harness.py", "test_recovered_starts.py", "test_healthy_zookeeper.py",
+    "test_coordinators.py", "test_log_dirs_agree.py", "test_mended_starts.py",
+    "test_dump_agrees.py", "test_zombies.py", "test_export.py", "test_trim_starts.py",
+    "test_start_room.py", "test_filled_log_is_read.py", "test_deletions.py",
+)  # fmt: skip
+"""The files that take longest: they begin first, so that no worker is left alone with one."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of `_ONCE_MORE` as long."""
+    """Mark the tests of `_ONCE_MORE` as long, and put the files of `_FIRST` first."""
+    ranks = {name: rank for rank, name in enumerate(_FIRST)}
+    items.sort(key=lambda item: ranks.get(item.path.name, len(ranks)))
     for item in items:
         call = getattr(item, "callspec", None)
         if call and item.get_closest_marker("broker") and _ONCE_MORE in call.params.values():

@@ -36,6 +36,8 @@ CONFIG = {
     # A coordinator of 4.3.1 waits this long for a suspended leader, and then notes the transaction
     # as complete although the log of this leader has no marker. No test takes an hour.
     "request.timeout.ms": "3600000",
+    # Kafka's default. A leader that is fenced before the coordinator has decided gets no marker.
+    "broker.session.timeout.ms": "9000",
 }
 # The tool may ask the suspended broker for the coordinator; it soon asks the other broker.
 PATIENCE = "request.timeout.ms=5000\ndefault.api.timeout.ms=90000\n"

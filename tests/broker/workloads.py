@@ -396,8 +396,24 @@ def read_with_group(
         part = reader.consume(50, timeout=1.0)
         seen += len(part)
         if part:
-            reader.commit(asynchronous=False)
+            _commit(reader, deadline)
     reader.close()
+
+
+def _commit(reader: Consumer, deadline: float) -> None:
+    """Commit the positions of a consumer until the broker has them.
+
+    A commit of librdkafka that waits for its answer has no time limit, and at times no end.
+    """
+    wanted = [one for one in reader.position(reader.assignment()) if one.offset >= 0]
+    while True:
+        reader.commit(offsets=wanted, asynchronous=True)
+        found = reader.committed(wanted, timeout=30)
+        if [one.offset for one in found] == [one.offset for one in wanted]:
+            return
+        if time.monotonic() > deadline:
+            raise HarnessError(f"a group has committed {found} and not {wanted}")
+        time.sleep(0.05)
 
 
 def read_with_share_group(
