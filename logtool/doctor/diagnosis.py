@@ -32,7 +32,7 @@ from logtool.doctor.answers import (
     VersionsAnswer,
 )
 from logtool.doctor.examination import Examination
-from logtool.doctor.holdings import Holdings
+from logtool.doctor.holdings import LogDirNumbers
 from logtool.errors import NothingMatchedError, UnreadableError
 from logtool.findings import Broker, Finding, Remedy, Severity
 from logtool.loading.result import Outcome
@@ -272,9 +272,9 @@ def _grouped(items: Iterable[tuple[str, Gravity, Finding | Action]]) -> Sequence
     return sorted(groups, key=lambda group: -list(Gravity).index(group.state))
 
 
-def disks(homes: Sequence[Holdings]) -> Iterator[DiskAnswer]:
+def disks(homes: Sequence[LogDirNumbers]) -> Iterator[DiskAnswer]:
     """Yield the file systems of log dirs, each once, without those that cannot be queried."""
-    together: dict[int, list[Holdings]] = {}
+    together: dict[int, list[LogDirNumbers]] = {}
     for home in homes:
         with suppress(OSError):
             together.setdefault(home.path.stat().st_dev, []).append(home)
@@ -283,7 +283,7 @@ def disks(homes: Sequence[Holdings]) -> Iterator[DiskAnswer]:
             yield disk(some)
 
 
-def disk(homes: Sequence[Holdings]) -> DiskAnswer:
+def disk(homes: Sequence[LogDirNumbers]) -> DiskAnswer:
     """Return the file system that log dirs share; OSError if it cannot be queried."""
     system = os.statvfs(homes[0].path)
     unit = system.f_frsize
@@ -299,7 +299,7 @@ def disk(homes: Sequence[Holdings]) -> DiskAnswer:
     )
 
 
-def limits(homes: Sequence[Holdings], pid: int | None) -> Iterator[Limit]:
+def limits(homes: Sequence[LogDirNumbers], pid: int | None) -> Iterator[Limit]:
     """Yield the open files and maps that a broker needs, with the limits for them.
 
     `pid` is that of the running broker, whose limit of open files is then read. Without it, that

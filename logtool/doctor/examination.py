@@ -17,7 +17,7 @@ from logtool.checks.partition_numbers import PartitionNumbers
 from logtool.cleaner.after_start import MOST_LOGS, AfterStart, after_start
 from logtool.disk import files, in_use
 from logtool.doctor import holdings
-from logtool.doctor.holdings import Holdings
+from logtool.doctor.holdings import LogDirNumbers
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.lazy_dataclass import dataclass
@@ -79,7 +79,7 @@ class Examination:
     """The first round of retention and the partitions that stay dirty; None if not looked at."""
     has_too_many_logs: bool = False
     """True if there are too many partitions for that look."""
-    homes: list[Holdings] = field(default_factory=list)
+    homes: list[LogDirNumbers] = field(default_factory=list)
     """The numbers of the paths that could be listed."""
     _problems: dict[Path, UnreadableError] = field(default_factory=dict)
     """Errors of the forecast, by path."""
@@ -150,7 +150,7 @@ class Examination:
             self.budget.pace.spend(0)
             self._verify(Level.BATCHES, self.deep)
 
-    def _holdings(self) -> Iterator[Holdings]:
+    def _holdings(self) -> Iterator[LogDirNumbers]:
         """Yield the numbers of the paths, without a second look where the quick one has them."""
         for path, found in self._opened.items():
             if isinstance(found, LogDir):

@@ -15,7 +15,7 @@ from logtool.node.host_limits import Needs
 
 
 @dataclass(slots=True)
-class Holdings:
+class LogDirNumbers:
     """The numbers of a log dir, or of a partition dir alone."""
 
     path: Path
@@ -40,12 +40,12 @@ class Holdings:
 
 def of_log_dir(
     root: LogDir, selection: Selection, known: Mapping[Path, PartitionNumbers]
-) -> Holdings:
+) -> LogDirNumbers:
     """Return the numbers of a log dir; a partition is listed only if its numbers are not known.
 
     One that cannot be listed is left out.
     """
-    found = Holdings(root.path, root.flavour)
+    found = LogDirNumbers(root.path, root.flavour)
     for path, directory in filter(lambda entry: selection.takes(entry[1]), root.partitions):
         numbers = known.get(path)
         if numbers is None:
@@ -56,9 +56,9 @@ def of_log_dir(
     return found
 
 
-def of_partition_dir(path: Path, flavour: Flavour | None) -> Holdings:
+def of_partition_dir(path: Path, flavour: Flavour | None) -> LogDirNumbers:
     """Return the numbers of a partition dir that was given alone; UnreadableError."""
     listed = opening.open_partition(path, flavour)
-    found = Holdings(path, listed.flavour)
+    found = LogDirNumbers(path, listed.flavour)
     found.add(listed.topic, listed.number, numbers_of(listed))
     return found

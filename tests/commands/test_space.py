@@ -69,8 +69,9 @@ def test_each_kind_has_its_files(run, copy_of):
 
 
 def test_a_start_needs_room_for_what_it_recovers_and_the_cleaner_for_the_largest_log(
-    run, clean, tmp_path
+    run, copy_of, tmp_path
 ):
+    clean = copy_of("4.3.1/clean")
     settings = tmp_path / "server.properties"
     topics = ("--topic", "compacted-tx", "--topic", "small-segments", "--topic", "codec-none")
     closed = sorted(
