@@ -15,7 +15,7 @@ from logtool.copies.sources import ListedCopy, find
 from logtool.copies.verdict import CopiesVerdict, LeaderCandidates, judge
 from logtool.disk import files
 from logtool.errors import UnreadableError, UsageError
-from logtool.formats.names import FileKind, TopicPartition
+from logtool.formats.names import CLUSTER_METADATA, FileKind, TopicPartition
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import NodeDir
 from logtool.log.selection import Selection
@@ -112,11 +112,15 @@ class Diff:
             return
 
     def _may_begin_later(self, copies: Sequence[ListedCopy]) -> Iterator[str]:
-        """Yield the paths of copies that begin later by their row of the log start, or tiering."""
+        """Yield the paths of copies that begin later by their row of the log start, or tiering.
+
+        A metadata log begins at one of its snapshots.
+        """
         for copy in copies:
             row = copy.rows.get(FileKind.LOG_START_CHECKPOINT, 0)
             begins_by_row = row > 0 and all(row >= one.base_offset for one in copy.segments[:1])
-            if begins_by_row or any(is_tiered(known, copy.key[0]) for known in self._images):
+            is_explained = begins_by_row or copy.key[0] == CLUSTER_METADATA
+            if is_explained or any(is_tiered(known, copy.key[0]) for known in self._images):
                 yield str(copy.path)
 
 

@@ -4,6 +4,7 @@ Blocks are read one by one, so that an object of any size needs little memory.
 """
 
 import os
+import stat
 from collections.abc import Iterator
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -59,8 +60,17 @@ def objects_at(path: Path) -> list[StoredObject]:
 
 
 def _starts_block_wal(path: Path) -> bool:
-    """Return whether a local file or device begins with the magic of a WAL on a device."""
-    head, _ = files.glance(str(path), _MAGIC.size)
+    """Return whether a local file or device begins with the magic of a WAL on a device.
+
+    A file that cannot be read does not.
+    """
+    try:
+        mode = path.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
+            return False  # a pipe would wait for its writer
+        head, _ = files.glance(str(path), _MAGIC.size)
+    except OSError:
+        return False
     return head == _MAGIC.pack(block_wal.MAGIC)
 
 

@@ -1,6 +1,7 @@
 """`dump` prints the objects of AutoMQ as AutoMQ's own reader says them."""
 
 import json
+import os
 
 import pytest
 
@@ -87,6 +88,10 @@ def test_damaged_headers_of_a_wal_in_a_file_are_findings(run, scenario, tmp_path
         )  # fmt: skip
     path.write_bytes(data[:4])
     assert run("dump", path).status == 1
+    # A pipe without a writer is not waited for, and a file of any other content is one error.
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "other").write_bytes(b"text")
+    assert [run("dump", tmp_path / name).status for name in ("pipe", "other")] == [4, 4]
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
