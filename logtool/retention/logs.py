@@ -44,11 +44,18 @@ class LiveLog:
     directory: PartitionDirectory
     home: LogDirState
     log: LogSegments
+    partition: Partition | None
+    """The files that `log` was read from; None if they were read without a listing."""
 
     @cached_property
     def listed(self) -> Partition:
-        """Return the files of the partition dir; UnreadableError."""
-        return opening.open_partition(self.path, KAFKA)
+        """Return the files of the partition dir, with the segments of `log`; UnreadableError."""
+        if self.partition is not None:
+            return self.partition
+        listed = opening.open_partition(self.path, KAFKA)
+        if [one.base_offset for one in listed.segments] != list(self.log.columns.base_offset):
+            raise UnreadableError(self.path, "its segments have changed since they were listed")
+        return listed
 
     @property
     def key(self) -> TopicPartition:
@@ -157,18 +164,19 @@ class LiveLogs:
         state = self._state((directory.topic, directory.partition), home)
         plain = resting.read(folder, state)
         if plain is not None:
-            yield LiveLog(folder, directory, home, plain)
+            yield LiveLog(folder, directory, home, plain, None)
             return
-        listed = opening.try_partition(folder, KAFKA)
-        if not isinstance(listed, Partition):
-            if not files.has_vanished(listed):
-                yield listed
-            return
-        log = segments.read(listed, state)
-        if any(map(files.has_vanished, log.unread)):
-            log = segments.read(opening.open_partition(folder, KAFKA), state)
-        yield from log.unread
-        yield LiveLog(folder, directory, home, log)
+        for is_last in (False, True):
+            listed = opening.try_partition(folder, KAFKA)
+            if not isinstance(listed, Partition):
+                if not files.has_vanished(listed):
+                    yield listed
+                return
+            log = segments.read(listed, state)
+            if is_last or not any(map(files.has_vanished, log.unread)):
+                yield from log.unread
+                yield LiveLog(folder, directory, home, log, listed)
+                return
 
     def _state(self, key: TopicPartition, home: LogDirState) -> CheckpointedOffsets:
         return CheckpointedOffsets(

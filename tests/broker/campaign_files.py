@@ -113,8 +113,7 @@ class Campaign:
         with tempfile.TemporaryDirectory(dir=self._home, prefix="trial-") as temporary:
             home = Path(temporary) / "home"
             self._copy(trials, home)
-            archive = self._base(dirs) / small_files.ARCHIVE
-            started = small_files.start(self._version, home, dirs, archive=archive)
+            started = small_files.start(self._version, home, dirs)
         if len(trials) > 1 and not (started.runs and started.cleaner):
             return False
         for number, trial in self._placed(trials):

@@ -8,7 +8,6 @@ several damaged log dirs: a broker continues without a log dir that it takes off
 from __future__ import annotations
 
 import re
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,8 +21,6 @@ from logtool.formats import offset_checkpoint
 TOPIC = "kept"
 COMPACTED = "compacted"
 METADATA_DIR = "dir-0"
-ARCHIVE = "classes.jsa"
-"""The archive of classes that the JVM shares between its runs; a file next to the log dirs."""
 CONFIG: Mapping[str, str] = {
     "log.index.size.max.bytes": "4096",
     "num.recovery.threads.per.data.dir": "1",
@@ -69,9 +66,7 @@ def make(version: str, home: Path, dirs: int) -> None:
 
     paths = log_dirs(home, dirs)
     format_log_dir(version, paths, extra_config=CONFIG)
-    # With the archive a start takes half the processor time.
-    archive = [f"-XX:ArchiveClassesAtExit={home / ARCHIVE}"]
-    with Broker(version, paths, CONFIG, jvm_options=archive) as broker:
+    with Broker(version, paths, CONFIG) as broker:
         broker.start()
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         rolled = {"segment.ms": "60000", "min.cleanable.dirty.ratio": "0.01"}
@@ -110,18 +105,15 @@ def log_dirs(home: Path, dirs: int) -> list[Path]:
     return [home / f"dir-{number}" for number in range(dirs)]
 
 
-def start(
-    version: str, home: Path, dirs: int, *, archive: Path | None = None, timeout: float = 120.0
-) -> Started:
+def start(version: str, home: Path, dirs: int, *, timeout: float = 120.0) -> Started:
     """Start a broker on the log dirs in `home`, wait until nothing changes, and kill it."""
     paths = log_dirs(home, dirs)
     before = {path: _identity(path / "cleaner-offset-checkpoint") for path in paths}
-    options = [f"-XX:SharedArchiveFile={archive}"] if archive else []
     homes = {
         entry.name: path.name
         for path in paths for entry in path.iterdir() if entry.name.startswith((TOPIC, COMPACTED))
     }  # fmt: skip
-    with Broker(version, paths, CONFIG, jvm_options=options) as broker:
+    with Broker(version, paths, CONFIG) as broker:
         broker.launch()
         deadline = time.monotonic() + timeout
         while broker.pid is not None and "Kafka Server started" not in broker.log:
@@ -204,8 +196,3 @@ def _reasons(log: str) -> tuple[str, ...]:
         for line in log.splitlines()
         if re.search(r"ERROR|FATAL|Exception|stray|resetting", line)
     )[:12]
-
-
-def copy(source: Path, target: Path) -> None:
-    """Copy the log dirs of `make`, sparse files as they are."""
-    shutil.copytree(source, target, ignore=shutil.ignore_patterns(ARCHIVE))
