@@ -64,7 +64,7 @@ fill: $(VENV)/test.stamp  ## damage one copy of real partitions by thousands of 
 	PYTHONPATH=tests $(BIN)/python tests/fill_campaign.py $(FILL_ARGS)
 
 CAMPAIGN_WORK ?= build/campaign-files
-campaign-files: $(VENV)/test.stamp  ## damage each small file beside the logs, start brokers, write the report
+campaign-files: $(VENV)/test.stamp  ## damage each small file next to the logs, start brokers, write the report
 	$(BIN)/python tests/broker/campaign_files.py --work $(CAMPAIGN_WORK) \
 	  --report tests/broker/reports/files/REPORT.md
 

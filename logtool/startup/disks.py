@@ -19,7 +19,7 @@ from heapq import nlargest
 from pathlib import Path
 
 from logtool.disk import files
-from logtool.disk.files import READ_ONLY, LogFile, translated
+from logtool.disk.files import READ_ONLY, translated
 from logtool.errors import UnreadableError
 from logtool.lazy_dataclass import dataclass
 
@@ -33,6 +33,8 @@ _LARGE = 4 * MIB
 _LOOKS = 4
 """Most small logs of a partition that are looked at; the others are estimated from these."""
 _READ_PAST_CACHE = 1024 * 1024
+_COPIED, _COPIES = 1024 * 1024, 16
+"""Bytes that a pass over memory copies at once, and how many times as many it copies in turn."""
 _STEP = 16 * 1024
 PIECE = 4 * 1024 * 1024
 """Bytes of log that are timed together; fewer are too few for a rate."""
@@ -249,24 +251,22 @@ def through_cache(path: Path, most: int, seconds: float) -> tuple[int, float, fl
         os.close(fd)
 
 
-def cached_pass(path: Path, most: int, seconds: float) -> tuple[int, float]:
-    """Return how many bytes were read and checked with CRC-32C, and the seconds.
+def memory_pass(seconds: float) -> float:
+    """Return the bytes a second at which memory is copied and checked with CRC-32C.
 
-    The first `most` bytes of a file, or fewer, are read again and again until this thread has used
-    `seconds` of processor time, or 20 times as many have passed. So a busy machine shows in the
-    result. UnreadableError if the file cannot be read.
+    Bytes that are more than the inner caches of a processor hold are copied again and again, as
+    they are from the page cache, until this thread has used `seconds` of processor time, or 20
+    times as many have passed. So a busy machine shows in the result.
     """
     from logtool.formats.crc import crc32c
 
-    view = memoryview(bytearray(_READ_PAST_CACHE))
-    done, at, began, taken = 0, 0, time.perf_counter(), 0.0
-    end = time.thread_time() + seconds
-    with LogFile(path) as file:
-        while time.thread_time() < end and taken < 20 * seconds:
-            count = file.read_into(view, at)
-            crc32c(view[:count])
-            taken = time.perf_counter() - began
-            if not count and not at:
-                break
-            done, at = done + count, at + count if count and at + count < most else 0
-    return done, taken
+    source = memoryview(os.urandom(_COPIED) * _COPIES)
+    view = memoryview(bytearray(_COPIED))
+    done, taken = 0, 0.0
+    began, end = time.perf_counter(), time.thread_time() + seconds
+    while not done or (time.thread_time() < end and taken < 20 * seconds):
+        at = done % len(source)
+        view[:] = source[at : at + _COPIED]
+        crc32c(view)
+        done, taken = done + _COPIED, time.perf_counter() - began
+    return done / taken

@@ -4,26 +4,24 @@ While logs are loaded, each stretch of 4 MiB is timed. The fastest tenth and the
 the range. Most of the log may have come from the page cache, which is empty after a reboot: the
 rate of the disks past the page cache is the slow end if it is slower (`disks`).
 
-The time that a broker needs is calibrated to this machine: a few MiB of the logs, which are in
-the page cache by then, are read once more and checked with CRC-32C. The constants are processor
-time of the thread of Kafka 4.3.1 that loads, on two cores where that pass reaches `_PASS`. Those
-for bytes and batches were measured with logs of 192 MiB in batches of 200 B, 1 KiB, 16 KiB and
-1 MiB, the others with 1 to 100 logs of 1 to 500 small segments. If the pass takes longer on this
-machine, because it is slower or busy, a broker takes longer by the same factor.
+The time that a broker needs is calibrated to this machine: 16 MiB of memory are copied and checked
+with CRC-32C, as bytes of logs come from the page cache. The constants are processor time of the
+thread of Kafka 4.3.1 that loads, on two cores where that pass reaches `_PASS`. Those for bytes and
+batches were measured with logs of 192 MiB in batches of 200 B, 1 KiB, 16 KiB and 1 MiB, the others
+with 1 to 100 logs of 1 to 500 small segments. If the pass takes longer on this machine, because it
+is slower or busy, a broker takes longer by the same factor.
 ``make estimates`` starts brokers and compares; its report is
 ``tests/broker/reports/estimates.md``.
 """
 
 import math
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
 
 from logtool.disk import files
-from logtool.errors import UnreadableError
 from logtool.lazy_dataclass import dataclass
-from logtool.startup.disks import MIB, PIECE, Disks, DiskSample, cached_pass
+from logtool.startup.disks import MIB, PIECE, Disks, DiskSample, memory_pass
 from logtool.startup.partition import PartitionForecast
 
 BROKER_BYTES_PER_SECOND = (350 * MIB, 2048 * MIB)
@@ -51,15 +49,12 @@ MOST_CROWDING = 2.0
 _SHARE = 0.19
 """Rate at which a broker loads, as a share of the rate of the pass, both in bytes."""
 _PASS = 11_000 * MIB
-_SAMPLE = 16 * MIB
-"""Bytes of one log that are read once more."""
 _MOST_STRAIN = 20.0
 """Largest strain that counts: a slower pass was held up by something else for a moment."""
-_SAMPLE_SECONDS = 0.1
+_PASS_SECONDS = 0.1
 """Seconds of processor time for the pass: about thirty time slices on a busy machine."""
 _MANY = 500
 """Number of segments to recover from which on a start takes long, however small they are."""
-_MOST_PARTITIONS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +70,7 @@ class ReadRates:
     """Samples of the disks."""
     is_measured: bool = False
     is_calibrated: bool = False
-    """True if a pass over bytes in the page cache said how fast this machine is."""
+    """True if a pass over memory showed how fast this machine is."""
     strain: float = 1.0
     """Factor by which this machine, as busy as it is, is slower than the one of the constants."""
 
@@ -110,7 +105,7 @@ def known(
     many = sum(forecast.recovered for forecast in forecasts) >= _MANY
     if not many and sum(forecast.bytes_read for forecast in forecasts) < PIECE:
         return None
-    return measured(forecasts, disks, None if disks is None else of_pass(forecasts))
+    return measured(forecasts, disks, None if disks is None else memory_pass(_PASS_SECONDS))
 
 
 def measured(
@@ -120,7 +115,7 @@ def measured(
 ) -> ReadRates | None:
     """Return the rates at which logs were loaded here; None if too little was read for a rate.
 
-    `through` is the rate of a pass over a log in the page cache, in bytes a second.
+    `through` is the rate of a pass over memory, in bytes a second.
     """
     pieces = sorted(rate for forecast in forecasts for rate in forecast.rates)
     if not pieces and through is None:
@@ -144,24 +139,3 @@ def measured(
         strain=strain,
     )
     return replace(known, slow=min(slow, usual, known.disk or slow))
-
-
-def of_pass(forecasts: Iterable[PartitionForecast]) -> float | None:
-    """Return the bytes a second of a pass over a log in the page cache; None without a log.
-
-    The log is of the partition of which a start reads most; it was read a moment before.
-    """
-    most = sorted(forecasts, key=lambda one: -one.bytes_read)[:_MOST_PARTITIONS]
-    for forecast in most:
-        log = _largest_log(forecast.request.path) if forecast.bytes_read else None
-        with suppress(UnreadableError):
-            size, seconds = cached_pass(log, _SAMPLE, _SAMPLE_SECONDS) if log else (0, 0)
-            if size:
-                return size / seconds
-    return None
-
-
-def _largest_log(directory: Path) -> Path | None:
-    """Return the largest log of a partition; None without one."""
-    logs = [path for path in directory.glob("*.log") if path.is_file()]
-    return max(logs, key=files.size_at, default=None)

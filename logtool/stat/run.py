@@ -1,7 +1,6 @@
 """The statistics of log dirs, partition dirs and logs: segment by segment, in several threads."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -273,14 +272,17 @@ class Survey:
 def _of_plain(segment: PlainSegment) -> Statistics | None:
     """Return the statistics of a plain segment; None if one of its batches has no time."""
     table, totals = segment.table, segment.totals
-    known = of_plain(table, totals) if totals else Statistics()
-    return known and replace(
-        known,
+    size, index_size = segment.bytes, segment.index_bytes
+    if not totals:
+        return Statistics(segments=1, bytes=size, index_bytes=index_size)
+    return of_plain(
+        table,
+        totals,
         segments=1,
-        bytes=segment.bytes,
-        index_bytes=segment.index_bytes,
-        first_offset=int(table.base_offset[0]) if totals else None,
-        last_offset=int(table.last_offset[-1]) if totals else None,
+        bytes=size,
+        index_bytes=index_size,
+        first_offset=int(table.base_offset[0]),
+        last_offset=int(table.last_offset[-1]),
     )
 
 

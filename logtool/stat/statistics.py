@@ -60,12 +60,13 @@ class ValueCounts:
 
     def by_power_of_two(self) -> list[tuple[int, int]]:
         """Return (upper bound, count) for each power of two from the least value to the largest."""
-        if not len(self.values):
-            return []
-        powers = np.floor(np.log2(np.maximum(self.values, 1))).astype(np.int64) + 1
-        counts = np.zeros(powers[-1] - powers[0] + 1, np.int64)
-        np.add.at(counts, powers - powers[0], self.counts)
-        return [(1 << (int(powers[0]) + i), int(n)) for i, n in enumerate(counts)]
+        found: dict[int, int] = {}
+        for value, count in zip(self.values.tolist(), self.counts.tolist(), strict=True):
+            power = max(value, 1).bit_length()
+            found[power] = found.get(power, 0) + count
+        # The values rise.
+        powers = range(min(found), max(found) + 1) if found else ()
+        return [(1 << power, found.get(power, 0)) for power in powers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,8 +282,8 @@ def of_table(table: BatchTable) -> Statistics:
     )
 
 
-def of_plain(table: BatchTable, plain: PlainTotals) -> Statistics | None:
-    """Return the result of `of_table` for plain batches; None if one of them has no time."""
+def of_plain(table: BatchTable, plain: PlainTotals, **more: Any) -> Statistics | None:
+    """Return `of_table` and `more` fields for plain batches; None if one of them has no time."""
     oldest = int(min(table.base_timestamp.min(), table.max_timestamp.min()))
     if oldest < 0:
         return None
@@ -296,6 +297,7 @@ def of_plain(table: BatchTable, plain: PlainTotals) -> Statistics | None:
         sizes=tally(table.size),
         producers=ids[: plain.producers].copy() if plain.producers < 2 else _producers(ids),
         over_time=timeline(table.max_timestamp, table.size),
+        **more,
     )
 
 

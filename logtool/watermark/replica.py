@@ -6,6 +6,7 @@ below it, so it is not committed, not written, not stable.
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +51,7 @@ class StartOffsets:
     epoch_start: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Replica:
     """State of one replica after its broker has loaded it."""
 
@@ -126,7 +127,7 @@ class Replica:
         """Return why no broker comes up with it; None where nothing says so."""
         return self.reason or None
 
-    @property
+    @cached_property
     def offsets(self) -> StartOffsets:
         """Return the offsets with which its broker begins, as far as they are known."""
         if not self.usable:
@@ -255,10 +256,10 @@ def measure(
     )
 
 
-def bytes_ahead(request: LoadRequest) -> int:
-    """Return about how much there is to read: the bytes of the logs."""
+def bytes_ahead(path: Path) -> int:
+    """Return the bytes of the logs in a partition dir, about as many as there are to read."""
     try:
-        logs = [one for one in files.list_dir(request.path) if one.name.endswith(FileKind.LOG)]
+        logs = [one for one in files.list_dir(path) if one.name.endswith(FileKind.LOG)]
         return sum(map(size_of, logs))
     except UnreadableError:
         return 0

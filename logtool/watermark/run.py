@@ -14,6 +14,7 @@ from pathlib import Path
 
 from logtool.actions import Action
 from logtool.checks import absence, root
+from logtool.checks.fast_path import LARGEST
 from logtool.checks.leader_epochs import check_epochs
 from logtool.checks.report import PartitionSummary
 from logtool.disk import files
@@ -49,13 +50,13 @@ from logtool.running.summary import ActionSummary
 from logtool.running.workers import OutOfTimeError
 from logtool.startup.log_dir_start import LogDirStart
 from logtool.startup.plain_partition import PlainLooks
-from logtool.startup.request import LoadRequest
 from logtool.watermark.election import choices
 from logtool.watermark.replica import SOUND, Replica, bytes_ahead, measure
 from logtool.watermark.replica_group import Choice, ReplicaGroup, group_replicas
 
 Found = Replica | ReplicaGroup | Finding | Action
 Item = Found | UnreadableError
+_Chosen = list[tuple[Path, PartitionDirectory]]
 _ELR = "eligible.leader.replicas.version"
 _MIN_IN_SYNC = "min.insync.replicas"
 _KVSTORE = "kvstore"
@@ -78,16 +79,21 @@ class _Broker:
     """Identity of a log dir of Kafka that was given as a whole; None for a partition dir."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _ReplicaRequest:
     """One replica to be looked at."""
 
     broker: _Broker
-    request: LoadRequest
+    path: Path
+    directory: PartitionDirectory
+    bytes_ahead: int = 0
+    """Bytes of the logs."""
+    log_start: int | None = None
+    """Log start offset outside of the log, once the replica was measured."""
 
     @property
     def key(self) -> TopicPartition:
-        return self.request.topic or "", self.request.partition or 0
+        return self.directory.topic, self.directory.partition
 
 
 class Watermarks:
@@ -148,24 +154,27 @@ class Watermarks:
             stops = {"refuse", "unknown"} if broker.home.log_dir.flavour is REDPANDA else {"refuse"}
             self.summary.to_do |= any(note.action in stops for note in notes)
             yield from notes
-            work += [_ReplicaRequest(broker, request) for request in chosen]
+            work += [_ReplicaRequest(broker, *one) for one in chosen]
         self._images.sort(key=_age, reverse=True)
         homes = [one.home for one in self._brokers if one.home.log_dir.flavour.has_checkpoints]
         is_listed = any(not image.damage for image in self._images) if homes else None
         self.summary.partition_list = is_listed or has_list(one.node for one in homes)
         yield from self._absences(whole)
         work.sort(key=lambda one: one.key)
-        sizes = {one.request.path: bytes_ahead(one.request) for one in work}
-        self._run.bytes_total = sum(sizes.values())
-        # At a limited rate all that is read counts.
+        for one in work:
+            one.bytes_ahead = bytes_ahead(one.path)
+        self._run.bytes_total = sum(one.bytes_ahead for one in work)
         looks = None if self._run.budget.pace.bytes_per_second else PlainLooks()
-        with self._run.workers(partial(_measure, looks=looks)) as workers:
-            results = workers.run(work, lambda one: -sizes[one.request.path])
+        # A small replica takes hardly longer to read than to hand to a thread.
+        size = sum(one.bytes_ahead for one in work if one.bytes_ahead > LARGEST)
+        with self._run.workers(partial(_measure, looks=looks), size) as workers:
+            # One thread works in order, so that no result has to wait for another.
+            results = workers.run(work, lambda one: -one.bytes_ahead if workers.jobs > 1 else 0)
             pairs = zip(work, results, strict=True)
             for _, members in groupby(pairs, lambda pair: pair[0].key):
                 yield from self._partition(members)
 
-    def _open(self, place: NodeDir) -> tuple[_Broker, list[LoadRequest], list[Action]]:
+    def _open(self, place: NodeDir) -> tuple[_Broker, _Chosen, list[Action]]:
         if opening.flavour_at(place.path, self._flavour) is REDPANDA:
             return self._open_redpanda(place)
         kind = inputs.kind_of(place.path, self._flavour)
@@ -178,7 +187,7 @@ class Watermarks:
         node = home.node_id if place.node is None else place.node
         self._images += [home.image] if home.image else []
         chosen = [
-            home.request(path, directory, lambda _, row: row or 0)
+            (path, directory)
             for path, directory in root_dir.partitions
             # Its high watermark is not checkpointed: the controllers agree on it.
             if directory.topic != CLUSTER_METADATA
@@ -213,13 +222,13 @@ class Watermarks:
         directory = names.parse_directory(f"{finding.topic}-{finding.partition}")
         return not isinstance(directory, PartitionDirectory) or self._selection.takes(directory)
 
-    def _open_redpanda(self, place: NodeDir) -> tuple[_Broker, list[LoadRequest], list[Action]]:
+    def _open_redpanda(self, place: NodeDir) -> tuple[_Broker, _Chosen, list[Action]]:
         """Open a data directory of Redpanda, or a folder in one; a kvstore is no log of Raft's."""
         self.keeps_watermarks = False
         data_dir, meant = redpanda_dir.data_dir_of(place.path)
         home = LogDirStart(opening.open_log_dir(data_dir, REDPANDA), self._settings)
         chosen = [
-            home.request(path, directory, lambda _, row: row or 0)
+            (path, directory)
             for path, directory in home.log_dir.latest
             if directory.topic != _KVSTORE
             and self._selection.takes(directory)
@@ -234,7 +243,7 @@ class Watermarks:
         replicas: list[Replica] = []
         whole = True
         for work, result in members:
-            self._run.path = work.request.path
+            self._run.path = work.path
             if isinstance(result, OutOfTimeError):
                 whole = False
             elif isinstance(result, UnreadableError):
@@ -248,12 +257,11 @@ class Watermarks:
                     violations += check_epochs(
                         home, [one for one in self._images if not one.damage], work.key, result
                     )
-                row = work.request.start.log_start or None
                 tiered = is_tiered(self._newest(result)[0], result.topic)
                 replicas.append(
                     replace(
                         result,
-                        log_start=log_start(result.log_start, row, tiered=tiered),
+                        log_start=log_start(result.log_start, work.log_start, tiered=tiered),
                         local_log_start=result.log_start,
                         alone=_was_alone(
                             result, work.broker, self._settings.kafka or releases.KNOWN[-1]
@@ -281,7 +289,8 @@ class Watermarks:
         if group:
             # The cost of leading is not reported for a single replica, unless --leader names it.
             asked = len(group.replicas) > 1 or self._leader == group.assumed.node
-            group = group if asked else replace(group, in_question=False)
+            if group.in_question and not asked:
+                group = replace(group, in_question=False)
             self.summary.to_do |= group.acknowledged_lost > 0 or bool(group.other_topic)
             self.summary.to_do |= group.may_be_lost != 0
             if group.in_question and group.from_metadata:
@@ -369,12 +378,15 @@ def _measure(
 def _measured_once(
     work: _ReplicaRequest, on_bytes: Callable[[int], None], looks: PlainLooks | None
 ) -> Replica | UnreadableError:
-    if work.request.redpanda:
+    # The request takes more memory than a replica, and there may be many replicas.
+    request = work.broker.home.request(work.path, work.directory, lambda _, row: row or 0)
+    work.log_start = request.start.log_start or None
+    if request.redpanda:
         from logtool.watermark import raft
 
-        return raft.measure(work.request, work.request.redpanda, work.broker.node, on_bytes)
+        return raft.measure(request, request.redpanda, work.broker.node, on_bytes)
     point = work.broker.home.rows(FileKind.RECOVERY_POINT_CHECKPOINT).get(work.key)
-    return measure(work.request, work.broker.node, point, on_bytes, looks)
+    return measure(request, work.broker.node, point, on_bytes, looks)
 
 
 def _violations(work: _ReplicaRequest, replica: Replica) -> Iterator[Finding]:
