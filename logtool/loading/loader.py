@@ -208,9 +208,12 @@ class Loader:
             if f"{_EPOCHS}.tmp" in self.shadow:
                 self.shadow.remove(f"{_EPOCHS}.tmp")
 
-    def new_manager(self) -> ProducerManager:
-        """Return a manager that knows no producer."""
-        return ProducerManager(self.shadow, self.start.now_ms, self.start.idle_ms, self.start.kafka)
+    def new_manager(self, *, is_sole: bool = False) -> ProducerManager:
+        """Return a manager that knows no producer; `is_sole` as in `ProducerManager`."""
+        start = self.start
+        return ProducerManager(
+            self.shadow, start.now_ms, start.idle_ms, start.kafka, is_sole=is_sole
+        )
 
     def _open_segments(self) -> None:
         self.segments.clear()

@@ -43,8 +43,18 @@ class ProducerManager:
     """The producers up to `map_end`, and the snapshots next to the log."""
 
     def __init__(
-        self, shadow: Shadow, now_ms: int, expiration_ms: int, kafka: tuple[int, int] = NEWEST
+        self,
+        shadow: Shadow,
+        now_ms: int,
+        expiration_ms: int,
+        kafka: tuple[int, int] = NEWEST,
+        *,
+        is_sole: bool = False,
     ) -> None:
+        """Take the files; `is_sole` if no other manager changes snapshots while this one is used.
+
+        Then the listing of the snapshots is not copied, which takes long for many segments.
+        """
         self._shadow = shadow
         self._now_ms = now_ms
         self._expiration_ms = expiration_ms
@@ -55,7 +65,7 @@ class ProducerManager:
         self.map_end = 0
         """Offset, exclusive: the state is that of the batches before it."""
         self._snapshot_end = 0
-        self._snapshots = shadow.snapshots()
+        self._snapshots = shadow.snapshots(copied=not is_sole)
         self.bytes_replayed = self.records_replayed = 0
 
     @property
@@ -81,9 +91,9 @@ class ProducerManager:
         name = self._snapshots.get(offset)
         if name is None:
             return
-        self._snapshots.remove(offset)
         if name in self._shadow:
             self._shadow.remove(name)
+        self._snapshots.remove(offset)
 
     def start_at(self, offset: int) -> None:
         """Drop all producers and snapshots, and begin at `offset`."""
@@ -125,7 +135,7 @@ class ProducerManager:
         self.take_snapshot()
 
     def _truncate_and_reload(self, log_start: int, end: int) -> None:
-        offsets = self.offsets
+        offsets = self._snapshots.offsets
         for offset in (
             *offsets[: bisect_right(offsets, log_start)],
             *offsets[bisect_right(offsets, max(end, log_start)) :],

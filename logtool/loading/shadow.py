@@ -111,12 +111,12 @@ class Snapshots:
         self._names[offset] = name
 
     def remove(self, offset: int) -> None:
-        """Remove the snapshot of an offset."""
-        del self._names[offset]
-        del self.offsets[bisect_left(self.offsets, offset)]
+        """Remove the snapshot of an offset, if there is one."""
+        if self._names.pop(offset, None) is not None:
+            del self.offsets[bisect_left(self.offsets, offset)]
 
     def copy(self) -> "Snapshots":
-        """Return a listing of its own; quick, since one is made for each segment of a log."""
+        """Return a listing that later changes of this one do not alter."""
         made = Snapshots({})
         made._names, made.offsets = self._names.copy(), self.offsets.copy()
         return made
@@ -180,15 +180,15 @@ class Shadow:
         self._follow(name)
         self._follow(target)
 
-    def snapshots(self) -> Snapshots:
-        """Return a listing of the producer snapshots; later changes do not alter it.
+    def snapshots(self, *, copied: bool = True) -> Snapshots:
+        """Return a listing of the producer snapshots; if `copied`, later changes do not alter it.
 
         Where two names have one offset, such as ``1.snapshot``, the last one counts.
         """
         if self._snapshots is None:
             by_offset = ((_snapshot_offset(name), name) for name in self)
             self._snapshots = Snapshots({o: name for o, name in by_offset if o is not None})
-        return self._snapshots.copy()
+        return self._snapshots.copy() if copied else self._snapshots
 
     def _follow(self, name: str) -> None:
         """Update the listing of snapshots after a change of `name`."""

@@ -50,7 +50,7 @@ class RebuildStrategy:
     def recover(self, segment: LoadedSegment, why: RecoveryReason) -> RecoveredSegment:
         """Recover a segment as ``LogSegment.recover`` does, and take a snapshot at its end."""
         loader, start = self._loader, self._loader.start
-        manager = loader.new_manager()
+        manager = loader.new_manager(is_sole=True)
         manager.rebuild(loader.segments, start.log_start, segment.base_offset, clean=False)
         loader.count_replay(manager)
         recovery = Recovery(

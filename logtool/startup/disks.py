@@ -15,7 +15,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from heapq import nlargest
+from heapq import heappush, heapreplace, nlargest
 from pathlib import Path
 
 from logtool.disk import files
@@ -78,6 +78,7 @@ class Samples:
 
     def __init__(self) -> None:
         self._logs: dict[int, list[tuple[int, Path]]] = {}
+        """Size and path by device number, a heap of those of each disk."""
         self._log_dirs: dict[int, Path] = {}
 
     def add(self, log_dir: Path, logs: Iterable[tuple[Path, int]]) -> None:
@@ -85,14 +86,17 @@ class Samples:
         if (device := files.device_of(log_dir)) is None:
             return
         self._log_dirs.setdefault(device, log_dir)
-        sized = [(size, path) for path, size in logs]
-        known = self._logs.get(device, [])
-        self._logs[device] = nlargest(_MOST_LOGS, known + nlargest(_MOST_LOGS // 4, sized))
+        largest = self._logs.setdefault(device, [])
+        for one in nlargest(_MOST_LOGS // 4, [(size, path) for path, size in logs]):
+            if len(largest) < _MOST_LOGS:
+                heappush(largest, one)
+            elif one > largest[0]:
+                heapreplace(largest, one)
 
     def taken(self) -> Disks:
         """Read a little of each disk; return the samples."""
         return {
-            device: _sampled(self._log_dirs[device], [path for _, path in logs])
+            device: _sampled(self._log_dirs[device], [path for _, path in sorted(logs)[::-1]])
             for device, logs in self._logs.items()
         }
 

@@ -165,7 +165,7 @@ class Watermarks:
             one.bytes_ahead = bytes_ahead(one.path)
         self._run.bytes_total = sum(one.bytes_ahead for one in work)
         looks = None if self._run.budget.pace.bytes_per_second else PlainLooks()
-        # A small replica takes hardly longer to read than to hand to a thread.
+        # A rate limits all that is read. A small replica is read as fast as a thread takes it.
         size = sum(one.bytes_ahead for one in work if one.bytes_ahead > LARGEST)
         with self._run.workers(partial(_measure, looks=looks), size) as workers:
             # One thread works in order, so that no result has to wait for another.
