@@ -159,7 +159,7 @@ def entries_of(path: Path) -> list[Path]:
 
 _DIGESTS: dict[tuple[int, ...], str] = {}
 """SHA-256 by device, inode, size and times of files that have been as they are for a while."""
-_SETTLED_NS = 1_000_000_000
+_SETTLED_NS = 50_000_000
 """Age of the newest time of a file from which on a write to it gives it another time."""
 
 
