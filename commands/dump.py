@@ -74,6 +74,7 @@ def dump(
       logtool dump --topic orders --key customer-17 --timestamp yesterday.. data
       logtool dump --topic orders --json-path '$.order.state=failed' --count data
       logtool dump --topic orders --records --schema-ids data
+      logtool dump --missing-in /mnt/broker-2/data -f kcat /mnt/broker-1/data/orders-0
       logtool dump --format ndjson data/orders-0/*.log | jq -c 'select(.type == "batch")'
       logtool dump --format kafka --records data/orders-0/00000000000000000000.log
 
@@ -82,6 +83,15 @@ def dump(
     --key, --value, --header, --grep and --json-path search the records of all partitions in PATH,
     compressed or not. They never select control records. --count prints only the number of matching
     records.
+
+    Records that an election cuts:
+
+    With --missing-in the command compares the copy in PATH, for example of the old leader, with the
+    copy in DIR, for example of the new leader. It prints the records behind the offset at which the
+    two diverge, or behind the end of DIR, and those in holes of DIR. It leaves out records that DIR
+    has by producer id, epoch and sequence, and records of aborted or open transactions. Records of
+    producers without idempotence may be in both copies. JSON and NDJSON have an object with the
+    counts for each partition, after all records.
 
     Internal topics and secrets:
 

@@ -1,9 +1,11 @@
 """Options that select records by their content."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from logtool.commands import options
 from logtool.lazy_dataclass import dataclass
 
 Texts = list[str] | None
@@ -69,6 +71,17 @@ class Selectors:
             "Implies --records. Takes about 150 B of memory for each record.",
         ),
     ] = False
+    missing_in: Annotated[
+        Path | None,
+        typer.Option(
+            "--missing-in",
+            metavar="DIR",
+            parser=options.local_path,
+            help="Print only records that the copy of the partition in DIR lacks, and that have to "
+            "be produced again: those behind the point where an election cuts the log, without "
+            "those that DIR has by producer and sequence. Implies --records.",
+        ),
+    ] = None
     count: Annotated[
         bool,
         typer.Option(

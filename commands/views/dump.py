@@ -107,15 +107,28 @@ class _DumpRequest:
 
     def job(self) -> Dump:
         """Return a dump that has not begun."""
+        pace, missing = self.pace, None
+        if self.selectors.missing_in is not None:
+            # With the comparison of copies, which no other dump needs.
+            from logtool.dump.missing import MissingIn
+
+            missing = MissingIn(
+                self.inputs.paths,
+                self.selectors.missing_in,
+                self.inputs.selection,
+                pace=pace,
+                flavour=self.inputs.flavour,
+            )
         return Dump(
             paths=self.inputs.paths,
+            missing=missing,
             chosen=self.chosen,
             selection=self.inputs.selection,
             limit=self.shown.limit,
             once=self.selectors.once,
             limits_records=self.is_export or self.selectors.any_given,
             flavour=self.inputs.flavour,
-            summary=Summary(found=0 if self.selectors.any_given else None, pace=self.pace),
+            summary=Summary(found=0 if self.selectors.any_given else None, pace=pace),
         )
 
 
@@ -138,7 +151,8 @@ def _asked(
         paths=selectors.json_path or (),
     )
     is_export = settings.format in dump_export.FORMATS
-    if selectors.count or selectors.once or selectors.any_given or is_export:
+    compares = selectors.once or selectors.missing_in is not None
+    if selectors.count or compares or selectors.any_given or is_export:
         shown = replace(shown, records=True)
     takes_bytes = selectors.count or is_export or settings.format == "parquet"
     timestamps, meaning = EVERYTHING, None
@@ -274,6 +288,8 @@ class DumpPrinter(Printer[Object | Block | memoryview]):
         """Print the schema ids of each topic, if they are wanted."""
         for use in self.schemas.uses() if self.schemas else ():
             self._report.item(DOCUMENT.row(use))
+        for found in self._job.missing.found if self._job.missing else ():
+            self._report.item(DOCUMENT.row(found))
 
     def last_lines(self) -> Iterator[Line]:
         """Yield the notes on unknown content, and the summary of the dump."""

@@ -182,7 +182,8 @@ class Layouts:
             return self._entries.get(obj["kind"], self._checkpoint)
         if kind == "file":
             return text.escape(file_line(obj))
-        if obj["reason"] == "unreadable":
+        # The last lines describe what is missing.
+        if kind == "missing" or obj["reason"] == "unreadable":
             return None
         return text.escape(f"!! {obj['reason']}: {output.describe_error(obj)}")
 

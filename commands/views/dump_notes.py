@@ -2,22 +2,48 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from logtool.commands.output import Line, Report
 from logtool.commands.printing import text
 from logtool.dump.stream import Dump
 from logtool.findings import Severity
 
+if TYPE_CHECKING:
+    from logtool.dump.missing import MissingRecords
+
 
 def last_lines(report: Report, job: Dump, *, looked_for: bool = False) -> Iterator[Line]:
     """Yield the lines behind a dump; with `looked_for`, how many records were found, too."""
     for line in unknown_notes(job.unknown, job.unknown_tags):
         yield line, None
+    for found in job.missing.found if job.missing else ():
+        yield _missing_note(found), None
     if looked_for:
         read = text.count(job.summary.records, "record")
         where = text.count(job.summary.partitions, "partition")
         yield f"{text.count(job.matched, 'record')} found; read: {read} in {where}", "dim"
     yield from summary_lines(report)
+
+
+def _missing_note(found: "MissingRecords") -> str:
+    """Return the line about the records of one copy that another lacks."""
+    line = (
+        f"{text.escape(str(found.path))}: {text.count(found.records, 'record')} from offset "
+        f"{found.from_offset} onwards must be produced again, because "
+        f"{text.escape(str(found.other))} does not have them"
+    )
+    left_out = (
+        (found.repeated, "that it has at another offset"),
+        (found.aborted, "of aborted transactions"),
+        (found.open, "of open transactions"),
+    )
+    parts = [f"{text.count(number, 'record')} {what}" for number, what in left_out if number]
+    line += f"; left out: {', '.join(parts)}" if parts else ""
+    if found.headless:
+        some = text.count(found.headless, "record")
+        line += f"; {some} of transactions that begin before that offset"
+    return line
 
 
 def summary_lines(report: Report) -> Iterator[Line]:

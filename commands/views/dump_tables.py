@@ -43,6 +43,26 @@ SCHEMA_USE: Final = Table("schema-use", "schema id of keys or values of a topic"
 ), JSON, note="With --schema-ids, after all records: the schema ids of each topic.",
     type="schema-use", made_from="logtool.dump.registry:SchemaUse")  # fmt: skip
 
+MISSING: Final = Table("missing", "copy whose records another copy lacks", (
+    Column("path", Kind.PATH, "partition dir of the copy that has the records"),
+    Column("other", Kind.PATH, "partition dir of the copy that lacks them"),
+    Column("topic", Kind.STRING, "name of the topic"),
+    Column("partition", Kind.INT32, "number of the partition"),
+    Column("diverges_at", Kind.INT64, "first offset at which the copies differ", "offset",
+           "one copy only ends before the other"),
+    Column("from_offset", Kind.INT64, "offset from which the other copy has no batch of this one",
+           "offset"),
+    Column("records", Kind.INT64, "records that were printed", "count"),
+    Column("repeated", Kind.INT64, "records left out because the other copy has them at another "
+           "offset, by producer and sequence", "count"),
+    Column("aborted", Kind.INT64, "records of aborted transactions, left out", "count"),
+    Column("open", Kind.INT64, "records of transactions that are open at the end of the copy, left "
+           "out", "count"),
+    Column("headless", Kind.INT64, "printed records of transactions that begin before the missing "
+           "records", "count"),
+), JSON, note="With --missing-in, after all records: what was printed and left out of each copy.",
+    type="missing", made_from="logtool.dump.missing:MissingRecords")  # fmt: skip
+
 
 def _printed(table: Table, name: str, note: str = "", more: tuple[Column, ...] = ()) -> Table:
     return replace(
@@ -70,6 +90,7 @@ DOCUMENT: Final = Document(
         COUNT,
         TOTAL,
         SCHEMA_USE,
+        MISSING,
     ),
 )  # fmt: skip
 

@@ -38,6 +38,7 @@ from logtool.schemas.entries import FILE
 
 if TYPE_CHECKING:
     from logtool.dump.decoding import Decoding
+    from logtool.dump.missing import MissingIn
     from logtool.dump.redpanda import RedpandaFiles
 
 
@@ -58,6 +59,8 @@ class Dump:
     """True if only records count for `limit`, and not batches."""
     once: bool = False
     """True if a record that several copies of a partition have is yielded once."""
+    missing: "MissingIn | None" = None
+    """The filter of records that another copy lacks; None without one."""
     progress: Progress = field(default_factory=Progress)
     in_blocks: bool = False
     """True if ordinary batches may come as a `Block`, which is faster than their objects."""
@@ -107,7 +110,7 @@ class Dump:
     def __iter__(self) -> Iterator[Object | Block | UnreadableError]:
         """Yield the objects of every file, and the inputs that cannot be read."""
         left = -1 if self.limit is None else self.limit
-        for item in self._all():
+        for item in self._without_others():
             if isinstance(item, UnreadableError):
                 self.summary.add(item)
             elif isinstance(item, Block):
@@ -118,13 +121,30 @@ class Dump:
                 self.summary.severities[Severity.ERROR] += 1
             elif item["type"] != "file":
                 is_record = item["type"] == "record"
-                if is_record and self.once and self._was_yielded(item):
-                    continue
                 self._found(is_record)
                 left -= is_record or not self.limits_records
             yield item
             if left == 0:
                 return
+
+    def _without_others(self) -> Iterator[Object | Block | UnreadableError]:
+        """Yield all objects but those that are left out because of another copy."""
+        head: Object | None = None
+        for item in self._all():
+            if isinstance(item, Block | UnreadableError) or item["type"] == "error":
+                yield item
+            elif self.missing and item["type"] != "record":
+                # Of a batch, the other copy may have a part of the records.
+                head = item if item["type"] == "file" else head
+            elif item["type"] != "record":
+                yield item
+            elif not (self.missing and not self.missing.takes(item)) and not (
+                self.once and self._was_yielded(item)
+            ):
+                if head:
+                    yield head
+                    head = None
+                yield item
 
     def _was_yielded(self, record: Object) -> bool:
         """Return whether another copy had the record; else remember it."""
@@ -158,6 +178,11 @@ class Dump:
 
     def _all(self) -> Iterator[Object | Block | UnreadableError]:
         yield from self._unreadable
+        if self.missing:
+            try:
+                yield from self.missing.compare()
+            except OutOfTimeError:
+                return
         self.summary.partitions = len({i.path.parent for i in self._inputs if i.topic is not None})
         for item in self._inputs:
             try:
@@ -231,7 +256,8 @@ class Dump:
             if decoding and not decoding.concerns(item):
                 decoding = None
             of_commits = self.commits_in_blocks and decoding and decoding.takes_blocks(item)
-            in_blocks = self.in_blocks and self.limit is None and not self.once
+            in_blocks = self.in_blocks and self.limit is None
+            in_blocks = in_blocks and not self.once and not self.missing
             in_blocks = in_blocks and (decoding is None or bool(of_commits))
             form = item.flavour.form(item.path)
             for chunk in read_batches(

@@ -21,6 +21,7 @@ from pathlib import Path
 from logtool.disk import files
 from logtool.disk.files import READ_ONLY, translated
 from logtool.errors import UnreadableError
+from logtool.formats.crc import crc32c
 from logtool.lazy_dataclass import dataclass
 
 MIB = 1024 * 1024
@@ -262,8 +263,6 @@ def memory_pass(seconds: float) -> float:
     they are from the page cache, until this thread has used `seconds` of processor time, or 20
     times as many have passed. So a busy machine shows in the result.
     """
-    from logtool.formats.crc import crc32c
-
     source = memoryview(os.urandom(_COPIED) * _COPIES)
     view = memoryview(bytearray(_COPIED))
     done, taken = 0, 0.0

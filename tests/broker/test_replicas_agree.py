@@ -14,6 +14,10 @@ from broker.install import major
 from logtool.copies.pair import CopyPair, Status
 from logtool.copies.verdict import CopiesVerdict
 from logtool.diff import Diff
+from logtool.dump.log import Filter
+from logtool.dump.missing import MissingIn
+from logtool.dump.records import Object
+from logtool.dump.stream import Dump
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.log.inputs import NodeDir
@@ -28,6 +32,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
 SITUATIONS = ("killed", "diverged", "seesaw")
 COMMON = 70
 """Records that all replicas have, in each topic that is written by more than one leader."""
+PLAIN_TOPICS = ("behind", "hung", "hung.unclean", "below.min", "diverged", "seesaw")
 VERSIONS_OF = {"4.3.1": (4, 3), "3.9.2": (3, 9)}
 
 
@@ -296,3 +301,40 @@ def test_compaction_on_some_brokers_is_not_a_divergence(
 
 def test_the_releases_are_those_that_are_known(kafka_version: str) -> None:
     assert VERSIONS_OF[kafka_version][0] == major(kafka_version)
+
+
+def records_of(home: Path, missing_in: Path | None = None) -> list[Object]:
+    """Return the records of clients in a copy; with `missing_in` those that the other lacks."""
+    missing = MissingIn([home], missing_in) if missing_in else None
+    found = []
+    for item in Dump([home], chosen=Filter(records=True), missing=missing):
+        assert isinstance(item, dict), item
+        if item["type"] == "record" and not item["control"]:
+            found.append(item)
+    return found
+
+
+def contents(records: list[Object]) -> list[tuple[object, ...]]:
+    names = ("offset", "timestamp_ms", "key", "value", "headers")
+    return [tuple(one[name] for name in names) for one in records]
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_the_records_missing_in_the_leader_are_those_that_the_start_truncates(
+    kafka_version: str, story, name: str
+) -> None:
+    situation = getattr(story(kafka_version), name)
+    judged = 0
+    for (topic, node), cuts in situation.cuts.items():
+        leader = situation.leaders.get(topic, -1)
+        if leader in (node, -1) or topic not in PLAIN_TOPICS:
+            continue
+        old, new = (situation.log_dir(one) / f"{topic}-0" for one in (node, leader))
+        before, missing = records_of(old), records_of(old, new)
+        gone = [one["offset"] for one in before if one["offset"] >= min(cuts)]
+        assert [one["offset"] for one in missing] == gone, (topic, node)
+        # With the records that the leader has, each record of the old copy is there once.
+        kept = [one for one in records_of(new) if one["offset"] < min(cuts)]
+        assert contents([*kept, *missing]) == contents(before), (topic, node)
+        judged += bool(gone)
+    assert judged >= (0 if name == "killed" else 1)
