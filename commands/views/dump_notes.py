@@ -29,9 +29,8 @@ def last_lines(report: Report, job: Dump, *, looked_for: bool = False) -> Iterat
 def _missing_note(found: "MissingRecords") -> str:
     """Return the line about the records of one copy that another lacks."""
     line = (
-        f"{text.escape(str(found.path))}: {text.count(found.records, 'record')} from offset "
-        f"{found.from_offset} onwards must be produced again, because "
-        f"{text.escape(str(found.other))} does not have them"
+        f"{text.escape(str(found.path))}: {text.count(found.records, 'record')} printed, from offset "
+        f"{found.from_offset} onwards, which {text.escape(str(found.other))} lacks"
     )
     left_out = (
         (found.repeated, "that it has at another offset"),

@@ -117,6 +117,7 @@ INCIDENTS: Final[dict[str, Callable[[Path], object]]] = {
     "16-what-retention-deletes": stopped,
     "17-topic-not-compacted": forgotten,
     "18-topic-deleted": topic_deleted,
+    "19-cut-by-an-election": replicas,
 }
 """Functions that prepare the directory of each recipe, by its name."""
 
