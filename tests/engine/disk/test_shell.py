@@ -13,7 +13,7 @@ WORDS = [
     "byte \udcff", "bell \x07" + "7", "back\\slash", "=ls", "=it's",
     "a\n!b'!'",
 ]  # fmt: skip
-SHELLS = [found for found in map(shutil.which, ("bash", "zsh", "ksh")) if found]
+SHELLS = [found for found in map(shutil.which, ("bash", "zsh", "ksh", "mksh")) if found]
 
 
 @pytest.mark.parametrize("word", WORDS, ids=ascii)
