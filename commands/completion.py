@@ -61,12 +61,13 @@ def completion(context: typer.Context, shell: ShellName = None, install: Install
 
     """
     from logtool.commands import output
-    from logtool.commands.program import command_tree
-    from logtool.commands.program import completion as shells
+    from logtool.commands.program import command_tree, completion
 
     shell = shell or _own_shell(install)
-    makers = {Shell.BASH: shells.bash, Shell.ZSH: shells.zsh, Shell.FISH: shells.fish}
-    script = makers[shell](*command_tree.read_tree(context.find_root().command))
+    shells = {
+        Shell.BASH: completion.bash, Shell.ZSH: completion.zsh, Shell.FISH: completion.fish,
+    }  # fmt: skip
+    script = shells[shell](*command_tree.read_tree(context.find_root().command))
     if not install:
         output.plain(script)
         return

@@ -73,6 +73,15 @@ Sample = Annotated[
         "Every partition is in exactly one sample, on all brokers in the same one.",
     ),
 ]
+WrongTopic = Annotated[
+    bool,
+    typer.Option(
+        "--wrong-topic",
+        help="Also look for batches that a client wrote to the wrong topic (KAFKA-19012): equal "
+        "batches of a producer in two topics, one of which breaks its sequence. Reads the headers "
+        "once more; takes 8 B of memory for each batch.",
+    ),
+]
 DropCache = Annotated[
     bool,
     typer.Option(
@@ -95,6 +104,7 @@ def verify(
     running: options.Running,
     resume: Resume = None,
     drop_cache: DropCache = False,
+    wrong_topic: WrongTopic = False,
     engine: EngineOption = EngineChoice.LOCAL,
     spark: Spark,
     printing: options.Printing,
@@ -115,6 +125,12 @@ def verify(
       logtool verify --max-duration 30m --max-rate 100M --resume ~/.logtool.json /var/lib/kafka/data
       logtool verify --sample 5% /var/lib/kafka/data
       logtool verify --format ndjson data/orders-0 | jq -r 'select(.severity == "error").path'
+
+    Batches in the wrong topic:
+
+    A Java client from 2.8 on could write a batch to the wrong partition (KAFKA-19012); its CRC is
+    right there. With --wrong-topic the command compares the batches of all partitions in PATH. It
+    finds such a batch while both partitions hold it, if the producer was idempotent.
 
     Spark:
 
@@ -138,6 +154,7 @@ def verify(
         inputs, running, printing,
         level=str(level), fail_on=fail_on, max_findings=max_findings,
         limit=parsing.parse_batch_memory(max_batch_memory), resume=resume, drop_cache=drop_cache,
+        wrong_topic=wrong_topic,
         sample=None if sample is None else parsing.parse_sample(sample),
         spark=spark if engine is EngineChoice.SPARK else None,
     )  # fmt: skip

@@ -28,10 +28,9 @@ def last_lines(report: Report, job: Dump, *, looked_for: bool = False) -> Iterat
 
 def _missing_note(found: "MissingRecords") -> str:
     """Return the line about the records of one copy that another lacks."""
-    line = (
-        f"{text.escape(str(found.path))}: {text.count(found.records, 'record')} printed, from offset "
-        f"{found.from_offset} onwards, which {text.escape(str(found.other))} lacks"
-    )
+    path, other = (text.escape(str(one)) for one in (found.path, found.other))
+    line = f"{path}: {text.count(found.records, 'record')} printed, from offset "
+    line += f"{found.from_offset} onwards, which {other} lacks"
     left_out = (
         (found.repeated, "that it has at another offset"),
         (found.aborted, "of aborted transactions"),

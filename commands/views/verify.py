@@ -1,6 +1,6 @@
 """A run of ``verify``: its findings, and how far it is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
@@ -23,6 +23,7 @@ from logtool.log.inputs import is_bucket
 from logtool.log.selection import Selection
 from logtool.running.budget import Budget
 from logtool.running.resume import load
+from logtool.running.run import Run
 from logtool.verify import Level, Verification
 
 
@@ -37,6 +38,7 @@ def run(
     limit: int,
     resume: Path | None,
     drop_cache: bool,
+    wrong_topic: bool,
     sample: tuple[int, int] | None,
     spark: Spark | None,
 ) -> Exit:
@@ -72,7 +74,24 @@ def run(
         stack.enter_context(status_on_signal(lambda: report.note(_status(job))))
         items = _on_spark(job, spark.master, conf, stack, report) if spark else iter(job)
         more = _in_buckets(paths, selection, level, job) if buckets else ()
+        if wrong_topic:
+            # With the reader of headers, which no other verification needs.
+            from logtool.txns.wrong_topic import WrongTopics
+
+            logs = [path for path in paths if path not in buckets]
+            late = WrongTopics(
+                logs, selection=selection, run=Run(budget=budget), flavour=inputs.given_flavour
+            )
+            more = chain(more, _counted(late, job))
         return report.consume(chain(items, more), printer, fail_on)
+
+
+def _counted(late: Iterable[Finding | UnreadableError], job: Verification) -> Iterator[Finding]:
+    """Yield the findings, counted; the verification has reported what cannot be read."""
+    for item in late:
+        if isinstance(item, Finding):
+            job.summary.add(item)
+            yield item
 
 
 def _in_buckets(

@@ -6,4 +6,5 @@ joining            open transactions joined with the entries of their coordinato
 findings           the findings about __transaction_state
 objects            the objects that are printed
 run                the run over paths
+wrong_topic        batches that a client wrote to the wrong topic
 """

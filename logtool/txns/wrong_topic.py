@@ -1,0 +1,287 @@
+"""Batches that a client wrote to the wrong topic (KAFKA-19012).
+
+The CRC of a batch does not cover the topic. A Java client from 2.8 on could send the buffer of one
+partition to another one, where the leader accepts it if it knows nothing of the producer. Then two
+partitions of different topics hold a batch with one producer id, epoch, first sequence and CRC, and
+in one of them the batch does not continue the sequence of its producer. Both must still be there.
+Batches without a producer id are not judged, because equal ones may have been sent on purpose.
+
+A client that sends the same records to two topics on purpose writes equal batches too. These
+continue the sequence in both topics, so nothing is reported about them. Where compaction or
+retention may have removed the batches before, nothing is reported either.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from logtool.errors import UnreadableError
+from logtool.findings import Finding
+from logtool.formats.names import DirectoryKind, PartitionDirectory
+from logtool.formats.record_batch import BatchTable, Column, concat, empty_table
+from logtool.lazy_dataclass import dataclass
+from logtool.loading.header_walk import ContradictionError, HeaderWalk
+from logtool.log import inputs, opening
+from logtool.log.dir import Partition, Segment
+from logtool.log.flavour import Flavour
+from logtool.log.kafka import KAFKA
+from logtool.log.selection import Selection
+from logtool.running.run import Run
+from logtool.running.workers import OutOfTimeError
+
+CODE = "batch/other-topic"
+_PRIMES = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5)
+_SEQUENCES = 2**31
+"""Number of sequence numbers of a producer: after the last one comes 0 again."""
+_KINDS = frozenset({DirectoryKind.LIVE, DirectoryKind.DELETE, DirectoryKind.STRAY})
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One partition dir."""
+
+    path: Path
+    directory: PartitionDirectory
+
+
+@dataclass(frozen=True, slots=True)
+class _Suspect:
+    """One batch that a partition of another topic has too."""
+
+    place: _Place
+    segment: Segment
+    position: int
+    first_offset: int
+    last_offset: int
+    key: tuple[int, int, int, int]
+    """Producer id, epoch, first sequence and CRC."""
+    continues: bool | None
+    """True if the batch before or behind it continues the sequence of the producer, False if the
+    sequence breaks at it, None if neither is there."""
+    log_begins_ms: int
+    """Timestamp of the first batch in the log; the largest number if offsets are missing before the
+    suspect."""
+    before_ms: int | None
+    """Timestamp of the batch before it in the sequence of the producer; None without one."""
+
+    def would_have_it(self, before_ms: int | None) -> bool:
+        """Return whether the log reaches back to a time, and has all batches since then."""
+        return before_ms is not None and self.log_begins_ms <= before_ms
+
+    @property
+    def name(self) -> str:
+        """Return topic and partition."""
+        return f"{self.place.directory.topic}-{self.place.directory.partition}"
+
+
+class WrongTopics:
+    """One run over log dirs and partition dirs: iterate for findings and errors of reading.
+
+    It takes 8 bytes of memory for each batch of an idempotent producer.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        *,
+        selection: Selection | None = None,
+        run: Run | None = None,
+        flavour: Flavour | None = None,
+    ) -> None:
+        self._paths, self._flavour = paths, flavour
+        self._selection = selection or Selection()
+        self._run = run or Run()
+
+    def __iter__(self) -> Iterator[Finding | UnreadableError]:
+        places: list[_Place] = []
+        hashes: list[Column] = []
+        try:
+            for place in self._places():
+                if isinstance(place, UnreadableError):
+                    yield place
+                    continue
+                places.append(place)
+                hashes.append(np.concatenate([_NONE, *map(_hashes, self._tables(place))]))
+            wanted, suspected = _in_two_topics(places, hashes)
+            found: list[_Suspect] = []
+            for number in suspected:
+                found += self._suspects(places[number], wanted)
+        except OutOfTimeError:
+            return
+        yield from _findings(found)
+
+    def _places(self) -> Iterator[_Place | UnreadableError]:
+        for one in inputs.open_each(self._paths, self._flavour):
+            if isinstance(one, UnreadableError):
+                yield one
+                continue
+            try:
+                chosen = one.chosen(self._selection)
+            except UnreadableError as error:
+                yield error
+                continue
+            for folder, directory in chosen:
+                if directory.kind in _KINDS:
+                    yield _Place(folder, directory)
+
+    def _tables(self, place: _Place) -> Iterator[BatchTable]:
+        """Yield the batches of idempotent producers in a partition."""
+        for _, table in self._segments(place):
+            yield table[_is_judged(table)]
+
+    def _segments(self, place: _Place) -> Iterator[tuple[Segment, BatchTable]]:
+        """Yield the headers of a partition; a segment that cannot be read has none.
+
+        The check of the segments, which comes before, reports why it cannot be read.
+        """
+        listed = opening.try_partition(place.path, KAFKA)
+        for segment in listed.segments if isinstance(listed, Partition) else ():
+            try:
+                for table in _headers(segment):
+                    self._run.budget.pace.spend(0)
+                    yield segment, table
+            except UnreadableError:
+                continue
+
+    def _suspects(self, place: _Place, wanted: Column) -> Iterator[_Suspect]:
+        """Yield the batches of a partition whose hashes are wanted."""
+        parts = list(self._segments(place))
+        table = concat([part for _, part in parts]) if parts else empty_table()
+        owner = np.repeat(np.arange(len(parts)), [len(part) for _, part in parts])
+        # Where offsets are missing in between, compaction may have removed a batch.
+        gaps = np.cumsum(
+            np.concatenate(([0], table.base_offset[1:] != table.last_offset[:-1] + 1))
+            if len(table)
+            else _NONE
+        )
+        rows = np.flatnonzero(_is_judged(table))
+        for row in rows[np.isin(_hashes(table[rows]), wanted)].tolist():
+            continues, before = _continues(table, gaps, rows, row)
+            yield _Suspect(
+                place=place,
+                segment=parts[int(owner[row])][0],
+                position=int(table.position[row]),
+                first_offset=int(table.base_offset[row]),
+                last_offset=int(table.last_offset[row]),
+                key=_key(table, row),
+                continues=continues,
+                log_begins_ms=_NEVER if gaps[row] else int(table.max_timestamp[0]),
+                before_ms=None if before is None else int(table.max_timestamp[before]),
+            )
+
+
+_NONE = np.empty(0, np.uint64)
+_NEVER = 2**63 - 1
+
+
+def _headers(segment: Segment) -> Iterator[BatchTable]:
+    """Yield the headers of a log; where they do not lead to its end, all of it is scanned."""
+    with segment.log.open() as source:
+        walk = HeaderWalk(source, segment.base_offset, segment.log.path.name)
+        try:
+            tables = list(walk.tables(0))
+        except ContradictionError:
+            tables = []
+        if walk.end == source.size:
+            yield from tables
+            return
+    for chunk in segment.batches(payload=False):
+        if len(chunk.table):
+            yield chunk.table[np.arange(len(chunk.table))]  # The next chunk uses the memory again.
+
+
+def _is_judged(table: BatchTable) -> Column:
+    return (table.producer_id >= 0) & (table.base_sequence >= 0) & ~table.is_control
+
+
+def _hashes(table: BatchTable) -> Column:
+    """Return a uint64 for each batch from producer id, epoch, first sequence and CRC."""
+    columns = table.producer_id, table.producer_epoch, table.base_sequence, table.crc
+    found = np.zeros(len(table), np.uint64)
+    for column, prime in zip(columns, _PRIMES, strict=True):
+        found = (found ^ column.astype(np.uint64)) * np.uint64(prime)
+        found ^= found >> np.uint64(29)
+    return found
+
+
+def _in_two_topics(places: Sequence[_Place], hashes: Sequence[Column]) -> tuple[Column, list[int]]:
+    """Return the hashes that occur in two topics, and the numbers of the places that have them."""
+    numbers: dict[str, int] = {}
+    topics = [numbers.setdefault(one.directory.topic, len(numbers)) for one in places]
+    sizes = list(map(len, hashes))
+    every = np.concatenate([_NONE, *hashes])
+    order = np.argsort(every, kind="stable")
+    topic = np.repeat(np.array(topics, np.int64), sizes)[order]
+    same = every[order][1:] == every[order][:-1]
+    wanted = np.unique(every[order][1:][same & (topic[1:] != topic[:-1])])
+    if not len(wanted):
+        return wanted, []
+    return wanted, [at for at, one in enumerate(hashes) if np.isin(one, wanted).any()]
+
+
+def _key(table: BatchTable, row: int) -> tuple[int, int, int, int]:
+    columns = table.producer_id, table.producer_epoch, table.base_sequence, table.crc
+    first, second, third, last = (int(column[row]) for column in columns)
+    return first, second, third, last
+
+
+def _continues(
+    table: BatchTable, gaps: Column, rows: Column, row: int
+) -> tuple[bool | None, int | None]:
+    """Return whether a batch continues the sequence of its producer, see `_Suspect`.
+
+    The second value is the row of the batch before it in the sequence; None without one.
+    """
+    own = rows[table.producer_id[rows] == table.producer_id[row]]
+    at = int(np.searchsorted(own, row))
+    before = int(own[at - 1]) if at else None
+    near = [] if before is None else [(before, row)]
+    near += [(row, int(own[at + 1]))] if at + 1 < len(own) else []
+    found: bool | None = None
+    for first, second in near:
+        if table.producer_epoch[first] != table.producer_epoch[second]:
+            continues = int(table.base_sequence[second]) == 0
+        else:
+            following = (int(table.last_sequence[first]) + 1) % _SEQUENCES
+            continues = following == int(table.base_sequence[second])
+        if continues:
+            return True, before if second == row else None
+        if gaps[first] == gaps[second]:
+            found = False
+    return found, None
+
+
+def _findings(suspects: Sequence[_Suspect]) -> Iterator[Finding]:
+    """Yield a finding for each batch that breaks the sequence where another topic has it too."""
+    by_key: dict[tuple[int, int, int, int], list[_Suspect]] = {}
+    for one in suspects:
+        by_key.setdefault(one.key, []).append(one)
+    for key, copies in by_key.items():
+        wrong = [one for one in copies if one.continues is False]
+        # The only batch of its producer there: the one before it would be there as well.
+        wrong += [
+            one
+            for one in copies
+            if one.continues is None and any(one.would_have_it(each.before_ms) for each in copies)
+        ]
+        for one in wrong:
+            topic = one.place.directory.topic
+            others = [other for other in copies if other.place.directory.topic != topic]
+            if not others:
+                continue
+            right = next((other for other in others if other.continues), None)
+            other = right or others[0]
+            where = f"{other.name} has at offset {other.first_offset}"
+            where += ", where it continues the sequence of the producer" if right else " too"
+            text = (
+                f"the batch at offset {one.first_offset} breaks the sequence of producer {key[0]} "
+                f"(epoch {key[1]}, sequence {key[2]}), and is a batch that {where}: a client wrote "
+                "it to the wrong topic"
+            )
+            yield Finding(CODE, text, one.position, None, one.first_offset, one.last_offset).placed(
+                one.segment.log.path,
+                topic=topic,
+                partition=one.place.directory.partition,
+                segment=one.segment.base_offset,
+            )
