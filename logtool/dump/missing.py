@@ -25,6 +25,7 @@ from logtool.lazy_dataclass import dataclass
 from logtool.loading.producers import decode
 from logtool.log.dir import Partition
 from logtool.log.flavour import Flavour
+from logtool.log.kafka import KAFKA
 from logtool.log.producer_state import CommittedTransaction, ProducerState, significant
 from logtool.log.selection import Selection
 from logtool.running.budget import Budget
@@ -174,6 +175,11 @@ class MissingIn:
                 yield error
 
     def _compare(self, one: ListedCopy, other: ListedCopy) -> Iterator[UnreadableError]:
+        for copy in (one, other):
+            if copy.listed and copy.listed.flavour is not KAFKA:
+                yield UnreadableError(copy.path, "--missing-in compares copies of Kafka alone")
+                return
+
         def judged(
             _: Sequence[ListedCopy], readings: Sequence[CopyReading], blocks: Blocks
         ) -> CopiesVerdict:

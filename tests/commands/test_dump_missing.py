@@ -135,6 +135,11 @@ def test_another_topic_and_a_partition_without_a_copy_are_errors(run, write, tmp
     assert (result.status, result.of_type("record")) == (4, [])
 
 
+def test_copies_of_redpanda_are_an_error(run, rfc):
+    result = run("dump", "-f", "ndjson", "--missing-in", rfc, rfc)
+    assert (result.status, result.of_type("record")) == (4, [])
+
+
 def test_the_lines_for_a_producer_are_those_records(run, write):
     old = write(1, *((offset, plain(0)) for offset in range(5)))
     new = write(2, *((offset, plain(0)) for offset in range(3)))
