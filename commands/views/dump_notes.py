@@ -29,8 +29,9 @@ def last_lines(report: Report, job: Dump, *, looked_for: bool = False) -> Iterat
 def _missing_note(found: "MissingRecords") -> str:
     """Return the line about the records of one copy that another lacks."""
     path, other = (text.escape(str(one)) for one in (found.path, found.other))
-    line = f"{path}: {text.count(found.records, 'record')} printed, from offset "
-    line += f"{found.from_offset} onwards, which {other} lacks"
+    line = f"{path}: {text.count(found.records, 'record')} printed that {other} lacks"
+    if found.first_offset is not None and found.last_offset is not None:
+        line += f", {text.offsets(found.first_offset, found.last_offset)}"
     left_out = (
         (found.repeated, "that it has at another offset"),
         (found.aborted, "of aborted transactions"),
@@ -40,7 +41,7 @@ def _missing_note(found: "MissingRecords") -> str:
     line += f"; left out: {', '.join(parts)}" if parts else ""
     if found.headless:
         some = text.count(found.headless, "record")
-        line += f"; {some} of transactions that begin before that offset"
+        line += f"; {some} of transactions that begin before the first missing record"
     return line
 
 

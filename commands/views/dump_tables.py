@@ -50,8 +50,10 @@ MISSING: Final = Table("missing", "copy whose records another copy lacks", (
     Column("partition", Kind.INT32, "number of the partition"),
     Column("diverges_at", Kind.INT64, "first offset at which the copies differ", "offset",
            "one copy only ends before the other"),
-    Column("from_offset", Kind.INT64, "offset from which the other copy has no batch of this one",
-           "offset"),
+    Column("first_offset", Kind.INT64, "offset of the first record that was printed", "offset",
+           "no record was printed"),
+    Column("last_offset", Kind.INT64, "offset of the last record that was printed", "offset",
+           "no record was printed"),
     Column("records", Kind.INT64, "records that were printed", "count"),
     Column("repeated", Kind.INT64, "records left out because the other copy has them at another "
            "offset, by producer and sequence", "count"),

@@ -52,8 +52,9 @@ class MissingRecords:
     partition: int
     diverges_at: int | None
     """First offset at which the copies differ; None if one only ends before the other."""
-    from_offset: int
-    """Offset from which the other copy has none of the batches of this one."""
+    first_offset: int | None = None
+    """Offset of the first record that was printed; None without one."""
+    last_offset: int | None = None
     records: int = 0
     """Records that were printed."""
     repeated: int = 0
@@ -99,6 +100,8 @@ class _Wanted:
                 return False
             found.headless += not _holds(self.ranges, transaction[0])
         found.records += 1
+        found.first_offset = offset if found.first_offset is None else found.first_offset
+        found.last_offset = offset
         return True
 
 
@@ -147,6 +150,8 @@ class MissingIn:
             if isinstance(error, UnreadableError):
                 yield error
         others = {one.key: one for one in theirs if isinstance(one, ListedCopy)}
+        if not others and theirs:
+            return  # The errors say why.
         given = [one for one in others.values() if one.given]
         for one in mine:
             if isinstance(one, UnreadableError):
@@ -202,9 +207,7 @@ class MissingIn:
         ]
         ranges = [span for span in lacking if span[0] < from_offset]
         ranges.append((from_offset, inf))
-        found = MissingRecords(
-            one.path, other.path, *one.key, diverges_at=pair.diverges_at, from_offset=from_offset
-        )
+        found = MissingRecords(one.path, other.path, *one.key, diverges_at=pair.diverges_at)
         try:
             first = int(min(span[0] for span in ranges))
             committed, aborted = _transactions(one.listed, first)

@@ -82,7 +82,7 @@ def test_a_copy_that_ends_before_lacks_the_rest(run, write):
     new = write(2, *((offset, plain(0)) for offset in range(3)))
     _, offsets, found = asked(run, new, old)
     assert offsets == [3, 4]
-    assert (found["diverges_at"], found["from_offset"]) == (None, 3)
+    assert (found["diverges_at"], found["first_offset"], found["last_offset"]) == (None, 3, 4)
     assert asked(run, old, new)[1] == []
 
 
