@@ -73,13 +73,14 @@ def _offsets(bootstrap: str, topic: str, partition: int) -> Offsets:
     return Offsets(log_start, watermark, stable, end, epoch)
 
 
-def produce(bootstrap: str, topic: str, transactional_id: str, batch: bytes) -> None:
-    """Have the leader of partition 0 append a batch of a transaction, without the coordinator.
+def produce(bootstrap: str, topic: str, transactional_id: str | None, batch: bytes) -> None:
+    """Have the leader of partition 0 append a batch, of a transaction without the coordinator.
 
     A broker that verifies transactions with their coordinator refuses it.
     """
     records = struct.pack(">ii", 0, len(batch)) + batch
-    body = _text(transactional_id) + struct.pack(">hi", -1, 30_000) + _one_topic(topic, records)
+    name = struct.pack(">h", -1) if transactional_id is None else _text(transactional_id)
+    body = name + struct.pack(">hi", -1, 30_000) + _one_topic(topic, records)
     answer = _Answer(_exchange(bootstrap, _PRODUCE, body))
     answer.take(">i")
     answer.text()
