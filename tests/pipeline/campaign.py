@@ -12,7 +12,7 @@ import shutil
 import struct
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -246,8 +246,8 @@ def warnings() -> Iterator[list[str]]:
         log.propagate = spreads
 
 
-def judge(job: Callable[[], list[Row]], wanted: list[Row]) -> str:
-    """Return the verdict on a read."""
+def judge(job: Callable[[], list[Row]], wanted: list[Row], before: Sequence[str] = ()) -> str:
+    """Return the verdict on a read; `before` has the warnings of its planning."""
     with warnings() as said:
         try:
             rows = job()
@@ -255,7 +255,7 @@ def judge(job: Callable[[], list[Row]], wanted: list[Row]) -> str:
             return FAILED
     if in_order(rows) == in_order(wanted):
         return COMPLETE
-    return REPORTED if said else SILENT
+    return REPORTED if said or before else SILENT
 
 
 LOCAL: dict[str, Callable[[Path], None]] = {
@@ -339,8 +339,10 @@ def bucket(home: Path) -> Iterator[Bucket]:
 def try_store(store: Bucket, home: Path, truth: Tables, table: str, verdicts: Verdicts) -> None:
     """Refuse, drop and replace objects at listing, planning and reading."""
     url, rows = store.put(home, f"{home.name}-{table}"), expected(truth, table)
-    log = max(home.rglob("*.log"), key=lambda path: path.stat().st_size)
+    log = largest_closed(home)
     names = moments(log, table)
+    key = f"bucket/{url.name}/{names['reading']}"
+    data = store.direct.cat_file(key)
     for strict in ("true", "false"):
         given = {"table": table, "failOnDataLoss": strict, "bundleBytes": _SMALL_BUNDLES}
         allowed = (COMPLETE, FAILED if strict == "true" else REPORTED)
@@ -348,28 +350,36 @@ def try_store(store: Bucket, home: Path, truth: Tables, table: str, verdicts: Ve
         def whole(given: dict[str, Any] = given) -> list[Row]:
             return read(url, rows, **given)
 
+        def planned(given: dict[str, Any] = given) -> Callable[[], str]:
+            with warnings() as said:
+                job = partial(rows_of, *plan(url, rows, **given))
+            return partial(judge, job, rows, said)
+
         for moment, name in names.items():
             for status, answer in REFUSALS.items():
-                job: Callable[[], list[Row]] = whole
-                if moment == "reading":
-                    job = partial(rows_of, *plan(url, rows, **given))
+                verdict_of = planned() if moment == "reading" else partial(judge, whole, rows)
                 store.faults.refused[name] = answer
-                verdict = store.under_faults(partial(judge, job, rows))
+                verdict = store.under_faults(verdict_of)
                 verdicts.add(f"{table}, S3 {status} at {moment}", verdict, name, *allowed, FAILED)
-        planned = plan(url, rows, **given)
+        verdict_of = planned()
         store.faults.dropped.add(names["reading"])
-        verdict = store.under_faults(partial(judge, partial(rows_of, *planned), rows))
+        verdict = store.under_faults(verdict_of)
         verdicts.add(f"{table}, S3 connection lost at reading", verdict, home.name, *allowed)
-        planned, key = plan(url, rows, **given), f"{url.name}/{names['reading']}"
-        data = store.direct.cat_file(f"bucket/{key}")
         for change, other in {
             "other bytes of the same size": flip(data, 62), "more bytes": data + data[:200],
             "fewer bytes": data[:-1],
         }.items():  # fmt: skip
-            store.direct.pipe_file(f"bucket/{key}", other)
-            verdict = judge(partial(rows_of, *planned), rows)
+            verdict_of = planned()
+            store.direct.pipe_file(key, other)
+            verdict = verdict_of()
+            store.direct.pipe_file(key, data)
             verdicts.add(f"{table}, S3 object replaced by {change}", verdict, key, *allowed)
-        store.direct.pipe_file(f"bucket/{key}", data)
+
+
+def largest_closed(home: Path) -> Path:
+    """Return the largest log that is not the last of its partition: that one may be replaced."""
+    folders = [sorted(one.glob("*.log")) for one in home.iterdir()]
+    return max((log for logs in folders for log in logs[:-1]), key=lambda log: log.stat().st_size)
 
 
 def moments(log: Path, table: str) -> dict[str, str]:
