@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
 
-from bench.generate import GIB, MIB
+from bench.generate import GIB, KIB, MIB, Spec
 from bench.measure import Timing, environment, spread
 from bench.rows import ROOT, Bar, Bench, Row, seconds
 
@@ -48,11 +48,10 @@ def on_spark(bench: Bench) -> Iterator[Row]:
             )  # fmt: skip
     for name, taken in found["since"].items():
         timing = Timing(taken["since"], taken["full"])
-        shares = [ours / theirs for ours, theirs in zip(timing.ours, timing.theirs, strict=True)]
         yield Row(
             f"scan --since of a log dir that did not change on local[2], batches of {name}, "
             f"{4 * bench.total / GIB:g} GiB, warm, against a full scan",
-            shares, Bar(at_most=0.05), note=seconds(timing), timing=timing,
+            _shares(timing), Bar(at_most=0.05), note=seconds(timing), timing=timing,
         )  # fmt: skip
     small = found["small"]
     for job in ("verify", "some", "all"):
@@ -62,7 +61,14 @@ def on_spark(bench: Bench) -> Iterator[Row]:
             "in two threads",
             timing.ratios, _SMALL if job != "all" else None, note=seconds(timing), timing=timing,
         )  # fmt: skip
+    timing = Timing(small["all"], small["verify"])
+    yield Row(
+        f"{_TITLES['all']} on local[2], {small['count']:,} partitions of 4 KiB, warm, against "
+        "verify --engine spark",
+        _shares(timing), Bar(at_most=3), note=seconds(timing), timing=timing,
+    )  # fmt: skip
     yield _demo(bench, outside)
+    yield _whole_command(bench, outside)
     yield Row("start of the Spark session", [found["session_s"]], unit="s")
     first = found["first_s"] - spread(found["engines"]["16 KiB"]["verify"])[0]
     yield Row("what the first job takes more than a later one", [first], unit="s")
@@ -93,9 +99,30 @@ def _demo(bench: Bench, outside: dict[str, str]) -> Row:
         partial(subprocess.run, one, env=outside, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
         for one in (command, empty)
     ))  # fmt: skip
-    ratios = [ours / theirs for ours, theirs in zip(timing.ours, timing.theirs, strict=True)]
     title = "scan of the demo directory, whole command, against an empty Spark session"
-    return Row(title, ratios, Bar(at_most=3), note=seconds(timing), timing=timing)
+    return Row(title, _shares(timing), Bar(at_most=3), note=seconds(timing), timing=timing)
+
+
+def _whole_command(bench: Bench, outside: dict[str, str]) -> Row:
+    """Time verify on Spark, start of the session included."""
+    log_dir = str(bench.directory(Spec(KIB, 4 * bench.total, segment_size=bench.total)).parent)
+    verify = [sys.executable, "-m", "logtool", "verify", log_dir, "--quiet"]
+    ours = [*verify, "--engine", "spark", "--master", "local[2,4]"]
+    empty, local = [sys.executable, "-c", _DEMO], [*verify, "--jobs", "2"]
+
+    def run(*commands: list[str]) -> None:
+        for one in commands:
+            subprocess.run(one, env=outside, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+
+    timing = bench.pairs(partial(run, ours), partial(run, empty, local))
+    title = (f"verify --engine spark of {4 * bench.total / GIB:g} GiB in batches of 1 KiB, whole "
+             "command, against verify in two threads and an empty Spark session")  # fmt: skip
+    return Row(title, _shares(timing), Bar(at_most=1.5), note=seconds(timing), timing=timing)
+
+
+def _shares(timing: Timing) -> list[float]:
+    """Return the seconds of ours for one second of theirs, pair by pair."""
+    return [ours / theirs for ours, theirs in zip(timing.ours, timing.theirs, strict=True)]
 
 
 def _growth(found: list[dict[str, float]]) -> Iterator[Row]:

@@ -12,7 +12,7 @@ import shutil
 import struct
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,13 +27,17 @@ from s3_server import serving, settings
 
 from logtool.errors import LogtoolError
 from logtool.formats import record, record_batch
-from logtool.spark.source import options, reading
+from logtool.spark.source import options, question_rows, reading
 from logtool.spark.source.reading import ReadOptions
 
 START = 1_700_000_000_000
 TOPICS = ("orders", "payments", "audit.log")
 COMPLETE, FAILED, REPORTED, SILENT = "complete", "failed", "reported", "lost without a word"
 NO_FAULT = "the fault did not happen"
+TABLES = Tables._fields
+QUESTIONS = question_rows.TABLES
+"""The tables about whole partitions."""
+CHECKPOINT = "log-start-offset-checkpoint"
 _SMALL_BUNDLES = 1000
 """Bytes of a bundle with which the segments are cut."""
 
@@ -52,41 +56,71 @@ class Verdicts:
             self.wrong.append(f"{kind}: {case}: {verdict}")
 
 
+class Producer:
+    """A producer in one partition: its epoch, and the sequence number of its next record."""
+
+    def __init__(self, number: int) -> None:
+        self.id, self.epoch, self.sequence = number, 0, 2**31 - 20 * number
+
+    def take(self, rng: random.Random, count: int) -> int:
+        """Return the sequence number of a batch of `count` records, sometimes a wrong one."""
+        if rng.random() < 0.05:
+            self.epoch, self.sequence = self.epoch + 1, 0
+        first = (self.sequence + 2 * (rng.random() < 0.1)) % 2**31
+        self.sequence = (first + count) % 2**31
+        return first
+
+
 def write_log_dir(home: Path, seed: int) -> Path:
-    """Write a log dir of a few topics, with gaps, control batches, codecs, headers and damage."""
+    """Write a log dir of a few topics, with gaps, control batches, codecs, headers and damage.
+
+    Some partitions have a log start behind their first offset.
+    """
     rng = random.Random(seed)
+    starts = []
     for topic in TOPICS:
         for partition in range(rng.randint(1, 3)):
             folder = home / f"{topic}-{partition}"
             folder.mkdir(parents=True)
-            _write_partition(folder, rng)
+            base, end = _write_partition(folder, rng)
+            if partition:
+                starts.append(f"{topic} {partition} {rng.randrange(base, end)}")
+    text = "\n".join(["0", str(len(starts)), *starts, ""])
+    (home / CHECKPOINT).write_text(text)
     return home
 
 
-def _write_partition(folder: Path, rng: random.Random) -> None:
-    offset, epoch = rng.choice((0, 0, 1000)), 0
+def _write_partition(folder: Path, rng: random.Random) -> tuple[int, int]:
+    """Write a partition; return its first offset and the one behind its first segment."""
+    first = offset = rng.choice((0, 0, 1000))
+    epoch, end = 0, 0
+    producers = [Producer(number) for number in (1, 2, 3)]
     for _ in range(rng.randint(1, 4)):
         base, data, entries = offset, b"", b""
         for number in range(rng.randint(3, 25)):
             if number:
                 entries += struct.pack(">ii", offset - base, len(data))
             epoch += rng.random() < 0.05
-            batch, offset = _batch(rng, offset, epoch)
+            batch, offset = _batch(rng, offset, epoch, rng.choice(producers))
             data += batch
+            end = end if base > first else offset
             offset += rng.choice((0, 0, 0, 7))
         if rng.random() < 0.2:  # payloads only: the length of a batch leads to the next
             data = flip(data, 70)
         log = folder / f"{base:020d}.log"
         log.write_bytes(data)
         log.with_suffix(".index").write_bytes(entries)
+    return first, end
 
 
-def _batch(rng: random.Random, offset: int, epoch: int) -> tuple[bytes, int]:
+def _batch(rng: random.Random, offset: int, epoch: int, producer: Producer) -> tuple[bytes, int]:
     """Return a batch and the offset behind it."""
     time, transactional = START + offset * 10 + rng.randint(-500, 500), rng.random() < 0.2
+    idempotent, sequence = transactional or rng.random() < 0.2, record_batch.NO_SEQUENCE
     if transactional and rng.random() < 0.4:
-        marker = record.Record(0, 0, struct.pack(">hh", 0, 1), struct.pack(">hi", 0, 0))
-        rows, attributes = [marker], 16 | 32
+        key = struct.pack(">hh", 0, rng.randint(0, 1))
+        rows = [record.Record(0, 0, key, struct.pack(">hi", 0, rng.randint(0, 9)))]
+        attributes = 16 | 32
     else:
         rows = [
             record.Record(
@@ -98,25 +132,22 @@ def _batch(rng: random.Random, offset: int, epoch: int) -> tuple[bytes, int]:
             for number in range(rng.randint(1, 6))
         ]  # fmt: skip
         attributes = rng.choice((0, 0, 1)) | 16 * transactional
+        sequence = producer.take(rng, len(rows)) if idempotent else sequence
     last = rows[-1].offset_delta
     data = record_batch.encode(
         record.encode(rows), base_offset=offset, last_offset_delta=last, record_count=len(rows),
         leader_epoch=epoch, attributes=attributes, base_timestamp=time,
         max_timestamp=time + max(row.timestamp_delta for row in rows),
-        producer_id=rng.randint(1, 3) if transactional else -1,
-        producer_epoch=0 if transactional else -1,
+        producer_id=producer.id if idempotent else -1,
+        producer_epoch=producer.epoch if idempotent else -1, base_sequence=sequence,
     )  # fmt: skip
     return data, offset + last + 1
 
 
 def expected(truth: Tables, table: str) -> list[Row]:
     """Return the rows that a table must have, in any order."""
-    if table == "batches":
-        return truth.batches
-    if table == "records":
-        return truth.records
-    names = ("topic", "partition", "offset", "key", "value")
-    return [{name: row[name] for name in names} for row in truth.records if not row["control"]]
+    rows: list[Row] = getattr(truth, table)
+    return rows
 
 
 def in_order(rows: list[Row]) -> list[str]:
@@ -138,7 +169,11 @@ def plan(path: Path, truth: list[Row], **given: Any) -> tuple[list[Any], ReadOpt
         table=found.table, columns=tuple(truth[0]), wanted=found.wanted, prune=found.prune,
         payload=found.payload, fail_on_data_loss=found.fail_on_data_loss,
     )  # fmt: skip
-    bundles = reading.plan(found.paths, asked, found.bundle_bytes)
+    paths, size, fails = found.paths, found.bundle_bytes, found.fail_on_data_loss
+    if found.table in QUESTIONS:
+        some = question_rows.plan(paths, found.table, found.wanted, size, fails=fails)
+        return [task for bundle in some for task in bundle], asked
+    bundles = reading.plan(paths, asked, size)
     return [piece for bundle in bundles for piece in bundle], asked
 
 
@@ -149,11 +184,10 @@ def rows_of(pieces: list[Any], asked: ReadOptions) -> list[Row]:
 
 def option_cases(rng: random.Random, table: str) -> tuple[dict[str, Any], Callable[[Row], bool]]:
     """Return options of the data source and the condition that they stand for."""
-    first, last, time = (
-        ("base_offset", "last_offset", "max_timestamp_ms")
-        if table == "batches"
-        else ("offset", "offset", "timestamp_ms")
-    )
+    first, last, time = {
+        "batches": ("base_offset", "last_offset", "max_timestamp_ms"),
+        "records": ("offset", "offset", "timestamp_ms"), "kafka": ("offset", "offset", ""),
+    }.get(table, ("first_offset", "last_offset", ""))  # fmt: skip
     start, topic = rng.randint(0, 300), rng.choice(TOPICS)
     stop, since = start + rng.randint(0, 200), START + rng.randint(0, 3000)
     cases: list[tuple[dict[str, Any], Callable[[Row], bool]]] = [
@@ -167,7 +201,7 @@ def option_cases(rng: random.Random, table: str) -> tuple[dict[str, Any], Callab
             lambda row: row[last] >= start and row[first] < stop,
         ),
     ]
-    if table != "kafka":
+    if time:
         cases += [
             ({"startingTimestamp": since}, lambda row: row[time] >= since),
             ({"endingTimestamp": since}, lambda row: row[time] < since),
@@ -181,18 +215,16 @@ def option_cases(rng: random.Random, table: str) -> tuple[dict[str, Any], Callab
 
 def try_options(home: Path, truth: Tables, rng: random.Random, verdicts: Verdicts) -> None:
     """Read every table with options by chance, in whole segments and in pieces."""
-    for table in ("batches", "records", "kafka"):
+    for table in TABLES:
         given, condition = option_cases(rng, table)
         rows = expected(truth, table)
         wanted = [row for row in rows if condition(row)]
         more = {"bundleBytes": _SMALL_BUNDLES} if rng.random() < 0.5 else {}
-        payload = {} if table == "batches" else {"payload": "full"}
-        if table == "kafka":
-            payload = {"failOnDataLoss": "true"}
+        payload = {"payload": "full"} if table == "records" else {}
         found = read(home, rows, table=table, **given, **more, **payload)
         same = in_order(found) == in_order(wanted)
         case = f"{home} {table} {given} {more}: {len(found)} rows, not {len(wanted)}"
-        verdicts.add("options", COMPLETE if same else "other rows", case, COMPLETE)
+        verdicts.add(f"options of {table}", COMPLETE if same else "other rows", case, COMPLETE)
 
 
 @contextmanager
@@ -214,8 +246,8 @@ def warnings() -> Iterator[list[str]]:
         log.propagate = spreads
 
 
-def judge(job: Callable[[], list[Row]], wanted: list[Row]) -> str:
-    """Return the verdict on a read."""
+def judge(job: Callable[[], list[Row]], wanted: list[Row], before: Sequence[str] = ()) -> str:
+    """Return the verdict on a read; `before` has the warnings of its planning."""
     with warnings() as said:
         try:
             rows = job()
@@ -223,7 +255,7 @@ def judge(job: Callable[[], list[Row]], wanted: list[Row]) -> str:
             return FAILED
     if in_order(rows) == in_order(wanted):
         return COMPLETE
-    return REPORTED if said else SILENT
+    return REPORTED if said or before else SILENT
 
 
 LOCAL: dict[str, Callable[[Path], None]] = {
@@ -237,18 +269,21 @@ LOCAL: dict[str, Callable[[Path], None]] = {
 """Changes of one log between planning and reading."""
 
 
-def try_local(make: Callable[[], tuple[Path, Tables]], verdicts: Verdicts) -> None:
+def try_local(make: Callable[[], tuple[Path, Tables]], table: str, verdicts: Verdicts) -> None:
     """Change a log between planning and reading; the read is strict, then loose."""
     for name, change in LOCAL.items():
         for strict in ("true", "false"):
             home, truth = make()
-            planned = plan(home, truth.batches, failOnDataLoss=strict, bundleBytes=_SMALL_BUNDLES)
+            rows = expected(truth, table)
+            planned = plan(
+                home, rows, table=table, failOnDataLoss=strict, bundleBytes=_SMALL_BUNDLES
+            )
             log = random.Random(name).choice(sorted(home.rglob("*.log")))
             change(log)
-            verdict = judge(partial(rows_of, *planned), truth.batches)
+            verdict = judge(partial(rows_of, *planned), rows)
             allowed = (COMPLETE, FAILED if strict == "true" else REPORTED)
             verdicts.add(
-                f"local, between planning and reading: {name}", verdict, str(log), *allowed
+                f"{table}, local, between planning and reading: {name}", verdict, str(log), *allowed
             )
 
 
@@ -301,53 +336,73 @@ def bucket(home: Path) -> Iterator[Bucket]:
             os.environ.update(before)
 
 
-def try_store(store: Bucket, home: Path, truth: Tables, verdicts: Verdicts) -> None:
+def try_store(store: Bucket, home: Path, truth: Tables, table: str, verdicts: Verdicts) -> None:
     """Refuse, drop and replace objects at listing, planning and reading."""
-    url = store.put(home, home.name)
-    log = max(home.rglob("*.log"), key=lambda path: path.stat().st_size)
-    names = {
-        "listing": "/bucket", "planning": f"{log.parent.name}/{log.stem}.index",
-        "reading": f"{log.parent.name}/{log.name}",
-    }  # fmt: skip
+    url, rows = store.put(home, f"{home.name}-{table}"), expected(truth, table)
+    log = largest_closed(home)
+    names = moments(log, table)
+    key = f"bucket/{url.name}/{names['reading']}"
+    data = store.direct.cat_file(key)
     for strict in ("true", "false"):
-        given = {"failOnDataLoss": strict, "bundleBytes": _SMALL_BUNDLES}
+        given = {"table": table, "failOnDataLoss": strict, "bundleBytes": _SMALL_BUNDLES}
         allowed = (COMPLETE, FAILED if strict == "true" else REPORTED)
 
         def whole(given: dict[str, Any] = given) -> list[Row]:
-            return read(url, truth.batches, **given)
+            return read(url, rows, **given)
+
+        def planned(given: dict[str, Any] = given) -> Callable[[], str]:
+            with warnings() as said:
+                job = partial(rows_of, *plan(url, rows, **given))
+            return partial(judge, job, rows, said)
 
         for moment, name in names.items():
             for status, answer in REFUSALS.items():
-                job: Callable[[], list[Row]] = whole
-                if moment == "reading":
-                    job = partial(rows_of, *plan(url, truth.batches, **given))
+                verdict_of = planned() if moment == "reading" else partial(judge, whole, rows)
                 store.faults.refused[name] = answer
-                verdict = store.under_faults(partial(judge, job, truth.batches))
-                verdicts.add(f"S3 {status} at {moment}", verdict, name, *allowed, FAILED)
-        planned = plan(url, truth.batches, **given)
+                verdict = store.under_faults(verdict_of)
+                verdicts.add(f"{table}, S3 {status} at {moment}", verdict, name, *allowed, FAILED)
+        verdict_of = planned()
         store.faults.dropped.add(names["reading"])
-        verdict = store.under_faults(partial(judge, partial(rows_of, *planned), truth.batches))
-        verdicts.add("S3 connection lost at reading", verdict, home.name, *allowed)
-        planned, key = plan(url, truth.batches, **given), f"bucket/{home.name}/{names['reading']}"
-        data = store.direct.cat_file(key)
+        verdict = store.under_faults(verdict_of)
+        verdicts.add(f"{table}, S3 connection lost at reading", verdict, home.name, *allowed)
         for change, other in {
             "other bytes of the same size": flip(data, 62), "more bytes": data + data[:200],
             "fewer bytes": data[:-1],
         }.items():  # fmt: skip
+            verdict_of = planned()
             store.direct.pipe_file(key, other)
-            verdict = judge(partial(rows_of, *planned), truth.batches)
-            verdicts.add(f"S3 object replaced by {change}", verdict, key, *allowed)
-        store.direct.pipe_file(key, data)
+            verdict = verdict_of()
+            store.direct.pipe_file(key, data)
+            verdicts.add(f"{table}, S3 object replaced by {change}", verdict, key, *allowed)
 
 
-def try_store_that_refuses(store: Bucket, home: Path, truth: Tables, verdicts: Verdicts) -> None:
+def largest_closed(home: Path) -> Path:
+    """Return the largest log that is not the last of its partition: that one may be replaced."""
+    folders = [sorted(one.glob("*.log")) for one in home.iterdir()]
+    return max((log for logs in folders for log in logs[:-1]), key=lambda log: log.stat().st_size)
+
+
+def moments(log: Path, table: str) -> dict[str, str]:
+    """Return a part of a name that is asked for at each moment of a read of a log."""
+    found = {"listing": "/bucket", "reading": f"{log.parent.name}/{log.name}"}
+    if table == "batches":
+        found["planning"] = f"{log.parent.name}/{log.stem}.index"
+    if table in ("gaps", "kafka"):
+        found["planning"] = CHECKPOINT
+    return found
+
+
+def try_store_that_refuses(
+    store: Bucket, home: Path, truth: Tables, table: str, verdicts: Verdicts
+) -> None:
     """Refuse everything after some requests of a read, by the server itself."""
-    url = store.put(home, f"{home.name}-denied")
+    url, rows = store.put(home, f"{home.name}-{table}-denied"), expected(truth, table)
     try:
         for requests in (0, 1, 3, 6, 12):
             store.refuse_after(requests)
-            verdict = judge(lambda: read(url, truth.batches), truth.batches)
-            verdicts.add("S3 403 after some requests", verdict, str(requests), COMPLETE, FAILED)
+            verdict = judge(lambda: read(url, rows, table=table), rows)
+            case = f"{table}, S3 403 after some requests"
+            verdicts.add(case, verdict, str(requests), COMPLETE, FAILED)
     finally:
         store.refuse_after(1_000_000_000)
 
@@ -355,4 +410,10 @@ def try_store_that_refuses(store: Bucket, home: Path, truth: Tables, verdicts: V
 def make(root: Path, seed: int) -> tuple[Path, Tables]:
     """Write a log dir of a seed, and return it with its truth."""
     home = write_log_dir(root / f"seed-{seed}-{len(list(root.iterdir()))}", seed)
-    return home, parse(home)
+    if seed not in _TRUTHS:
+        _TRUTHS[seed] = parse(home)
+    return home, _TRUTHS[seed]
+
+
+_TRUTHS: dict[int, Tables] = {}
+"""Rows of log dirs by their seeds: a parse takes longer than the write of the log dir."""

@@ -15,7 +15,17 @@ from typing import Any
 
 import pyspark
 from pipeline import campaign, kills
-from pipeline.campaign import COMPLETE, FAILED, REFUSALS, Bucket, Verdicts, expected, in_order
+from pipeline.campaign import (
+    COMPLETE,
+    FAILED,
+    QUESTIONS,
+    REFUSALS,
+    TABLES,
+    Bucket,
+    Verdicts,
+    expected,
+    in_order,
+)
 from pipeline.conftest import QUICK
 from pipeline.plain_parse import Row, Tables
 from pyspark.errors import PySparkException
@@ -30,6 +40,9 @@ _TABLES: dict[str, Callable[[SparkSession, Path], DataFrame]] = {
     "batches": source.batches,
     "records": partial(source.records, payload="full"),
     "kafka": source.kafka,
+    "gaps": source.gaps,
+    "producers": source.producers,
+    "transactions": source.transactions,
 }
 _ERRORS = (PySparkException, SparkError, LogtoolError)
 
@@ -97,21 +110,24 @@ def judge(job: Callable[[], list[Row]], wanted: list[Row]) -> str:
 
 
 def try_store(
-    spark: SparkSession, store: Bucket, home: Path, truth: Tables, verdicts: Verdicts
+    spark: SparkSession, store: Bucket, home: Path, truth: Tables, table: str, verdicts: Verdicts
 ) -> None:
     """Refuse objects while Spark lists, and while its workers read."""
-    url = store.put(home, f"{home.name}-spark")
-    names, log = list(truth.batches[0]), sorted(home.rglob("*.log"))[0]
-    moments = {"listing": "/bucket", "reading": f"{log.parent.name}/{log.name}"}
-    for moment, name in moments.items():
+    url, rows = store.put(home, f"{home.name}-{table}-spark"), expected(truth, table)
+    names, log = list(rows[0]), sorted(home.rglob("*.log"))[0]
+
+    def query() -> list[Row]:
+        return rows_of(_TABLES[table](spark, url), names)
+
+    for moment, name in campaign.moments(log, table).items():
+        if moment == "planning":  # the campaign without a session has it
+            continue
         for status, answer in REFUSALS.items():
             store.faults.refused[name] = answer
-            verdict = store.under_faults(
-                lambda: judge(lambda: rows_of(source.batches(spark, url), names), truth.batches)
-            )
-            verdicts.add(f"Spark: S3 {status} at {moment}", verdict, name, COMPLETE, FAILED)
-    verdict = judge(lambda: rows_of(source.batches(spark, url), names), truth.batches)
-    verdicts.add("Spark: S3 without a fault", verdict, str(url), COMPLETE)
+            verdict = store.under_faults(partial(judge, query, rows))
+            case = f"Spark: {table}, S3 {status} at {moment}"
+            verdicts.add(case, verdict, name, COMPLETE, FAILED)
+    verdicts.add(f"Spark: {table}, S3 without a fault", judge(query, rows), str(url), COMPLETE)
 
 
 def report(verdicts: Verdicts, arguments: argparse.Namespace, seconds: float) -> str:
@@ -122,7 +138,7 @@ def report(verdicts: Verdicts, arguments: argparse.Namespace, seconds: float) ->
     return "\n".join([
         "# Campaign on the data source and scan", "",
         "`make spark-campaign` writes this file. The truth is a parse that shares no code with "
-        "logtool (`tests/pipeline/plain_parse.py`).", "",
+        "logtool (`tests/pipeline/plain_parse.py`, `tests/pipeline/plain_questions.py`).", "",
         f"{arguments.seeds} log dirs, {arguments.options} rounds of options each, "
         f"{arguments.predicates} predicates for each table, {arguments.kills} kills of each kind, "
         f"pyspark {pyspark.__version__}, "
@@ -151,14 +167,17 @@ def main() -> int:
             home, truth = campaign.make(root, seed)
             for number in range(arguments.options):
                 campaign.try_options(home, truth, random.Random(seed * 1000 + number), verdicts)
-        campaign.try_local(partial(campaign.make, root, 1), verdicts)
+        for table in TABLES:
+            campaign.try_local(partial(campaign.make, root, 1), table, verdicts)
         home, truth = campaign.make(root, 2)
         with campaign.bucket(root) as store:
-            campaign.try_store(store, home, truth, verdicts)
-            campaign.try_store_that_refuses(store, home, truth, verdicts)
+            for table in TABLES:
+                campaign.try_store(store, home, truth, table, verdicts)
+                campaign.try_store_that_refuses(store, home, truth, table, verdicts)
             with session("local[2,4]", QUICK) as spark:
                 try_tables(spark, home, truth, arguments.predicates, verdicts)
-                try_store(spark, store, home, truth, verdicts)
+                for table in ("batches", *QUESTIONS):
+                    try_store(spark, store, home, truth, table, verdicts)
         kills.try_kills(root, arguments.kills, verdicts)
     text = report(verdicts, arguments, time.monotonic() - began)
     arguments.report.write_text(text)

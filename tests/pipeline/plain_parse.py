@@ -1,20 +1,21 @@
 """A parse of segments that shares no code with logtool: the truth of the campaign on Spark.
 
 It reads magic 2, uncompressed or gzip, as Kafka's documentation of the message format has it. A
-batch whose CRC is wrong is left out, and a batch that the file cuts off ends the log.
+batch whose CRC is wrong is left out, and a batch that the file cuts off ends the log. The tables
+about whole partitions come from `pipeline.plain_questions`.
 """
 
 import gzip
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from pipeline.plain_questions import Row, gaps, producers, transactions
 
 _HEAD = struct.Struct(">qiibI")
 _REST = struct.Struct(">hiqqqhii")
 _CODECS = {0: "none", 1: "gzip"}
-
-Row = dict[str, Any]
 
 
 def _table() -> list[int]:
@@ -68,46 +69,91 @@ class Cursor:
 
 
 class Tables(NamedTuple):
-    """Rows of the tables ``batches`` and ``records``, with the columns that are compared."""
+    """Rows of tables by the names of the tables, with the columns that are compared."""
 
     batches: list[Row]
     records: list[Row]
+    kafka: list[Row]
+    gaps: list[Row]
+    producers: list[Row]
+    transactions: list[Row]
 
 
 def parse(log_dir: Path) -> Tables:
     """Return the rows of a log dir."""
-    found = Tables([], [])
-    for log in sorted(log_dir.glob("*/*.log")):
-        topic, _, partition = log.parent.name.rpartition("-")
-        place = {"topic": topic, "partition": int(partition), "segment": int(log.stem)}
-        for batch, payload in _batches(log.read_bytes()):
-            found.batches.append({**place, **batch})
-            found.records.extend({**place, **row} for row in _records(batch, payload))
+    found, starts = Tables([], [], [], [], [], []), log_starts(log_dir)
+    for folder in sorted(one for one in log_dir.iterdir() if one.is_dir()):
+        topic, _, number = folder.name.rpartition("-")
+        place: Row = {"topic": topic, "partition": int(number)}
+        segments = []
+        for log in sorted(folder.glob("*.log")):
+            data, batches = log.read_bytes(), []
+            for batch, payload in _batches(data):
+                batches.append(batch)
+                rows = [
+                    {**place, "segment": int(log.stem), **row} for row in _records(batch, payload)
+                ]
+                _add_marker(batch, rows)
+                found.batches.append({**place, "segment": int(log.stem), **batch})
+                found.records.extend(rows)
+            segments.append((int(log.stem), len(data), batches))
+        start = starts.get((topic, int(number)), segments[0][0])
+        in_order = [batch for _, _, some in segments for batch in some]
+        found.gaps.extend({**place, **row} for row in gaps(segments, start))
+        found.producers.extend({**place, **row} for row in producers(in_order))
+        found.transactions.extend({**place, **row} for row in transactions(in_order))
+    of_kafka = ("topic", "partition", "offset", "key", "value")
+    found.kafka.extend(
+        {name: row[name] for name in of_kafka}
+        for row in found.records
+        if not row["control"] and row["offset"] >= starts.get((row["topic"], row["partition"]), 0)
+    )
     return found
+
+
+def log_starts(log_dir: Path) -> dict[tuple[str, int], int]:
+    """Return the log start of each partition in the checkpoint of a log dir, if it has one."""
+    path = log_dir / "log-start-offset-checkpoint"
+    rows = [line.split() for line in path.read_text().splitlines()[2:]] if path.exists() else []
+    return {(topic, int(number)): int(offset) for topic, number, offset in rows}
 
 
 def _batches(data: bytes) -> Iterator[tuple[Row, bytes]]:
     at = 0
     while at + 61 <= len(data):
-        base, length, epoch, magic, crc = _HEAD.unpack_from(data, at)
+        base, length, leader_epoch, magic, crc = _HEAD.unpack_from(data, at)
         end = at + 12 + length
         if length < 49 or end > len(data):
             return
-        flags, delta, first, largest, producer, *_, count = _REST.unpack_from(data, at + 21)
+        flags, delta, first, largest, producer, epoch, sequence, count = _REST.unpack_from(
+            data, at + 21
+        )
         if magic == 2 and crc32c(data[at + 21 : end]) == crc:
             payload = data[at + 61 : end]
+            last_sequence = None if sequence == -1 else (sequence + delta) % 2**31
             yield {
                 "position": at, "size": end - at, "base_offset": base, "last_offset": base + delta,
                 "record_count": count, "codec": _CODECS[flags & 7], "base_timestamp_ms": first,
-                "max_timestamp_ms": largest, "leader_epoch": epoch,
-                "producer_id": None if producer == -1 else producer, "crc": crc,
-                "transactional": bool(flags & 16), "control": bool(flags & 32),
+                "max_timestamp_ms": largest, "leader_epoch": leader_epoch,
+                "producer_id": None if producer == -1 else producer,
+                "producer_epoch": None if epoch == -1 else epoch,
+                "base_sequence": None if sequence == -1 else sequence,
+                "last_sequence": last_sequence, "crc": crc, "transactional": bool(flags & 16),
+                "control": bool(flags & 32), "control_type": None, "coordinator_epoch": None,
             }, gzip.decompress(payload) if flags & 7 else payload  # fmt: skip
         at = end
 
 
+def _add_marker(batch: Row, rows: list[Row]) -> None:
+    """Add the type of a marker and its coordinator epoch to a control batch."""
+    if batch["control"]:
+        kind = struct.unpack(">hh", rows[0]["key"])[1]
+        batch["control_type"] = ("ABORT", "COMMIT")[kind]
+        batch["coordinator_epoch"] = struct.unpack(">hi", rows[0]["value"])[1]
+
+
 def _records(batch: Row, payload: bytes) -> Iterator[Row]:
-    cursor = Cursor(payload)
+    cursor, first = Cursor(payload), batch["base_sequence"]
     for _ in range(batch["record_count"]):
         cursor.number()
         cursor.skip(1)
@@ -118,6 +164,8 @@ def _records(batch: Row, payload: bytes) -> Iterator[Row]:
             "offset": batch["base_offset"] + offset,
             "timestamp_ms": batch["base_timestamp_ms"] + time,
             "leader_epoch": batch["leader_epoch"], "producer_id": batch["producer_id"],
+            "producer_epoch": batch["producer_epoch"],
+            "sequence": None if first is None else (first + offset) % 2**31,
             "transactional": batch["transactional"], "control": batch["control"],
             "key": key, "value": value, "header_count": len(headers),
         }  # fmt: skip

@@ -61,6 +61,12 @@ def test_verify_and_scan_plan_several_tasks_for_a_segment_of_3_gib(sparse):
 
 
 @pytest.mark.spark
+def test_spark_plans_as_many_tasks_for_a_segment_of_3_gib(spark, sparse):
+    source = pytest.importorskip("logtool.spark.source.source")
+    assert source.batches(spark, sparse).rdd.getNumPartitions() > 20
+
+
+@pytest.mark.spark
 def test_tasks_share_one_segment_and_find_what_one_task_finds(spark, tmp_path, monkeypatch):
     source = pytest.importorskip("logtool.spark.source.source")
     functions = pytest.importorskip("pyspark.sql.functions")

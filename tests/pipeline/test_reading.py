@@ -521,6 +521,22 @@ def test_a_partition_dir_that_cannot_be_listed_is_a_loss(tmp_path, monkeypatch, 
     assert str(gone) not in caplog.text
 
 
+def test_a_log_start_that_cannot_be_read_fails_the_table_kafka(tmp_path, caplog):
+    write(tmp_path / "orders-0", 0, [(1, START, batch(0, START, b"a", b"b"))])
+    checkpoint = tmp_path / "log-start-offset-checkpoint"
+    checkpoint.write_text("0\n1\norders 0 1\n")
+    assert [row["offset"] for row in rows_of(tmp_path, asked("kafka"))] == [1]
+    checkpoint.unlink()
+    checkpoint.symlink_to("nowhere")
+    with pytest.raises(LostDataError, match=str(checkpoint)):
+        rows_of(tmp_path, asked("kafka"))
+    loose = asked("kafka", fail_on_data_loss=False)
+    assert [row["offset"] for row in rows_of(tmp_path, loose)] == [0, 1]
+    assert str(checkpoint) in caplog.text
+    checkpoint.unlink()
+    assert len(rows_of(tmp_path, asked("kafka"))) == 2
+
+
 def test_a_path_that_is_nothing_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnreadableError):
         reading.plan([tmp_path / "missing"], asked("batches"))

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from verification import batches, logs
 
+from logtool.errors import UnreadableError
 from logtool.formats import record, record_batch
+from logtool.spark.source import reading
 from logtool.spark.source.loss import LostDataError
 from logtool.spark.source.reading import ReadOptions
 from logtool.spark.source.stream_offsets import Growing
@@ -53,10 +55,8 @@ def growing(home: Path, **options: Any) -> Growing:
 
 
 def offsets(stream: Growing, start: dict, end: dict) -> list[int]:
-    from logtool.spark.source.reading import read
-
     rows = [row for pieces in stream.between(start, end) for piece in pieces
-            for some in read(piece, stream.asked) for row in some.to_pylist()]  # fmt: skip
+            for some in reading.read(piece, stream.asked) for row in some.to_pylist()]  # fmt: skip
     return [row["base_offset"] for row in rows]
 
 
@@ -130,6 +130,23 @@ def test_a_log_that_was_truncated_and_one_that_is_gone_are_said(tmp_path):
     log.append(0)
     with pytest.raises(LostDataError, match="other-0"):
         stream.between(after, stream.latest(after))
+
+
+def test_a_partition_that_cannot_be_listed_while_a_micro_batch_is_planned_is_a_loss(
+    tmp_path, monkeypatch, caplog
+):
+    log, stream = Log(tmp_path), growing(tmp_path)
+    log.append(2)
+    end = stream.latest()
+
+    def refuse(*_: Any) -> None:
+        raise UnreadableError(log.folder, "Permission denied")
+
+    monkeypatch.setattr(reading, "plan", refuse)
+    with pytest.raises(LostDataError, match=str(log.folder)):
+        stream.between({}, end)
+    assert growing(tmp_path, fail_on_data_loss=False).between({}, end) == []
+    assert str(log.folder) in caplog.text
 
 
 def test_latest_begins_where_the_indexes_lead(scenario):

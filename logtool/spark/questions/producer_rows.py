@@ -209,7 +209,12 @@ class ProducerRows:
         """Return the rows of both sums; None for a sum without any."""
         one = joined(self._producers)
         other = joined(self._transactions)
-        return one and producers(one), other and transactions(other)
+        # The rows of a single chunk are added up already.
+        if one and len(self._producers) > 1:
+            one = producers(one)
+        if other and len(self._transactions) > 1:
+            other = transactions(other)
+        return one, other
 
 
 def joined(parts: Sequence[_Rows]) -> _Rows | None:

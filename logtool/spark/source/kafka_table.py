@@ -18,6 +18,7 @@ replicated log may be in it before any consumer was given them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
 from logtool.formats.record_batch import BatchTable
 from logtool.log.arrow_rows import RECORD_COLUMNS, PartitionIdentity, Recipe, Slice, as_times
 from logtool.schemas import arrow
+from logtool.spark.source.loss import report_loss
 
 NAME: Final = "kafka"
 _METADATA_LOG = "__cluster_metadata"
@@ -47,16 +49,27 @@ def takes(place: PartitionIdentity) -> bool:
     )
 
 
-def log_starts(log_dir: Path) -> Mapping[tuple[str, int], int]:
+def log_starts(log_dir: Path, *, fails: bool) -> Mapping[tuple[str, int], int]:
     """Return the offsets at which partitions begin, from the checkpoint of a log dir.
 
-    Empty where the checkpoint does not exist or cannot be read.
+    Empty without a checkpoint. LostDataError, or with `fails` False a warning, for one that cannot
+    be read.
     """
+    path = log_dir / FileKind.LOG_START_CHECKPOINT
     try:
-        data = files.read_small(log_dir / FileKind.LOG_START_CHECKPOINT)
-    except UnreadableError:
+        data = files.read_small(path)
+    except UnreadableError as error:
+        if not error.missing or _is_listed(path):
+            report_loss(str(error), fails=fails, effect="records below the log start may come")
         return {}
     return offset_checkpoint.parse(data).offsets
+
+
+def _is_listed(path: Path) -> bool:
+    """Return whether a listing has a file; False if there is no listing."""
+    with suppress(UnreadableError):
+        return any(entry.name == path.name for entry in files.list_dir(path.parent))
+    return False
 
 
 def check_copies(places: Sequence[PartitionIdentity]) -> None:

@@ -11,11 +11,10 @@ class LostDataError(LogtoolError):
     """Rows that a read or a stream must return are gone."""
 
 
-def report_loss(what: str, *, fails: bool) -> None:
+def report_loss(what: str, *, fails: bool, effect: str = "rows may be missing") -> None:
     """Raise LostDataError, or log a warning if the read or the stream is to go on."""
     if fails:
         raise LostDataError(
-            f"{what}: rows may be missing; to continue with the remaining rows, set the option "
-            "failOnDataLoss=false"
+            f"{what}: {effect}; to continue anyway, set the option failOnDataLoss=false"
         )
-    _log.warning("%s: rows may be missing, and the query continues (failOnDataLoss=false)", what)
+    _log.warning("%s: %s, and the query continues (failOnDataLoss=false)", what, effect)

@@ -23,7 +23,7 @@ a scan of the whole file.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
-from functools import cache
+from functools import cache, partial
 from itertools import compress, pairwise
 from math import inf
 from pathlib import Path
@@ -114,7 +114,7 @@ def plan(
         there = {(one.topic or "", -1 if one.number is None else one.number) for one, _ in places}
         if missing := wanted.missing(there):
             raise UsageError(f"the table kafka has no topic or partition {', '.join(missing)}")
-    starts = cache(kafka_table.log_starts)
+    starts = cache(partial(kafka_table.log_starts, fails=asked.fail_on_data_loss))
     wholes = [
         piece for found, some in places for piece in _of_partition(found, some, asked, starts)
     ]
@@ -200,13 +200,15 @@ def read(piece: Task, asked: ReadOptions) -> Iterator[Any]:
         ) from None
 
 
-def first_offset_at(found: Partition, stamp: int) -> int | None:
+def first_offset_at(found: Partition, stamp: int, *, fails: bool = True) -> int | None:
     """Return the first offset of a consumer's record that is not older than a time in ms.
 
-    None without one. UnreadableError for a log that cannot be read.
+    None without one. UnreadableError for a log that cannot be read; LostDataError, or with `fails`
+    False a warning, for a log start that cannot be read.
     """
     asked = ReadOptions(kafka_table.NAME, ("offset",), RowFilter(starting_timestamp=stamp))
-    for piece in _of_partition(found, found.segments, asked, kafka_table.log_starts):
+    starts = partial(kafka_table.log_starts, fails=fails)
+    for piece in _of_partition(found, found.segments, asked, starts):
         for rows in read(piece, asked):
             return int(rows.column(0)[0].as_py())
     return None
@@ -265,7 +267,8 @@ def _of_partition(
     starts: Callable[[Path], Mapping[tuple[str, int], int]],
 ) -> Iterator[ReadTask]:
     place = place_of_dir(found.path)
-    wanted = kafka_times.by_offset(asked.wanted, found, first_offset_at)
+    first_at = partial(first_offset_at, fails=asked.fail_on_data_loss)
+    wanted = kafka_times.by_offset(asked.wanted, found, first_at)
     span = wanted.span(place.topic, place.partition)
     if asked.table == kafka_table.NAME and place.topic is not None and place.partition is not None:
         begin = starts(found.path.parent).get((place.topic, place.partition), 0)

@@ -14,9 +14,11 @@ import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from math import inf
 from pathlib import Path
 
+from logtool.disk import files
 from logtool.disk.files import text_of
 from logtool.errors import UnreadableError, UsageError
 from logtool.formats import names
@@ -60,7 +62,9 @@ class Growing:
             offset = _given(given, directory)
             if timed:
                 offset = kafka_times.starting_offset(
-                    wanted, opening.open_partition(folder), reading.first_offset_at
+                    wanted,
+                    opening.open_partition(folder),
+                    partial(reading.first_offset_at, fails=self.fail_on_data_loss),
                 )
             if offset == LATEST:
                 offset = log_end(opening.open_partition(folder))
@@ -109,8 +113,11 @@ class Growing:
             topic_pattern=None,
             times=None,
         )
-        with suppress(UnreadableError):  # It was just removed; `_lost` finds that the next time.
+        try:
             return reading.plan([folder], replace(self.asked, wanted=wanted), self.bundle_bytes)
+        except UnreadableError as error:
+            if not files.has_vanished(error):  # It was just removed: `_lost` finds that next time.
+                self.report_loss(str(error))
         return []
 
     def report_loss(self, what: str) -> None:
