@@ -38,7 +38,8 @@ def dirs(
     whether the broker had it online, offline or cordoned at its last registration. Log dirs that
     the metadata log contains and that were not given are absent. A log dir whose id the metadata
     log does not contain is unregistered, as a new disk is, or metadata if it holds only the
-    metadata log: a metadata.log.dir outside of log.dirs is never registered.
+    metadata log: a metadata.log.dir outside of log.dirs is never registered. With --broker-config
+    the node id, the log dirs and the voters in the file are compared with the disk, as plan does.
 
     The command then lists the partitions that need attention. Never delete a stray partition
     without the proof that its line shows; 'logtool may-delete' gives this proof for any partition
@@ -66,8 +67,8 @@ def dirs(
     Exit status:
       0    complete: all replicas are in the right place
       1    a log dir is absent, offline or without an id; a replica is elsewhere or lost;
-           a future copy is abandoned, diverged or damaged; there is a stray; or the metadata log is
-           damaged
+           a future copy is abandoned, diverged or damaged; there is a stray; the metadata log is
+           damaged; or the file of --broker-config contradicts the log dirs
       2
       4    incomplete: an input could not be read, or is not a log dir
       6

@@ -60,8 +60,8 @@ Resume = Annotated[
         "--resume",
         metavar="FILE",
         parser=options.local_path,
-        help="Start with the partitions that were checked longest ago. FILE keeps the times "
-        "from run to run.",
+        help="Start with the partitions that were checked longest ago, and go on inside a segment "
+        "in which the time ran out. FILE keeps the times and places from run to run.",
     ),
 ]
 Sample = Annotated[

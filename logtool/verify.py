@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TypeGuard
@@ -11,7 +12,7 @@ from logtool.checks.altered import AlteredFiles
 from logtool.checks.broker_dirs import BrokerDirs
 from logtool.checks.compaction import NOT_KNOWN, Cleaning
 from logtool.checks.fast_path import PlainPartitions, may_look
-from logtool.checks.leader_epochs import check_epochs
+from logtool.checks.log_dir_facts import LogDirFacts, live_key
 from logtool.checks.partition import CheckRequest, Item, check_partition, plan
 from logtool.checks.partition_numbers import PartitionNumbers, numbers_of
 from logtool.checks.report import PartitionSummary
@@ -25,12 +26,10 @@ from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
 from logtool.findings import Finding
 from logtool.formats import compression, names
-from logtool.formats.meta_properties import MetaProperties
-from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory, TopicPartition
-from logtool.formats.offset_checkpoint import OffsetRow
+from logtool.formats.names import DirectoryKind, PartitionDirectory, TopicPartition
 from logtool.lazy_dataclass import dataclass
-from logtool.log import inputs, opening, small_files
-from logtool.log.dir import OFFSET_CHECKPOINTS, LogDir, Partition
+from logtool.log import inputs, opening
+from logtool.log.dir import OF_TODAY, LogDir, Partition
 from logtool.log.file import File
 from logtool.log.flavour import Flavour
 from logtool.log.inputs import Opened, PathKind
@@ -47,13 +46,7 @@ from logtool.running.budget import Budget
 from logtool.running.run import Progress, Run
 from logtool.running.summary import Summary
 
-__all__ = ["SMALL_FILES", "Budget", "Level", "Progress", "Selection", "Verification"]
-
-SMALL_FILES = frozenset(
-    {"checkpoint", "clean-shutdown", "leader-epoch", "meta-properties", "partition-metadata",
-     "quorum-state"}
-)  # fmt: skip
-"""The areas of the text files next to the logs."""
+__all__ = ["Budget", "Level", "Progress", "Selection", "Verification"]
 
 _REPAIRED = frozenset(
     {"batch/crc", "batch/size", "batch/magic", "batch/zero-run", "batch/offset-order",
@@ -77,6 +70,17 @@ class _PartitionToCheck:
     facts: PartitionSummary
     key: TopicPartition | None = None
     """Key of its rows in the checkpoints."""
+    home: LogDirFacts | None = None
+    """Its log dir; None if that is not known."""
+
+    def compared_with_log_dir(self) -> Iterator[Finding]:
+        """Yield where the files of the log dir contradict the partition, once it was checked."""
+        if self.home and not isinstance(self.partition, UnreadableError):
+            yield from self.home.judged(self.key, self.facts)
+            if self.facts.damaged and self.home.is_clean and self.partition:
+                from logtool.loading.clean_start import check_clean_start  # for damage alone
+
+                yield from check_clean_start(self.partition, self.request.log_start_offset)
 
 
 class Verification:
@@ -123,6 +127,8 @@ class Verification:
         self._repairs: dict[tuple[Path, int | None], str | None] = {}
         """The command that repairs each damaged log, where another copy is at hand."""
         self._topic_ids = TopicIds()
+        self._containing: dict[Path, LogDirFacts | None] = {}
+        """The log dirs that contain partition dirs which were given, by their path."""
         self._nodes: dict[Path, Node] = {}
         """By log dir: its node, with all log dirs of it that were given."""
         self._neighbours: Neighbours = {}
@@ -149,6 +155,11 @@ class Verification:
     def too_large(self) -> Sequence[File]:
         """Return the logs for which the whole time of the run was too short, at the end of it."""
         return self._schedule.too_large
+
+    @property
+    def read_in_part(self) -> Mapping[Path, int]:
+        """Return the bytes at which the next run with the same memory goes on, by the log."""
+        return self._schedule.read_in_part
 
     def __iter__(self) -> Iterator[Item]:
         with self._schedule:
@@ -196,7 +207,7 @@ class Verification:
                 elif isinstance(found, LogDir):
                     yield from self._log_dir(found)
                 elif found is PathKind.PARTITION_DIR:
-                    yield from self._partitions([self._alone(path)])
+                    yield from self._partition(path)
                 else:
                     yield from self._file(path)
             except UnreadableError as error:
@@ -235,36 +246,48 @@ class Verification:
             yield from self._of_redpanda(home)
             return
         yield from file_names.check_root_names(home)
-        checkpoints: dict[FileKind, dict[TopicPartition, OffsetRow]] = {}
-        meta: MetaProperties | None = None
-        for kind, file in home.files.items():
-            if kind not in small_files.CHECKABLE:
-                continue
-            try:
-                value, findings = small_files.check_file(file)
-            except UnreadableError as error:
-                yield error
-                continue
-            if kind is not FileKind.META_PROPERTIES:  # which is judged with those of the others
-                yield from findings
-            if kind in OFFSET_CHECKPOINTS:
-                checkpoints[kind] = value.by_partition
-            elif kind is FileKind.META_PROPERTIES:
-                meta = value
-        yield from root.check_rows(home, checkpoints)
+        facts = self._facts_of(home)
+        yield from facts.items
+        yield from root.check_rows(home, facts.checkpoints)
         yield from filter(self._is_selected, self._verdicts.get(home.path, ()))
-        yield from self._live(home, checkpoints, topic_id_support.needs_topic_ids(home, meta))
+        yield from self._live(facts)
+
+    def _facts_of(self, home: LogDir) -> LogDirFacts:
+        node = self._nodes.get(home.path)
+        known = settings.of_node(node) if node else Settings(static=self._static)
+        return LogDirFacts(home, known, images_of(self._nodes, home.path))
+
+    def _around(self, path: Path) -> LogDirFacts | None:
+        """Return the log dir that contains a partition dir; None for a copy of a partition dir."""
+        if files.is_remote(path):
+            return None  # each further file is a request
+        place = path.resolve().parent
+        if place not in self._containing:
+            home = inputs.containing(path, self._flavour)
+            if home and home.path not in self._nodes:
+                self._gather([home])
+            self._containing[place] = self._facts_of(home) if home else None
+        return self._containing[place]
+
+    def _partition(self, path: Path) -> Iterator[Item]:
+        """Check a partition dir with the files of the log dir that contains it, if one does."""
+        home, altered = self._around(path), AlteredFiles(alone=True)
+        directory = names.parse_directory(path.resolve().name)
+        if home is None or not isinstance(directory, PartitionDirectory):
+            yield from self._partitions([self._alone(path)], altered)
+            return
+        if directory.kind in OF_TODAY:
+            of_it = directory.topic, directory.partition
+            verdicts = self._verdicts.get(home.home.path, ())
+            yield from (one for one in verdicts if (one.topic, one.partition) == of_it)
+        listing = partial(opening.try_partition, path, self._flavour)
+        job = self._job_in(home, path, directory, self._plain(path), listing)
+        yield from self._partitions([job], altered)
+        self._topic_ids.note_one(self._nodes.get(home.home.path), home.home, directory)
 
     def _alone(self, path: Path) -> PartitionJob:
-        """Return the job for a partition dir that was given without its log dir."""
-        quick = self._level is Level.QUICK
-        known = None if quick else settings.around(path, self._static)
-        plain = self._plain(path)
-        directory = names.parse_directory(path.resolve().name) if plain else None
-        if plain and isinstance(directory, PartitionDirectory):
-            job = self._quick_job(plain, path, directory, 0, known)
-            if job:
-                return job
+        """Return the job for a partition dir that no log dir contains."""
+        known = None if self._level is Level.QUICK else settings.around(path, self._static)
         request = self._request(
             around=surroundings.alone(path, known) if known else None,
             needs_topic_id=topic_id_support.needs_topic_id(path),
@@ -273,93 +296,80 @@ class Verification:
         )
         return self._job(path, opening.try_partition(path, self._flavour), request)
 
+    def _job_in(
+        self,
+        home: LogDirFacts,
+        path: Path,
+        directory: PartitionDirectory,
+        plain: PlainPartitions | None,
+        listing: Callable[[], Partition | UnreadableError],
+    ) -> PartitionJob:
+        """Return the job for a partition of a log dir; `listing` is called if it must be listed."""
+        if plain and (job := self._quick_job(plain, path, directory, home)):
+            return job
+        request = self._request(
+            around=home.around(directory),
+            needs_topic_id=home.needs_topic_ids,
+            cleaning=home.cleaning(directory),
+            known=None if self._level is Level.QUICK else home.settings,
+        )
+        return self._job(path, listing(), request, live_key(directory), home)
+
     def _quick_job(
         self,
         plain: PlainPartitions,
         path: Path,
         directory: PartitionDirectory,
-        log_start: int,
-        known: Settings | None,
-        *,
-        clean: bool = False,
+        home: LogDirFacts,
     ) -> PartitionJob | None:
         """Return a job with nothing left to do, if a quick look at a partition is enough."""
         key = root.key_of(directory)
         over = self._run.budget.pace.is_over
         if directory.kind is not DirectoryKind.LIVE or key is None or over:
             return None
-        ahead_ms = known.ahead_ms(directory.topic) if known else None
-        quick = self._level is Level.QUICK
-        found = plain.look(path, log_start, ahead_ms, clean=clean, quick=quick)
+        start, quick, clean = home.log_start(directory), self._level is Level.QUICK, home.is_clean
+        ahead_ms = None if quick else home.settings.ahead_ms(directory.topic)
+        found = plain.look(path, start, ahead_ms, clean=clean, quick=quick)
         if found is None:
             return None
         self._run.bytes_total += found.bytes
         if self._numbers is not None:
             self._numbers[path] = plain.files.numbers
-        return PartitionJob(path, (), _PartitionToCheck(None, _NO_REQUEST, found, key))
+        return PartitionJob(path, (), _PartitionToCheck(None, _NO_REQUEST, found, key, home))
 
     def _of_redpanda(self, home: LogDir) -> Iterator[Item]:
         """Check the partitions of a data directory of Redpanda, which has no files next to them."""
         chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
         listed = opening.try_partitions([path for path, _ in chosen], home.flavour)
         request = self._request(known=Settings())
-        yield from self._partitions(
+        jobs = (
             self._job(path, result, request)
             for (path, _), result in zip(chosen, listed, strict=True)
         )
+        yield from self._partitions(jobs, AlteredFiles(alone=True))
 
-    def _live(
-        self, home: LogDir, checkpoints: root.Checkpoints, needs_topic_ids: bool
-    ) -> Iterator[Item]:
+    def _live(self, home: LogDirFacts) -> Iterator[Item]:
         """Check the partitions of a log dir, and its own files against them."""
+        log_dir = home.home
         facts: dict[PartitionDirectory, PartitionSummary] = {}
-        topics = self._settings_of(home.path)
-        known = None if self._level is Level.QUICK else topics
-        plain = self._plain(home.path)
-        images = images_of(self._nodes, home.path)
-        shared = surroundings.of_log_dir(home)
+        plain = self._plain(log_dir.path)
 
         def jobs() -> Iterator[PartitionJob]:
-            chosen = [entry for entry in home.partitions if self._selection.takes(entry[1])]
+            chosen = [entry for entry in log_dir.partitions if self._selection.takes(entry[1])]
             listing = self._engine.partitions if self._engine else opening.try_partitions
-            listed = listing([path for path, _ in chosen if not plain], home.flavour)
+            listed = listing([path for path, _ in chosen if not plain], log_dir.flavour)
             for path, directory in chosen:
-                key = root.key_of(directory) if directory.kind is DirectoryKind.LIVE else None
-                offset = root.offset(checkpoints, FileKind.LOG_START_CHECKPOINT, key) or 0
-                clean = home.is_clean
-                job = plain and self._quick_job(plain, path, directory, offset, known, clean=clean)
-                if job:
-                    facts[directory] = job.subject.facts
-                    yield job
-                    continue
-                result = opening.try_partition(path, home.flavour) if plain else next(listed)
-                cleaned = root.offset(checkpoints, FileKind.CLEANER_CHECKPOINT, key)
-                request = self._request(
-                    around=surroundings.of(shared, topics, directory, offset, cleaned),
-                    needs_topic_id=needs_topic_ids,
-                    cleaning=Cleaning(directory.topic, cleaned, home.is_clean),
-                    known=known,
-                )
-                job = self._job(path, result, request, key)
+                one = partial(opening.try_partition, path, log_dir.flavour)
+                listed_one = one if plain else partial(next, listed)
+                job = self._job_in(home, path, directory, plain, listed_one)
                 facts[directory] = job.subject.facts
                 yield job
 
-        def judged(subject: _PartitionToCheck) -> Iterator[Finding]:
-            if subject.key:
-                what = home, subject.key, subject.facts, checkpoints
-                yield from root.check_partition_offsets(*what)
-                yield from root.check_missing_rows(*what)
-                yield from check_epochs(home, images, subject.key, subject.facts)
-            if subject.facts.damaged and home.is_clean and isinstance(subject.partition, Partition):
-                from logtool.loading.clean_start import check_clean_start  # for damage alone
-
-                yield from check_clean_start(subject.partition, subject.request.log_start_offset)
-
-        yield from self._partitions(jobs(), judged)
-        self._topic_ids.note(self._nodes.get(home.path), home, facts)
+        yield from self._partitions(jobs(), AlteredFiles(alone=False))
+        self._topic_ids.note(self._nodes.get(log_dir.path), log_dir, facts)
         # The metadata log is closed after the marker is written, and recovered at every start.
         logs = [entry for directory, entry in facts.items() if root.key_of(directory)]
-        yield from root.check_marker(home, logs)
+        yield from root.check_marker(log_dir, logs)
 
     def _plain(self, path: Path) -> PlainPartitions | None:
         """Return the fast check to try first; None if an option or remote storage excludes it."""
@@ -390,40 +400,31 @@ class Verification:
             index_interval=(known or Settings()).index_interval(cleaning.topic),
         )
 
-    def _settings_of(self, path: Path) -> Settings:
-        """Return the same of a log dir, by the metadata log of its broker."""
-        node = self._nodes.get(path)
-        return settings.of_node(node) if node else Settings(static=self._static)
-
     def _job(
         self,
         path: Path,
         result: Partition | UnreadableError,
         request: CheckRequest,
         key: TopicPartition | None = None,
+        home: LogDirFacts | None = None,
     ) -> PartitionJob:
         tasks = plan(result, request) if isinstance(result, Partition) else []
         if self._numbers is not None and isinstance(result, Partition):
             self._numbers[path] = numbers_of(result)
-        subject = _PartitionToCheck(result, request, PartitionSummary(), key)
+        subject = _PartitionToCheck(result, request, PartitionSummary(), key, home)
         job = PartitionJob(path, tasks, subject)
         self._run.bytes_total += job.bytes
         return job
 
-    def _partitions(
-        self,
-        jobs: Iterable[PartitionJob],
-        judged: Callable[[_PartitionToCheck], Iterator[Finding]] | None = None,
-    ) -> Iterator[Item]:
-        """Check partitions; `judged` is asked for more to say of each one that could be read."""
-        altered = AlteredFiles(alone=judged is None)
+    def _partitions(self, jobs: Iterable[PartitionJob], altered: AlteredFiles) -> Iterator[Item]:
+        """Check partitions, each with the files of its log dir if that is known."""
         for job, reports in self._schedule.run(jobs):
             subject: _PartitionToCheck = job.subject
             if isinstance(subject.partition, UnreadableError):
                 given = job.path in self._paths
                 yield subject.partition if given else vanished(subject.partition, _WENT)
                 continue
-            more = judged(subject) if judged else ()
+            more = subject.compared_with_log_dir()
             if subject.partition is None:
                 self._schedule.count(subject.facts.bytes, job.path)
                 yield from chain(altered.sound(), more)

@@ -34,6 +34,7 @@ from logtool.log.producer_state import ProducerState
 from logtool.metadata import image as metadata_image
 from logtool.metadata.image import DIRECTORY
 from logtool.running.summary import Summary
+from logtool.running.workers import OutOfTimeError, Pace
 from logtool.verify import Level, Verification
 
 Place = tuple[str, str, int | None]
@@ -80,6 +81,20 @@ class Outcome:
         """Return the only finding of that code."""
         (found,) = (f for f in self.findings if f.code == code)
         return found
+
+
+class BytesLeft(Pace):
+    """A time that is over after a number of bytes, however busy the machine is."""
+
+    def __init__(self, left: int) -> None:
+        super().__init__()
+        self._left = left
+
+    def spend(self, count: int) -> None:
+        with self._lock:
+            self._left -= count
+        if self._left < 0:
+            raise OutOfTimeError
 
 
 def ignored(count: int) -> None:

@@ -7,12 +7,15 @@ from logtool.commands import options
 from logtool.commands.output import Line, OutputSettings, Printer, Report, View
 from logtool.commands.printing import terminal, text
 from logtool.commands.printing.writers import Object, columns, keep
+from logtool.commands.views.findings import FurtherFindings
 from logtool.dirs.directories import AuditedDir, DirsRun, Found
 from logtool.dirs.proof import Proof
 from logtool.exits import Exit
+from logtool.findings import Finding, Severity
 from logtool.running.summary import ActionSummary
 from logtool.schemas.columns import Column, Kind, Table
 from logtool.schemas.document import Document
+from logtool.schemas.tables import FINDING
 
 _NO_NODE = "not known"
 DIRECTORY: Final = Table("directory", "log dir", (
@@ -153,7 +156,7 @@ PROOF: Final = Table("proof", "copy that was judged", (
 DOCUMENT: Final = Document(
     name="dirs",
     title="Objects that logtool dirs prints",
-    tables=(DIRECTORY, ASSIGNMENT, FUTURE, PROOF),
+    tables=(DIRECTORY, ASSIGNMENT, FUTURE, PROOF, FINDING),
 )
 SCHEMA = DOCUMENT.schema
 _ROWS = keep(columns(
@@ -181,7 +184,8 @@ def run(inputs: options.Inputs, running: options.Running, printing: options.Prin
     given = inputs.of_one_cluster([source.path for source in sources])
     summary = ActionSummary()
     report = Report(settings=settings, view=make(settings), summary=summary, inputs=given)
-    job = DirsRun(sources, given.selection, running.run(report))
+    static = inputs.broker.of_node()
+    job = DirsRun(sources, given.selection, running.run(report), static)
     return report.consume(job, AuditPrinter(report, summary, job))
 
 
@@ -204,11 +208,17 @@ class ProofPrinter(Printer[Found]):
     def __init__(self, report: Report, summary: ActionSummary) -> None:
         self._report = report
         self._summary = summary
+        self._further = FurtherFindings(report)
         self._directories = self._strays = self._grave = 0
 
     def show(self, item: Found) -> None:
         """Print one item."""
         summary = self._summary
+        if isinstance(item, Finding):
+            self._further.take(item)
+            self._grave += item.severity is not Severity.INFO
+            summary.to_do |= item.severity is not Severity.INFO
+            return
         self._report.item(DOCUMENT.row(item))
         if isinstance(item, AuditedDir):
             self._directories += 1
@@ -250,6 +260,7 @@ class AuditPrinter(ProofPrinter):
         elif damage := self._damage:
             why = "the metadata log cannot be read to its end; some assignments may be outdated"
             yield f"{why}: {damage}", "error"
+        yield from self._further.last_lines()
         count = text.count(self._directories, "log dir")
         strays = text.count(self._strays, "stray")
         line = f"{text.state(self._summary)}{count}, {strays}, {self._grave} with problems"

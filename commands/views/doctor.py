@@ -250,9 +250,11 @@ def _after_start(obj: Object) -> Iterator[str]:
 
 
 def _high_watermark(obj: Object) -> Iterator[str]:
+    missing = obj["partitions_not_reached"]
     if not obj["below"]:
         known = text.count(obj["partitions_known"], "partition")
-        yield f"no log ends below its high watermark; {known} with a known high watermark"
+        of = "of those checked, " if missing else ""
+        yield f"{of}no log ends below its high watermark; {known} with a known high watermark"
         return
     lost = sum(one["lost_acknowledged"] for one in obj["below"])
     yield f"{text.count(lost, 'acknowledged offset')} missing after the start, in"

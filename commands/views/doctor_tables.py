@@ -120,6 +120,7 @@ HIGH_WATERMARK: Final = Table("high_watermark", "run", (
     count("partitions_known", "partitions with a known high watermark", "known"),
     Column("below", Kind.OBJECT, "partitions that end below their high watermark", of=_BELOW,
            many=True),
+    count("partitions_not_reached", "partitions for which there was no time", "not_reached"),
 ), note="Partitions that end below their checkpointed high watermark after the load.",
     type="high_watermark", made_from="logtool.doctor.answers:HighWatermark")  # fmt: skip
 BROKER: Final = Table("broker", "log dir", (

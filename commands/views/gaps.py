@@ -11,6 +11,7 @@ from logtool.commands.printing.writers import Object, columns
 from logtool.commands.program import broker_config, parsing
 from logtool.commands.views.findings import FurtherFindings
 from logtool.commands.views.gaps_tables import DOCUMENT, GAP
+from logtool.disk import shell
 from logtool.errors import UnreadableError, UsageError
 from logtool.exits import Exit
 from logtool.gaps import ghosts, objects
@@ -121,6 +122,8 @@ class GapPrinter(Printer[Result]):
         self._shown = shown
         self._further = FurtherFindings(report)
         self._totals = GapTotals()
+        self._fill: str | None = None
+        """Command that fills the first partition with losses from another copy."""
         self.follower_end: int | None = None
         """Log end offset of the log of --follower; None without it."""
 
@@ -143,6 +146,9 @@ class GapPrinter(Printer[Result]):
                 report.item(obj)
         if shown.output:
             self._write(shown.output, item, fillers, about)
+        if about.losses and not self._fill and item.subject.partition.flavour.has_checkpoints:
+            place = shell.path(item.subject.partition.path)
+            self._fill = f"logtool recover --fill-from COPY {place}"
         self._count(item)
         for finding in item.findings:
             self._further.take(finding)
@@ -166,6 +172,8 @@ class GapPrinter(Printer[Result]):
         summary = self._summary
         yield from self._further.last_lines()
         style = "error" if summary.to_do else "good" if summary.complete else "warning"
+        if self._fill:
+            yield f"to take what is lost from a copy on another broker: {self._fill}", None
         yield _last_line(self._totals.all, summary), style
 
     def _rounds(self, result: Result, fillers: Ghosts, most: int) -> None:

@@ -82,7 +82,7 @@ def run(
         summary=summary,
     )
     items = _with_records(job, records, damaged) if records is not None or damaged else job
-    return report.consume(items, SalvagePrinter(report, summary, job))
+    return report.consume(items, SalvagePrinter(report, summary, job, deleted=deleted))
 
 
 def _with_records(
@@ -102,10 +102,14 @@ def _with_records(
 class SalvagePrinter(Printer[Saved | Finding | LogtoolError]):
     """Prints what is saved and what is not, and counts for the last line."""
 
-    def __init__(self, report: Report, summary: ActionSummary, job: Salvage) -> None:
+    def __init__(
+        self, report: Report, summary: ActionSummary, job: Salvage, *, deleted: bool
+    ) -> None:
+        """Print the results of a job; with `deleted` it brings back what waits for deletion."""
         self._report = report
         self._summary = summary
         self._job = job
+        self._deleted = deleted
         self._further = FurtherFindings(report)
         self._rejects = self._filled = 0
 
@@ -139,6 +143,11 @@ class SalvagePrinter(Printer[Saved | Finding | LogtoolError]):
             line += f"; {text.count(self._rejects, 'range')} rejected"
         if strays := self._job.strays:
             yield _strays(strays, place), "warning"
+        if self._deleted and summary.partitions:
+            yield (
+                "how a deleted topic gets back into its cluster: logtool man logtool-recipes",
+                None,
+            )
         yield line, {0: "good", 1: "warning"}.get(int(self._report.exit_status()))
 
 

@@ -159,6 +159,8 @@ class VerifyPrinter(FindingPrinter):
                 None,
             )
             yield f"  logtool verify {shell.path(log.path)}", None
+        for path, position in self._job.read_in_part.items():
+            yield f"{path}: the next run with --resume goes on at byte {position:,}", None
         if self._sample:
             number, count = self._sample
             yield f"only sample {number} of {count} was checked", None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from logtool.checks.report import InnerGaps
+from logtool.checks.report import InnerGaps, SegmentReport
 from logtool.disk import shell
 from logtool.findings import Finding, Remedy
 from logtool.formats import compression, control_record, wording
@@ -77,6 +77,13 @@ class BatchRules:
         """Batches with a delete horizon, as far as the chunks with gaps or holes show them."""
         self._behind_damage = False
         """True if something unsound came since the last batch with offsets of its own."""
+
+    def begin_behind(self, part: SegmentReport) -> None:
+        """Take a part of the segment for judged, in which nothing was out of the ordinary."""
+        self.first_offset, self.last_offset = part.first_offset, part.last_offset
+        self.leader_epoch = max((epoch for epoch, _, _ in part.epochs), default=-1)
+        self.gaps = replace(part.gaps)
+        self.with_holes, self.horizons = part.with_holes, part.horizons
 
     def judge(self, chunk: Chunk) -> Iterator[Finding]:
         """Take one chunk and yield the findings of its batches.

@@ -44,6 +44,24 @@ class LogPass:
             return None
         return lambda chunk: list(check_records(chunk, self._task.limit))
 
+    def begin_behind(self, part: SegmentReport) -> None:
+        """Take a part of the log for read, in which nothing was out of the ordinary."""
+        report = self._report
+        self.rules.begin_behind(part)
+        report.batches, report.records = part.batches, part.records
+        report.end_position, report.largest_batch = part.end_position, part.largest_batch
+        report.epochs, report.old_formats = list(part.epochs), part.old_formats
+        self._rows = [part.producer_rows]
+
+    def so_far(self) -> SegmentReport | None:
+        """Return the report of what was fed so far, once; None if that is not ordinary."""
+        report = self._report
+        if self.findings or self.timestamps.has_odd or self.rules.damaged:
+            return None
+        self.finish()
+        report.producer_rows = producer_state.significant(report.producer_rows, self._task.cuts)
+        return report
+
     def feed(self, chunk: Chunk) -> None:
         """Take the next chunk."""
         self.findings += self.rules.judge(chunk)

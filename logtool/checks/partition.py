@@ -158,7 +158,7 @@ def _check(
     what = partition, reports, request.cleaning, judged, start, covered
     yield from continuity.check_segments(*what)
     yield from _check_producers(partition, request, reports)
-    facts.damaged = any(report.damaged for report in reports)
+    facts.damaged = any(report.damaged and not report.changed for report in reports)
     changed = any(report.changed for report in reports)
     if request.around and not changed and not _grew(partition.segments[-1].log):
         yield from log_absence.check(partition, request.around, facts.log_end_offset)

@@ -2,6 +2,7 @@
 
 from dataclasses import field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from logtool.checks.old_formats import FormatExtent
 from logtool.errors import UnreadableError
@@ -11,6 +12,9 @@ from logtool.formats.record_batch import BatchTable, empty_table
 from logtool.lazy_dataclass import dataclass
 from logtool.log.dir import Segment
 from logtool.log.file import File
+
+if TYPE_CHECKING:
+    from logtool.checks.segment_part import SegmentPart
 
 
 class Level(StrEnum):
@@ -135,6 +139,10 @@ class SegmentTask:
     """Bytes for which an offset index may lack an entry."""
     needs_end: bool = False
     """True if the end of the log is read at `Level.QUICK` too, as that of an active segment is."""
+    part: "SegmentPart | None" = None
+    """The part of the log that an earlier run has read; None to begin at the start."""
+    keeps_part: bool = False
+    """True if the part that was read is kept when time runs out."""
     piece: range | None = None
     """Byte range of the log to check; None for the whole log. See `segment_ranges`."""
 
@@ -153,7 +161,7 @@ class PartitionSummary:
     newest_log_mtime_ns: int = 0
     newest_log: File | None = None
     damaged: bool = False
-    """True if a log holds damage."""
+    """True if a log holds damage that is not from a change during the check."""
     made_ns: int = 0
     """Time at which partition.metadata was written with the new partition; 0 without that file."""
     topic_id: str | None = None

@@ -5,9 +5,11 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from logtool.checks import segment_part
 from logtool.checks.report import SegmentReport, SegmentTask
+from logtool.checks.segment_part import SegmentPart
 from logtool.checks.segment_ranges import PieceReport, check_tasks, cut, join
 from logtool.errors import UnreadableError
 from logtool.lazy_dataclass import dataclass
@@ -18,6 +20,9 @@ from logtool.running.budget import WORTH_A_POOL
 from logtool.running.run import Run
 from logtool.running.windows import WINDOW
 from logtool.running.workers import OnBytes, OutOfTimeError, Workers
+
+if TYPE_CHECKING:
+    from logtool.running.resume import Memory
 
 _UNIT_BYTES, _UNIT_SEGMENTS = 8 * 1024 * 1024, 64
 """Limits of the small segments that go to a thread together: bytes and number."""
@@ -114,6 +119,8 @@ class Schedule:
         """With a memory: the earliest turn of the segments that were read to their end."""
         self._left: list[SegmentTask] = []
         """With a memory: tasks of started jobs for which time ran out."""
+        self.read_in_part: dict[Path, int] = {}
+        """With a memory: logs that were read further, and the byte at which the next run goes on"""
         self.too_large: list[File] = []
         """With a memory, at the end: the logs for which the whole time of the run was too short."""
 
@@ -130,7 +137,8 @@ class Schedule:
                 for turn, task in turns
                 if self._first_finished is None or turn < self._first_finished
             ]
-            self.too_large = ahead[: self._budget.jobs]
+            ahead = ahead[: self._budget.jobs]
+            self.too_large = [log for log in ahead if log.path not in self.read_in_part]
             for log in self.too_large:
                 memory.give_up(log)
             memory.save()
@@ -217,13 +225,17 @@ class Schedule:
 
     def _units(self, tasks: Sequence[SegmentTask]) -> Iterator[list[SegmentTask]]:
         """Yield the tasks in units: large segments in pieces, small segments together."""
+        if memory := self._budget.memory:
+            tasks = [_continued(task, memory) for task in tasks]
+            self._on_bytes(sum(task.part.position for task in tasks if task.part), self._path)
         if not self._parallel:
             yield from ([task] for task in tasks)
             return
         unit: list[SegmentTask] = []
         size = 0
         for task in tasks:
-            pieces = cut(task, self._piece_bytes)
+            # Of a segment in pieces no part is kept.
+            pieces = [task] if memory else cut(task, self._piece_bytes)
             if len(pieces) > 1:
                 if unit:
                     yield unit
@@ -242,6 +254,8 @@ class Schedule:
         results = self._workers.run(units, self._order) if self._workers else iter(())
         pieces: list[_Report] = []
         for unit, result in zip(units, results, strict=True):
+            if isinstance(result, OutOfTimeError):
+                self._keep(unit, result.part)
             reports = [None] * len(unit) if isinstance(result, OutOfTimeError) else result
             for task, report in zip(unit, reports, strict=True):
                 if not task.piece:
@@ -251,6 +265,17 @@ class Schedule:
                 if task.piece.stop == task.segment.log.size:
                     yield self._known(task, self._joined(replace(task, piece=None), pieces))
                     pieces = []
+
+    def _keep(self, unit: Sequence[SegmentTask], part: SegmentPart | None) -> None:
+        """Keep the part that was read of a segment of the unit until time ran out."""
+        memory = self._budget.memory
+        if memory is None or part is None:
+            return
+        for task in unit:
+            before = task.part.position if task.part else 0
+            if task.segment.base_offset == part.report.base_offset and part.position > before:
+                memory.keep(task.segment.log, segment_part.basis(task), part.encode())
+                self.read_in_part[task.segment.log.path] = part.position
 
     def _joined(self, task: SegmentTask, pieces: Sequence[_Report]) -> _Report:
         """Return the report of a segment, joined from its pieces; None if time ran out."""
@@ -292,6 +317,13 @@ class Schedule:
     def _age(self, task: SegmentTask) -> float:
         memory = self._budget.memory
         return memory.age_key(task.segment.log) if memory else 0.0
+
+
+def _continued(task: SegmentTask, memory: "Memory") -> SegmentTask:
+    """Return the task with the part of its segment that an earlier run has read."""
+    known = memory.part_of(task.segment.log, segment_part.basis(task))
+    part = segment_part.parse(known, task) if known else None
+    return replace(task, part=part, keeps_part=True)
 
 
 def _merged(

@@ -9,6 +9,7 @@ from logtool.checks.edge_walk import plain_pass
 from logtool.checks.indexes import LONGEST_STRETCH, OffsetIndexRules, TimeIndexRules
 from logtool.checks.log_pass import LogPass
 from logtool.checks.report import Level, SegmentReport, SegmentTask
+from logtool.checks.segment_part import read_so_far
 from logtool.disk import files
 from logtool.disk.files import LogFile
 from logtool.errors import UnreadableError
@@ -18,6 +19,7 @@ from logtool.formats.record_batch import MAX_SEGMENT_SIZE
 from logtool.log.chunk import ChunkConsumer
 from logtool.log.dir import Segment
 from logtool.log.file import File
+from logtool.running.workers import OutOfTimeError
 
 __all__ = [
     "IndexRules", "Level", "SegmentReport", "SegmentTask", "check_segment", "finish_log",
@@ -141,10 +143,14 @@ def _read_log(
     times = indexes.time.join if indexes.time else None
     with segment.log.open_listed() as log:
         start = _tail_start(log, segment, indexes.offset) if task.level is Level.QUICK else 0
-        at = start
         on_bytes(start)
         # If only the tail is read, the indexes are judged by themselves.
         joined = [index for index in indexes if index] if start == 0 else []
+        part = None if more else task.part
+        if part:
+            start = part.position
+            part.apply(log_pass, offsets, times)
+        at = start
         consumers: tuple[ChunkConsumer, ...] = (log_pass, *joined, *more)
         for chunk in segment.batches(
             log,
@@ -153,10 +159,16 @@ def _read_log(
             limit=task.limit,
             inspect=log_pass.inspect,
             plain_walk=None if more else plain_pass(task, log_pass.rules, offsets, times),
+            last_offset=part.last_offset if part else None,
         ):
             for consumer in consumers:
                 consumer.feed(chunk)
-            at = log_pass.leave(log, at, chunk, on_bytes)
+            try:
+                at = log_pass.leave(log, at, chunk, on_bytes)
+            except OutOfTimeError as error:
+                if task.keeps_part and not more:
+                    error.part = read_so_far(task, log_pass, indexes.offset, indexes.time)
+                raise
         segment.hold_to_store()
         size = log.size_now()
         report.changed = size != segment.log.size
@@ -168,7 +180,7 @@ def _read_log(
         consumer.finish()
     torn = log_pass.rules.torn
     report.findings += _placed(log_pass.findings, segment, changed=report.changed and torn)
-    report.scanned = start == 0 and task.level is not Level.QUICK
+    report.scanned = task.level is not Level.QUICK and (start == 0 or part is not None)
     report.has_end = True
     finish_log(report, segment, indexes)
     return report.scanned and not report.changed

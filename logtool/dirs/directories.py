@@ -4,7 +4,7 @@ Source: ``DirectoryId``, ``ReplicaAlterLogDirsThread``, ``LogManager.recoverAban
 ``LogManager.isStrayReplica`` (Kafka 3.9 and 4.3).
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +14,11 @@ from logtool.copies.copy_readers import Blocks, side_by_side
 from logtool.copies.merge import stretches
 from logtool.copies.pair import CopyPair
 from logtool.copies.sources import ListedCopy, find
-from logtool.dirs.proof import MetadataVerdict, Other, Proof, prove
+from logtool.dirs.cluster import Cluster
+from logtool.dirs.proof import Other, Proof, prove
 from logtool.disk import files
 from logtool.errors import NothingMatchedError, UnreadableError
+from logtool.findings import Finding
 from logtool.formats.java_text import uuid_bytes
 from logtool.formats.names import CLUSTER_METADATA, DirectoryKind
 from logtool.lazy_dataclass import dataclass
@@ -26,7 +28,6 @@ from logtool.log.selection import Selection
 from logtool.metadata.image import MetadataImage
 from logtool.node.identity import LogDirIdentity, identify, topic_id_of
 from logtool.node.node import NO_LOG_DIRS, Node
-from logtool.node.settings import Settings
 from logtool.running.run import Run
 
 _RESERVED = {0: "migrating", 1: "unassigned", 2: "lost"}
@@ -132,67 +133,8 @@ class FutureCopy:
         return self.pair.diverges_at if self.pair else None
 
 
-Found = AuditedDir | Assignment | FutureCopy | Proof
+Found = AuditedDir | Assignment | FutureCopy | Proof | Finding
 Item = Found | UnreadableError
-
-
-class Cluster:
-    """Log dirs of one or several brokers, and the newest metadata log in them."""
-
-    def __init__(self, log_dirs: Sequence[LogDirIdentity]) -> None:
-        groups: dict[str | None, list[LogDirIdentity]] = {}
-        for one in log_dirs:
-            groups.setdefault(one.node, []).append(one)
-        self.nodes = [Node(group, None) for group in groups.values()]
-        holders = [node for node in self.nodes if node.image]
-        newest = max(holders, key=_age_of_image, default=None)
-        self.image = newest.image if newest else None
-        """Image of the newest metadata log; None if no log dir has a metadata log."""
-        self._metadata_log = newest.metadata_log if newest else None
-        self._node_ids = {one.path: node.node_id for node in self.nodes for one in node.log_dirs}
-
-    def is_stray(self, copy: ListedCopy, topic_id: str | None) -> bool:
-        """Return whether a whole metadata log does not assign a copy to its broker."""
-        image, node = self.image, self._node_ids.get(copy.path.parent)
-        if image is None or image.damage or node is None:
-            return False
-        return image.is_stray(*copy.key, topic_id, node)
-
-    def verdict(self, copy: ListedCopy) -> MetadataVerdict | None:
-        """Return the state of a copy in the metadata log; None without a whole one or a topic id.
-
-        A topic that is unknown without a RemoveTopicRecord was removed before the snapshot, or is
-        newer than the end of the metadata log.
-        """
-        image, node = self.image, self._node_ids.get(copy.path.parent)
-        topic_id = topic_id_of(copy.path)
-        if image is None or image.damage or topic_id is None:
-            return None
-        if topic_id in image.removed:
-            return MetadataVerdict("removed", image.removed[topic_id])
-        if topic_id not in image.names:
-            return MetadataVerdict("unknown", image.offset)
-        if node is None:
-            return None
-        state = image.partition(topic_id, copy.key[1])
-        is_here = state is not None and node in state.replicas
-        return MetadataVerdict("assigned" if is_here else "moved", image.offset)
-
-    def _settings(self, copy: ListedCopy) -> Settings:
-        holder, node = self._metadata_log, self._node_ids.get(copy.path.parent)
-        return Settings(self.image, node, metadata_dir=holder.path if holder else None)
-
-    def others(self, target: ListedCopy, copies: Sequence[ListedCopy]) -> list[Other]:
-        """Return the directories that may be copies of a partition, by topic id or by name."""
-        topic_id = topic_id_of(target.path)
-        return [
-            Other(one, self.is_stray(one, topic_id_of(one.path)), self._settings(one))
-            for one in copies
-            if not _is_same(one.path, target.path)
-            and one.key[1] == target.key[1]
-            and one.listed is not None
-            and (one.key == target.key or (topic_id and topic_id == topic_id_of(one.path)))
-        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,10 +155,18 @@ class _Replica:
 class DirsRun:
     """One run over the log dirs of one or several brokers; iterate over it for the results."""
 
-    def __init__(self, sources: Sequence[NodeDir], selection: Selection, run: Run) -> None:
+    def __init__(
+        self,
+        sources: Sequence[NodeDir],
+        selection: Selection,
+        run: Run,
+        static: Mapping[str, str] | None = None,
+    ) -> None:
+        """Take the log dirs; `static` holds the settings in the own file of one of the brokers."""
         self._sources = sources
         self._selection = selection
         self._run = run
+        self._static = static or {}
         self._cluster = Cluster(())
 
     @property
@@ -240,7 +190,7 @@ class DirsRun:
                         copies.append(one)
             except UnreadableError as error:
                 yield error
-        self._cluster = Cluster(log_dirs)
+        self._cluster = Cluster(log_dirs, self._static)
         nodes = self._cluster.nodes
         for node in nodes:
             if node.unread and str(node.unread) not in reported:
@@ -248,6 +198,7 @@ class DirsRun:
                 yield node.unread
         for node in nodes:
             yield from self._directories(node)
+            yield from self._cluster.contradictions(node)
         replicas = yield from self._with_files([self._replica(one) for one in copies])
         for node in nodes:
             yield from self._replicas(node, replicas)
@@ -381,19 +332,6 @@ def candidates(target: ListedCopy, paths: Sequence[Path]) -> Iterator[Other | Un
     """Yield the directories in log dirs, or partition dirs, that may be copies of a partition."""
     cluster, copies = yield from listed(paths)
     yield from cluster.others(target, copies)
-
-
-def _age_of_image(node: Node) -> tuple[int, int]:
-    image = node.image
-    return (image.epoch, image.offset) if image else (-1, -1)
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    """Return whether two paths lead to one directory, even through a link or another mount."""
-    try:
-        return one == other or one.samefile(other)
-    except OSError:
-        return files.real(one) == files.real(other)  # remote, or deleted meanwhile
 
 
 def _log_dir(path: Path, node: int | None = None) -> LogDirIdentity:

@@ -155,6 +155,8 @@ class HighWatermark:
     known: int
     """Partitions with a row in replication-offset-checkpoint."""
     below: Sequence[PartitionForecast] = ()
+    not_reached: int = 0
+    """Partitions for which there was no time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,8 +191,9 @@ def high_watermark(run: Examination) -> HighWatermark:
     """Return the partitions that end below their high watermark once they are loaded."""
     below = [one for one in run.forecasts if one.lost_acknowledged]
     known = sum(one.request.high_watermark is not None for one in run.forecasts)
-    state = Gravity.ERROR if below else Gravity.GOOD if known else Gravity.INFO
-    return HighWatermark(state, known, below)
+    is_whole = known and run.forecast_is_whole
+    state = Gravity.ERROR if below else Gravity.GOOD if is_whole else Gravity.INFO
+    return HighWatermark(state, known, below, run.forecast.not_reached)
 
 
 def brokers(run: Examination) -> Iterator[BrokerState]:
@@ -350,6 +351,8 @@ def next_command(
         return filled
     if start and (start.losing or start.state is Gravity.ERROR):
         return _plan(run, "what the next start does, and what is lost")
+    if start and start.not_reached and any(one.remedy in _FROM_A_COPY for one in errors):
+        return _plan(run, "what the next start does, and what is lost, without a time limit")
     for found in errors:
         return _finding(run, found)
     if run.unread:

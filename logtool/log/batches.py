@@ -19,6 +19,7 @@ def read_batches(
     unpack_limit: int = compression.DEFAULT_LIMIT,
     inspect: Inspect | None = None,
     plain_walk: PlainWalk | None = None,
+    last_offset: int | None = None,
 ) -> Iterator[Chunk]:
     """Yield the chunks of the file from byte `start` on, where a batch is expected.
 
@@ -35,6 +36,8 @@ def read_batches(
     With `plain_walk` chunks of plain batches without a gap have rows of those at edges alone. The
     caller is done with a chunk before it asks for the next one. A plain walk needs the form of
     Kafka, no payload and no `inspect`.
+
+    `last_offset` is that of the batches before `start`, which were read before; None: not known.
     """
     end = source.size if stop is None else min(stop, source.size)
     return Scanner(
@@ -46,4 +49,5 @@ def read_batches(
         unpack_limit=unpack_limit,
         inspect=inspect,
         plain_walk=plain_walk,
+        last_offset=last_offset,
     ).run(start)

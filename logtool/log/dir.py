@@ -72,6 +72,7 @@ class Segment:
         limit: int = DEFAULT_LIMIT,
         inspect: Inspect | None = None,
         plain_walk: PlainWalk | None = None,
+        last_offset: int | None = None,
     ) -> Iterator[Chunk]:
         """Yield sound batches and damage of the log in file order; UnreadableError.
 
@@ -91,6 +92,7 @@ class Segment:
                 unpack_limit=limit,
                 inspect=inspect,
                 plain_walk=plain_walk if form is KAFKA_FORM else None,
+                last_offset=last_offset,
             )
 
 

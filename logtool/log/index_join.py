@@ -72,6 +72,21 @@ class OffsetIndexJoin:
         """Take the log up to an offset for read, its highest until there: no entry points to it."""
         self._highest = last_offset
 
+    def found_for(self, entry: int) -> tuple[int, ...]:
+        """Return the columns that were filled for an entry, for `accept`; zeros without one, -1."""
+        return tuple(self.columns[1:, entry].tolist()) if entry >= 0 else (0,) * (ENTRY_ROWS - 1)
+
+    def accept(self, count: int, last: tuple[int, ...]) -> None:
+        """Take the first entries for right, where the index `is_sorted`.
+
+        `last` is what an earlier join found for the last of them.
+        """
+        for found in (self.batch_base, self.batch_last, self._first):
+            found[:count] = self._offsets[:count]
+        self._before[:count] = self._offsets[:count] - 1
+        if count:
+            self.columns[1:, count - 1] = last
+
     def first_at(self, position: int) -> int:
         """Return the first entry, by position, that does not point before `position`."""
         return int(self._positions.searchsorted(position))
@@ -179,6 +194,13 @@ class TimeIndexJoin:
     def begin_behind(self, last_offset: int, max_timestamp: int) -> None:
         """Take the log up to an offset for read, its highest; the largest timestamp is in ms."""
         self._highest, self.max_timestamp = last_offset, max_timestamp
+
+    def accept(self, count: int) -> None:
+        """Take the first entries for right, where the index `is_sorted`."""
+        for found in (self.batch_base, self.batch_last):
+            found[:count] = self._offsets[:count]
+        for found in (self.batch_timestamp, self._before):
+            found[:count] = self._timestamps[:count]
 
     def first_behind(self, offset: int) -> int:
         """Return the first entry, by offset, that is behind `offset`."""

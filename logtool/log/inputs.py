@@ -290,6 +290,18 @@ def log_dir_of(path: Path, flavour: Flavour | None = None) -> tuple[Path, bool]:
     return path.parent if is_real else real.parent, False
 
 
+def containing(path: Path, flavour: Flavour | None = None) -> LogDir | None:
+    """Return the log dir of Kafka that contains a partition dir; None for a copy elsewhere.
+
+    A parent without any file of a log dir does not count: a partition dir may be copied anywhere.
+    """
+    try:
+        home = open_log_dir(log_dir_of(path, flavour)[0], flavour)
+    except UnreadableError:  # it cannot be listed, or is of Redpanda
+        return None
+    return home if home.files and home.flavour.has_checkpoints else None
+
+
 def new_disk(path: Path, given: Sequence[Path], flavour: Flavour | None = None) -> LogDir | None:
     """Return an empty directory as a log dir if a log dir of Kafka is `given` with it; else None.
 

@@ -13,9 +13,10 @@ from logtool.log.chunk import PlainTotals
 class BatchOrder:
     """Finds the misplaced batches of one log, whose chunks it is given in the order of the file."""
 
-    def __init__(self, base_offset: int) -> None:
+    def __init__(self, base_offset: int, last_offset: int | None = None) -> None:
+        """Take the base offset of the segment, and the last offset before the first chunk."""
         self._base_offset = base_offset
-        self._highest = base_offset - 1
+        self._highest = base_offset - 1 if last_offset is None else last_offset
         """Largest last offset of the batches so far that are in their place."""
 
     def misplaced(self, table: BatchTable, plain: PlainTotals | None) -> Column | None:

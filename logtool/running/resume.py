@@ -3,10 +3,13 @@
 A JSON file outside the log dirs, written again at the end of a run::
 
     {"schema": "logtool.resume/1", "checked": {"<path of the .log>": [size, mtime_ns, time_s]},
-     "begun": {"<path of the .log>": [size, mtime_ns, time_s]}}
+     "begun": {"<path of the .log>": [size, mtime_ns, time_s]},
+     "parts": {"<path of the .log>": [size, mtime_ns, basis, part]}}
 
 A segment that has changed counts as never checked. A segment that needs more than the whole time of
-a run is checked after all others, so that the others have their turn.
+a run is checked after all others, so that the others have their turn. `parts` is there if time ran
+out inside of segments: `logtool.checks.segment_part` has what a run keeps of the part that it read,
+and what that depends on. Releases that do not know `parts` begin such a segment again.
 """
 
 import json
@@ -26,6 +29,8 @@ from logtool.log.file import File
 SCHEMA = "logtool.resume/1"
 Seen = tuple[int, int, float]
 """Size, mtime_ns, and seconds since 1970."""
+Part = tuple[int, int, list[Any], dict[str, Any]]
+"""Size, mtime_ns, what the part depends on next to the log, and the part."""
 
 
 @dataclass(slots=True)
@@ -38,6 +43,9 @@ class Memory:
     begun: dict[str, Seen] = field(default_factory=dict)
     """The same for those for which the whole time of a run was too short."""
 
+    parts: dict[str, Part] = field(default_factory=dict)
+    """The parts that were read of segments, by the path of the log."""
+
     def age_key(self, log: File) -> float:
         """Return when the log had its last turn as it is now, in s since 1970; 0 for never."""
         return max(_when(self.checked, log), _when(self.begun, log))
@@ -45,15 +53,26 @@ class Memory:
     def remember(self, log: File) -> None:
         """Note that the log was checked now."""
         self.begun.pop(str(log.path.absolute()), None)
+        self.parts.pop(str(log.path.absolute()), None)
         self.checked[str(log.path.absolute())] = (log.size, log.mtime_ns, time.time())
 
     def give_up(self, log: File) -> None:
         """Note that the log was begun now, and that the time of a whole run is too short for it."""
         self.begun[str(log.path.absolute())] = (log.size, log.mtime_ns, time.time())
 
+    def part_of(self, log: File, basis: list[Any]) -> dict[str, Any] | None:
+        """Return the part that was read of the log as it is now, on this basis; None without."""
+        known = self.parts.get(str(log.path.absolute()))
+        return known[3] if known and known[:3] == (log.size, log.mtime_ns, basis) else None
+
+    def keep(self, log: File, basis: list[Any], part: dict[str, Any]) -> None:
+        """Note the part that was read of the log."""
+        self.parts[str(log.path.absolute())] = (log.size, log.mtime_ns, basis, part)
+
     def save(self) -> None:
         """Write the file: the old one or the new one is there at any moment."""
         content = {"schema": SCHEMA, "checked": self.checked, "begun": self.begun}
+        content |= {"parts": self.parts} if self.parts else {}
         temporary = self.path.with_name(self.path.name + ".tmp")
         try:
             # Not through a link that somebody put there.
@@ -80,6 +99,10 @@ def load(path: Path) -> Memory:
         if content["schema"] != SCHEMA:
             raise ValueError(f"schema {content['schema']!r}")
         checked, begun = _seen(content["checked"]), _seen(content.get("begun", {}))
+        parts = {
+            str(log): (int(size), int(mtime_ns), list(basis), dict(part))
+            for log, (size, mtime_ns, basis, part) in content.get("parts", {}).items()
+        }
     except (
         OSError,
         ValueError,
@@ -90,7 +113,7 @@ def load(path: Path) -> Memory:
         RecursionError,
     ) as error:
         raise UsageError(f"{path}: was not written by --resume: {error}") from error
-    return Memory(path, checked, begun)
+    return Memory(path, checked, begun, parts)
 
 
 def _seen(rows: Any) -> dict[str, Seen]:

@@ -39,6 +39,9 @@ _CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 class OutOfTimeError(Exception):
     """The time allowed is over; what is under way is given up."""
 
+    part: Any = None
+    """The part of the work that was done, if a later run can go on from there; else None."""
+
 
 @dataclass(slots=True)
 class Pace:

@@ -12,6 +12,7 @@ from metadata_records import batch, config, remove_topic, topic, varint
 
 from logtool.formats.messages import codec, schema
 
+METADATA = "__cluster_metadata-0"
 LOST, UNASSIGNED = "AAAAAAAAAAAAAAAAAAAAAg", "AAAAAAAAAAAAAAAAAAAAAQ"
 ORDERS = "bG9ndG9vbC10b3BpYy0tMQ"
 OTHER = "bG9ndG9vbC10b3BpYy0tMg"
@@ -97,6 +98,53 @@ def items(result) -> dict[str, list[dict[str, Any]]]:
     for one in result.items:
         found.setdefault(one["type"], []).append(one)
     return found
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        ({"node.id": "7"}, "meta-properties/mismatch"),
+        ({"log.dirs": "{1},{0}"}, "metadata/location"),
+        ({"log.dirs": "{0}"}, "data-dir/not-named"),
+        ({"log.dirs": "{0},{1},{1}-gone"}, "meta-properties/missing"),
+        ({"controller.quorum.voters": "1@h:1,2@h:2"}, "metadata/no-majority"),
+        ({"controller.quorum.voters": "2@h:2"}, "broker-config/own-vote"),
+        ({}, None),
+    ],
+)
+def test_a_file_that_contradicts_the_log_dirs_is_reported_as_plan_and_verify_do(
+    run, copy_of, tmp_path, wrong, code
+):
+    found = copy_of("4.3.1/two-log-dirs")
+    homes = sorted(
+        (found / "dir-1", found / "dir-2"), key=lambda home: not (home / METADATA).is_dir()
+    )
+    right = {"node.id": "1", "log.dirs": "{0},{1}", "process.roles": "broker,controller",
+             "controller.quorum.voters": "1@h:1"}  # fmt: skip
+    file = tmp_path / "server.properties"
+    lines = [f"{key}={value.format(*homes)}" for key, value in (right | wrong).items()]
+    file.write_text("\n".join(lines))
+    args = ("--json", "--broker-config", file, *homes)
+    result, verified = run("dirs", *args), run("verify", *args)
+
+    def findings(items):
+        return {
+            (one["code"], one["path"], one["message"]) for one in items if one["type"] == "finding"
+        }
+
+    assert result.status == (1 if code else 0), result.stdout
+    assert findings(result.items) <= findings(verified.items)
+    assert (code in {found for found, *_ in findings(result.items)}) == bool(code)
+
+
+def test_a_file_is_about_the_broker_whose_log_dirs_or_node_id_it_names(run, placed_well, tmp_path):
+    file = tmp_path / "server.properties"
+    file.write_text(f"node.id=9\nprocess.roles=broker\nlog.dirs={placed_well[2]}\n")
+    result = run("dirs", "--json", "--broker-config", file, *placed_well)
+    found = [one["path"] for one in result.items if one["type"] == "finding"]
+    assert found == [str(placed_well[2] / "meta.properties")]
+    file.write_text("node.id=9\nprocess.roles=broker\nlog.dirs=/elsewhere\n")
+    assert run("dirs", "--broker-config", file, *placed_well).status == 0
 
 
 def test_replicas_in_their_assigned_log_dirs_are_in_order(run, placed_well):

@@ -147,6 +147,16 @@ def test_nothing_is_said_of_a_start_for_which_there_was_no_time(run, damaged):
     assert (start["complete"], start["partitions"]) == (False, 0)
 
 
+def test_a_part_of_the_partitions_does_not_show_that_no_log_ends_below_its_high_watermark(
+    run, clean, monkeypatch
+):
+    (found,) = run("doctor", "-f", "ndjson", clean).of_type("high_watermark")
+    assert (found["state"], found["below"]) == ("good", [])
+    monkeypatch.setattr(examination.Forecast, "out_of_time", True)
+    (found,) = run("doctor", "-f", "ndjson", clean).of_type("high_watermark")
+    assert (found["state"], found["below"]) == ("info", [])
+
+
 @pytest.mark.parametrize("format", ["csv", "tsv"])
 def test_a_row_is_an_answer(run, damaged, format):
     delimiter = "," if format == "csv" else "\t"

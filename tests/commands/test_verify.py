@@ -3,7 +3,7 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from processes import interrupted
@@ -39,6 +39,7 @@ class Fake:
 
     found: tuple[Any, ...] = ()
     too_large: tuple[Any, ...] = ()
+    read_in_part: ClassVar[dict[Path, int]] = {}
     last: "Fake"
 
     def __init__(self, paths, *, level, selection, budget, limit, on_progress, static, flavour):

@@ -75,6 +75,7 @@ class Scanner:
         unpack_limit: int,
         inspect: Inspect | None,
         plain_walk: PlainWalk | None,
+        last_offset: int | None,
     ) -> None:
         self._form = form
         self._unpack_limit = unpack_limit
@@ -83,8 +84,8 @@ class Scanner:
         # Room is reserved by Redpanda alone, whose segments may reach as far as offsets go.
         reach = _LARGEST_OFFSET if self._form.reserves else MAX_RELATIVE_OFFSET
         self._highest_offset = min(base_offset + reach, _LARGEST_OFFSET)
-        self._last_offset = base_offset - 1
-        self._order = BatchOrder(base_offset)
+        self._last_offset = base_offset - 1 if last_offset is None else last_offset
+        self._order = BatchOrder(base_offset, self._last_offset)
         # Only kernels read what is mapped; who inspects batches wants Kafka's headers.
         maps = not payload and not (inspect and self._form.reserves)
         self._window = Window(source, end, BUFFER_SIZE, maps=maps)

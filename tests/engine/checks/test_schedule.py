@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from processes import wait_until_caught
+from verification import BytesLeft
 
 from commands.printing.interrupts import status_on_signal
 from logtool.checks import schedule, segment_ranges
@@ -162,20 +163,6 @@ def test_runs_with_a_memory_get_through_everything(partition, tmp_path):
     assert runs > 1
     assert "batch/crc" in codes
     assert len(json.loads(memory.read_text())["checked"]) == 20
-
-
-class BytesLeft(Pace):
-    """A time that is over after a number of bytes, however busy the machine is."""
-
-    def __init__(self, left: int) -> None:
-        super().__init__()
-        self._left = left
-
-    def spend(self, count: int) -> None:
-        with self._lock:
-            self._left -= count
-        if self._left < 0:
-            raise OutOfTimeError
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
