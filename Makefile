@@ -72,6 +72,11 @@ campaign-files: $(VENV)/test.stamp  ## damage each small file next to the logs, 
 fill-copies: $(VENV)/test.stamp  ## damage one or two of three copies by thousands of seeds, repair each from the others
 	$(BIN)/python -m pytest -m long -n auto tests/engine/repair/test_copies_campaign.py $(PYTEST_ARGS)
 
+AUTOMQ_SWEEPS_ARGS ?=
+.PHONY: automq-sweeps
+automq-sweeps: $(VENV)/test.stamp  ## cut and flip every object of AutoMQ in tests/data, write the report
+	PYTHONPATH=tests $(BIN)/python -m automq_sweeps $(AUTOMQ_SWEEPS_ARGS)
+
 ABSENCES_WORK ?= build/absences
 ABSENCES_ARGS ?=
 .PHONY: absences

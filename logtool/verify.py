@@ -136,14 +136,15 @@ class Verification:
         self.opened: dict[Path, Opened] = {}
         """The paths, each once, in their order."""
         self._run = Run(budget=budget or Budget(), on_progress=on_progress)
-        self._engine = engine
+        self.engine = engine
+        """The engine that checks the segments; None if this process does."""
         self._earlier = earlier
         self._schedule = Schedule(self._run, engine=engine, earlier=earlier)
         self.summary = Summary(pace=self._run.budget.pace)
 
     def use(self, engine: Engine) -> None:
         """Check the segments with an engine; call it before the first item is asked for."""
-        self._engine = engine
+        self.engine = engine
         self._schedule = Schedule(self._run, engine=engine, earlier=self._earlier)
 
     @property
@@ -356,7 +357,7 @@ class Verification:
 
         def jobs() -> Iterator[PartitionJob]:
             chosen = [entry for entry in log_dir.partitions if self._selection.takes(entry[1])]
-            listing = self._engine.partitions if self._engine else opening.try_partitions
+            listing = self.engine.partitions if self.engine else opening.try_partitions
             listed = listing([path for path, _ in chosen if not plain], log_dir.flavour)
             for path, directory in chosen:
                 one = partial(opening.try_partition, path, log_dir.flavour)
@@ -375,7 +376,7 @@ class Verification:
         """Return the fast check to try first; None if an option or remote storage excludes it."""
         timed = self._level is Level.QUICK
         may = may_look(path, self._run.budget, self._flavour, timed=timed)
-        special = self._engine or self._earlier or self._level is Level.RECORDS
+        special = self.engine or self._earlier or self._level is Level.RECORDS
         return PlainPartitions() if may and not special else None
 
     def _request(

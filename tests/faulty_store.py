@@ -21,6 +21,8 @@ class Faults:
     """Objects that are listed and are not there when they are read."""
     refused: dict[str, tuple[int, str]] = field(default_factory=dict)
     """Status and code of S3 that objects get in place of an answer, by the end of their names."""
+    times: dict[str, int] = field(default_factory=dict)
+    """Number of requests that are refused, by a name of `refused`; without one, all are."""
     dropped: set[str] = field(default_factory=set)
     """Ends of names of objects for which the connection is closed without an answer."""
     hits: int = 0
@@ -41,8 +43,12 @@ class Faults:
 
     def refusal(self, path: str) -> tuple[int, str] | None:
         """Return the status and code with which a request for an object is refused."""
-        found = (answer for name, answer in self.refused.items() if path.endswith(name))
-        return next(found, None)
+        for name, answer in self.refused.items():
+            if path.endswith(name) and self.times.get(name, 1) > 0:
+                if name in self.times:
+                    self.times[name] -= 1
+                return answer
+        return None
 
     def listed(self, body: bytes) -> bytes:
         """Return a listing with other sizes in it."""

@@ -36,7 +36,7 @@ def run(given: GivenPaths, settings: OutputSettings) -> Exit:
     )
     summary, joined = ActionSummary(), automq_tree.join(given)
     report = Report(settings=settings, view=view, summary=summary, inputs=joined)
-    starts = [NodeStart(one, given.selection) for one in automq_tree.clusters(joined)]
+    starts = [NodeStart(one, given.selection) for one in automq_tree.trees(joined)]
     items = (item for start in starts for item in start)
     return report.consume(items, NodeStartPrinter(report, summary))
 

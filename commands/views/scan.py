@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ from logtool.commands.views import findings
 from logtool.commands.views.scan_tables import WRITTEN, chosen, make
 from logtool.errors import UsageError
 from logtool.exits import Exit
+from logtool.log.inputs import GivenPaths
+from logtool.metadata import automq_tree
 from logtool.running.summary import Summary
 from logtool.schemas.columns import Payload
 from logtool.spark.session import needed, session
@@ -39,7 +42,7 @@ def run(
     since: str | None,
 ) -> Exit:
     """Write tables of log dirs below `output`, and print which; return the exit status."""
-    given, conf, summary = inputs.resolved(), spark.settings(), Summary()
+    given, conf, summary = _given(inputs), spark.settings(), Summary()
     report = Report(settings=settings, view=make(), summary=summary, inputs=given)
     # Not `Report.consume`: the job writes tables, and yields nothing.
     with report:
@@ -51,7 +54,7 @@ def run(
         names, content, depth = chosen(tables), Payload(payload), Level(level)
         _check_payload(names, content, show_secrets=show_secrets)
         run_id = run_id or f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
-        check_output(output, given.paths)
+        check_output(output, [*given.paths, *given.places_of_buckets])
         check(output, run_id)
         check_since(output, since, names, content, level=depth, show_secrets=show_secrets)
         problems = given.problems_of_all()
@@ -98,6 +101,14 @@ def run(
     status = report.exit_status()
     # The table records lacks the records that do not decode: its status is that of verify.
     return Exit.OK if status is Exit.FINDINGS and "records" not in job.wanted else status
+
+
+def _given(inputs: options.Inputs) -> GivenPaths:
+    """Return the inputs; a bucket of AutoMQ and its metadata log are one, for any executor."""
+    given = inputs.resolved()
+    if not given.has_bucket_and_more:
+        return given
+    return automq_tree.join(replace(given, paths=[path.absolute() for path in given.paths]))
 
 
 def _check_payload(names: Sequence[str], payload: Payload, *, show_secrets: bool) -> None:

@@ -98,13 +98,14 @@ def _in_buckets(
     paths: list[Path], selection: Selection, level: str, job: Verification
 ) -> Iterator[Finding | UnreadableError]:
     """Yield the findings of buckets of AutoMQ, compared with the metadata logs among the paths."""
-    from logtool.checks.automq import BucketVerification
+    from logtool.checks import automq
 
-    yield from BucketVerification(
+    yield from automq.BucketVerification(
         paths,
         job.summary,
         selection=selection,
         reads_blocks=level != Level.QUICK,
+        each=job.engine.map if job.engine else automq.here,
     )
 
 

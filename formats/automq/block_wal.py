@@ -156,7 +156,9 @@ def recover(data: bytes | memoryview, header: BlockWalHeader) -> WalRecords:
     at, found, offsets = max(header.trim_offset, 0), [], []
     invalid = invalid_cycle = last_valid = -1
     grace = min(header.window_length, _GRACE)
-    while room > 0 and (
+    # Two cycles reach each byte; a header with a right CRC may still have any window.
+    most = at + 2 * len(view) if room > 0 else at
+    while at < most and (
         invalid < 0 or at < invalid + header.window_length or at < last_valid + grace
     ):
         cycle, is_trimmed = at // room, at == header.trim_offset

@@ -191,8 +191,17 @@ def records(parsed: WalObject) -> WalRecords:
     return WalRecords(np.array(offsets, np.int64), stream_record.at(view, found), fault)
 
 
-def check(parsed: WalObject, *, start_offset: int | None = None) -> Iterator[Finding]:
-    """Yield every broken rule of header and records; `start_offset` is that of the key."""
+def check(
+    parsed: WalObject,
+    *,
+    start_offset: int | None = None,
+    node_id: int | None = None,
+    epoch: int | None = None,
+) -> Iterator[Finding]:
+    """Yield every broken rule of header and records.
+
+    `start_offset`, `node_id` and `epoch` are those of the key; None without a key.
+    """
     header, size = parsed.header, len(parsed.content)
     if header is None:
         yield Finding(
@@ -202,14 +211,24 @@ def check(parsed: WalObject, *, start_offset: int | None = None) -> Iterator[Fin
             length=size,
         )
         return
-    expected = (size, header.start_offset if start_offset is None else start_offset)
-    found = (header.length, header.start_offset)
+    rules = {
+        "length": (size, header.length),
+        "start offset": (start_offset, header.start_offset),
+        "node": (node_id, header.node_id),
+        "epoch": (epoch, header.epoch),
+    }
+    faults = [
+        f"{what} {wanted}, found {found}"
+        for what, (wanted, found) in rules.items()
+        if wanted not in (None, found)
+    ]
     sane = header.sticky_length == 0 and min(header.node_id, header.epoch) >= 0
-    if expected != found or not sane or (header.trim_offset or 0) < NO_TRIM:
+    if not sane or (header.trim_offset or 0) < NO_TRIM:
+        faults.append("fields without a negative value")
+    if faults:
         yield Finding(
             "automq-wal/header",
-            f"expected length {expected[0]} and start offset {expected[1]}, found length "
-            f"{found[0]} and start offset {found[1]}",
+            f"expected {'; '.join(faults)}",
             position=0,
             length=header.size,
         )

@@ -247,7 +247,7 @@ def missing(segment: Segment, *, clean: bool) -> Iterator[Finding]:
     code = "not-written" if segment.is_active and not clean else "missing"
     kinds = {FileKind.OFFSET_INDEX: "offset-index", FileKind.TIME_INDEX: "time-index"}
     for kind, area in kinds.items():
-        if kind in segment.indexes:
+        if kind in segment.indexes or kind not in segment.flavour.index_kinds:
             continue
         if not _is_there_now(segment, kind):
             text = missing_text(segment.base_offset, kind)

@@ -25,6 +25,7 @@ from logtool.formats import compression, leader_epoch_checkpoint, offset_index
 from logtool.formats.names import DirectoryKind, FileKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.log import small_files
+from logtool.log.automq import AUTOMQ
 from logtool.log.dir import Partition, Segment
 from logtool.log.file import File
 from logtool.log.producer_state import ProducerState
@@ -132,8 +133,10 @@ def _check(
         """Return whether the log was compacted; called at the first gap, for it reads metadata."""
         return judge(reports, request, facts.topic_id)
 
+    # AutoMQ's partitions were closed in order: that says nothing about the metadata log.
+    clean = request.clean and not (partition.is_metadata_log and partition.flavour is AUTOMQ)
     for segment, report in zip(partition.segments, found_in, strict=True):
-        for item in (*indexes.missing(segment, clean=request.clean), *report.findings):
+        for item in (*indexes.missing(segment, clean=clean), *report.findings):
             yield _in_segment(item, report)
         _count(facts, report, segment.log)
         reports.append(report)

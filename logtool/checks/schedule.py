@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from logtool.checks import segment_part
 from logtool.checks.report import SegmentReport, SegmentTask
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _UNIT_BYTES, _UNIT_SEGMENTS = 8 * 1024 * 1024, 64
 """Limits of the small segments that go to a thread together: bytes and number."""
 
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 _Report = SegmentReport | PieceReport | None
 """The report of a task; None if time ran out."""
 
@@ -65,6 +67,11 @@ class Engine(Protocol):
         self, paths: Sequence[Path], flavour: Flavour | None = None
     ) -> Iterator[Partition | UnreadableError]:
         """Yield the result of `logtool.log.opening.try_partition` for each path."""
+
+    def map(
+        self, function: Callable[[_Item], _Result], items: Sequence[_Item], what: str
+    ) -> Sequence[_Result]:
+        """Return the results of a function for each item, in order; `what` describes the job."""
 
     def runner(self, on_bytes: OnBytes) -> AbstractContextManager[Runner]:
         """Return the runner of units, which reports the bytes it has read to `on_bytes`."""

@@ -7,12 +7,13 @@ functions of `logtool.disk.files`. The tree behind it says which files a directo
 import errno
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from logtool.disk.files import LogFile
 from logtool.disk.remote import RemotePath
+from logtool.errors import UnreadableError
 from logtool.lazy_dataclass import dataclass
 
 
@@ -72,6 +73,14 @@ class AssembledTree(ABC):
         if file is None:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         return file.read(start, end)
+
+    def problems_of(self, folder: str) -> Sequence[UnreadableError]:
+        """Return why parts of a directory that was listed are missing, by default nothing."""
+        return ()
+
+    def note(self, folder: str, problems: Sequence[UnreadableError]) -> None:
+        """Take the problems of a directory that another process listed."""
+        return
 
     def invalidate_cache(self, own: str) -> None:
         """Keep everything: the tree is what its objects were when it was read."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from logtool.disk import files
+from logtool.formats.names import FileKind
 from logtool.log.flavour import FlavourName
 from logtool.log.kafka import Kafka
 
@@ -15,6 +16,7 @@ class _Automq(Kafka):
     """The flavour of AutoMQ: names and batches are Kafka's, but no file exists."""
 
     name = FlavourName.AUTOMQ
+    index_kinds = frozenset({FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX})
 
     def __reduce__(self) -> str:
         return "AUTOMQ"

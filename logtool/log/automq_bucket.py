@@ -79,6 +79,9 @@ class KeptObjects:
         self._size = 0
         self._lock = Lock()
 
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return KeptObjects, ()  # another process keeps its own
+
     def content(self, file: StoredObject) -> bytes:
         """Return the bytes of an object; UnreadableError."""
         with self._lock:

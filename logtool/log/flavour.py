@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from logtool.disk.files import Entry
-    from logtool.formats.names import FileName
+    from logtool.formats.names import FileKind, FileName
     from logtool.log.dir import LogDir, Partition
     from logtool.log.walk.forms import Form
 
@@ -35,6 +35,8 @@ class Flavour(Protocol):
     name: FlavourName
     lock: str
     """The name of the file that a running broker locks."""
+    index_kinds: frozenset["FileKind"]
+    """Kinds of the indexes that each segment has, or may have."""
     has_raft_offsets: bool
     """True if the offsets in a log count Raft's own batches, so that clients have lower ones."""
     has_checkpoints: bool

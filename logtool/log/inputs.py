@@ -259,7 +259,8 @@ def kind_of(
         raise NothingMatchedError(
             path,
             "nothing matched: this is a bucket of AutoMQ; only dump, gaps, groups, lookup, plan, "
-            "salvage, stat, txns and verify read it, given with the log dir of its metadata log",
+            "salvage, scan, stat, txns and verify read it, given with the log dir of its metadata "
+            "log",
         )
     what = "is empty" if not entries else "has no file that a Kafka broker writes"
     text = f"nothing matched: the directory {what}; expected a log dir, a partition dir or a file"

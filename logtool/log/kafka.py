@@ -28,6 +28,7 @@ class Kafka:
 
     name = FlavourName.KAFKA
     lock = FileKind.LOCK.value
+    index_kinds = frozenset(names.INDEX_KINDS)
     has_raft_offsets = False
     has_checkpoints = True
 

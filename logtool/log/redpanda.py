@@ -32,6 +32,7 @@ class _Redpanda:
 
     name = FlavourName.REDPANDA
     lock = redpanda_names.LOCK
+    index_kinds = frozenset(names.INDEX_KINDS)
     has_raft_offsets = True
     has_checkpoints = False
 

@@ -102,6 +102,18 @@ class StreamPartition:
     faults: tuple[StreamFault, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PartitionEntries:
+    """The entries in the meta stream of a partition."""
+
+    log: LogMeta
+    meta: PartitionMeta
+    leader_epochs: tuple[tuple[int, int], ...]
+    snapshots: dict[int, bytes]
+    """Kafka's producer snapshots by offset."""
+    faults: tuple[StreamFault, ...]
+
+
 class AutomqCluster:
     """Reads the partitions of a cluster; index blocks and WALs are read once."""
 
@@ -120,7 +132,26 @@ class AutomqCluster:
             yield self.partition(topic_id, number)
 
     def partition(self, topic_id: str, number: int) -> StreamPartition:
-        """Read the meta stream of a partition, and where its segments are.
+        """Read the meta stream of a partition, and where its segments are."""
+        own = self.entries(topic_id, number)
+        faults = list(own.faults)
+        segments, end = self._segments(own.log, faults)
+        return StreamPartition(
+            topic=self.image.names.get(topic_id, topic_id),
+            number=number,
+            topic_id=topic_id,
+            log_start_offset=own.meta.start_offset,
+            log_end_offset=max(end, own.meta.start_offset),
+            segments=tuple(segments),
+            log=own.log,
+            meta=own.meta,
+            leader_epochs=own.leader_epochs,
+            snapshots=own.snapshots,
+            faults=tuple(faults),
+        )
+
+    def entries(self, topic_id: str, number: int) -> PartitionEntries:
+        """Read the meta stream of a partition, and nothing of its other streams.
 
         A partition that never was opened has no meta stream with entries: it is empty.
         """
@@ -154,14 +185,7 @@ class AutomqCluster:
                 snapshots = meta_stream.producer_snapshots(stored)
         except FormatError as error:
             faults.append(StreamFault(error.reason))
-        segments, end = self._segments(log, faults)
-        return StreamPartition(
-            topic=self.image.names.get(topic_id, topic_id),
-            number=number,
-            topic_id=topic_id,
-            log_start_offset=own.start_offset,
-            log_end_offset=max(end, own.start_offset),
-            segments=tuple(segments),
+        return PartitionEntries(
             log=log,
             meta=own,
             leader_epochs=tuple(epochs),

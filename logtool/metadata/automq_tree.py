@@ -18,7 +18,8 @@ The partitions are as AutoMQ finds them after the recovery of the WAL: see
 `logtool.metadata.automq_partitions`. Kafka's offset index has no counterpart.
 """
 
-from collections.abc import Iterator
+import secrets
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -29,31 +30,45 @@ from logtool.disk import files
 from logtool.disk.assembled import AssembledFile, AssembledPath, AssembledTree, Entries
 from logtool.errors import UnreadableError
 from logtool.formats import leader_epoch_checkpoint, offset_checkpoint, partition_metadata, wording
-from logtool.formats.names import CLUSTER_METADATA, FileKind
-from logtool.log.automq_bucket import Extents, ExtentSource, open_all, open_bucket
+from logtool.formats.names import (
+    CLUSTER_METADATA,
+    DirectoryKind,
+    FileKind,
+    PartitionDirectory,
+)
+from logtool.log.automq_bucket import Bucket, Extents, ExtentSource, open_all, open_bucket
 from logtool.log.file import size_of
 from logtool.log.inputs import GivenPaths, is_bucket
+from logtool.log.selection import Selection
 from logtool.metadata import image as metadata_image
 from logtool.metadata.automq_partitions import AutomqCluster, StreamPartition
+from logtool.metadata.state import MetadataImage
 
 _META_LOG = f"{CLUSTER_METADATA}-0"
+_MOST_OPENED = 4
+"""Trees that a process keeps open."""
+_OPENED: dict[str, "PartitionTree"] = {}
+"""Trees that came from another process or went to one, by their tokens, the last one used last."""
 
 
 class PartitionTree(AssembledTree):
     """The log dir of a cluster; partitions are read when they are listed.
 
     `bucket` is the bucket or the prefix, `meta` the log dir of the metadata log or the directory of
-    that log, and `cluster_id` the cluster in the bucket.
+    that log, and `cluster_id` the cluster in the bucket. A process that receives the tree several
+    times, such as an executor of Spark, opens it once.
     """
 
     def __init__(self, bucket: Path, meta: Path, cluster_id: str) -> None:
         self._bucket, self._meta, self._cluster_id = bucket, meta, cluster_id
-        self._partitions: dict[str, StreamPartition] = {}
-        self._listed: set[str] = set()
-        """Directories of partitions that were listed."""
+        self._token = secrets.token_hex(8)
+        self._partitions: dict[str, tuple[StreamPartition, Entries]] = {}
+        self._problems: dict[str, Sequence[UnreadableError]] = {}
+        """Problems of each directory that was listed."""
 
-    def __reduce__(self) -> tuple[type, tuple[Path, Path, str]]:
-        return PartitionTree, (self._bucket, self._meta, self._cluster_id)
+    def __reduce__(self) -> tuple[object, tuple[str, Path, Path, str]]:
+        _keep(self._token, self)
+        return _opened, (self._token, self._bucket, self._meta, self._cluster_id)
 
     @property
     def places(self) -> tuple[Path, Path]:
@@ -67,18 +82,31 @@ class PartitionTree(AssembledTree):
         return AutomqCluster(image, open_bucket(self._bucket, self._cluster_id))
 
     @cached_property
-    def _ids(self) -> dict[str, tuple[str, int]]:
-        """Topic id and number of each partition, by the name of its directory."""
+    def keys(self) -> dict[str, tuple[str, int]]:
+        """Topic id and number of each partition by the name of its directory, in their order."""
         image = self.cluster.image
-        return {
-            f"{image.names.get(topic_id, topic_id)}-{number}": (topic_id, number)
-            for topic_id, number in image.streams.meta_streams
-        }
+        known = [(image.names.get(key[0], key[0]), key) for key in image.streams.meta_streams]
+        ordered = sorted(known, key=lambda one: (one[0], one[1][1]))
+        return {f"{topic}-{key[1]}": key for topic, key in ordered}
+
+    def chosen(self, selection: Selection) -> list[str]:
+        """Return the names of the partition dirs that a selection takes, in their order."""
+
+        def is_taken(name: str) -> bool:
+            key = name.rpartition("-")[0], self.keys[name][1]
+            directory = PartitionDirectory("", DirectoryKind.LIVE, *key, None, exact=True)
+            return selection.takes(directory)
+
+        return list(filter(is_taken, self.keys))
 
     def partition(self, name: str) -> StreamPartition:
         """Return a partition by the name of its directory; KeyError."""
+        return self._read(name)[0]
+
+    def _read(self, name: str) -> tuple[StreamPartition, Entries]:
         if name not in self._partitions:
-            self._partitions[name] = self.cluster.partition(*self._ids[name])
+            found = self.cluster.partition(*self.keys[name])
+            self._partitions[name] = found, _files(found)
         return self._partitions[name]
 
     def entries(self, folder: str) -> Entries:
@@ -87,9 +115,11 @@ class PartitionTree(AssembledTree):
             return self._top
         if folder == _META_LOG:
             return self._metadata_log
-        if folder in self._ids:
-            self._listed.add(folder)
-            return _files(self.partition(folder))
+        if folder in self.keys:
+            entries = self._read(folder)[1]
+            if folder not in self._problems:
+                self._problems[folder] = list(self._problems_of(folder))
+            return entries
         raise FileNotFoundError
 
     def problems(self) -> Iterator[UnreadableError]:
@@ -97,32 +127,45 @@ class PartitionTree(AssembledTree):
         if image_damage := self.cluster.image.damage:
             yield UnreadableError(self._meta, image_damage)
         seen = set()
-        for name in sorted(self._listed):
-            partition = self.partition(name)
-            place = cast(Path, AssembledPath(self, str(self._bucket), name))
-            for fault in partition.faults:
-                text, path = fault.text, fault.path or place
-                if fault.first_offset is not None and fault.end_offset is not None:
-                    span = wording.offsets(fault.first_offset, fault.end_offset - 1)
-                    text = f"{text}: {span} of a stream of {name}"
-                if (path, text) not in seen:
-                    seen.add((path, text))
-                    yield UnreadableError(path, text)
+        for name in sorted(self._problems):
+            for problem in self._problems[name]:
+                if (problem.path, problem.reason) not in seen:
+                    seen.add((problem.path, problem.reason))
+                    yield problem
+
+    def problems_of(self, folder: str) -> Sequence[UnreadableError]:
+        """Return the problems of a directory that was listed."""
+        return self._problems.get(folder, ())
+
+    def note(self, folder: str, problems: Sequence[UnreadableError]) -> None:
+        """Take the problems of a directory that another process listed."""
+        self._problems[folder] = problems
+
+    def _problems_of(self, name: str) -> Iterator[UnreadableError]:
+        place = cast(Path, AssembledPath(self, str(self._bucket), name))
+        for fault in self.partition(name).faults:
+            text = fault.text
+            if fault.first_offset is not None and fault.end_offset is not None:
+                span = wording.offsets(fault.first_offset, fault.end_offset - 1)
+                text = f"{text}: {span} of a stream of {name}"
+            yield UnreadableError(fault.path or place, text)
 
     @cached_property
     def _top(self) -> Entries:
-        partitions = {name: self.partition(name) for name in sorted(self._ids)}
-        found: dict[str, AssembledFile | None] = dict.fromkeys([*partitions, _META_LOG])
+        # Only meta streams are read here: a partition is read when its own directory is listed.
+        own = {name: self.cluster.entries(*key).meta for name, key in self.keys.items()}
+        found: dict[str, AssembledFile | None] = dict.fromkeys([*own, _META_LOG])
         for kind, column in (
             (FileKind.LOG_START_CHECKPOINT, "start_offset"),
             (FileKind.RECOVERY_POINT_CHECKPOINT, "recovery_point"),
         ):
             offsets = {
-                (one.topic, one.number): getattr(one.meta, column) for one in partitions.values()
+                (name.rpartition("-")[0], self.keys[name][1]): getattr(one, column)
+                for name, one in own.items()
             }
             content = offset_checkpoint.encode(offset_checkpoint.build(offsets))
             found[kind.value] = AssembledFile(content, len(content))
-        if all(one.meta.clean_shutdown for one in partitions.values()):
+        if all(one.clean_shutdown for one in own.values()):
             found[FileKind.CLEAN_SHUTDOWN.value] = AssembledFile(b"", 0)
         if self._log_dir:
             name = FileKind.META_PROPERTIES.value
@@ -146,6 +189,31 @@ class PartitionTree(AssembledTree):
         }
 
 
+def _keep(token: str, tree: PartitionTree) -> PartitionTree:
+    """Keep a tree open in this process, in place of the one that was used least recently."""
+    _OPENED.pop(token, None)
+    _OPENED[token] = tree
+    while len(_OPENED) > _MOST_OPENED:
+        _OPENED.pop(next(iter(_OPENED)))
+    return tree
+
+
+def _opened(token: str, bucket: Path, meta: Path, cluster_id: str) -> PartitionTree:
+    """Return the tree that another process sent."""
+    tree = _OPENED.get(token)
+    if tree is None:
+        tree = PartitionTree(bucket, meta, cluster_id)
+        tree._token = token
+    return _keep(token, tree)
+
+
+def tree_of(bucket: Bucket, meta: Path, image: MetadataImage) -> PartitionTree:
+    """Return the log dir of a bucket that was listed, and of a metadata log that was read."""
+    tree = PartitionTree(bucket.path, meta, bucket.cluster_id)
+    tree.cluster = AutomqCluster(image, bucket)
+    return tree
+
+
 def join(given: GivenPaths) -> GivenPaths:
     """Return the paths with one in place of each bucket and the metadata log of its cluster.
 
@@ -164,19 +232,18 @@ def join(given: GivenPaths) -> GivenPaths:
                 )
                 meta = next(metas, None)
                 if meta in paths:
-                    tree = PartitionTree(path, meta, bucket.cluster_id)
-                    tree.cluster = AutomqCluster(images[meta], bucket)
+                    tree = tree_of(bucket, meta, images[meta])
                     paths[paths.index(path)] = cast(Path, AssembledPath(tree, str(path)))
                     paths.remove(meta)
     return replace(given, paths=paths)
 
 
-def clusters(given: GivenPaths) -> Iterator[AutomqCluster]:
-    """Yield the cluster of each bucket among joined paths."""
+def trees(given: GivenPaths) -> Iterator[PartitionTree]:
+    """Yield the log dir of each bucket among joined paths."""
     for path in given.paths:
         tree: object = getattr(path, "tree", None)
         if isinstance(tree, PartitionTree):
-            yield tree.cluster
+            yield tree
 
 
 def _files(partition: StreamPartition) -> Entries:

@@ -1,7 +1,8 @@
 """The engine of `verify` on Spark: executors run the function that local threads run elsewhere.
 
 A window of segments is one job. Its units go to tasks of about the same number of bytes, the
-largest first, and the executors return reports: plain data, no rows.
+largest first, and the executors return reports: plain data, no rows. All segments of a partition in
+a bucket of AutoMQ go to one task, because it reads all streams of the partition to find one.
 """
 
 import heapq
@@ -10,10 +11,11 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from logtool.checks.schedule import Reports, Unit
 from logtool.checks.segment_ranges import PIECE_BYTES, check_tasks
+from logtool.disk import files
 from logtool.errors import UnreadableError
 from logtool.log import opening
 from logtool.log.dir import Partition
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
+    from logtool.disk.assembled import AssembledPath
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 WINDOW = 65536
 """Segments in one job: enough to make the fixed cost of a job negligible, few enough for the driver
 to hold their reports."""
@@ -72,16 +78,36 @@ class SparkEngine:
     def partitions(
         self, paths: Sequence[Path], flavour: Flavour | None = None
     ) -> Iterator[Partition | UnreadableError]:
-        """List partition dirs, in executors where there are many."""
-        listing = partial(opening.try_partition, flavour=flavour)
-        if len(paths) < _WORTH_A_JOB:
-            yield from map(listing, paths)
+        """List partition dirs, in executors where there are many or each takes long."""
+        listing = partial(_listed, flavour=flavour)
+        if len(paths) < _WORTH_A_JOB and not any(map(files.is_assembled, paths)):
+            for path in paths:
+                yield opening.try_partition(path, flavour)
             return
-        self._context.setJobDescription(f"logtool: listing {len(paths):,} partition dirs")
         for at in range(0, len(paths), _LIST_AT_ONCE):
             some = paths[at : at + _LIST_AT_ONCE]
-            slices = min(len(some), 4 * self.cores)
-            yield from self._context.parallelize(some, slices).map(listing).collect()
+            what = f"listing {len(some):,} partition dirs"
+            for path, (found, problems) in zip(some, self.map(listing, some, what), strict=True):
+                if problems:
+                    cast("AssembledPath", path).tree.note(path.name, problems)
+                yield found
+
+    def map(
+        self, function: Callable[[Item], Result], items: Sequence[Item], what: str
+    ) -> list[Result]:
+        """Return the results of a function for each item, in order; `what` describes the job.
+
+        SparkError if the job fails.
+        """
+        if not items:
+            return []
+        self._context.setJobDescription(f"logtool: {what}")
+        slices = min(len(items), 4 * self.cores)
+        try:
+            found: list[Result] = self._context.parallelize(items, slices).map(function).collect()
+        except Exception as error:
+            raise job_failed(error) from error
+        return found
 
     @contextmanager
     def runner(self, on_bytes: OnBytes) -> Iterator["SparkRunner"]:
@@ -203,16 +229,35 @@ def _task_count(total: int, cores: int) -> int:
 
 def _shared_out(work: Sequence[Unit], cores: int) -> list[list[tuple[int, Unit]]]:
     """Return the numbered units as tasks of about the same size, each with its largest first."""
-    sizes = [_size(unit) for unit in work]
-    count = _task_count(sum(sizes), cores)
-    tasks: list[list[tuple[int, Unit]]] = [[] for _ in range(min(count, len(work)))]
+    groups: dict[object, list[int]] = {}
+    for number, unit in enumerate(work):
+        groups.setdefault(_kept_together(unit) or number, []).append(number)
     # A unit costs something even when there is nothing in it.
+    costs = {key: sum(_size(work[one]) + 65536 for one in group) for key, group in groups.items()}
+    count = _task_count(sum(map(_size, work)), cores)
+    tasks: list[list[tuple[int, Unit]]] = [[] for _ in range(min(count, len(groups)))]
     free = [(0, number) for number in range(len(tasks))]
-    for number in sorted(range(len(work)), key=lambda number: -sizes[number]):
+    for key in sorted(groups, key=lambda key: -costs[key]):
         size, least = free[0]
-        tasks[least].append((number, work[number]))
-        heapq.heapreplace(free, (size + sizes[number] + 65536, least))
+        tasks[least] += [(number, work[number]) for number in groups[key]]
+        heapq.heapreplace(free, (size + costs[key], least))
     return tasks
+
+
+def _kept_together(unit: Unit) -> Path | None:
+    """Return the partition dir whose units are all in one task; None for a unit on its own."""
+    path = unit[0].segment.log.path
+    return path.parent if files.is_assembled(path) else None
+
+
+def _listed(
+    path: Path, flavour: Flavour | None
+) -> tuple[Partition | UnreadableError, Sequence[UnreadableError]]:
+    """List a partition dir, and return why parts of it are missing."""
+    found = opening.try_partition(path, flavour)
+    if not files.is_assembled(path):
+        return found, ()
+    return found, cast("AssembledPath", path).tree.problems_of(path.name)
 
 
 def _size(unit: Unit) -> int:

@@ -11,11 +11,11 @@ later; indexes are continued behind their last entries (AKIP-2). Source: ``S3Sto
 from collections.abc import Iterator, Mapping, Sequence
 
 from logtool.formats import time_index, transaction_index
-from logtool.formats.names import DirectoryKind, PartitionDirectory
 from logtool.lazy_dataclass import dataclass
 from logtool.log.automq_bucket import Extents, ExtentSource
 from logtool.log.selection import Selection
-from logtool.metadata.automq_partitions import AutomqCluster, StreamPartition, StreamSegment
+from logtool.metadata.automq_partitions import StreamPartition, StreamSegment
+from logtool.metadata.automq_tree import PartitionTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,9 @@ NodeStartItem = WalRecovery | StreamRecovery | PartitionReplay
 class NodeStart:
     """The start of the nodes of a cluster: iterate over it for WALs, streams and partitions."""
 
-    def __init__(self, cluster: AutomqCluster, selection: Selection) -> None:
-        self._cluster = cluster
+    def __init__(self, tree: PartitionTree, selection: Selection) -> None:
+        self._tree = tree
+        self._cluster = tree.cluster
         self._selection = selection
 
     def __iter__(self) -> Iterator[NodeStartItem]:
@@ -114,10 +115,9 @@ class NodeStart:
             own = [one for one in found if one.node_id == node_id]
             yield self._wal(node_id, sum(one.recovered_records for one in own))
         yield from found
-        for partition in cluster.partitions():
-            key = partition.topic, partition.number
-            if self._selection.takes(PartitionDirectory("", DirectoryKind.LIVE, *key, None, True)):
-                yield replay_of(partition)
+        for name in self._tree.chosen(self._selection):
+            self._tree.entries(name)  # and notes why parts of it are missing
+            yield replay_of(self._tree.partition(name))
 
     def _wal(self, node_id: int, recovered: int) -> WalRecovery:
         found = self._cluster.wal(node_id)

@@ -123,6 +123,30 @@ def test_an_object_that_cannot_be_read_is_an_error_and_the_rest_is_read(
     assert checked.status == 4
 
 
+@pytest.mark.parametrize("place", ["bucket", names.data_key(CLUSTER, 0)])
+def test_a_store_that_is_busy_is_asked_again(run, faults, local, monkeypatch, place):
+    monkeypatch.setattr(s3fs.S3FileSystem, "retries", 5)
+    faults.refused[place], faults.times[place] = (503, "SlowDown"), 2
+    words = ("stat", "--topic", "orders", "-f", "ndjson")
+    away = run(*words, URL, local / "meta")
+    assert (away.status, faults.hits) == (0, 2), away.stderr
+    here = run(*words, local / "s3", local / "meta")
+    assert said(away.stdout, URL) == said(here.stdout, local / "s3")
+
+
+@pytest.mark.parametrize(
+    "command", ["plan", *(pytest.param(one, marks=pytest.mark.long) for one in ("gaps", "salvage"))]
+)
+def test_no_command_takes_an_object_it_may_not_read_for_a_missing_one(
+    run, faults, local, tmp_path, command
+):
+    faults.refused[names.data_key(CLUSTER, 15)] = (403, "AccessDenied")
+    more = ("--to", "kafka", "--output", tmp_path / "out") if command == "salvage" else ()
+    result = run(command, *more, "-f", "ndjson", URL, local / "meta")
+    assert result.status == 4
+    assert any("AccessDenied" in one["message"] for one in result.of_type("error"))
+
+
 @pytest.mark.long
 def test_a_bucket_that_may_not_be_listed_is_an_error(run, faults, local):
     faults.refused["/bucket"] = (403, "AccessDenied")

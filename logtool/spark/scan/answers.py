@@ -1,8 +1,9 @@
 """The tables that answer questions across segments, made from the rows that a pass staged.
 
 Few staged bytes are answered in this process, many in one Spark job, in which the rows of a
-partition come together in one task. Both run the same function, and a task holds one partition at a
-time.
+partition come together in one task. Gaps in a bucket of AutoMQ are answered in a job, too, because
+the facts about its partitions take long to read. Both ways run the same function, and a task holds
+one partition at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
+from logtool.disk.files import is_assembled
 from logtool.formats.record_batch import Column
 from logtool.lazy_dataclass import dataclass
 from logtool.spark.questions import answering
@@ -55,7 +57,7 @@ def answer(
     on_step(step)
     on_wait(step)
     files = run.files(STAGED)
-    if run.size(STAGED) <= LITTLE:
+    if run.size(STAGED) <= LITTLE and not ("gaps" in asked and any(map(is_assembled, log_dirs))):
         run.add(Questions(run.here, tuple(asked), tuple(log_dirs)).answer_here(files))
         return
     work = Questions(run.staging, tuple(asked), tuple(log_dirs))

@@ -5,12 +5,14 @@ executors write the rows of each unit to the staging area as Parquet; the driver
 The driver writes the rows of segments and findings.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from logtool.checks.automq import BucketVerification, Item
 from logtool.disk import files
 from logtool.disk.files import text_of
 from logtool.errors import RefusedError, UnreadableError, UsageError
@@ -20,7 +22,9 @@ from logtool.lazy_dataclass import dataclass
 from logtool.log import redpanda_dir
 from logtool.log.arrow_rows import LARGEST_INT32
 from logtool.log.inputs import GivenPaths, PathKind, kind_of
+from logtool.log.opening import open_log_dir
 from logtool.log.selection import Selection
+from logtool.metadata.automq_tree import trees
 from logtool.running.summary import Summary
 from logtool.schemas import arrow
 from logtool.schemas.arrow import Payload
@@ -190,7 +194,7 @@ class Scan:
                 earlier=engine,
             )
             job.summary = self.summary
-            for number, item in enumerate(job):
+            for number, item in enumerate(chain(job, self._of_buckets(inputs.paths, engine))):
                 if isinstance(item, UnreadableError):
                     self.on_unreadable(item)
                 findings.add(finding_row(item, number, inputs.log_dirs))
@@ -207,6 +211,21 @@ class Scan:
         for buffer in (segments, findings):
             if buffer.writer.table in staged.tables:
                 run.add(buffer.writer.parts)
+
+    def _of_buckets(self, paths: Sequence[Path], engine: ScanEngine) -> Iterator[Item]:
+        """Yield findings of the objects of buckets, and why parts of partitions are missing."""
+        places = [place for tree in trees(GivenPaths(paths)) for place in tree.places]
+        yield from BucketVerification(
+            places,
+            self.summary,
+            selection=self.selection,
+            reads_blocks=True,
+            each=engine.map,
+            counts=False,
+        )
+        for problem in GivenPaths(paths).late_problems():
+            self.summary.add(problem)
+            yield problem
 
     def _about(self, inputs: "_Inputs") -> dict[str, Any]:
         summary = self.summary
@@ -346,4 +365,13 @@ def _inputs(paths: Sequence[Path], selection: Selection) -> _Inputs:
             del kinds[path]  # It comes with its log dir.
         else:
             log_dirs[path.parent] = None
-    return _Inputs(list(kinds), frozenset(log_dirs), [*log_dirs, *odd])
+    # Partitions of a bucket take long to list, so each is a task of its own.
+    in_buckets = [
+        folder
+        for path in given
+        if files.is_assembled(path)
+        for folder, directory in open_log_dir(path).partitions
+        if selection.takes(directory)
+    ]
+    with_facts = [path for path in log_dirs if not files.is_assembled(path)]
+    return _Inputs(list(kinds), frozenset(log_dirs), [*with_facts, *in_buckets, *odd])

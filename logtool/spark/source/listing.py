@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import cast
 
 from logtool.disk import files
+from logtool.disk.assembled import AssembledPath
 from logtool.errors import UnreadableError
 from logtool.log import inputs, opening, redpanda_dir
 from logtool.log.dir import Partition, Segment
 from logtool.log.inputs import PathKind
+from logtool.metadata import automq_tree
 from logtool.spark.identity import place_of_dir
 from logtool.spark.source.loss import report_loss
 from logtool.spark.source.wanted import RowFilter
@@ -18,10 +21,12 @@ def expanded(paths: Sequence[Path]) -> list[Path]:
     """Return the paths without duplicates, with the matches of those that are globs.
 
     ``*``, ``?`` and ``[...]`` match within one name, as in a shell; an existing name with these
-    characters is taken as it is. UnreadableError if nothing matches a glob, or if a folder cannot
-    be listed.
+    characters is taken as it is. A bucket of AutoMQ and its metadata log are one path.
+    UnreadableError if nothing matches a glob, or if a folder cannot be listed.
     """
-    return files.each_once([found for path in paths for found in _matches(path)])
+    found = files.each_once([found for path in paths for found in _matches(path)])
+    given = inputs.GivenPaths(found)
+    return list(automq_tree.join(given).paths) if given.has_bucket_and_more else found
 
 
 def _matches(path: Path) -> list[Path]:
@@ -80,6 +85,9 @@ def partitions(
             if not files.has_vanished(error):  # A moment later the log dir would not list it.
                 report_loss(str(error), fails=fails)
             continue
+        if files.is_assembled(folder):
+            for problem in cast(AssembledPath, folder).tree.problems_of(folder.name):
+                report_loss(str(problem), fails=fails)
         if kind is not PathKind.FILE:
             yield one, one.segments
             continue
