@@ -156,6 +156,12 @@ def is_below(path: bytes | None, paths: Collection[bytes]) -> bool:
     )
 
 
+def open_codes(state: ScrubState, paths: Sequence[bytes]) -> Counter[str]:
+    """Return how many findings of each code are open below `paths`."""
+    rows = state.execute("SELECT path, code FROM finding WHERE gone_ms IS NULL")
+    return Counter(code for path, code in rows if is_below(path, paths))
+
+
 def stored(state: ScrubState) -> Iterator[StoredFinding]:
     """Yield the findings of the file: those that are open first, the oldest first."""
     rows = state.execute(

@@ -17,9 +17,9 @@ from logtool.log.selection import Selection
 from logtool.running.run import Progress
 from logtool.running.summary import Summary
 from logtool.scrub.coverage import CheckCoverage, coverage_of
-from logtool.scrub.due import KnownSegment, Pacing, choose
+from logtool.scrub.due import Pacing, choose
 from logtool.scrub.listing import list_segments
-from logtool.scrub.open import FindingsOfRun, is_below
+from logtool.scrub.open import FindingsOfRun, is_below, open_codes
 from logtool.scrub.reports import SegmentsOfRun, TurnsOfRun, homes_of
 from logtool.scrub.state import RunRow, ScrubState
 from logtool.verify import Budget, Verification
@@ -145,7 +145,7 @@ class ScrubRun:
         self.row.complete = done
         if self._findings:
             self._findings.settle(self.segments, complete=done and not summary.unreadable)
-            summary.still_open = self._findings.unseen([os.fsencode(one) for one in self._paths])
+            summary.still_open = self._findings.unseen(self._below)
         self._count()
         self._state.commit()
 
@@ -166,12 +166,17 @@ class ScrubRun:
         """Return how far it is."""
         return self._job.progress
 
+    @property
+    def _below(self) -> list[bytes]:
+        return [os.fsencode(one) for one in self._paths]
+
+    def open_codes(self) -> Counter[str]:
+        """Return how many findings of each code are open after the run."""
+        return open_codes(self._state, self._below)
+
     def coverage(self) -> list[CheckCoverage]:
         """Return the coverage of the paths after the run, as `coverage_of` does."""
-        paths = [os.fsencode(one) for one in self._paths]
-        known: list[KnownSegment] = [
-            one for one in self._state.segments() if is_below(one.home, paths)
-        ]
+        known = [one for one in self._state.segments() if is_below(one.home, self._below)]
         options = self._options
         return coverage_of(
             known, now_ms=options.now_ms, cycle_ms=options.cycle_ms, level=options.level

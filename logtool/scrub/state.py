@@ -128,8 +128,10 @@ class ScrubState:
             "start_ms, cycle_ms, level, end_ms, due_segments, due_bytes, segments, bytes, "
             "complete, status, id"
         )
-        found = (RunRow(*row) for row in self.execute(f"SELECT {columns} FROM run ORDER BY id"))
-        return list(found)
+        found = [RunRow(*row) for row in self.execute(f"SELECT {columns} FROM run ORDER BY id")]
+        for one in found:
+            one.complete = bool(one.complete)
+        return found
 
     def begin_run(self, run: RunRow) -> None:
         """Add the row of a run."""

@@ -1,4 +1,4 @@
-"""A month and a half of nights over a log dir that changes, with kills: coverage is exact all the time."""
+"""A month and a half of nights over a log dir that changes: coverage is exact all the time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
