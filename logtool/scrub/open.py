@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field
 
 from logtool.checks import kept_report
-from logtool.findings import Finding, Severity
+from logtool.errors import UsageError
+from logtool.findings import Finding, Severity, catalogue
 from logtool.lazy_dataclass import dataclass
 from logtool.scrub.listing import SegmentListing, home_of
 from logtool.scrub.reports import SegmentsOfRun
@@ -157,16 +158,30 @@ def is_below(path: bytes | None, paths: Collection[bytes]) -> bool:
 
 
 def open_codes(state: ScrubState, paths: Sequence[bytes]) -> Counter[str]:
-    """Return how many findings of each code are open below `paths`."""
+    """Return how many findings of each code are open below `paths`.
+
+    A code that an earlier release had is left out.
+    """
     rows = state.execute("SELECT path, code FROM finding WHERE gone_ms IS NULL")
-    return Counter(code for path, code in rows if is_below(path, paths))
+    return Counter(code for path, code in rows if is_below(path, paths) and code in catalogue())
 
 
 def stored(state: ScrubState) -> Iterator[StoredFinding]:
-    """Yield the findings of the file: those that are open first, the oldest first."""
+    """Yield the findings of the file: those that are open first, the oldest first.
+
+    A code that an earlier release had is left out. UsageError for a row that no release wrote.
+    """
     rows = state.execute(
-        "SELECT home, base_offset, content, first_seen_ms, last_seen_ms, gone_ms FROM finding "
+        "SELECT home, base_offset, content, first_seen_ms, last_seen_ms, gone_ms, id FROM finding "
         "ORDER BY gone_ms IS NOT NULL, first_seen_ms, id"
     )
-    for home, base, content, *times in rows:
-        yield StoredFinding(home, base, kept_report.finding_of(json.loads(content)), *times)
+    for home, base, content, first_ms, last_ms, gone_ms, number in rows:
+        try:
+            finding = kept_report.finding_of(json.loads(content))
+        except kept_report.NOT_WRITTEN as error:
+            where = f"row {number} of its findings"
+            raise UsageError(
+                f"{state.path}: {where} was not written by logtool scrub: {error}"
+            ) from error
+        if finding.code in catalogue():
+            yield StoredFinding(home, base, finding, first_ms, last_ms, gone_ms)
