@@ -118,7 +118,7 @@ class ScrubPrinter(FindingPrinter):
             yield f"  logtool verify {shell.path(path)}", None
         row, whole = self._job.row, self._job.coverage()[0]
         yield (
-            f"checked {row.segments:,} of {text.count(row.due_segments, 'segment')} that were due "
+            f"checked {row.segments:,} of {text.count(row.due_segments, 'due segment')} "
             f"({text.size(row.bytes)} of {text.size(row.due_bytes)}); "
             f"{whole.share:.1%} of {text.size(whole.bytes)} were checked within "
             f"{text.duration(row.cycle_ms / 1000)}",

@@ -163,7 +163,7 @@ class StatusPrinter(Printer[StatusTotal | CheckCoverage | StoredFinding]):
             done = "complete" if run.complete else "not complete"
             yield (
                 f"last run: {run.start}, {done}, {run.segments:,} of "
-                f"{text.count(run.due_segments, 'segment')} that were due, {text.size(run.bytes)}",
+                f"{text.count(run.due_segments, 'due segment')}, {text.size(run.bytes)}",
                 None,
             )
         cycle = text.duration(total.cycle_s)

@@ -5,7 +5,7 @@ import re
 import shlex
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 from readme import ROOT
 
 from logtool.commands.views import metrics, scrub
@@ -18,7 +18,7 @@ CONTAINER = JOB["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
 
 def unit(text: str) -> configparser.ConfigParser:
     found = configparser.ConfigParser(interpolation=None)
-    found.optionxform = str
+    found.optionxform = str  # type: ignore[assignment,method-assign]
     found.read_string(text)
     return found
 

@@ -8,7 +8,7 @@ import pytest
 from scrubbing import CYCLE_DAYS, World, make_world, stored_findings, watch
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
-PARTITIONS, SEGMENTS, SIZE, NIGHTS = 2, 14, 800, 46
+PARTITIONS, SEGMENTS, SIZE, NIGHTS = 2, 8, 800, 46
 KILLED = (7, 8, 34)
 """Nights on which a run dies before its third commit, and another one follows."""
 REWRITTEN, DAMAGED, REPAIRED = 10, 5, 40
@@ -17,7 +17,7 @@ Files = tuple[int, int, int]
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """A log dir of two partitions with fourteen segments each, of a broker that runs."""
+    """A log dir of two partitions with eight segments each, of a broker that runs."""
     yield watch(make_world(tmp_path, PARTITIONS, SEGMENTS, SIZE), monkeypatch)
 
 
@@ -60,7 +60,7 @@ def change(world: World, day: int) -> None:
             world.roll(number)
     if day % 4 == 3:
         world.delete_oldest(0)
-    victim = world.partition(1) / f"{12:020d}.log"
+    victim = world.partition(1) / f"{6:020d}.log"
     if day == REWRITTEN:
         world.rewrite(world.partition(0) / f"{3:020d}.log")
     if day in (DAMAGED, REPAIRED):
@@ -102,7 +102,7 @@ def test_every_segment_is_checked_in_its_cycle_and_none_twice_without_a_reason(
         assert all(day + 1 - expected.since[path] <= CYCLE_DAYS for path in logs)
         checked = world.checked()
         assert checked == {p: expected.since[p] if p in expected.files else None for p in logs}
-        bad = {world.partition(1) / f"{12:020d}.log"} if world.codes() else set()
+        bad = {world.partition(1) / f"{6:020d}.log"} if world.codes() else set()
         if bad:
             found_on.append(day)
             assert world.codes() == {"batch/crc"}
@@ -115,6 +115,6 @@ def test_every_segment_is_checked_in_its_cycle_and_none_twice_without_a_reason(
 
 
 def test_each_night_of_a_cycle_reads_as_much(world: World) -> None:
-    read = [world.night(day, cycle_days=7).row.segments for day in range(7)]
-    assert read == [4] * 7
-    assert set(world.checked().values()) == set(range(7))
+    read = [world.night(day, cycle_days=8).row.segments for day in range(8)]
+    assert read == [2] * 8
+    assert set(world.checked().values()) == set(range(8))
