@@ -22,6 +22,8 @@ class KnownSegment:
     size: int
     active: bool
     first_seen_ms: int
+    unchecked_ms: int
+    """Column ``since_ms``."""
     checked_ms: int | None
     """Start of the run that checked it last; None for never."""
     level: str | None
@@ -32,7 +34,7 @@ class KnownSegment:
     @property
     def since_ms(self) -> int:
         """Return the time since which it is not checked, in ms since 1970."""
-        return self.first_seen_ms if self.checked_ms is None else self.checked_ms
+        return self.unchecked_ms if self.checked_ms is None else self.checked_ms
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ _WAIT_SECONDS = 10
 """Time to wait for another process that reads or writes the file at the moment."""
 _SHARED = sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED
 _KNOWN = (
-    "SELECT path, home, topic, size, active, first_seen_ms, checked_ms, level, findings, begun_ms "
-    "FROM segment ORDER BY path"
+    "SELECT path, home, topic, size, active, first_seen_ms, since_ms, checked_ms, level, findings, "
+    "begun_ms FROM segment ORDER BY path"
 )
 
 
@@ -168,9 +168,9 @@ class ScrubState:
             if before is None:
                 self.execute(
                     "INSERT INTO segment (path, home, topic, partition, base_offset, size, files, "
-                    "active, first_seen_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    "active, first_seen_ms, since_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     (one.path, partition.home, partition.topic, partition.number, one.base_offset,
-                     one.size, one.files, one.active, now_ms),
+                     one.size, one.files, one.active, now_ms, now_ms),
                 )  # fmt: skip
                 continue
             files, active, whole = before
@@ -183,15 +183,19 @@ class ScrubState:
                 (one.size, one.files, one.active, same, one.path),
             )
             if not one.active and not (same and (whole or not active)):
-                self._renew(one.path, now_ms)
+                self._renew(one.path, now_ms, was_active=active)
         self._forget(known)
 
-    def _renew(self, path: bytes, now_ms: int) -> None:
-        """Note that a closed segment is new or has changed: no earlier check is about it."""
+    def _renew(self, path: bytes, now_ms: int, *, was_active: bool) -> None:
+        """Note that a closed segment is new or has changed: no earlier check is about it.
+
+        What was appended while it was active is as old as its last check.
+        """
         self.execute(
-            "UPDATE segment SET first_seen_ms = ?, checked_ms = NULL, level = NULL, findings = 0, "
-            "whole = 0, begun_ms = NULL WHERE path = ?",
-            (now_ms, path),
+            "UPDATE segment SET since_ms = iif(?, coalesce(checked_ms, since_ms), ?), "
+            "first_seen_ms = ?, checked_ms = NULL, level = NULL, findings = 0, whole = 0, "
+            "begun_ms = NULL WHERE path = ?",
+            (was_active, now_ms, now_ms, path),
         )
         self.execute("DELETE FROM report WHERE path = ?", (path,))
 

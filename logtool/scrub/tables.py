@@ -13,6 +13,8 @@ segment  a row for each ``.log`` that the last run listed
   files          JSON: inode, size and mtime_ns of the log, and the sizes of the indexes by kind
   active         1 for the segment that a broker appends to
   first_seen_ms  start of the first run that listed these files
+  since_ms       start of the run from which on it counts as not checked: the first one that listed
+                 the files, or the last check of a segment that was active then
   checked_ms     start of the run that checked the segment last; null for never
   level          level of that check
   whole          1 if these files are still those of that check
@@ -55,7 +57,8 @@ STATEMENTS: Final = (
     """CREATE TABLE segment (
         path BLOB PRIMARY KEY, home BLOB NOT NULL, topic BLOB, partition INTEGER,
         base_offset INTEGER NOT NULL, size INTEGER NOT NULL, files TEXT NOT NULL,
-        active INTEGER NOT NULL, first_seen_ms INTEGER NOT NULL, checked_ms INTEGER, level TEXT,
+        active INTEGER NOT NULL, first_seen_ms INTEGER NOT NULL, since_ms INTEGER NOT NULL,
+        checked_ms INTEGER, level TEXT,
         whole INTEGER NOT NULL DEFAULT 0, findings INTEGER NOT NULL DEFAULT 0, begun_ms INTEGER
     ) WITHOUT ROWID""",
     """CREATE TABLE report (

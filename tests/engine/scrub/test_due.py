@@ -19,6 +19,7 @@ def segment(name: str, **more: Any) -> KnownSegment:
     days = {name: values.pop(name) for name in ("first_seen", "checked", "begun")}
     return KnownSegment(
         path=name.encode(), home=b"t-0", topic=b"t", level="batches",
+        unchecked_ms=days["first_seen"] * DAY_MS,
         **{f"{name}_ms": None if day is None else day * DAY_MS for name, day in days.items()},
         **values,
     )  # fmt: skip

@@ -30,6 +30,8 @@ class Expected:
     files: dict[Path, Files] = field(default_factory=dict)
     """Inode, size and mtime of a log when it was read last."""
 
+    active: set[Path] = field(default_factory=set)
+
     def list(self, logs: set[Path], active: set[Path], day: int) -> set[Path]:
         """Take the logs that are there; return closed ones that are new or changed."""
         for gone in self.since.keys() - logs:
@@ -39,8 +41,10 @@ class Expected:
             self.since.setdefault(path, day)
         changed = {p for p in logs - active if self.files.get(p, files_of(p)) != files_of(p)}
         for path in changed:
-            self.since[path] = day
+            if path not in self.active:
+                self.since[path] = day
             del self.files[path]
+        self.active = active
         return changed
 
     def checked(self, path: Path, day: int) -> None:
@@ -58,11 +62,11 @@ def change(world: World, day: int) -> None:
         world.append(number)
         if day % 2:
             world.roll(number)
-    if day % 4 == 3:
+    if day % 2:
         world.delete_oldest(0)
     victim = world.partition(1) / f"{6:020d}.log"
     if day == REWRITTEN:
-        world.rewrite(world.partition(0) / f"{3:020d}.log")
+        world.rewrite(sorted(world.partition(0).glob("*.log"))[2])
     if day in (DAMAGED, REPAIRED):
         world.flip(victim)
 
