@@ -8,10 +8,10 @@ import pytest
 from scrubbing import CYCLE_DAYS, World, make_world, stored_findings, watch
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
-PARTITIONS, SEGMENTS, SIZE, NIGHTS = 2, 8, 800, 46
+PARTITIONS, SEGMENTS, SIZE, NIGHTS = 2, 8, 800, 42
 KILLED = (7, 8, 34)
 """Nights on which a run dies before its third commit, and another one follows."""
-REWRITTEN, DAMAGED, REPAIRED = 10, 5, 40
+REWRITTEN, DAMAGED, REPAIRED = 10, 5, 38
 Files = tuple[int, int, int]
 
 
