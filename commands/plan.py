@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import start_options
+from logtool.commands.program import check_options, start_options
 from logtool.commands.program.bucket_inputs import BucketInputs
 from logtool.commands.program.recovery_options import RecoveryOptions
 from logtool.commands.program.spread import spread
@@ -71,6 +71,7 @@ def plan(
     timing: Timing,
     strategy: RecoveryOptions,
     running: options.Running,
+    metrics_file: check_options.MetricsFile = None,
     printing: options.Printing,
 ) -> None:
     """Show what a broker will do at its next start, and how long it will take.
@@ -158,6 +159,7 @@ def plan(
            low; or a node of AutoMQ does not start or drops records of its WAL
       2
       4
+      5    refused: --metrics-file names a file in a log dir
       6
       130
 
@@ -167,6 +169,6 @@ def plan(
     status = run(
         inputs, broker, strategy, running, printing,
         threads=timing.recovery_threads, read_rate=timing.read_rate, limits=timing.limits,
-        policies=[str(one) for one in timing.policy or ()],
+        policies=[str(one) for one in timing.policy or ()], metrics_file=metrics_file,
     )  # fmt: skip
     raise typer.Exit(status)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import parsing
+from logtool.commands.program import check_options, parsing
 from logtool.commands.program.spark_options import Spark
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
@@ -45,15 +45,6 @@ EngineOption = Annotated[
         "--engine", help="local: threads of this process; spark: Spark executors (see --master)."
     ),
 ]
-MaxFindings = Annotated[
-    int | None,
-    typer.Option(
-        "--max-findings",
-        metavar="N",
-        min=0,
-        help="Print at most N findings, but count all.",
-    ),
-]
 Resume = Annotated[
     Path | None,
     typer.Option(
@@ -82,14 +73,6 @@ WrongTopic = Annotated[
         "once more; takes 8 B of memory for each batch.",
     ),
 ]
-DropCache = Annotated[
-    bool,
-    typer.Option(
-        "--drop-cache",
-        help="Drop each page from the page cache after reading. The broker then has to read "
-        "it from the disk again.",
-    ),
-]
 
 
 @spread
@@ -99,12 +82,13 @@ def verify(
     sample: Sample = None,
     level: LevelOption = LevelChoice.BATCHES,
     fail_on: options.FailOn = Severity.WARNING,
-    max_findings: MaxFindings = None,
+    max_findings: check_options.MaxFindings = None,
     max_batch_memory: options.MaxBatchMemory = options.MAX_BATCH_MEMORY,
     running: options.Running,
     resume: Resume = None,
-    drop_cache: DropCache = False,
+    drop_cache: check_options.DropCache = False,
     wrong_topic: WrongTopic = False,
+    metrics_file: check_options.MetricsFile = None,
     engine: EngineOption = EngineChoice.LOCAL,
     spark: Spark,
     printing: options.Printing,
@@ -116,8 +100,9 @@ def verify(
     other than table contain every finding. If one PATH holds a sound copy of a damaged log, the
     command that repairs the log from the copy is printed first.
 
-    The command writes nothing and needs no broker. While a broker runs, the newest data may look
-    incomplete; the finding then has severity info. On SIGUSR1 logtool prints its progress.
+    The command needs no broker, and writes nothing but the files of --resume and --metrics-file.
+    While a broker runs, the newest data may look incomplete; the finding then has severity info. On
+    SIGUSR1 logtool prints its progress.
 
     Examples:
       logtool verify /var/lib/kafka/data
@@ -142,7 +127,7 @@ def verify(
       1    findings at or above --fail-on
       2
       4    ...; this does not mean that data is corrupt
-      5    refused: --resume names a file in a log dir
+      5    refused: --resume or --metrics-file names a file in a log dir
       6
       130  ...; the summary shows what was checked
 
@@ -155,6 +140,7 @@ def verify(
         level=str(level), fail_on=fail_on, max_findings=max_findings,
         limit=parsing.parse_batch_memory(max_batch_memory), resume=resume, drop_cache=drop_cache,
         wrong_topic=wrong_topic,
+        metrics_file=metrics_file,
         sample=None if sample is None else parsing.parse_sample(sample),
         spark=spark if engine is EngineChoice.SPARK else None,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
-from logtool.commands.program import start_options
+from logtool.commands.program import check_options, start_options
 from logtool.commands.program.spread import spread
 from logtool.findings import Severity
 from logtool.lazy_dataclass import dataclass
@@ -69,6 +69,7 @@ def watermark(
     leader: Leader = None,
     kafka_version: start_options.OneKafkaVersion = start_options.NEWEST_KAFKA,
     fail_on: options.FailOn = Severity.WARNING,
+    metrics_file: check_options.MetricsFile = None,
     running: options.Running,
     printing: options.Printing,
 ) -> None:
@@ -131,6 +132,7 @@ def watermark(
            another topic, or there are findings
       2
       4
+      5    refused: --metrics-file names a file in a log dir
       6
       130
 
@@ -138,7 +140,13 @@ def watermark(
     from logtool.commands.views.watermark import run
 
     status = run(
-        inputs, running, printing, kafka_version=kafka_version, leader=leader, fail_on=fail_on
+        inputs,
+        running,
+        printing,
+        kafka_version=kafka_version,
+        leader=leader,
+        fail_on=fail_on,
+        metrics_file=metrics_file,
     )
     raise typer.Exit(status)
 

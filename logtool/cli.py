@@ -39,6 +39,7 @@ SECTIONS = {
         "undo": "Undo the changes of one command that ran with --apply.",
     },
     "Judge": {
+        "scrub": "Check every segment once in a cycle, a share at each run.",
         "gaps": "List every missing offset, with the reason.",
         "txns": "Show producers and transactions, and find hanging transactions.",
         "retention": "Show what retention deletes when, and what keeps the rest.",

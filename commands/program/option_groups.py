@@ -27,6 +27,7 @@ GROUPS = {
     "Output": (
         "--output", "--format", "--json", "--fields", "--csv-safe", "--csv-escaped", "--wide",
         "--color", "--show-secrets", "--max-findings", "--fail-on", "--progress",
+        "--metrics-file",
         "--summary-to-stdout", "--quiet", "--verbose", "--help",
     ),
 }  # fmt: skip

@@ -16,6 +16,7 @@ from logtool.commands.program.recovery_options import RecoveryOptions
 from logtool.commands.program.start_options import StartingBroker
 from logtool.commands.views import actions, after_start, release_starts
 from logtool.commands.views.action_printer import NO_PARTITION, ActionPrinter
+from logtool.commands.views.metrics import MetricsFile
 from logtool.commands.views.plan_tables import DURATION, POLICIES
 from logtool.disk import shell
 from logtool.errors import LogtoolError, UsageError
@@ -81,14 +82,20 @@ def run(
     read_rate: str | None,
     limits: str | None,
     policies: Sequence[str],
+    metrics_file: Path | None,
 ) -> Exit:
     """Print the actions of a broker at its next start; return the exit status."""
     if broker.kafka_version == "all":
+        if metrics_file:
+            raise UsageError("--metrics-file has no effect with --kafka-version all")
         require_local(inputs.given())
         assumed = replace(broker, kafka_version=None).assumed(inputs.broker)
         return release_starts.run(inputs, printing, assumed)
     settings, summary, given = printing.settings(), ActionSummary(), inputs.of_one_broker()
+    metrics = MetricsFile(metrics_file, "plan", given.paths)
     if given.has_bucket_and_more:
+        if metrics_file:
+            raise UsageError("--metrics-file does not support AutoMQ")
         if strategy.supplements or policies:
             raise UsageError("--strategy supplement and --policy do not support AutoMQ")
         # Few runs need it, and it imports what reads a bucket.
@@ -118,7 +125,7 @@ def run(
         policies=[Policy(one) for one in dict.fromkeys(policies)],
         look=partial(after_start.look, given, after_start.static(inputs.broker)),
     )  # fmt: skip
-    return report.consume(forecast, printer)
+    return metrics.write(summary, report.consume(forecast, printer))
 
 
 class PlanPrinter(ActionPrinter):

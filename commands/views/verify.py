@@ -15,6 +15,7 @@ from logtool.commands.program import broker_config
 from logtool.commands.program.spark_options import Spark
 from logtool.commands.views import findings
 from logtool.commands.views.findings import FindingPrinter
+from logtool.commands.views.metrics import MetricsFile
 from logtool.disk import shell
 from logtool.errors import UnreadableError
 from logtool.exits import Exit
@@ -41,6 +42,7 @@ def run(
     wrong_topic: bool,
     sample: tuple[int, int] | None,
     spark: Spark | None,
+    metrics_file: Path | None,
 ) -> Exit:
     """Print the findings at `level`, with `spark` those of Spark; return the exit status.
 
@@ -51,6 +53,7 @@ def run(
         running.threads, running.pace(), drop_cache, memory=load(resume) if resume else None
     )
     paths = inputs.given()
+    metrics = MetricsFile(metrics_file, "verify", paths)
     conf = spark.settings() if spark else {}
     if spark and not (spark.master or "local").startswith("local"):
         # An executor on another machine has another current directory.
@@ -83,7 +86,8 @@ def run(
                 logs, selection=selection, run=Run(budget=budget), flavour=inputs.given_flavour
             )
             more = chain(more, _counted(late, job))
-        return report.consume(chain(items, more), printer, fail_on)
+        status = report.consume(chain(items, more), printer, fail_on)
+    return metrics.write(job.summary, status)
 
 
 def _counted(late: Iterable[Finding | UnreadableError], job: Verification) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 from logtool.actions import Action
 from logtool.commands import options
@@ -9,6 +10,7 @@ from logtool.commands.output import Line, Printer, Report, View
 from logtool.commands.printing import text
 from logtool.commands.printing.writers import Columns, Object, columns, keep
 from logtool.commands.program import broker_config, parsing
+from logtool.commands.views.metrics import MetricsFile
 from logtool.commands.views.watermark_tables import CHOICE, DOCUMENT, GROUP, TRUNCATION
 from logtool.disk import shell
 from logtool.exits import Exit
@@ -84,11 +86,13 @@ def run(
     kafka_version: str,
     leader: int | None,
     fail_on: Severity,
+    metrics_file: Path | None,
 ) -> Exit:
     """Print the replicas of log dirs and partition dirs, and what they add up to."""
     settings, dirs = printing.settings(), inputs.node_dirs()
     version = parsing.parse_kafka_version(kafka_version)
     given = inputs.resolved([source.path for source in dirs])
+    metrics = MetricsFile(metrics_file, "watermark", given.paths)
     summary = ActionSummary()
     view = View(
         schema=SCHEMA, columns=_CSV, layout=_layout, row_types=frozenset(_LAYOUTS), sparse=True
@@ -100,7 +104,7 @@ def run(
         selection=given.selection, leader=leader, flavour=given.flavour,
         run=running.run(report), summary=summary,
     )  # fmt: skip
-    return report.consume(job, WatermarkPrinter(report, job), fail_on)
+    return metrics.write(summary, report.consume(job, WatermarkPrinter(report, job), fail_on))
 
 
 def _layout(obj: Object) -> Columns | str | None:

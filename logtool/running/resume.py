@@ -20,11 +20,10 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from logtool.errors import LogtoolError, RefusedError, UsageError
-from logtool.formats import names
-from logtool.formats.names import FileKind, PartitionDirectory
+from logtool.errors import LogtoolError, UsageError
 from logtool.lazy_dataclass import dataclass
 from logtool.log.file import File
+from logtool.running.own_file import require_outside
 
 SCHEMA = "logtool.resume/1"
 Seen = tuple[int, int, float]
@@ -88,10 +87,7 @@ class Memory:
 
 def load(path: Path) -> Memory:
     """Read the file, or begin one; RefusedError for a place inside a log dir."""
-    home = path.absolute().parent
-    in_partition = isinstance(names.parse_directory(home.name), PartitionDirectory)
-    if (in_partition and any(home.glob("*.log"))) or (home / FileKind.META_PROPERTIES).exists():
-        raise RefusedError(f"{path}: is inside a log dir, where logtool must not write")
+    require_outside(path)
     if not path.exists():
         return Memory(path)
     try:

@@ -76,14 +76,14 @@ NO_ROWS_TO_CUT = {
          "trim", "checkpoint rebuild", *METADATA),
         SUMS,
     ),
-    "verify": "--max-findings N",
+    **dict.fromkeys(("verify", "scrub"), "--max-findings N"),
     "stat": "--top N",
 }  # fmt: skip
 ORDERED = {
     **dict.fromkeys(
         ("groups", "salvage", "undelete",
-         "doctor", "verify", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark",
-         "scan", "lookup", "gaps", "txns", "dump", "dump-index", "quorum", "dirs",
+         "doctor", "verify", "scrub", "plan", "recover", "rebuild-index", "diff", "sanity",
+         "watermark", "scan", "lookup", "gaps", "txns", "dump", "dump-index", "quorum", "dirs",
          "may-delete", "checkpoint show", "retention", "cleaner", "space", "trim",
          "checkpoint lint", "checkpoint rebuild", *METADATA),
         "rows stand in the order of the paths, or the worst first",
@@ -92,8 +92,8 @@ ORDERED = {
 WHOLE = {
     **dict.fromkeys(
         ("groups", "salvage", "undelete",
-         "doctor", "verify", "stat", "plan", "recover", "rebuild-index", "diff", "sanity",
-         "watermark", "scan", "gaps", "txns", "dump-index", "quorum", "dirs",
+         "doctor", "verify", "scrub", "stat", "plan", "recover", "rebuild-index", "diff",
+         "sanity", "watermark", "scan", "gaps", "txns", "dump-index", "quorum", "dirs",
          "may-delete", "checkpoint show", "retention", "cleaner", "space", "trim",
          "checkpoint lint", "checkpoint rebuild", "metadata show", "metadata log"),
         "judges whole segments: what stands before a place decides what is right there",
@@ -102,7 +102,7 @@ WHOLE = {
 NO_START = {
     **dict.fromkeys(
         ("groups",
-         "verify", "dump", "dump-index", "stat", "diff", "gaps", "sanity", "scan", "txns",
+         "verify", "scrub", "dump", "dump-index", "stat", "diff", "gaps", "sanity", "scan", "txns",
          "lookup", "checkpoint show", "checkpoint lint", "checkpoint rebuild", "rebuild-index",
          "quorum", "dirs", "may-delete", "salvage", "undelete", "retention", "space", "trim",
          "cleaner",

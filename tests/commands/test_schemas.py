@@ -101,8 +101,13 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
     def of_each_shape(name):
         return small_log_dir(scenario(name), tmp_path / name, *OF_EACH_SHAPE)
 
+    scrubbed = ("--state", tmp_path / "scrub.db")
     runs = {
         "verify": lambda: [[partition], [scenario("4.3.1/killed")], [tmp_path / "missing"]],
+        "scrub": lambda: [
+            [*scrubbed, "--cycle", "1d", damaged_log.parent, tmp_path / "missing"],
+            [*scrubbed, "--status"],
+        ],
         "doctor": lambda: [
             [damaged_log.parent],
             [scenario("4.3.1/torn"), scenario("2.2.2/zookeeper"), tmp_path / "missing"],

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from verification import log_dirs
 
+from logtool.checks import kept_report
 from logtool.checks.partition import CheckRequest, plan
 from logtool.checks.segment import Level, check_segment
 from logtool.log import opening
-from logtool.spark.scan.incremental import _columns_of, _report_as_text, _report_of
 
 PLAIN = ("findings", "producer_rows")
 
@@ -23,7 +23,9 @@ def test_a_report_is_read_back_as_it_was(name: str, scenario: Callable[[str], Pa
         for path, _ in opening.open_log_dir(log_dir).partitions:
             for task in plan(opening.open_partition(path), CheckRequest(level=Level.RECORDS)):
                 report = check_segment(task)
-                again = _report_of(_report_as_text(report), _columns_of(report.producer_rows))
+                again = kept_report.parse(
+                    kept_report.as_text(report), kept_report.columns_of(report.producer_rows)
+                )
                 for field in fields(report):
                     if field.name not in PLAIN:
                         assert getattr(again, field.name) == getattr(report, field.name)

@@ -12,21 +12,18 @@ A byte that rotted in place changes none of these: only a full run reads it.
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, field, fields
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from logtool import __version__
-from logtool.checks.old_formats import FormatExtent
-from logtool.checks.report import InnerGaps, SegmentReport, SegmentTask
-from logtool.disk import files
+from logtool.checks import kept_report
+from logtool.checks.report import SegmentReport, SegmentTask
 from logtool.disk.files import text_of
 from logtool.errors import UnreadableError
-from logtool.findings import Broker, Finding, Remedy
-from logtool.formats.record_batch import MAGIC, BatchTable
+from logtool.formats.record_batch import MAGIC
 from logtool.lazy_dataclass import dataclass
 from logtool.log.file import File
 
@@ -49,7 +46,6 @@ REPORTS: Final = pa.schema(
 )
 _CRC_AT: Final = {True: 17, False: 12}
 """Byte of the CRC in a batch, for magic 2 and before."""
-_COLUMNS: Final = [one.name for one in fields(BatchTable)]
 
 
 class SegmentKey(NamedTuple):
@@ -104,8 +100,8 @@ class KeptSegment:
             "tail_crc": crc,
             "files": list(self.files),
             "totals": json.dumps(self.totals),
-            "report": _report_as_text(report),
-            "producer_rows": _columns_of(report.producer_rows),
+            "report": kept_report.as_text(report),
+            "producer_rows": kept_report.columns_of(report.producer_rows),
         }
 
 
@@ -174,8 +170,8 @@ class KeptReports:
         }
         try:
             totals = dict(json.loads(row["totals"]))
-            report = _report_of(row["report"], row["producer_rows"])
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            report = kept_report.parse(row["report"], row["producer_rows"])
+        except kept_report.NOT_WRITTEN:
             return None  # this release did not write such a row
         self.kept.append(number)
         self.on_known(task, totals)
@@ -216,53 +212,6 @@ def key_of(task: SegmentTask) -> SegmentKey:
     """Return the key that identifies the rows of a segment."""
     home = task.segment.log.path.parent
     return SegmentKey(text_of(home.parent), text_of(home.name), task.segment.base_offset)
-
-
-def _report_as_text(report: SegmentReport) -> str:
-    content = {
-        one.name: getattr(report, one.name)
-        for one in fields(report)
-        if one.name not in ("findings", "gaps", "producer_rows")
-    }
-    content["gaps"] = asdict(report.gaps)
-    content["old_formats"] = [asdict(one) for one in report.old_formats]
-    content["findings"] = [
-        _finding_as_json(one) for one in report.findings if isinstance(one, Finding)
-    ]
-    return json.dumps(content)
-
-
-def _report_of(text: str, producer_rows: bytes) -> SegmentReport:
-    content = json.loads(text)
-    content["findings"] = [_finding_of(one) for one in content["findings"]]
-    gaps = InnerGaps(**content.pop("gaps"))
-    gaps.first = None if gaps.first is None else (*gaps.first,)
-    content["old_formats"] = tuple(FormatExtent(**one) for one in content.get("old_formats", ()))
-    content["epochs"] = [(epoch, first, last) for epoch, first, last in content["epochs"]]
-    columns = np.frombuffer(producer_rows, "<i8").astype(np.int64).reshape(len(_COLUMNS), -1)
-    return SegmentReport(**content, gaps=gaps, producer_rows=BatchTable(*columns))
-
-
-def _finding_as_json(finding: Finding) -> dict[str, Any]:
-    return asdict(finding) | {"path": finding.path and str(finding.path)}
-
-
-def _finding_of(content: dict[str, Any]) -> Finding:
-    path, broker = content["path"], content["broker_override"]
-    remedy = content.get("remedy_override")
-    return Finding(
-        **content
-        | {
-            "path": path and files.path_of(path),
-            "broker_override": broker and Broker(broker),
-            "remedy_override": remedy and Remedy(remedy),
-        }
-    )
-
-
-def _columns_of(table: BatchTable) -> bytes:
-    columns = [np.asarray(getattr(table, name), "<i8") for name in _COLUMNS]
-    return np.stack(columns).tobytes()
 
 
 def _bytes_of(path: Path) -> bytes:
