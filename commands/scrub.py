@@ -10,7 +10,6 @@ from logtool.commands import options
 from logtool.commands.program import check_options, parsing
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
-from logtool.findings import Severity
 from logtool.lazy_dataclass import dataclass
 
 CYCLE = "30d"
@@ -83,12 +82,10 @@ def scrub(
     cycle: Cycle = None,
     status: Status = False,
     level: Level = ScrubLevel.BATCHES,
-    fail_on: options.FailOn = Severity.WARNING,
-    max_findings: check_options.MaxFindings = None,
+    shown: check_options.FindingOptions,
     max_batch_memory: options.MaxBatchMemory = options.MAX_BATCH_MEMORY,
     running: options.Running,
     drop_cache: check_options.DropCache = False,
-    metrics_file: check_options.MetricsFile = None,
     printing: options.Printing,
 ) -> None:
     """Check every segment once in a cycle, a share at each run.
@@ -136,14 +133,14 @@ def scrub(
         if inputs.paths or inputs.files_from:
             raise UsageError("--status reads the state file only; it takes no DIR")
         raise typer.Exit(
-            show_status(printing, state=state, cycle=cycle, level=str(level), fail_on=fail_on)
+            show_status(printing, state=state, cycle=cycle, level=str(level), fail_on=shown.fail_on)
         )
     from logtool.commands.views.scrub import run
 
     ended = run(
         inputs, running, printing,
-        state=state, cycle=cycle or CYCLE, level=str(level), fail_on=fail_on,
-        max_findings=max_findings, limit=parsing.parse_batch_memory(max_batch_memory),
-        drop_cache=drop_cache, metrics_file=metrics_file,
+        state=state, cycle=cycle or CYCLE, level=str(level), fail_on=shown.fail_on,
+        max_findings=shown.max_findings, limit=parsing.parse_batch_memory(max_batch_memory),
+        drop_cache=drop_cache, metrics_file=shown.metrics_file,
     )  # fmt: skip
     raise typer.Exit(ended)

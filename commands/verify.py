@@ -11,7 +11,6 @@ from logtool.commands.program import check_options, parsing
 from logtool.commands.program.spark_options import Spark
 from logtool.commands.program.spread import spread
 from logtool.errors import UsageError
-from logtool.findings import Severity
 
 
 class LevelChoice(StrEnum):
@@ -81,14 +80,12 @@ def verify(
     inputs: options.AnyInputs,
     sample: Sample = None,
     level: LevelOption = LevelChoice.BATCHES,
-    fail_on: options.FailOn = Severity.WARNING,
-    max_findings: check_options.MaxFindings = None,
+    shown: check_options.FindingOptions,
     max_batch_memory: options.MaxBatchMemory = options.MAX_BATCH_MEMORY,
     running: options.Running,
     resume: Resume = None,
     drop_cache: check_options.DropCache = False,
     wrong_topic: WrongTopic = False,
-    metrics_file: check_options.MetricsFile = None,
     engine: EngineOption = EngineChoice.LOCAL,
     spark: Spark,
     printing: options.Printing,
@@ -137,10 +134,10 @@ def verify(
     _check_engine(engine, running, resume, spark)
     status = run(
         inputs, running, printing,
-        level=str(level), fail_on=fail_on, max_findings=max_findings,
+        level=str(level), fail_on=shown.fail_on, max_findings=shown.max_findings,
         limit=parsing.parse_batch_memory(max_batch_memory), resume=resume, drop_cache=drop_cache,
         wrong_topic=wrong_topic,
-        metrics_file=metrics_file,
+        metrics_file=shown.metrics_file,
         sample=None if sample is None else parsing.parse_sample(sample),
         spark=spark if engine is EngineChoice.SPARK else None,
     )  # fmt: skip

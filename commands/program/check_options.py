@@ -6,16 +6,9 @@ from typing import Annotated
 import typer
 
 from logtool.commands import options
+from logtool.findings import Severity
+from logtool.lazy_dataclass import dataclass
 
-MaxFindings = Annotated[
-    int | None,
-    typer.Option(
-        "--max-findings",
-        metavar="N",
-        min=0,
-        help="Print at most N findings, but count all.",
-    ),
-]
 DropCache = Annotated[
     bool,
     typer.Option(
@@ -35,3 +28,20 @@ MetricsFile = Annotated[
         "dirs.",
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class FindingOptions:
+    """Options for the findings of a check."""
+
+    fail_on: options.FailOn = Severity.WARNING
+    max_findings: Annotated[
+        int | None,
+        typer.Option(
+            "--max-findings",
+            metavar="N",
+            min=0,
+            help="Print at most N findings, but count all.",
+        ),
+    ] = None
+    metrics_file: MetricsFile = None

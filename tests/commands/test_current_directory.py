@@ -30,6 +30,7 @@ NOT_FOR_A_LOG_DIR = {
 MORE = {
     "lookup": ("--offset", "0"),
     "salvage": ("--output", "../saved"),
+    "scrub": ("--state", "../state.db"),
     "trim": ("--free", "1K"),
 }
 """Options without which a command does nothing."""
@@ -68,12 +69,13 @@ def test_the_current_directory_is_taken(run, home, tmp_path, monkeypatch, name, 
     directory = home if place == "log dir" else home / PARTITION.get(name, "codec-none-0")
     monkeypatch.chdir(directory)
     words = [*name.split(), *MORE.get(name, ())]
-    if name == "salvage":
+    if name in ("salvage", "scrub"):
         words[-1] = str(tmp_path / "saved")
     more: tuple[object, ...] = ()
     if name == "lookup" and place == "log dir":
         more = ("--topic", "codec-none", "--partition", 0)
     given = run(*words, "-f", "ndjson", *more, directory)
+    (tmp_path / "saved").unlink() if name == "scrub" else None
     shutil.rmtree(tmp_path / "saved", ignore_errors=True)
     assumed = run(*words, "-f", "ndjson", *more)
     assert given.status in (0, 1)

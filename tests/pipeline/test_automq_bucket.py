@@ -227,6 +227,7 @@ def test_the_commands_read_a_bucket_with_its_metadata_log(spark, scenario, print
     assert (table["rows"], summary["partitions"], summary["complete"]) == (18, 12, True)
 
 
+@pytest.mark.spark
 def test_no_table_is_written_into_a_bucket(scenario, printed):
     home = scenario("automq/broker-crash")
     printed(home, "scan", "--output", str(home / "s3" / "tables"), status=5)
