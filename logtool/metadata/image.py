@@ -122,6 +122,7 @@ def read_snapshot(path: Path) -> MetadataImage:
     except FormatError as error:
         _note_damage(image, error.at(path))
     image.offset = image.snapshot_offset = name.end_offset or 0
+    image.epoch = name.epoch or 0
     image.snapshot = path
     return image
 
@@ -172,6 +173,8 @@ def _snapshot(snapshots: list[File], until: Until) -> ImageReplay:
             if _apply_snapshot(replay, file.path, until, offset):
                 image = replay.image
                 image.offset = image.snapshot_offset = offset
+                # The last record that the snapshot covers may be the last one of the log.
+                image.epoch = file.name.epoch or 0
                 image.snapshot, image.skipped = file.path, skipped
                 return replay
         except FormatError as error:
