@@ -22,11 +22,11 @@ from logtool.disk import files
 from logtool.dump.records import Object
 from logtool.errors import UnreadableError
 from logtool.lazy_dataclass import dataclass
-from logtool.loading.producers import decode
+from logtool.loading.producers import newest_state
 from logtool.log.dir import Partition
 from logtool.log.flavour import Flavour
 from logtool.log.kafka import KAFKA
-from logtool.log.producer_state import CommittedTransaction, ProducerState, significant
+from logtool.log.producer_state import CommittedTransaction, significant
 from logtool.log.selection import Selection
 from logtool.running.budget import Budget
 from logtool.running.run import Run
@@ -266,7 +266,7 @@ def _transactions(
     listed: Partition, start: int
 ) -> tuple[dict[int, list[_Span]], dict[int, list[_Span]]]:
     """Return committed and aborted transactions of a copy that end at an offset or later."""
-    since, state = _state_before(listed, start)
+    since, state = newest_state(listed.snapshots, start)
     ended: list[CommittedTransaction] = []
     state.committed = ended
     aborted: dict[int, list[_Span]] = {}
@@ -281,13 +281,3 @@ def _transactions(
     for each in ended:
         committed.setdefault(each.producer_id, []).append((each.first_offset, each.last_offset))
     return committed, aborted
-
-
-def _state_before(listed: Partition, start: int) -> tuple[int, ProducerState]:
-    """Return the newest sound producer snapshot up to an offset: its offset and its state."""
-    for file in reversed(listed.snapshots):
-        offset = file.name.offset or 0
-        producers = decode(files.read_small(file.path)) if offset <= start else None
-        if producers is not None:
-            return offset, ProducerState(producers)
-    return 0, ProducerState()

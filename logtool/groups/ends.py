@@ -18,14 +18,13 @@ from logtool.lazy_dataclass import dataclass
 from logtool.loading.epochs import EpochCache
 from logtool.loading.epochs import read as read_epochs
 from logtool.loading.kafka_reading import OfflineError, StartFailsError
-from logtool.loading.producers import decode
+from logtool.loading.producers import newest_state
 from logtool.log import kafka_start, kvstore, opening, producer_state
 from logtool.log.chunk import Chunk
 from logtool.log.damage import Damage
 from logtool.log.dir import LogDir, Partition
 from logtool.log.keys import NONE
 from logtool.log.kvstore import Kvstores
-from logtool.log.producer_state import ProducerState
 from logtool.metadata import image as metadata_image
 from logtool.metadata import log_start
 from logtool.metadata.image import MetadataImage
@@ -201,7 +200,8 @@ def measure(
     `look` is called with every chunk. `tiered` is that of `logtool.metadata.log_start`.
     """
     first = listed.segments[0].base_offset if listed.segments else 0
-    since, state = _newest_snapshot(listed)
+    last = listed.segments[-1].base_offset if listed.segments else 0
+    since, state = newest_state(listed.snapshots, last)
     end, epoch = first, NONE
     epochs = _epochs(listed)
     for segment in listed.segments:
@@ -241,17 +241,3 @@ def _epochs(listed: Partition) -> EpochCache | None:
     with suppress(UnreadableError, OfflineError, StartFailsError):
         return read_epochs(files.read_small(file.path)) if file else None
     return None
-
-
-def _newest_snapshot(listed: Partition) -> tuple[int, ProducerState]:
-    """Return the newest sound producer snapshot that is not beyond the last segment's base offset.
-
-    The result is its offset and its state; 0 and an empty state without a snapshot.
-    """
-    last = listed.segments[-1].base_offset if listed.segments else 0
-    for file in reversed(listed.snapshots):
-        offset = file.name.offset or 0
-        producers = decode(files.read_small(file.path)) if offset <= last else None
-        if producers is not None:
-            return offset, ProducerState(producers)
-    return 0, ProducerState()

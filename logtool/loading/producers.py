@@ -10,12 +10,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from logtool.disk import files
 from logtool.formats import producer_snapshot
 from logtool.formats.crc import crc32c
 from logtool.loading.kafka_reading import IndexedLog, StartFailsError
 from logtool.loading.recovery import replay
 from logtool.loading.segments import LoadedSegment
 from logtool.loading.shadow import Shadow
+from logtool.log.file import File
 from logtool.log.producer_state import (
     NONE,
     AbortedTransaction,
@@ -277,3 +279,16 @@ def decode(data: bytes) -> dict[int, Producer] | None:
 
 def _base(segment: LoadedSegment) -> int:
     return segment.base_offset
+
+
+def newest_state(snapshots: Sequence[File], last: int) -> tuple[int, ProducerState]:
+    """Return offset and state of the newest sound snapshot up to the offset `last`.
+
+    `snapshots` are in order of their offsets. 0 and an empty state without one; UnreadableError.
+    """
+    for file in reversed(snapshots):
+        offset = file.name.offset or 0
+        producers = decode(files.read_small(file.path)) if offset <= last else None
+        if producers is not None:
+            return offset, ProducerState(producers)
+    return 0, ProducerState()

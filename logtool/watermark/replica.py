@@ -4,7 +4,7 @@ High watermark, log end and last stable offset are exclusive: the record at the 
 below it, so it is not committed, not written, not stable.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
@@ -20,12 +20,11 @@ from logtool.findings import Finding, Severity
 from logtool.formats.names import FileKind
 from logtool.lazy_dataclass import dataclass
 from logtool.loading.loader import load
-from logtool.loading.producers import decode
+from logtool.loading.producers import newest_state
 from logtool.loading.result import LoadResult, Outcome
 from logtool.log import opening, producer_state
 from logtool.log.dir import Partition
 from logtool.log.file import File, size_of
-from logtool.log.producer_state import ProducerState
 from logtool.node.identity import listed_topic_id
 from logtool.startup import plain_partition
 from logtool.startup.plain_partition import PlainLooks
@@ -305,7 +304,7 @@ def _stable(
     A transaction is unstable until its marker is below the high watermark. So the producer state at
     the high watermark decides, even if the transaction is committed after it.
     """
-    start, state = _newest_snapshot(listed.snapshots, watermark)
+    start, state = newest_state(listed.snapshots, watermark)
     records = 0
     for segment in listed.segments:
         if segment.next_base_offset is not None and segment.next_base_offset <= start:
@@ -322,13 +321,3 @@ def _stable(
             counts = (whole - np.clip(safe, 0, whole))[~table.is_control]
             records += int(counts.sum())
     return state.oldest_open(none=watermark), records
-
-
-def _newest_snapshot(snapshots: Sequence[File], watermark: int) -> tuple[int, ProducerState]:
-    """Return the newest producer state on disk up to the high watermark, and its offset."""
-    for file in reversed(snapshots):
-        offset = file.name.offset or 0
-        producers = decode(files.read_small(file.path)) if offset <= watermark else None
-        if producers is not None:
-            return offset, ProducerState(producers)
-    return 0, ProducerState()
