@@ -70,7 +70,9 @@ class ObjectBytes:
     def codes(self, *, blocks: bool = True) -> set[str]:
         """Return the codes of its findings; with `blocks`, those of its data blocks, too."""
         if self.name.kind is ObjectKind.BLOCK_WAL:
-            return {one.code for one in block_wal.check(block_wal.parse(self.data))}
+            wal = block_wal.parse(self.data)
+            passed = block_wal.recover(self.data, wal.header).findings if wal.header else ()
+            return {one.code for one in (*block_wal.check(wal), *passed)}
         found = object_findings(cast(StoredObject, self), reads_blocks=blocks)
         codes = {"unreadable" if isinstance(one, UnreadableError) else one.code for one in found}
         if not codes and blocks and composite_object.is_composite(self.data):
@@ -96,7 +98,7 @@ class ObjectBytes:
                 return parts.header, _records(wal_object.records(parts).records)
             case ObjectKind.BLOCK_WAL:
                 header = block_wal.parse(self.data).header
-                return header and _records(block_wal.recover(self.data, header).records)
+                return header and _records(block_wal.recover(self.data, header).records.records)
             case _:
                 return self.data
 

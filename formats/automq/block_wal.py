@@ -21,7 +21,7 @@ The record at WAL offset o stands at byte ``o % (capacity - 8192) + 8192`` and h
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -83,6 +83,15 @@ class BlockWal:
         """Return the header that counts; None if no header is right."""
         right = [one for one in self.headers if one and one.crc_holds]
         return max(right, key=lambda one: one.last_write, default=None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockWalRecovery:
+    """The records that recovery finds, and findings for what it steps over."""
+
+    records: WalRecords
+    findings: tuple[Finding, ...]
+    """A finding for each damaged record, and for each hole between two records."""
 
 
 def parse_header(data: bytes | memoryview) -> BlockWalHeader | None:
@@ -150,40 +159,99 @@ def check(parsed: BlockWal) -> Iterator[Finding]:
             )
 
 
-def recover(data: bytes | memoryview, header: BlockWalHeader) -> WalRecords:
-    """Return the records that AutoMQ's recovery finds in a WAL with this header."""
-    view, room = memoryview(data), header.capacity - RING_START
+def recover(data: bytes | memoryview, header: BlockWalHeader) -> BlockWalRecovery:
+    """Return the records that AutoMQ's recovery finds with this header, and what it steps over."""
+    view, room = memoryview(data)[: max(header.capacity, 0)], header.capacity - RING_START
     at, found, offsets = max(header.trim_offset, 0), [], []
+    findings: list[Finding] = []
+    steps: list[int] = []
     invalid = invalid_cycle = last_valid = -1
     grace = min(header.window_length, _GRACE)
     # Two cycles reach each byte; a header with a right CRC may still have any window.
-    most = at + 2 * len(view) if room > 0 else at
+    most = at + 2 * len(data) if room > 0 else at
     while at < most and (
         invalid < 0 or at < invalid + header.window_length or at < last_valid + grace
     ):
         cycle, is_trimmed = at // room, at == header.trim_offset
         position = at % room + RING_START
-        sound, following = _sound(view[: header.capacity], position, at)
+        sound, following = _sound(view, position, at)
         if sound:
             last_valid = at
             if invalid_cycle not in (-1, cycle):
                 invalid = invalid_cycle = -1
+            findings += _stepped_over(view, header, steps, at, following)
+            steps = []
             if not is_trimmed:
                 found.append(position + RECORD.size)
                 offsets.append(at)
-        elif invalid < 0 and at % BLOCK == 0 and not is_trimmed:
-            invalid, invalid_cycle = at, cycle
+        else:
+            steps.append(at)
+            if invalid < 0 and at % BLOCK == 0 and not is_trimmed:
+                invalid, invalid_cycle = at, cycle
         at = following
+    findings += _stepped_over(view, header, steps)
     whole = [
         row
         for row, start in enumerate(found)
         if _is_record(view, start, RECORD.unpack_from(view, start - RECORD.size)[1])
     ]
-    return WalRecords(
+    records = WalRecords(
         np.array(offsets, np.int64)[whole],
         stream_record.at(view, [found[row] for row in whole]),
         None,
     )
+    return BlockWalRecovery(records, tuple(findings))
+
+
+def _stepped_over(
+    view: memoryview,
+    header: BlockWalHeader,
+    steps: Sequence[int],
+    following: int | None = None,
+    end: int = 0,
+) -> Iterator[Finding]:
+    """Yield a finding for each loss in a run of WAL offsets without a sound record.
+
+    `following` and `end` are the WAL offsets of the sound record behind the run, None for the run
+    at the end.
+    """
+    room = header.capacity - RING_START
+    is_damaged = False
+    for at in steps:
+        position = at % room + RING_START
+        if at != header.trim_offset and _was_written(view, position, at):
+            is_damaged = True
+            yield Finding(
+                "automq-block-wal/record",
+                f"expected the CRCs of header and body at WAL offset {at}, found others",
+                position=position,
+                length=RECORD.size,
+            )
+    blocks = [at for at in steps if at % BLOCK == 0]
+    if is_damaged or not blocks or following is None or steps[0] == header.trim_offset:
+        return
+    start, size = blocks[0], following - blocks[0]
+    # A record that does not fit between the last block and the end of the ring begins at its start.
+    if following % room == 0 and size < end - following:
+        return
+    yield Finding(
+        "automq-block-wal/hole",
+        f"expected a record at WAL offset {start}, found none in the {size} bytes before the next",
+        position=start % room + RING_START,
+        length=min(size, room - start % room),
+    )
+
+
+def _was_written(view: memoryview, position: int, offset: int) -> bool:
+    """Return whether bytes are a record that was written for this WAL offset.
+
+    A record of an earlier cycle has another body offset and a header CRC that is right.
+    """
+    if len(view) - position < RECORD.size:
+        return False
+    magic, _, body_offset, _, header_crc = RECORD.unpack_from(view, position)
+    is_whole = header_crc == crc(view[position : position + RECORD.size - 4])
+    return body_offset == offset + RECORD.size or (magic == RECORD_MAGIC and not is_whole)
 
 
 def _sound(view: memoryview, position: int, offset: int) -> tuple[bool, int]:

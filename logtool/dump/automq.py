@@ -6,6 +6,7 @@ Blocks are read one by one, so that an object of any size needs little memory.
 import os
 import stat
 from collections.abc import Iterator
+from itertools import chain
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from struct import Struct
@@ -185,8 +186,13 @@ def _block_wal(path: Path) -> FileEntries:
     findings = block_wal.check(parsed)
     if parsed.header is None:
         return FileEntries(iter(()), findings, 0)
-    found = block_wal.recover(data, parsed.header)
-    return FileEntries(_records(found.records, 0, found.offset.tolist()), findings, len(found))
+    recovery = block_wal.recover(data, parsed.header)
+    found = recovery.records
+    return FileEntries(
+        _records(found.records, 0, found.offset.tolist()),
+        chain(findings, recovery.findings),
+        len(found),
+    )
 
 
 def _range_index(data: bytes) -> tuple[int, Entries]:

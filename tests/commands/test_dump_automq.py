@@ -94,6 +94,31 @@ def test_damaged_headers_of_a_wal_in_a_file_are_findings(run, scenario, tmp_path
     assert [run("dump", tmp_path / name).status for name in ("pipe", "other")] == [4, 4]
 
 
+@pytest.mark.parametrize("name", ["early-unclean", "wrapped-unclean", "wrapped-clean"])
+def test_a_record_that_recovery_leaves_out_is_a_finding(run, scenario, tmp_path, name):
+    data = (scenario("automq/made") / "block-wal" / name).read_bytes()
+    path = tmp_path / "wal"
+    path.write_bytes(data)
+    sound = run("dump", "-f", "ndjson", path).of_type("entry")
+    for number, row in enumerate(sound):
+        start = row["position"] - 24
+        for at in (start, start + 3, start + 9, start + 17, start + 23, start + 24, start + 2000):
+            path.write_bytes(data[:at] + bytes([data[at] ^ 16]) + data[at + 1 :])
+            result = run("dump", "-f", "ndjson", path)
+            (error,) = result.of_type("error")
+            assert (error["reason"], error["position"]) == ("automq-block-wal/record", start)
+            assert result.of_type("entry") == sound[:number] + sound[number + 1 :]
+            assert result.status == 1
+        following = sound[number + 1] if number + 1 < len(sound) else None
+        size = following["position"] - row["position"] if following else 4096
+        if size < 0:
+            continue  # the block before the end of the ring
+        path.write_bytes(data[:start] + bytes(size) + data[start + size :])
+        found = run("dump", "-f", "ndjson", path).of_type("error")
+        wanted = [("automq-block-wal/hole", start, size)] if following else []
+        assert [(one["reason"], one["position"], one["length"]) for one in found] == wanted
+
+
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_the_objects_of_a_broker_are_printed_in_other_forms(run, scenario, form):
     result = run("dump", "-f", form, scenario("automq/broker-crash") / "s3")

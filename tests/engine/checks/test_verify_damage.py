@@ -72,6 +72,7 @@ NOT_IN_THE_TABLE = {
     "automq-object/footer", "automq-object/index", "automq-object/block", "automq-object/record",
     "automq-object/batch-crc", "automq-object/links", "automq-wal/header", "automq-wal/record",
     "automq-block-wal/header", "automq-block-wal/no-header",
+    "automq-block-wal/record", "automq-block-wal/hole",
     "automq-range-index/format", "automq-reservation/format", "automq-bucket/missing-object",
     "automq-bucket/size", "automq-bucket/marked", "automq-bucket/not-referenced",
     "automq-stream/hole", "automq-wal/gap",

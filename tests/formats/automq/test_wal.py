@@ -132,7 +132,9 @@ def test_every_record_of_a_block_wal_equals_automqs_recovery(
     assert header
     assert (header.node_id, header.epoch) == (7, 12)
     assert header.is_clean == (name == "wrapped-clean")
-    found = block_wal.recover(data, header)
+    recovery = block_wal.recover(data, header)
+    assert recovery.findings == ()
+    found = recovery.records
     bodies = found.records.position
     assert [
         {
