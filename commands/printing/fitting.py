@@ -27,6 +27,8 @@ _HUMP = re.compile(rf"{_BREAK.pattern}|(?<=[a-z])(?=[A-Z])")
 """The places at which such a name may be broken, too: it takes half of a terminal."""
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 """The parts of a painted text that a terminal does not show."""
+_COMMAND = ": logtool "
+"""The end of a text before a command to be copied."""
 _SILENT = {"", "0", "false"}
 """Cells that say nothing: a column of them gives way before others."""
 
@@ -116,7 +118,8 @@ def folded(lines: str, width: int | None, indent: int = 2) -> str:
     """Return lines of text, each folded between words, with all but its first line indented.
 
     A line that begins with a space is a command or a table, which is left as it is: what is copied
-    from a terminal must be what was printed. No path is broken, for the same reason.
+    from a terminal must be what was printed. No path is broken, for the same reason, and a command
+    at the end of a line stands on a line of its own.
     """
     if width is None:
         return lines
@@ -126,9 +129,12 @@ def folded(lines: str, width: int | None, indent: int = 2) -> str:
 def _folded(line: str, width: int, indent: str) -> str:
     if line.startswith(" ") or len(_STYLE.sub("", line)) <= width:
         return line
-    return textwrap.fill(
-        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+    text, colon, command = line.partition(_COMMAND)
+    filled = textwrap.fill(
+        text + colon[:1], width, subsequent_indent=indent, break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+    return f"{filled}\n{indent}{colon[2:]}{command}" if colon else filled
 
 
 def record(titles: Sequence[str], row: Sequence[str], width: int) -> str:

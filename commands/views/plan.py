@@ -36,6 +36,10 @@ from logtool.startup.forecast import Forecast
 from logtool.startup.partition import PartitionForecast
 from logtool.startup.policies import Policy, compare
 from logtool.startup.rates import ReadRates
+from logtool.startup.request import LoadRequest
+
+_MOST_PATHS = 5
+"""Partition dirs in a printed command; of more, it has the log dirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +157,17 @@ class PlanPrinter(ActionPrinter):
         self._unread: UnreadLogs | None = None
         self._look = look
         self._after: AfterStart | None = None
+        self._cut_logs: list[LoadRequest] = []
+        """Partitions that lose sound batches."""
 
     def show(self, item: Action | PartitionForecast | LogtoolError) -> None:
         """Print one item, and note the command that repairs a partition."""
         super().show(item)
-        if isinstance(item, PartitionForecast) and item.fix:
-            self._summary.next.setdefault(item.fix)
+        if isinstance(item, PartitionForecast):
+            if item.fix:
+                self._summary.next.setdefault(item.fix)
+            if item.lost_batches:
+                self._cut_logs.append(item.request)
 
     def _kept(self, forecast: PartitionForecast) -> tuple[Action, ...]:
         """Return the actions of a partition that a comparison of policies needs."""
@@ -182,6 +191,8 @@ class PlanPrinter(ActionPrinter):
         if self._policies:
             compared = compare(partitions, self._policies, self._threads, known)
             self._report.item(POLICIES.row(compared))
+        if saving := self._saving():
+            summary.next.setdefault(saving)
         self._unread = None if self._forecast.assumed.trust else unread_logs(partitions)
         if self._unread:
             summary.next.setdefault(self._unread.command)
@@ -215,6 +226,8 @@ class PlanPrinter(ActionPrinter):
         yield from self._below_lines()
         yield from self._unchecked_lines()
         yield from after_start.lines(self._after)
+        if saving := self._saving():
+            yield f"to save the sound records before the start: {saving}"
         yield text.state(self._summary) + self._verdict()
 
     def _verdict(self) -> str:
@@ -239,6 +252,15 @@ class PlanPrinter(ActionPrinter):
             if self._unread:
                 line += " in what the start reads"
         return line
+
+    def _saving(self) -> str | None:
+        """Return the command that saves what the start cuts; None if it cuts no sound batch."""
+        cut = self._cut_logs
+        if not cut:
+            return None
+        places = [one.path if len(cut) <= _MOST_PATHS else one.log_dir for one in cut]
+        distinct = map(shell.path, dict.fromkeys(places))
+        return " ".join(["logtool salvage --output salvaged", *distinct])
 
     def _is_absent(self) -> bool:
         """Return whether something is absent, or it is not known what becomes of it."""

@@ -51,6 +51,19 @@ def test_what_verify_says_to_run_next_runs(run, home, tmp_path):
     assert not (tmp_path / "evil").exists()
 
 
+def test_what_plan_says_to_save_is_saved(run, home, tmp_path):
+    result = run("plan", "-f", "ndjson", home)
+    losing = [one for one in result.of_type("partition") if one["lost_batches"]]
+    (command,) = [one for one in result.objects[-1]["next"] if "salvage" in one]
+    assert command in run("plan", home).stdout + run("plan", home).stderr
+    assert pasted(command, tmp_path)[0] == 1
+    (saved,) = (tmp_path / "salvaged" / "partitions").iterdir()
+    assert [f"{one['topic']}-{one['partition']}" for one in losing] == [saved.name]
+    kept = losing[0]["log_end_offset"]
+    ends = [one["last_offset"] for one in run("dump", "-f", "ndjson", saved).of_type("batch")]
+    assert sum(end >= kept for end in ends) == losing[0]["lost_batches"] > 0
+
+
 def test_what_recover_says_to_accept_and_to_undo_runs(run, home, tmp_path):
     refused = run("recover", "--apply", home)
     assert refused.status == 5

@@ -58,6 +58,15 @@ def test_no_row_is_wider_than_the_terminal(on_terminal, scenario, command):
         assert shown.strip()
 
 
+def test_a_command_to_copy_stays_on_one_line(on_terminal, damaged_log):
+    _, wide = on_terminal(1000, "gaps", "--no-progress", damaged_log.parent)
+    command = wide[wide.index(": logtool ") + 2 :].split("\n")[0]
+    assert len(command) > 40
+    for width in (40, 80):
+        _, shown = on_terminal(width, "gaps", "--no-progress", damaged_log.parent)
+        assert f"  {command}" in shown.split("\n")
+
+
 def test_what_gives_way_is_named_and_wide_shows_it(on_terminal, scenario):
     home = scenario("4.3.1/killed")
     _, narrow = on_terminal(80, "watermark", "--no-progress", home)
