@@ -34,6 +34,10 @@ class MappedRange:
             self.close()
             raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
 
+    def advise_random(self) -> None:
+        """Have the disk read no pages but those that are looked at."""
+        self._map.madvise(mmap.MADV_RANDOM)
+
     def whole(self) -> bool:
         """Return whether all that `data` showed so far were bytes of the file."""
         # Behind the end of a file, the rest of the page reads as zeros, without a signal.

@@ -1,21 +1,35 @@
 """The headers of a log alone: each size field leads to the next one, and no CRC is computed.
 
-This is for storage that is trusted to hold what was written. For small batches, two headers lie on
-the same page, so whole windows are read; for larger batches only the header is read.
+This is for storage that is trusted to hold what was written. The log is mapped: of small batches
+all pages are read, of larger ones the page of each header. Where it cannot be mapped, whole windows
+are read of small batches, and of larger ones only the header.
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from logtool.formats import _kernels
 from logtool.formats.offset_index import MAX_RELATIVE_OFFSET
-from logtool.formats.record_batch import HEADER_SIZE, UNUSED_ATTRIBUTES, BatchTable, Column
+from logtool.formats.record_batch import (
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    UNUSED_ATTRIBUTES,
+    BatchTable,
+    Column,
+)
 from logtool.log.chunk import MOST_ROWS, Source
 from logtool.log.control_rows import fill_control
 
+if TYPE_CHECKING:
+    from logtool.disk.mapped import MappedRange
+
 _WINDOW = 256 * 1024
 _PAGE = 4096
+_LENGTH_END = 12
+"""Byte behind the length of a batch, in its header."""
 _LARGEST_MARKER = 1024 * 1024
 """Largest control batch that is read, in bytes; those of a broker have less than 100."""
 
@@ -34,6 +48,7 @@ class HeaderWalk:
         self._name = name
         self._last = base_offset - 1
         self._window = memoryview(bytearray(_WINDOW))
+        self._maps = True
         self.end = 0
         """The byte behind the last batch."""
         self.bytes_read = 0
@@ -45,35 +60,61 @@ class HeaderWalk:
         writes in this order.
         """
         rows, count = _fresh_rows(), 0
-        self.end = start
-        while True:
-            filled = self._fill(self.end, wide=not count or int(rows[1, count - 1]) <= _PAGE)
-            left, begin, at = self._source.size - self.end, self.end, 0
-            why = _kernels.FULL
-            while why == _kernels.FULL:
-                if count == MOST_ROWS:
-                    yield self._checked(rows, count)
-                    rows, count = _fresh_rows(), 0
-                found, at, why = _kernels.walk_headers(
-                    self._window, at, filled, left, begin, rows, count
-                )
-                count += found
+        self.end, at, why = start, 1, _kernels.MORE
+        is_far = self._fill(start, wide=False) >= _LENGTH_END and self._first_size() > _PAGE
+        while at and why == _kernels.MORE:
+            is_far = int(rows[1, count - 1]) > _PAGE if count else is_far
+            left, begin, at, known = self._source.size - self.end, self.end, 0, count
+            with self._mapping(begin, left, is_far=is_far) as mapped:
+                data = mapped.data if mapped else self._window
+                filled = len(data) if mapped else self._fill(begin, wide=not is_far)
+                why = _kernels.FULL
+                while why == _kernels.FULL:
+                    if count == MOST_ROWS:
+                        if mapped and not mapped.whole():
+                            break
+                        yield self._checked(rows, count)
+                        rows, count, known, self.end = _fresh_rows(), 0, 0, begin + at
+                    found, at, why = _kernels.walk_headers(
+                        data, at, filled, left, begin, rows, count
+                    )
+                    count += found
+                if mapped and not mapped.whole():
+                    # The file shrank, or its disk failed: what was read since is read again.
+                    self._maps, count, at, why = False, known, 1, _kernels.MORE
+                    continue
             self.end = begin + at
-            if not at or why != _kernels.MORE:
-                break
         if count:
             yield self._checked(rows, count)
+
+    @contextmanager
+    def _mapping(self, position: int, left: int, *, is_far: bool) -> Iterator["MappedRange | None"]:
+        """Map the log from a byte on; None where it cannot be mapped."""
+        map_range = getattr(self._source, "map_range", None) if self._maps else None
+        mapped = map_range(position, left) if map_range else None
+        if mapped is None:
+            yield None
+            return
+        if is_far:
+            mapped.advise_random()
+        try:
+            yield mapped
+        finally:
+            mapped.close()
 
     def _fill(self, position: int, *, wide: bool) -> int:
         """Read a window, or one header; return the number of bytes that were read."""
         size = min(_WINDOW if wide else HEADER_SIZE, self._source.size - position)
-        count = self._source.read_into(self._window[: max(size, 0)], position)
-        self.bytes_read += count
-        return count
+        return self._source.read_into(self._window[: max(size, 0)], position)
+
+    def _first_size(self) -> int:
+        """Return the size of the batch whose header is in the window, in bytes."""
+        return LOG_OVERHEAD + int.from_bytes(self._window[8:_LENGTH_END], "big", signed=True)
 
     def _checked(self, rows: Column, count: int) -> BatchTable:
         rows[-_kernels.TYPE_COLUMNS :, :count] = -1  # room without a batch stays untouched
         table = BatchTable(*rows[:, :count])
+        self.bytes_read += int(np.where(table.size > _PAGE, HEADER_SIZE, table.size).sum())
         before = np.concatenate(([self._last], table.last_offset[:-1]))
         wrong = (
             (table.base_offset <= before)
