@@ -101,7 +101,7 @@ test-spark: $(VENV)/spark.stamp  ## run the tests of the pipeline on a real Spar
 QUIET := -W "ignore:unclosed <socket:ResourceWarning"
 
 test-spark-lowest: $(LOWEST)/spark.stamp  ## the same in short on the lowest releases promised
-	$(LOWEST)/bin/python -m pytest -m "lowest or connector" $(QUIET) tests/pipeline $(PYTEST_ARGS)
+	$(LOWEST)/bin/python -m pytest -m "lowest or connector" -n 2 --dist loadfile $(QUIET) tests/pipeline $(PYTEST_ARGS)
 
 SPARK_CAMPAIGN_ARGS ?=
 .PHONY: spark-campaign
@@ -255,37 +255,45 @@ KERNELS := $(PLAIN) $(wildcard formats/*.pxd formats/*.h)
 # it for want of a hash. Whether the lock names everything is asked at the end. What builds is
 # locked too, and comes first.
 PIP := pip install -q --disable-pip-version-check --no-build-isolation --no-deps
-define install
+define build
 	$(1)/bin/python tests/locked.py build > $(1)/locked-build.txt
 	$(1)/bin/$(PIP) --require-hashes -r $(1)/locked-build.txt
+	$(1)/bin/$(PIP) -e .
+endef
+define install
 	$(1)/bin/python tests/locked.py $(2) > $(1)/locked.txt
 	$(1)/bin/$(PIP) --require-hashes -r $(1)/locked.txt
-	$(1)/bin/$(PIP) -e .
 	$(1)/bin/pip check --disable-pip-version-check
 endef
 
-$(VENV)/run.stamp: $(BIN)/python pyproject.toml $(LOCK) $(KERNELS)
+# The C compiler takes most of the time, so one build serves all groups of requirements.
+$(VENV)/built.stamp: $(BIN)/python pyproject.toml $(LOCK) $(KERNELS)
+	$(call build,$(VENV))
+	@touch $@
+
+$(VENV)/run.stamp: $(VENV)/built.stamp
 	$(call install,$(VENV),run)
 	@touch $@
 
-$(VENV)/test.stamp: $(BIN)/python pyproject.toml $(LOCK) $(KERNELS)
+$(VENV)/test.stamp: $(VENV)/built.stamp
 	$(call install,$(VENV),run test)
 	@touch $@ $(VENV)/run.stamp
 
-$(VENV)/spark.stamp: $(BIN)/python pyproject.toml $(LOCK) $(KERNELS)
+$(VENV)/spark.stamp: $(VENV)/built.stamp
 	$(call install,$(VENV),run test spark test-spark)
 	@touch $@ $(VENV)/test.stamp $(VENV)/run.stamp
 
 # All that the extra `spark` names, in the lowest release that it promises; the rest as locked.
 $(LOWEST)/spark.stamp: pyproject.toml $(LOCK) $(KERNELS) requirements-lowest.txt
 	$(PYTHON) -m venv $(LOWEST)
+	$(call build,$(LOWEST))
 	$(call install,$(LOWEST),run test spark test-spark --instead requirements-lowest.txt)
 	@touch $@
 
-$(VENV)/dev.stamp: $(BIN)/python pyproject.toml $(LOCK) $(KERNELS)
+$(VENV)/dev.stamp: $(VENV)/built.stamp
 	$(call install,$(VENV),run test spark dev)
 	@touch $@ $(VENV)/test.stamp $(VENV)/run.stamp
 
-$(VENV)/fuzz.stamp: $(BIN)/python pyproject.toml $(LOCK) $(KERNELS)
+$(VENV)/fuzz.stamp: $(VENV)/built.stamp
 	$(call install,$(VENV),run test spark dev fuzz)
 	@touch $@ $(VENV)/test.stamp $(VENV)/run.stamp $(VENV)/dev.stamp
