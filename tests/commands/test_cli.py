@@ -151,20 +151,29 @@ def loaded(line: list[str], child_environment: Any) -> "subprocess.CompletedProc
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [None, *cli.COMMANDS])
-def test_only_the_module_of_the_command_is_imported(name, child_environment):
-    code = (
-        "import sys; from logtool import cli; cli.run(sys.argv[1:]);"
-        "print(*sys.modules, file=sys.stderr)"
-    )
-    words = name.split() if name else []
+def test_only_the_module_of_the_command_is_imported(child_environment):
+    # Each command runs in a fork of a process that has run none.
+    code = """
+import json, os, sys
+from logtool import cli
+for name in ["", *cli.COMMANDS]:
+    sys.stdout.flush()
+    if os.fork() == 0:
+        cli.run([*name.split(), "--help"])
+        print(json.dumps([name, *sys.modules]), file=sys.stderr, flush=True)
+        os._exit(0)
+    assert os.wait()[1] == 0
+"""
     done = subprocess.run(
-        [sys.executable, "-c", code, *words, "--help"],
+        [sys.executable, "-c", code],
         capture_output=True, text=True, check=True, env=child_environment(),
     )  # fmt: skip
+    found = {name: set(modules) for name, *modules in map(json.loads, done.stderr.splitlines())}
+    assert found.keys() == {"", *cli.COMMANDS}
     modules = {f"logtool.commands.{one.split()[0].replace('-', '_')}" for one in cli.COMMANDS}
-    own = {f"logtool.commands.{words[0].replace('-', '_')}"} if words else set()
-    assert modules & set(done.stderr.split()) == own
+    for name, imported in found.items():
+        own = {f"logtool.commands.{name.split()[0].replace('-', '_')}"} if name else set()
+        assert modules & imported == own, name
 
 
 def test_the_help_of_the_program_says_of_each_command_what_its_docstring_says():

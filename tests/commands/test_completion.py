@@ -93,8 +93,16 @@ def completed(shell: str, line: str, place: Path) -> str:
     return by_fish(line, place) if shell == "fish" else in_terminal(shell, line, place)
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    ("shell", "name"),
+    [
+        # Each value in one shell, which take turns; the rest in the long run.
+        pytest.param(shell, name, marks=() if is_short else pytest.mark.long)
+        for number, name in enumerate(CASES)
+        for shell in SHELLS
+        for is_short in [shell == SHELLS[number % len(SHELLS)]]
+    ],
+)
 def test_a_shell_completes_values(shell, name, home):
     words, expected = CASES[name]
     line = f"logtool {words.format(home=home, other=home.with_name('other'))}"

@@ -10,6 +10,7 @@ import sys
 import pytest
 from conftest import SCENARIOS, new_logs
 from pyarrow import parquet
+from thinned import some
 
 from logtool.commands.printing import dump_parquet
 from logtool.formats.record import Record
@@ -56,7 +57,7 @@ def content(shown):
     return None if shown is None else base64.b64decode(shown["base64"])
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", some(SCENARIOS, 6))
 def test_what_is_read_back_is_what_ndjson_prints(run, table, scenario, name):
     logs = new_logs(name, scenario(name))
     for kind, more in (("batch", []), ("record", ["--records", "--values", "base64"])):
