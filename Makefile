@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LOCK := requirements.lock
 LOWEST := .venv-lowest
 PYTEST_ARGS ?=
-QUICK := not broker and not spark and not kills and not long
+QUICK := not broker and not spark and not browser and not kills and not long
 BENCH_ARGS ?=
 HEALTHY_ARGS ?=
 CAMPAIGN_ARGS ?=
@@ -37,6 +37,10 @@ test-long: $(VENV)/test.stamp  ## the same, where every byte, every kill or more
 .PHONY: test-kills
 test-kills: $(VENV)/test.stamp  ## kill commands and fill their disks, at some of the moments
 	$(BIN)/python -m pytest -m "kills and not long" -n auto $(PYTEST_ARGS)
+
+.PHONY: test-browser
+test-browser: $(VENV)/test.stamp  ## open pages of reports in a real Chromium
+	$(BIN)/python -m pytest -m browser tests/browser $(PYTEST_ARGS)
 
 # What fails is kept in .hypothesis and tried first the next time; Hypothesis also writes a patch that
 # puts it beside the test as an @example, to be applied, committed, and mended.

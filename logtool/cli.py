@@ -39,6 +39,7 @@ SECTIONS = {
         "undo": "Undo the changes of one command that ran with --apply.",
     },
     "Judge": {
+        "report": "Write one page: what is wrong, what the next start does, a map of the damage.",
         "scrub": "Check every segment once in a cycle, a share at each run.",
         "gaps": "List every missing offset, with the reason.",
         "txns": "Show producers and transactions, and find hanging transactions.",

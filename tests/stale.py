@@ -36,7 +36,7 @@ _PATH = re.compile(
     r"|[\w/-]*\w\.(?:py|pxd|md|ini))(?![\w*/<{-])"
 )
 _LINK = re.compile(r"\]\(([^)#:\s]+)\)")
-_STANDS_FOR_A_NAME = re.compile(r"NAME|YOUR|\bX\b|\bone\.py")
+_STANDS_FOR_A_NAME = re.compile(r"NAME|YOUR|FILE|\bX\b|\bone\.py")
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from logtool.exits import Exit
 from logtool.findings import Severity
 from logtool.node.options import StartOptions
 from logtool.running.budget import Budget
+from logtool.running.run import Progress
 from logtool.running.summary import ActionSummary
 
 SCHEMA = DOCUMENT.schema
@@ -44,7 +45,7 @@ MOST_GROUPS = 3
 """Kinds of finding, or of action, that the screen shows."""
 _NARROWEST, _WIDEST = 60, 100
 _INDENT = 19
-_LABELS = {
+LABELS = {
     "after_start": "retention",
     "high_watermark": "watermark",
     "old_formats": "formats",
@@ -60,6 +61,20 @@ def run(
 ) -> Exit:  # fmt: skip
     """Print the problems of log dirs and the steps to take; return the exit status."""
     settings, given, summary = printing.settings(), inputs.resolved(), ActionSummary()
+    jobs = examinations(inputs, running, summary, kafka_version, lambda one: report.show(one))
+    report = Report(settings, make(settings, given.paths), summary, given)
+    return report.consume(diagnosis.diagnose(jobs), RowPrinter(report, DOCUMENT.row), fail_on)
+
+
+def examinations(
+    inputs: options.Inputs,
+    running: options.Running,
+    summary: ActionSummary,
+    kafka_version: str | None,
+    on_progress: Callable[[Progress], None],
+) -> list[Examination]:
+    """Return the examination of each broker that was given; all of them fill `summary`."""
+    given = inputs.resolved()
     keys = (*broker_config.INDEXES, *broker_config.JUDGED)
     hints = inputs.broker.hints() if kafka_version is None else ()
     assumed = StartOptions(
@@ -70,16 +85,14 @@ def run(
     brokers: dict[int | None, list[Path]] = {}
     for one in inputs.node_dirs():
         brokers.setdefault(one.node, []).append(one.path)
-    jobs = [
+    return [
         Examination(
             paths, assumed, selection=given.selection, flavour=given.flavour, node=node,
             budget=budget, summary=summary, policies=after_start.static(inputs.broker),
-            on_progress=lambda progress: report.show(progress),
+            on_progress=on_progress,
         )
         for node, paths in brokers.items()
     ]  # fmt: skip
-    report = Report(settings, make(settings, given.paths), summary, given)
-    return report.consume(diagnosis.diagnose(jobs), RowPrinter(report, DOCUMENT.row), fail_on)
 
 
 def make(settings: OutputSettings, paths: Sequence[Path]) -> View:
@@ -88,7 +101,7 @@ def make(settings: OutputSettings, paths: Sequence[Path]) -> View:
     rows = (
         TableColumn("answer", lambda obj: obj["type"]),
         TableColumn("state", lambda obj: obj.get("state")),
-        TableColumn("text", lambda obj: " ".join(_sentences(obj))),
+        TableColumn("text", lambda obj: " ".join(sentences(obj))),
     )
     return View(
         schema=SCHEMA,
@@ -116,8 +129,8 @@ def _screen(obj: Object, settings: OutputSettings, prefix: str) -> str | None:
         return f"Broker {next(_node(obj))}"
     width = min(max(shutil.get_terminal_size((80, 24)).columns, _NARROWEST), _WIDEST)
     state = obj["state"]
-    label = f"{_WORDS.get(state, state):<8} {_LABELS.get(obj['type'], obj['type']):<10}"
-    lines = _wrapped(" ".join(_sentences(obj)), width)
+    label = f"{_WORDS.get(state, state):<8} {LABELS.get(obj['type'], obj['type']):<10}"
+    lines = _wrapped(" ".join(sentences(obj)), width)
     lines[0] = terminal.paint_stdout(label, state, settings.color) + lines[0][_INDENT:]
     lines += _groups(obj, settings, prefix, width)
     return "\n".join(lines)
@@ -157,7 +170,7 @@ def _cut(line: str, width: int) -> str:
     return line[: width - 4].rpartition(" ")[0] + " ..."
 
 
-def _sentences(obj: Object) -> Iterator[str]:
+def sentences(obj: Object) -> Iterator[str]:
     """Yield the sentences about an object of the diagnosis."""
     yield from _TEXTS[obj["type"]](obj)
 

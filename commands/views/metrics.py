@@ -5,7 +5,6 @@ of Prometheus, text-based format 0.0.4). The file is there with all of them or n
 written under another name, which the collector does not read, and gets its own when it is durable.
 """
 
-import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from logtool.errors import LogtoolError, UsageError
 from logtool.exits import Exit
 from logtool.findings import Severity, rule
 from logtool.lazy_dataclass import dataclass
-from logtool.running.own_file import require_outside
+from logtool.running import own_file
 from logtool.running.summary import Summary
 
 _SUCCESS = "logtool_last_success_timestamp_seconds"
@@ -52,7 +51,7 @@ class MetricsFile:
         self._path, self._labels = path, {"command": command}
         if path is None:
             return
-        require_outside(path, given)
+        own_file.require_outside(path, given)
         if path.suffix != ".prom":
             raise UsageError(f"--metrics-file {path}: expected a name that ends with .prom")
 
@@ -83,8 +82,9 @@ class MetricsFile:
         ]
         text = "Findings by code and severity; of scrub, those that are open."
         metrics.append(Metric("logtool_findings", text, samples))
+        content = "".join(f"{line}\n" for one in metrics for line in one.lines())
         try:
-            self._replace("".join(f"{line}\n" for one in metrics for line in one.lines()))
+            own_file.replace(self._path, content.encode("utf-8", "backslashreplace"))
         except LogtoolError as error:
             output.error(str(error))
             return status if status in (Exit.INTERRUPTED, Exit.TERMINATED) else Exit.INCOMPLETE
@@ -137,23 +137,6 @@ class MetricsFile:
                 if command == self._labels["command"]:
                     return float(value)
         return None
-
-    def _replace(self, content: str) -> None:
-        """Write the file: the old one or the new one is there at any moment."""
-        path = self._path
-        if path is None:
-            return
-        temporary = path.with_name(f"{path.name}.tmp")
-        try:
-            # Not through a link that somebody put there.
-            temporary.unlink(missing_ok=True)
-            with temporary.open("xb") as out:
-                out.write(content.encode("utf-8", "backslashreplace"))
-                out.flush()
-                os.fsync(out.fileno())
-            temporary.replace(path)
-        except OSError as error:
-            raise LogtoolError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def _escaped(text: str) -> str:

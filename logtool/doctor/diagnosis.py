@@ -57,9 +57,10 @@ _OLD_FORMAT = "batch/old-format"
 _OPEN_FILES = re.compile(r"^Max open files +(\S+) +(\S+)", re.MULTILINE)
 
 
-def diagnose(
-    runs: Sequence[Examination],
-) -> Iterator[Finding | Action | UnreadableError | Answer]:
+Diagnosed = Finding | Action | UnreadableError | Answer
+
+
+def diagnose(runs: Sequence[Examination]) -> Iterator[Diagnosed]:
     """Examine the log dirs of each broker; yield what was found, and the answers.
 
     Findings, grave actions and paths that cannot be read come first.

@@ -29,6 +29,7 @@ NOT_FOR_A_LOG_DIR = {
 }
 MORE = {
     "lookup": ("--offset", "0"),
+    "report": ("--output", "../saved.md"),
     "salvage": ("--output", "../saved"),
     "scrub": ("--state", "../state.db"),
     "trim": ("--free", "1K"),
@@ -69,14 +70,14 @@ def test_the_current_directory_is_taken(run, home, tmp_path, monkeypatch, name, 
     directory = home if place == "log dir" else home / PARTITION.get(name, "codec-none-0")
     monkeypatch.chdir(directory)
     words = [*name.split(), *MORE.get(name, ())]
-    if name in ("salvage", "scrub"):
-        words[-1] = str(tmp_path / "saved")
+    if name in ("salvage", "scrub", "report"):
+        words[-1] = str(tmp_path / "saved.md")
     more: tuple[object, ...] = ()
     if name == "lookup" and place == "log dir":
         more = ("--topic", "codec-none", "--partition", 0)
     given = run(*words, "-f", "ndjson", *more, directory)
-    (tmp_path / "saved").unlink() if name == "scrub" else None
-    shutil.rmtree(tmp_path / "saved", ignore_errors=True)
+    (tmp_path / "saved.md").unlink() if name == "scrub" else None
+    shutil.rmtree(tmp_path / "saved.md", ignore_errors=True)
     assumed = run(*words, "-f", "ndjson", *more)
     assert given.status in (0, 1)
     assert subjects(assumed) == subjects(given)

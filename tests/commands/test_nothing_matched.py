@@ -14,6 +14,7 @@ READING = {
     ("dump-index",): (),
     ("stat",): (), ("gaps",): (), ("watermark",): (), ("diff",): (), ("txns",): (), ("sanity",): (),
     ("rebuild-index",): (), ("retention",): (), ("cleaner",): (), ("space",): (),
+    ("report",): ("--output", "report.html"),
     ("trim",): ("--free", "1M"), ("scrub",): ("--state", "scrub.db"),
     ("salvage",): ("--output", "saved"), ("undelete",): ("--output", "saved"),
     ("checkpoint", "show"): (), ("checkpoint", "lint"): (),

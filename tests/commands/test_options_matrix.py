@@ -70,8 +70,8 @@ SUMS = "its rows are few, or all of them make up the answer; head cuts them"
 NO_ROWS_TO_CUT = {
     **dict.fromkeys(
         ("groups", "salvage", "undelete",
-         "doctor", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark", "scan",
-         "lookup", "gaps", "txns", "dump-index", "quorum", "dirs",
+         "doctor", "report", "plan", "recover", "rebuild-index", "diff", "sanity", "watermark",
+         "scan", "lookup", "gaps", "txns", "dump-index", "quorum", "dirs",
          "may-delete", "checkpoint show", "checkpoint lint", "retention", "cleaner", "space",
          "trim", "checkpoint rebuild", *METADATA),
         SUMS,
@@ -82,9 +82,9 @@ NO_ROWS_TO_CUT = {
 ORDERED = {
     **dict.fromkeys(
         ("groups", "salvage", "undelete",
-         "doctor", "verify", "scrub", "plan", "recover", "rebuild-index", "diff", "sanity",
-         "watermark", "scan", "lookup", "gaps", "txns", "dump", "dump-index", "quorum", "dirs",
-         "may-delete", "checkpoint show", "retention", "cleaner", "space", "trim",
+         "doctor", "report", "verify", "scrub", "plan", "recover", "rebuild-index", "diff",
+         "sanity", "watermark", "scan", "lookup", "gaps", "txns", "dump", "dump-index", "quorum",
+         "dirs", "may-delete", "checkpoint show", "retention", "cleaner", "space", "trim",
          "checkpoint lint", "checkpoint rebuild", *METADATA),
         "rows stand in the order of the paths, or the worst first",
     ),
@@ -92,7 +92,7 @@ ORDERED = {
 WHOLE = {
     **dict.fromkeys(
         ("groups", "salvage", "undelete",
-         "doctor", "verify", "scrub", "stat", "plan", "recover", "rebuild-index", "diff",
+         "doctor", "report", "verify", "scrub", "stat", "plan", "recover", "rebuild-index", "diff",
          "sanity", "watermark", "scan", "gaps", "txns", "dump-index", "quorum", "dirs",
          "may-delete", "checkpoint show", "retention", "cleaner", "space", "trim",
          "checkpoint lint", "checkpoint rebuild", "metadata show", "metadata log"),

@@ -113,6 +113,7 @@ def lines(run, scenario, copy_of, partition, damaged_log, tmp_path):
             [scenario("4.3.1/torn"), scenario("2.2.2/zookeeper"), tmp_path / "missing"],
             ["--environment"],
         ],
+        "report": lambda: [["--output", tmp_path / "r.html", damaged_log.parent]],
         "dump": lambda: [
             ["--records", partition],
             ["--records", "--values", "hex", "--limit", "9", partition],

@@ -39,6 +39,7 @@ WITH_JOBS = (
 )  # fmt: skip
 NOT_RECORDED = {
     "scan": "needs Spark, and has tests of its own",
+    "report": "prints what doctor prints, and writes the time into its file",
     "scrub": "writes a state file with inodes, which differ from run to run",
     "generate": "writes man/ and completions/, which are committed and compared by a test",
 }
