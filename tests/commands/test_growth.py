@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from calls import calls_of
+from thinned import some
 from tiny_segments import FIRST_TIME, write
 
 from logtool import cli
@@ -71,7 +72,7 @@ def pairs(
     ]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", some(COMMANDS, 12))
 def test_four_times_as_much_is_about_four_times_the_work(pairs, command, capsys):
     counts: list[int] = []
     for log_dir, other in pairs:

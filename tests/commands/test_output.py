@@ -125,7 +125,7 @@ def test_the_bar_is_drawn_at_once_where_the_next_news_may_take_long(monkeypatch)
     ("options", "to_file", "drawn"),
     [
         ([], True, True),
-        (["--no-progress"], True, False),
+        pytest.param(["--no-progress"], True, False, marks=pytest.mark.long),
         pytest.param(["-q"], True, False, marks=pytest.mark.long),
         # On one terminal the data itself is the progress, unless a bar is asked for.
         ([], False, False),

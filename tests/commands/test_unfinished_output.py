@@ -83,6 +83,7 @@ def test_a_digest_is_not_held_up_by_a_killed_run(run, home, tmp_path):
     assert not left.exists()
 
 
+@pytest.mark.kills
 @pytest.mark.parametrize("records", ["ndjson", "parquet", "kcat"])
 def test_a_full_disk_at_any_call_leaves_what_the_same_command_replaces(
     run, home, tmp_path, monkeypatch, records

@@ -188,6 +188,7 @@ def test_cuts_of_a_transaction_index(victim):
     assert victim("*.txnindex").unseen_cuts() == set()
 
 
+@pytest.mark.long
 def test_flips_and_cuts_of_a_producer_snapshot(victim):
     """All of it is covered by the CRC, the version and the CRC apart, which are compared."""
     snapshot = victim("*.snapshot")
@@ -213,6 +214,7 @@ def test_flips_and_cuts_of_a_leader_epoch_checkpoint(victim):
     assert checkpoint.unseen_cuts() == {line_end}
 
 
+@pytest.mark.long
 def test_flips_and_cuts_of_a_partition_metadata(victim):
     """A topic id may be any, and a version may be higher: a downgrade has to work."""
     metadata = victim("partition.metadata")
